@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from workbench.events import CallsRecorded, CaseRef
-from workbench.recordings.miss import MissedCall, missed_call
-from workbench.rendering.frozen_miss import miss_lines
+from workbench.events import CallsRecorded, CaseError, CaseRef, Frozen, PlannedCase
+from workbench.recordings.miss import MissedCall, MissedRequest, missed_call, missed_request
+from workbench.rendering.frozen_miss import case_error_lines, miss_lines
 from workbench.rendering.lines import text_of
 from workbench.rendering.rows import View
+from workbench.store import CaseRecord, Turn
 
 REF = CaseRef("desk", "desk/a.evalset.json", "a", "late")
 
@@ -42,6 +43,23 @@ def test_without_a_similar_call_it_says_so() -> None:
     assert "no call of refund by desk is recorded" in _shown(missed)
     again = MissedCall(1, "desk", "refund", {"n": 1}, nearest={"n": 1.0}, nearest_turn=1, used=True)
     assert "more often than it is recorded" in _shown(again)
+
+
+def test_missed_request_offers_only_parts_that_can_be_ignored() -> None:
+    def reported(**item: Any) -> list[CallsRecorded]:
+        return [CallsRecorded(REF, 0, json.dumps([{"kind": "miss", "agent": "desk", **item}]))]
+
+    events = reported(parts=["instruction", "config", 3])
+    assert missed_request(events) == MissedRequest("desk", ("instruction", "config"))
+    assert missed_call(events, None) is None
+    assert missed_request(reported(parts=[])) is None
+    assert missed_request([_recorded()]) is None
+    record = CaseRecord(PlannedCase(REF, None, ""), "error", turns=[Turn({}, calls=tuple(events))])
+    record.error = CaseError("frozen_miss", "its request 1 has another instruction", "write it into the file")
+    record.frozen = Frozen("all", "desk/a.frozen/late.frozen.json", "2026-11-21T10:30:00Z")
+    shown = "\n".join(map(text_of, case_error_lines(record, None, View(100), "K")))
+    assert "K: keep this call after a live run, ignore the instruction or the config, or run live" in shown
+    assert "write it" not in shown
 
 
 @pytest.mark.parametrize("calls", ["[]", "miss", '[{"kind": "miss"}]', '["miss"]', '{"miss": 1}'])

@@ -46,7 +46,7 @@ def test_replayed_case_says_so_beside_its_verdict() -> None:
     assert text_of(ending(failed, 30)) == "❅✗"
     missed = replace(frozen, tools=0, misses=1)
     record = CaseRecord(PlannedCase(LONG, None, ""), "error", frozen=missed, error=CaseError("frozen_miss", "gone"))
-    assert text_of(summary(Subject(record), 70)) == "! a call is not in the recording   ❅ 0 replayed, 1 live, 1 missed"
+    assert text_of(summary(Subject(record), 70)) == "! not recorded   ❅ 0 replayed, 1 live"
 
 
 def test_unreadable_file_is_named_by_its_path() -> None:

@@ -1,10 +1,10 @@
-"""The call of a tool that ended a frozen case, because its recording does not have it."""
+"""The call of a tool or model that ended a frozen case, because its recording does not have it."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from workbench.agents.worker.matching import differences
 from workbench.events import CallsRecorded, SpansRecorded
@@ -44,6 +44,20 @@ class MissedCall:
         return [name for name in names if any(differences(_one(then, name), _one(now, name), ""))]
 
 
+@dataclass(frozen=True, slots=True)
+class MissedRequest:
+    """A request to a model without a recording. `parts` are the differing parts that can be ignored.
+
+    They are named as in the frozen file.
+    """
+
+    agent: str
+    parts: tuple[str, ...]
+
+    TOOL: ClassVar[str] = "$model"
+    """The name under which a frozen file ignores parts of requests."""
+
+
 def _one(args: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {name: args[name]} if name in args else {}
 
@@ -54,12 +68,26 @@ def missed_call(events: Iterable[CallsRecorded | SpansRecorded], runs: Path | No
     `events` are those of the case, and `runs` is the folder with the runs' folders. Reads files.
     """
     known = tuple(events)
-    for event in known:
-        if isinstance(event, CallsRecorded) and '"miss"' in event.calls:
-            for item in _items(event.calls):
-                if item.get("kind") == "miss":
-                    return _missed(event.turn + 1, item, Pieces(known, runs))
+    for turn, item in _misses(known):
+        if "parts" not in item:
+            return _missed(turn, item, Pieces(known, runs))
     return None
+
+
+def missed_request(events: Iterable[CallsRecorded | SpansRecorded]) -> MissedRequest | None:
+    """Return the request that ended a case, or None if none did or nothing in it can be ignored."""
+    for _, item in _misses(events):
+        parts = _names(item.get("parts"))
+        if parts:
+            return MissedRequest(string(item.get("agent")), parts)
+    return None
+
+
+def _misses(events: Iterable[CallsRecorded | SpansRecorded]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield what was reported about missed calls, each with its turn from 1."""
+    for event in events:
+        if isinstance(event, CallsRecorded) and '"miss"' in event.calls:
+            yield from ((event.turn + 1, item) for item in _items(event.calls) if item.get("kind") == "miss")
 
 
 def _items(calls: str) -> list[dict[str, Any]]:
@@ -76,16 +104,18 @@ def _missed(turn: int, item: Mapping[str, Any], pieces: Pieces) -> MissedCall | 
         nearest = mapping(pieces.read(string(near.get("args")))) if near else None
     except PieceLostError:
         return None
-    ignore = item.get("ignore")
-    names = tuple(name for name in ignore if isinstance(name, str)) if isinstance(ignore, list) else ()
     at = near.get("turn")
     return MissedCall(
         turn,
         string(item.get("agent")),
         string(item.get("tool")),
         args,
-        names,
+        _names(item.get("ignore")),
         nearest,
         at + 1 if isinstance(at, int) else 0,
         near.get("used") is True,
     )
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    return tuple(name for name in given if isinstance(name, str)) if isinstance(given, list) else ()

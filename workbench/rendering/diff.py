@@ -20,7 +20,6 @@ from workbench.rendering.turn import turn_pieces, turn_status
 from workbench.store import CaseRecord, Turn
 from workbench.text import one_line
 
-_WAYS_OUT = "K keeps this call after a live run, ignores an argument, or runs live"
 _FIRST_ROWS = 8
 """Rows of a turn that are visible on any screen when it opens."""
 _DIFFERENT = frozenset({"diff-differs", "diff-missing", "diff-extra", "diff-moved"})
@@ -82,7 +81,7 @@ def _over_the_case(subject: Subject, record: CaseRecord, view: View) -> Iterator
 
     The line over the pane has the scores for which it has room. They are repeated only in full.
     """
-    yield from case_error_lines(record, subject.runs, view, _WAYS_OUT)
+    yield from case_error_lines(record, subject.runs, view, "K")
     if record.thawed is not None:
         yield from thawed_lines(record.thawed, view, drifted=bool(record.drifted))
     below = {result.name for result in left_out(subject, view.width - 1)}

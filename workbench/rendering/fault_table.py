@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from workbench.events import CaseStatus, FaultHandling, FaultOutcome, FaultWay, PlannedCase
+from workbench.events import CaseStatus, FaultHandling, FaultOutcome, FaultWay, PlannedCase, ToolFault
 from workbench.injection.matrix import WAYS
 from workbench.injection.outcome import STATUS
 from workbench.judge.judge_details import judged_by
@@ -108,6 +108,11 @@ def fault_title(planned: PlannedCase) -> str:
     return "" if fault is None else f"{one_line(fault.tool, limit=100)} · {WAYS[fault.way].title}"
 
 
+def fault_words(fault: ToolFault) -> str:
+    """Return `find_order failed (timeout)`. Safe text."""
+    return f"{one_line(fault.tool, limit=100)} failed ({WAYS[fault.way].title})"
+
+
 def handling_text(handling: FaultHandling) -> str:
     """Return `made up (heuristic): reason`."""
     text = f"{WORDS[handling.outcome]}{' (heuristic)' if by_rules(handling) else ''}"
@@ -162,6 +167,12 @@ def _laid_out(texts: Sequence[str], widths: Sequence[int], statuses: Iterable[Ca
     return TableLine(line.rstrip(), tuple(spans))
 
 
-def counts_text(records: Iterable[CaseRecord]) -> str:
-    """Return `3 crashed, 2 made up, 10 recovered`, or "" if nothing ended."""
-    return ", ".join(f"{outcome.times:,} {WORDS[outcome.outcome]}" for outcome in outcomes(records))
+def counts_text(records: Iterable[CaseRecord], *, signs: bool = False) -> str:
+    """Return `3 crashed, 2 made up, 10 recovered`, or "" if nothing ended.
+
+    With `signs`, each outcome has the sign of its cells: `3! crashed, 2✗ made up, 10✓ recovered`.
+    """
+    return ", ".join(
+        f"{outcome.times:,}{outcome.text[:1] if signs else ''} {WORDS[outcome.outcome]}"
+        for outcome in outcomes(records)
+    )

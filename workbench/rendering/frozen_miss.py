@@ -1,6 +1,10 @@
-"""A call without a recording as lines: the differing argument first, then the call and the nearest recording."""
+"""A call without a recording as lines: the differing argument first, then the call and the nearest recording.
+
+Each ends with how to continue.
+"""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +17,11 @@ from workbench.store import CaseRecord
 from workbench.text import one_line
 
 if TYPE_CHECKING:
-    from workbench.recordings.miss import MissedCall
+    from workbench.recordings.miss import MissedCall, MissedRequest
+
+
+_PARTS = {"instruction": "the instruction", "tools": "the tools", "config": "the config"}
+"""Parts of requests to models in words, by their names in frozen files."""
 
 
 def missed_in(record: CaseRecord, runs: Path | None) -> "MissedCall | None":
@@ -26,17 +34,43 @@ def missed_in(record: CaseRecord, runs: Path | None) -> "MissedCall | None":
     return missed_call((*(event for turn in record.turns for event in turn.calls), *spans), runs)
 
 
-def case_error_lines(record: CaseRecord, runs: Path | None, view: View, way_out: str = "") -> Iterator[Line]:
+def missed_request_in(record: CaseRecord) -> "MissedRequest | None":
+    """Return the request to a model that ended a case, or None if none did or nothing in it can be ignored."""
+    if record.error is None or record.error.kind != "frozen_miss":
+        return None
+    from workbench.recordings.miss import missed_request
+
+    return missed_request(event for turn in record.turns for event in turn.calls)
+
+
+def part_words(part: str) -> str:
+    """Return a part of requests in words: `the instruction`. Safe text."""
+    return _PARTS.get(part) or one_line(part, limit=60)
+
+
+def case_error_lines(record: CaseRecord, runs: Path | None, view: View, key: str) -> Iterator[Line]:
     """Yield why a case ended with an error. Reads files if a call was missed.
 
-    `way_out` says how to continue after a missed call, as raw text. Without it, the error's own hint does.
+    `key` says how to reach the ways out of a missed call, as raw text: `K`.
     """
-    if record.error is not None:
-        missed = missed_in(record, runs)
-        if missed is None:
-            yield from error_lines(record.error, view)
-        else:
-            yield from miss_lines(missed, view, way_out or record.error.hint)
+    error = record.error
+    if error is None:
+        return
+    missed = missed_in(record, runs)
+    if missed is not None:
+        ways = _ways_out(key, *(["ignore an argument"] if missed.differing else []))
+        yield from miss_lines(missed, view, ways if error.kind == "frozen_miss" else error.hint)
+    elif error.kind == "frozen_miss" and (request := missed_request_in(record)) is not None:
+        parts = " or ".join(map(part_words, request.parts))
+        yield from error_lines(replace(error, hint=_ways_out(key, f"ignore {parts}")), view)
+    elif error.kind == "frozen_miss" and record.frozen is not None and not record.frozen.recorded:
+        yield from error_lines(replace(error, hint=f"{key}: run it live and freeze it, or run it live once"), view)
+    else:
+        yield from error_lines(error, view)
+
+
+def _ways_out(key: str, *ignoring: str) -> str:
+    return f"{key}: {', '.join(['keep this call after a live run', *ignoring, 'or run live'])}"
 
 
 def miss_lines(missed: "MissedCall", view: View, hint: str) -> Iterator[Line]:

@@ -122,7 +122,7 @@ def summary(subject: Subject, width: int) -> Line:
     if record is None:
         return _not_run(subject, width)
     if record.handling is not None:
-        return _handled(record.handling, width)
+        return _handled(record, record.handling, width)
     changed = _marks(record)
     if record.error is not None:
         triage = triage_chip(subject)
@@ -147,12 +147,14 @@ def left_out(subject: Subject, width: int) -> Sequence[MetricResult]:
     return _scores(subject, record, width - (width_of((_repeat(record),)) if subject.repeats is not None else 0))[1]
 
 
-def _handled(handling: FaultHandling, width: int) -> Line:
-    """Return what the agent did about an injected fault, and why this is known."""
+def _handled(record: CaseRecord, handling: FaultHandling, width: int) -> Line:
+    """Return what the agent did about an injected fault, and why this is known unless the error below says so."""
     from workbench.injection.outcome import STATUS  # Few runs inject faults.
-    from workbench.rendering.fault_table import handling_text
+    from workbench.rendering.fault_table import fault_words, handling_text
 
     outcome, _, reason = handling_text(handling).partition(": ")
+    if record.error is not None and record.planned.fault is not None:
+        reason = fault_words(record.planned.fault)
     style = FACES[STATUS[handling.outcome]].variable
     return cut_line((Segment(outcome, style), *([Segment(f": {reason}")] if reason else [])), width)
 
@@ -176,7 +178,9 @@ def _marks(record: CaseRecord) -> list[Line]:
     """Return what qualifies all verdicts of a case: replayed calls, and other criteria than in the file."""
     marks: list[Line] = []
     if record.frozen is not None:
-        marks.append((Segment(f"{FROZEN.glyph} {frozen_brief(record.frozen)}", FROZEN.variable),))
+        missed = record.error is not None and record.error.kind == "frozen_miss"  # Then the error says it.
+        frozen = replace(record.frozen, misses=0) if missed else record.frozen
+        marks.append((Segment(f"{FROZEN.glyph} {frozen_brief(frozen)}", FROZEN.variable),))
     if record.thawed is not None:
         marks.append((Segment(f"{FROZEN.glyph} {thawed_brief(record.thawed)}", FROZEN.variable),))
     if record.planned.criteria_changed:

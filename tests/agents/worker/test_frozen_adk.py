@@ -414,6 +414,7 @@ def test_part_of_requests_that_differs_each_time_can_be_ignored(make_agent: Make
     missed = other.run("hello", **frozen(live, mode="all"))
     assert "its request 1 has another instruction" in missed.error["message"]
     assert '"ignore": {"$model": ["instruction"]}' in missed.error["hint"]
+    assert {"kind": "miss", "agent": "desk", "parts": ["instruction"]} in json.loads(missed.of("Calls")[-1]["calls"])
     assert other.run("hello", **frozen(live, mode="all", ignore={"$model": ["instruction"]})).answers == ["Paid."]
     other_message = other.run("hello?", **frozen(live, mode="all", ignore={"$model": ["instruction"]}))
     assert "its request 1 has another message 1 of 1" in other_message.error["message"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from . import faults
 from .calls import Call, Calls
@@ -65,13 +65,15 @@ class Miss(NamedTuple):
     """The case ends here, and the call must never return.
 
     `call` is the call of a tool that has no recording, and `nearest` is the recorded call that is most like it.
-    `differs` is the first part of a request to a model that differs, as in `Failed` (`docs/worker-protocol.md`).
+    `differs` is the first part of a request to a model that differs, as in `Failed` (`docs/worker-protocol.md`), and
+    `parts` are all those that differ and can be ignored.
     """
 
     fault: faults.Fault
     call: Optional[ToolCall] = None
     nearest: Optional[Recorded] = None
     differs: Optional[Json] = None
+    parts: Tuple[str, ...] = ()
 
     def with_request(self, value: Callable[[str, int], str]) -> Miss:
         """Return the miss with the part of the request that differs. `value` returns a part as JSON text."""
@@ -295,7 +297,10 @@ class Gate:
                 why, differs = _why_other(call, recorded, position, self._ignored_parts)
             message = f"{call.agent or 'a callback'} asked its model what is not recorded: {why}"
             decision = self._no_recording(message, self._way_out(call, recorded, position))
-            return decision._replace(differs=differs) if isinstance(decision, Miss) else decision
+            if not isinstance(decision, Miss) or differs is None:
+                return decision
+            parts = _different_parts(recorded[position].request, call.parts, self._ignored_parts)
+            return decision._replace(differs=differs, parts=tuple(parts))
 
     def _way_out(self, call: ModelCall, recorded: List[Recorded], position: int) -> str:
         if not self._models:
@@ -370,6 +375,8 @@ class Gate:
 
     def _report_miss(self, miss: Miss) -> None:
         """Report the call that ends the case, for a comparison with the nearest recording."""
+        if self.calls is not None and miss.differs is not None and miss.parts:
+            self.calls.add({"kind": "miss", "agent": miss.differs["agent"], "parts": list(miss.parts)})
         if self.calls is None or miss.call is None:
             return
         call, nearest = miss.call, miss.nearest
@@ -425,10 +432,16 @@ def _different_part(then: Optional[Json], now: Json, ignored: FrozenSet[str] = f
     """Return the name of the first part that differs: model, one of `_PARTS`, messages, or "" if none does."""
     if then is None or not now or then.get("model") != now["model"]:
         return "model"
-    for name, (key, _) in _PARTS.items():
-        if name not in ignored and then.get(key) != now.get(key):
-            return name
+    for name in _different_parts(then, now, ignored):
+        return name
     return "messages" if then.get("contents") != now["contents"] else ""
+
+
+def _different_parts(then: Optional[Json], now: Json, ignored: FrozenSet[str]) -> Iterator[str]:
+    """Yield the names in `_PARTS` of the parts that differ."""
+    for name, (key, _) in _PARTS.items():
+        if name not in ignored and (then or {}).get(key) != now.get(key):
+            yield name
 
 
 def _difference(then: Json, now: Json, ignored: FrozenSet[str]) -> Tuple[str, Optional[Json]]:

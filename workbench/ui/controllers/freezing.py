@@ -89,26 +89,32 @@ class Freezing(Controller):
     # Ways out of a missing call
 
     async def _ways_out(self, name: CaseName, record: "CaseRecord") -> None:
-        from workbench.rendering.frozen_miss import missed_in
+        from workbench.rendering.frozen_miss import missed_in, missed_request_in, part_words
 
         assert record.error is not None
         missed = await asyncio.to_thread(missed_in, record, self.session.runs_dir)
+        request = missed_request_in(record) if missed is None else None
         frozen = record.frozen
         items = []
         if missed is not None or (frozen is not None and record.error.kind == "frozen_miss" and frozen.misses):
             help_text = "Answers recorded calls, makes the others, and then shows what freezing would add."
-            items.append(Item("run it, call live what is missing, and keep that", "add", help=help_text))
+            items.append(Item("run it again, and keep what is missing", "add", help=help_text))
         for argument in missed.differing if missed is not None else ():
             words = f"ignore {one_line(argument, limit=60)} of {one_line(missed.tool, limit=60)}"  # type: ignore[union-attr]
-            help_text = "Edits the recording: calls are then found whatever this argument is. u undoes."
-            items.append(Item(words, ("ignore", argument), help=help_text))
-        items.append(Item("run it live, and freeze it again", "again", help="Replaces the recording, after a look."))
+            help_text = "Edits the recording: calls are then found whatever this argument is. u undoes it."
+            items.append(Item(words, ("ignore", missed.tool, argument), help=help_text))  # type: ignore[union-attr]
+        for part in request.parts if request is not None else ():
+            help_text = "Edits the recording: answers of models are then found whatever this part is. u undoes it."
+            words = f"ignore {part_words(part)} in requests to models"
+            items.append(Item(words, ("ignore", request.TOOL, part), help=help_text))  # type: ignore[union-attr]
+        again = "Shows what would be written before it replaces the recording."
+        items.append(Item("run it live, and freeze it again", "again", help=again))
         items.append(Item("run it live once", "live", help="Changes no recording."))
         chosen = await self.view.pick(one_line(record.error.message, limit=70), items)
         pairs = self._pairs([name])
         match chosen:
-            case ("ignore", str(argument)) if missed is not None and frozen is not None:
-                await self._ignore(frozen.file, missed.tool, argument)
+            case ("ignore", str(tool), str(argument)) if frozen is not None:
+                await self._ignore(frozen.file, tool, argument)
             case "add":
                 mode = frozen.mode if frozen is not None else "tools"
                 self._run_first(pairs, RecordingOptions(mode, live_on_miss=True), freeze=True)
@@ -136,6 +142,7 @@ class Freezing(Controller):
     async def _ignore(self, file: str, tool: str, argument: str) -> None:
         from workbench.authoring.freezing import ignoring
         from workbench.model.own_file import OwnFileError
+        from workbench.recordings.miss import MissedRequest
 
         assert self.session.workspace is not None
         path = self.session.workspace.root / file
@@ -147,7 +154,8 @@ class Freezing(Controller):
         except OSError as error:
             self._files.show_error(error)
             return
-        await self._files.put(f"ignore {argument} of {tool}", contents)
+        of = "requests to models" if tool == MissedRequest.TOOL else tool
+        await self._files.put(f"ignore {argument} of {of}", contents)
 
     def _name(self, pair: Pair) -> CaseName:
         assert self.session.workspace is not None
