@@ -96,10 +96,6 @@ SCENES = (
     Scene("ignored", "folder.ignored"),
     Scene("notices", "general.notices"),
     Scene("watched", "watch.watched"),
-    Scene("faults-before", "g faults.try_faults", "frozen"),
-    Scene("faults", "g faults.try_faults enter", "frozen"),
-    Scene("faults-by-case", "g faults.try_faults enter M", "frozen"),
-    Scene("fault", "g faults.try_faults enter n enter enter", "frozen"),
     Scene("quit-while-running", "g r q"),
     Scene("frozen-overview", "g", "frozen"),
     Scene("frozen-miss", "/ 返 金 enter g n 1", "frozen"),
@@ -112,6 +108,10 @@ SCENES = (
     Scene("frozen-history", "H", "frozen"),
     Scene("frozen-compare", "C", "frozen"),
     Scene("frozen-next-run", "g j j o f", "frozen"),
+    Scene("faults-before", "g faults.try_faults", "frozen"),
+    Scene("faults", "g faults.try_faults enter", "frozen"),
+    Scene("faults-by-case", "g faults.try_faults enter M", "frozen"),
+    Scene("fault", "g faults.try_faults enter n enter enter", "frozen"),
     Scene("freeze", "g K", "thawed"),
     Scene("thawed", "/ 返 金 enter g n 1", "thawed"),
     Scene("thawed-accept", "/ 返 金 enter g n A enter", "thawed"),
@@ -169,7 +169,7 @@ def main() -> None:
     parser.add_argument("scenes", nargs="*", help="names of scenes (default: all)")
     parser.add_argument("--size", action="append", choices=SIZES, help="default: all")
     parser.add_argument("--theme", action="append", help=f"default: {' and '.join(THEMES)}")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     with TemporaryDirectory() as home:
         os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_DATA_HOME"] = home
         wanted = {scene.project for scene in SCENES if not options.scenes or scene.name in options.scenes}

@@ -64,4 +64,4 @@ def test_cost_counts_the_calls_after_the_point() -> None:
     assert cost == Cost(1, 12, 10.0, "USD")
     assert cost_words(cost, 3, judged=True) == "about 3 model calls, 36 tokens, $30.00, and judges"
     assert cost_words(Cost(), 3, judged=False) == "no model call after this point"
-    assert cost_words(Cost(seen=False), 3, judged=True) == "the agent's model calls are not known"
+    assert cost_words(Cost(seen=False), 3, judged=True) == "cost not known"

@@ -39,19 +39,21 @@ ELSEWHERE: tuple[Action, ...] = (
     Action("chat_stop", "x", "stop", "Stop the turn. Press again to kill the agent.", CHAT, 5),
     Action("chat_fork", "f", "fork", "Go back to the turn or call under the cursor, and change one thing.", CHAT),
     Action("chat_full", "z", "full texts", "Show long texts in full. Press again to shorten them.", CHAT, 6),
-    Action("fork_run", "r", "run", "Try the fork.", FORK, 1),
-    Action("fork_edit", "e", "edit", "Edit the text of the change. ctrl+o keeps it, esc leaves it.", FORK, 2),
-    Action("fork_tries(1)", "+ =", "more tries", "Try it once more.", FORK, 3, id="fork_more"),
+    Action("fork_run", "r", "run", "Try the fork.", FORK),
+    Action("fork_edit", "e", "edit", "Edit the text of the change. ctrl+o keeps it, esc drops it.", FORK, 1),
+    Action("fork_tries(1)", "+ =", "more tries", "Try it once more.", FORK, 2, id="fork_more"),
     Action("fork_tries(-1)", "-", "fewer tries", "Try it once less.", FORK, id="fork_fewer"),
-    Action("fork_frozen", "f", "live, frozen", "Answer tools from the recording after the point, or call them.", FORK),
+    Action(
+        "fork_frozen", "f", "live, frozen", "Answer tools from the recording after the point, or call them.", FORK, 3
+    ),
     Action(
         "forked_keep", "+", "keep as case", "Create a case from the try under the cursor, after a review.", FORKED, 1
     ),
     Action("forked_save", "s", "save prompt", "Write the changed instruction into its file.", FORKED, 2),
     Action("forked_again", "e", "change again", "Change something else at the same point.", FORKED, 3),
     Action("forked_stop", "x", "stop", "Stop the tries that run.", FORKED, 4),
-    Action("try_faults_start", "enter", "start", "Try the faults.", TRY_FAULTS, 1),
-    Action("try_faults_frozen", "f", "live, frozen", "Answer tools from recordings, or call them.", TRY_FAULTS, 2),
+    Action("try_faults_start", "enter", "start", "Try the faults.", TRY_FAULTS),
+    Action("try_faults_frozen", "f", "live, frozen", "Answer tools from recordings, or call them.", TRY_FAULTS, 1),
     Action("faults_column(-1)", "h left", "previous way", "Go one way to fail to the left.", FAULTS, id="faults_left"),
     Action("faults_column(1)", "l right", "way", "Go one way to fail to the right.", FAULTS, 4, id="faults_right"),
     Action("faults_open", "enter", "open", "Open the execution. If a cell has several, show its cases.", FAULTS, 1),

@@ -41,7 +41,7 @@ class DriftPart:
     def what(self) -> str:
         """The call and the first place that differs, in raw words."""
         drift = self.drift
-        name = "answers of models" if drift.about == "models" else f"declaration of {drift.tool}"
+        name = "answers of models" if drift.about == "models" else f"declaration of {drift.tool or 'a toolset'}"
         call = shown_call(drift.tool, drift.args) if drift.about == "call" else name
         place = drift.where[0][0] if drift.where else ""
         return f"{_VERBS.get(drift.kind, '')}{call}{f': {place}' if place else ''}"

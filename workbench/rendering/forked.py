@@ -167,7 +167,8 @@ def _turn(column: Column, original: Column, turn: int, width: int) -> Iterator[L
         yield from wrap([safe(why, "status-error") if why else Segment(_without(column), "muted")], width)
         return
     if column is original or turn >= len(original.users) or column.users[turn] != original.users[turn]:
-        yield from hang_text([Segment("▷ ", "user")], [safe(column.users[turn], "user")], width, 2)
+        said = Segment("▷ ", "user") if column is original else Segment("≠ ", "status-failed")
+        yield from hang_text([said], [safe(column.users[turn], "user")], width, 2)
     then = original.turns[turn] if turn < len(original.turns) else ()
     for number, step in enumerate(column.turns[turn] if turn < len(column.turns) else ()):
         same = number < len(then) and then[number].text == step.text
@@ -202,7 +203,7 @@ def _side_by_side(cells: Sequence[list[Line]], width: int) -> Iterator[Line]:
 def cost_words(cost: Cost, tries: int, *, judged: bool) -> str:
     """Return what the tries will probably cost, from the recorded calls after the point."""
     if not cost.seen:
-        return "the agent's model calls are not known"
+        return "cost not known"
     if not cost.calls:
         return "no model call after this point" + (", but judges" if judged else "")
     words = f"about {counted(cost.calls * tries, 'model call')}"

@@ -11,6 +11,7 @@ from workbench.recordings.frozen_text import frozen_contents
 from workbench.recordings.recording import ModelCall, ToolCall
 from workbench.regular_file import size_words
 from workbench.rendering.calls import brief_call
+from workbench.rendering.cells import cut_name
 from workbench.rendering.lines import Line, Segment, cut_line, hang_text, safe, width_of
 from workbench.text import one_line
 
@@ -54,7 +55,9 @@ def case_lines(case: FrozenCase, root: Path, width: int) -> Iterator[Line]:
     """Yield what freezing does to one case, as safe lines of at most `width` cells."""
     style = _STYLES[case.change]
     file = one_line(relative_to(case.file, root), limit=300)
-    yield from hang_text([Segment(f"{case.change}  ", style)], [Segment(file)], width, 2)
+    yield cut_line(
+        (Segment(case.change, style), Segment(f"  {cut_name(file, max(width - len(case.change) - 2, 8))}")), width
+    )
     if case.why:
         yield from hang_text([Segment("! ", "status-error-strong")], [safe(case.why)], width, 2)
     for remark in case.remarks:
@@ -66,7 +69,8 @@ def case_lines(case: FrozenCase, root: Path, width: int) -> Iterator[Line]:
     if beside:
         words = f"{counted(len(beside), 'large value')} beside it, {size_words(sum(map(len, beside)))}"
         yield from hang_text([], [Segment(words, "muted")], width, 0)
-    calls: tuple[ToolCall | ModelCall, ...] = (*recording.calls, *recording.models)
+    made: tuple[ToolCall | ModelCall, ...] = (*recording.calls, *recording.models)
+    calls = sorted(made, key=lambda call: call.turn)
     turn = 0
     for call in calls[:_SHOWN]:
         if call.turn != turn:

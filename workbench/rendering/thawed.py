@@ -96,7 +96,7 @@ def _kind(change: Mapping[str, Any]) -> str:
 def _name(change: Mapping[str, Any]) -> str:
     match change.get("about"):
         case "declaration":
-            return f"declaration of {one_line(string(change.get('tool')), limit=100)}"
+            return f"declaration of {one_line(string(change.get('tool')), limit=100) or 'a toolset'}"
         case "models":
             return "answers of models"
     return one_line(string(change.get("call")), limit=300)

@@ -45,7 +45,7 @@ async def test_fork_of_a_call_changes_the_instruction_keeps_a_try_and_saves_the_
         assert len(counted(folder)) == 5
         await pilot.press("enter", "4", "j", "j", "j", "f")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ForkDialog))
-        assert "fork label at call 3 of 5 (model)" in screen.text
+        assert "fork at call 3 of 5 (model) › label" in screen.text
         assert "from agent.py, line 60" in screen.text
         assert "3 tries · live tools · about 6 model calls, 72 tokens" in screen.text
 
@@ -103,7 +103,7 @@ async def test_fork_of_a_live_conversation_changes_a_message_and_returns_to_it(t
             await screen.until(pilot, lambda message=message: f"{message} is in the shop" in screen.text)  # type: ignore[misc]
         await pilot.press("escape", "}", "f")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ForkDialog))
-        assert "fork chat at turn 2" in screen.text
+        assert "fork at turn 2 › chat" in screen.text
         await pilot.press("minus", "minus", "e", *"C3", "ctrl+o", "r")
         await screen.until(pilot, lambda: "B2C3 is in the shop" in screen.text, 30)
         await screen.until(pilot, lambda: screen.text.count("not scored") == 2)

@@ -197,7 +197,7 @@ def _notes(outlook: "Outlook") -> "Sequence[str]":
             if len(outlook.unknown) == 1
             else ("cases run once without faults first, to see which tools they call")
         )
-        notes.append(f"{len(outlook.unknown):,} {what}; that run counts")
+        notes.append(f"{len(outlook.unknown):,} {what}. That is an ordinary run.")
     without = sum(not executions for executions in outlook.executions.values())
     if without:
         notes.append(f"{counted(without, 'case')} without a tool call {'is' if without == 1 else 'are'} left out")

@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from workbench.rendering.cells import cut_name
 from workbench.text import one_line
 from workbench.ui.controllers.files import Files
 from workbench.ui.controllers.talk import Talk
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from workbench.ui.forking.screen import Tries, Verdict
     from workbench.ui.side_run import SideRun
 
+_NAME = 40
+"""Cells of the longest name in a title."""
+
 
 class Fork(Controller):
     """Forks at the turn or call under the cursor."""
@@ -38,7 +42,7 @@ class Fork(Controller):
         row = self.view.rows.cursor
         record = self.session.record(row) if row is not None and row.case >= 0 else None
         if row is None or record is None or not record.turns:
-            self.view.say("this case has no conversation: r runs it")
+            self.view.say("the case has not run: r runs it, o first sets whether from its recording")
         elif not record.finished:
             self.view.say("the case is still running: wait until it ends", warning=True)
         else:
@@ -55,7 +59,8 @@ class Fork(Controller):
             return
         verdict = record.state, tuple(record.metrics.values())
         runs = self.session.runs_dir
-        self.view.work(self._fork(lambda: original_of_record(record, runs), names, verdict, agent), "talk")
+        frozen = record.frozen is not None
+        self.view.work(self._fork(lambda: original_of_record(record, runs), names, verdict, agent, frozen), "talk")
 
     async def fork_chat(self, talk: "Conversation", session: dict[str, Any], names: Sequence[str]) -> None:
         """Fork a conversation with an agent. `session` is its session input."""
@@ -76,18 +81,26 @@ class Fork(Controller):
         return next((agent for agent in workspace.agents if agent.name == ref.agent), None)
 
     async def _fork(
-        self, read: "Callable[[], Original]", names: Sequence[str], verdict: "Verdict | None", agent: "AgentFolder"
+        self,
+        read: "Callable[[], Original]",
+        names: Sequence[str],
+        verdict: "Verdict | None",
+        agent: "AgentFolder",
+        frozen: bool = False,
     ) -> None:
+        """Fork a conversation. With `frozen`, its tools were replayed, so those of the tries are at first, too."""
         from workbench.forking.choices import Point, point_of
         from workbench.forking.original import CannotForkError
 
         try:
             original = await asyncio.to_thread(read)
-            await self._try(original, point_of(original, names) or Point(0), verdict, agent)
+            await self._try(original, point_of(original, names) or Point(0), verdict, agent, frozen)
         except CannotForkError as error:
             self.view.notify(one_line(str(error), limit=400), title="cannot fork", severity="warning")
 
-    async def _try(self, original: "Original", point: "Point", verdict: "Verdict | None", agent: "AgentFolder") -> None:
+    async def _try(
+        self, original: "Original", point: "Point", verdict: "Verdict | None", agent: "AgentFolder", frozen: bool
+    ) -> None:
         from workbench.forking.choices import choices_at, describe_point
         from workbench.rendering.forked import cost_after, cost_words
         from workbench.ui.forking.dialog import ForkDialog
@@ -95,14 +108,14 @@ class Fork(Controller):
         offers, prompts = await asyncio.to_thread(_offers, choices_at(original, point), agent)
         cost = cost_after(original, point, self.session.prices)
         judged = any(metric.details.get("judge") for metric in (verdict or ("", ()))[1])
-        title = f"fork {original.ref.eval_id} at {describe_point(original, point)}"
+        title = f"fork at {describe_point(original, point)} › {_brief_name(original)}"
         wanted: Wanted | None = None
 
         def words(tries: int) -> str:
             return cost_words(cost, tries, judged=judged)
 
         while True:
-            wanted = await self.view.ask(ForkDialog(title, offers, words, self.view.keys, wanted))
+            wanted = await self.view.ask(ForkDialog(title, offers, words, self.view.keys, wanted, frozen=frozen))
             if wanted is None:
                 return
             fork = self._made(original, point, wanted)
@@ -220,7 +233,12 @@ def _title(fork: "ForkOfConversation", wanted: "Wanted") -> str:
     what += f" of {change.agent}" if change.kind in ("instruction", "model") else ""
     tools = "frozen tools" if fork.frozen else "live"
     point = describe_point(fork.original, Point(fork.turn, fork.call))
-    return f"fork of {fork.original.ref.eval_id} › {point} › {what} › {tools}"
+    return f"fork at {point} › {what} › {tools} › {_brief_name(fork.original)}"
+
+
+def _brief_name(original: "Original") -> str:
+    """Return the name of the case. A long one loses its middle, because the title of a frame is cut at its end."""
+    return cut_name(one_line(original.ref.eval_id, limit=200), _NAME)
 
 
 def _why_not_saved(wanted: "Wanted", offer: "Offer") -> str:

@@ -15,6 +15,7 @@ from textual.widgets import Static
 from workbench.counting import counted
 from workbench.events import CaseRef
 from workbench.prices import Prices
+from workbench.rendering.cells import cut
 from workbench.rendering.document import Subject
 from workbench.rendering.fault_grid import about_lines, progress_text
 from workbench.rendering.fault_table import counts_text
@@ -129,8 +130,9 @@ class FaultScreen(SplitScreen):
             parts += [(one_line(why, limit=300), "$status-not-evaluated"), "\n"]
         if line is not None and line.has_cells:
             words, reason = about_lines(line.row, self.grid.way)
-            parts += [(words, "bold"), "\n", *([reason, "\n"] if reason else [])]
-        parts.append((counts_text(matrix.records), "$status-muted"))
+            # The counts below stay visible on any screen.
+            parts += [(words, "bold"), "\n", *([cut(reason, 2 * max(self.size.width - 6, 20)), "\n"] if reason else [])]
+        parts.append((counts_text(matrix.records, signs=True), "$status-muted"))
         self._about.update(Content.assemble(*parts))
 
     def _record(self) -> CaseRecord | None:

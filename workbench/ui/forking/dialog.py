@@ -106,6 +106,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
     """A dialog that asks what a fork changes. Its result is None if the user leaves it.
 
     `title` is raw text. `cost` returns safe words about the cost of a number of tries. `before` is the previous choice.
+    Without it, `frozen` says whether tools are frozen at first.
     """
 
     where = "fork"
@@ -119,11 +120,13 @@ class ForkDialog(RowsScreen[Wanted | None]):
         cost: Callable[[int], str],
         keys: Mapping[str, tuple[str, ...]],
         before: Wanted | None = None,
+        *,
+        frozen: bool = False,
     ) -> None:
         self._list = Offers(offers)
         super().__init__(self._list, keys)
         self._title, self._cost = one_line(title, limit=200), cost
-        self._tries, self._frozen = (3, False) if before is None else (before.tries, before.frozen)
+        self._tries, self._frozen = (3, frozen) if before is None else (before.tries, before.frozen)
         self._before = before
         if before is not None:
             self._list.texts[before.offer] = before.text
@@ -132,12 +135,13 @@ class ForkDialog(RowsScreen[Wanted | None]):
         self._field.can_focus = False
         self._summary = Static("", classes="fork-tries", markup=False)
         self._line = KeyLine(footer("fork"), keys)
-        self._typing = Static(" ctrl+o keeps the text · esc leaves it", classes="field-keys", markup=False)
+        self._typing = Static(" ctrl+o keeps the text · esc drops the change", classes="field-keys", markup=False)
 
     def compose(self) -> ComposeResult:
         """Lay out the choices, the text, the number of tries and the keys."""
         with Vertical(classes="dialog -fork") as dialog:
             dialog.border_title = Content(self._title)
+            dialog.border_subtitle = Content("r runs · esc closes")
             yield self._list
             yield self._field
             yield self._summary

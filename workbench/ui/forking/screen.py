@@ -1,7 +1,7 @@
 """The screen with the tries of a fork: their verdicts above, and turn by turn beside the original."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias
 
@@ -135,6 +135,7 @@ class ForkScreen(RowsScreen[Asked | None]):
         super().__init__(self._list, keys)
         self._tries, self._begin = tries, start
         self._body = Body()
+        self._line = KeyLine((), self.keys_of)
         self._pace = Pace()
         self._due: Timer | None = None
         self._leaving = False
@@ -146,8 +147,7 @@ class ForkScreen(RowsScreen[Asked | None]):
             yield self._list
             yield self._body
             yield self.message
-            useless = ("forked_save",) if self._tries.why_not_saved else ()
-            yield KeyLine(footer("forked", without=useless), self.keys_of)
+            yield self._line
 
     def on_mount(self) -> None:
         """Start the tries, or continue to show them."""
@@ -259,5 +259,12 @@ class ForkScreen(RowsScreen[Asked | None]):
             chosen = max(self._list.cursor, 1) - 1
             document = compared(original_column(tries.original), columns, chosen, tries.point, width)
             self._body.show(document, self._body.top)
+        self._line.show_keys(footer("forked", without=tuple(self._useless())), self.keys_of)
         if tries.refused is not None:
             self.say(one_line(f"{tries.refused.message} {tries.refused.hint}", limit=300), warning=True)
+
+    def _useless(self) -> Iterator[str]:
+        """Yield the actions that cannot do anything now."""
+        if self._tries.why_not_saved:
+            yield "forked_save"
+        yield "forked_again" if self._tries.going else "forked_stop"
