@@ -2,6 +2,8 @@
 
 import re
 
+from workbench.causes.miss_shape import miss_text
+
 _FOLDED = "…"
 _LONGEST = 2_000
 _NAMES_CODE = re.compile(
@@ -19,7 +21,12 @@ _REPEATED = re.compile(rf"{_FOLDED}(?:[\s,;]*{_FOLDED})+")
 
 
 def error_text(message: str) -> str:
-    """Return a message with its numbers, ids, paths, addresses and quoted values replaced by `…`."""
+    """Return a message with its numbers, ids, paths, addresses and quoted values replaced by `…`.
+
+    A call without a recording has a text of its own, because most of its message is the call.
+    """
+    if missed := miss_text(message[:_LONGEST]):
+        return missed
     first = _SAYS_NOTHING.sub("", message[:_LONGEST].strip(), count=1).splitlines()[:1]
     text = first[0] if first else ""
     text = _URL.sub(_FOLDED, text)
