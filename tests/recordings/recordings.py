@@ -61,7 +61,16 @@ def _model(outcome: dict[str, Any], turn: int, branch: str | None, request: Any,
 
 _RESPONSES = st.fixed_dictionaries({"responses": st.lists(VALUES, max_size=2).map(tuple)})
 MODELS = st.builds(_model, st.one_of(_RESPONSES, _LOST_OR_ERROR), _TURNS, _BRANCHES, _REQUESTS, _SECONDS)
-_DECLARATIONS = st.builds(Declaration, _TEXTS, VALUES, st.integers(0, 3), st.booleans())
+_DECLARATIONS = st.builds(
+    Declaration,
+    _TEXTS,
+    VALUES,
+    st.integers(0, 3),
+    st.booleans(),
+    hidden=st.booleans(),
+    config=st.lists(_OBJECTS, max_size=1).map(tuple),
+    types=st.lists(_TEXTS, max_size=2).map(tuple),
+)
 RECORDINGS = st.builds(
     Recording,
     _TEXTS,

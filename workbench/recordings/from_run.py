@@ -37,6 +37,7 @@ Runs of older versions recorded only names, so an agent's own tool with such a n
 until the case is frozen from a new run.
 """
 _ESCAPED = "the agent calls {} itself, and a replay cannot answer it: plain Python has `session.tool` for that"
+_FLAGS = ("long_running", "confirmation", "hidden")
 _KINDS = ("tool", "model", "tools", "escaped")
 _CUT = "the run kept only the beginning of it"
 _ERROR = re.compile(r"(\w+)(?:: (.*))?", re.DOTALL)
@@ -253,9 +254,14 @@ def _declarations(item: Mapping[str, Any], pieces: Pieces) -> Iterator[tuple[tup
         except PieceLostError:
             continue  # A toolset without it is reported as a miss.
         toolset, instruction = _int(tool.get("toolset")), string(tool.get("instruction"))
-        long_running, confirmation = (tool.get(flag) is True for flag in ("long_running", "confirmation"))
-        error = _error(tool)
-        yield (name, toolset), Declaration(name, declaration, toolset, long_running, instruction, confirmation, error)
+        long_running, confirmation, hidden = (tool.get(flag) is True for flag in _FLAGS)
+        declared = Declaration(name, declaration, toolset, long_running, instruction, confirmation, _error(tool))
+        yield (
+            (name, toolset),
+            replace(
+                declared, hidden=hidden, config=tuple(objects(tool.get("config"))), types=_names(tool.get("types"))[:64]
+            ),
+        )
 
 
 def _error(item: Mapping[str, Any]) -> RecordedError | None:

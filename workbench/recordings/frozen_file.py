@@ -171,7 +171,8 @@ def _recording(value: Mapping[str, Any], beside: _Beside) -> Recording:
 
 
 def _declaration(tool: Mapping[str, Any]) -> Declaration:
-    return Declaration(**{**tool, "declaration": _numbers(tool["declaration"]), "error": _error(tool)})
+    lists = {name: tuple(tool.get(name, ())) for name in ("config", "types")}
+    return Declaration(**{**tool, "declaration": _numbers(tool["declaration"]), "error": _error(tool), **lists})
 
 
 def _call(call: Mapping[str, Any], location: Location, beside: _Beside) -> ToolCall:

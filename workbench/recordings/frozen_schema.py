@@ -150,6 +150,13 @@ class FrozenTool(TypedDict, total=False):
     long_running: bool
     instruction: Annotated[str, Field(description="Text that it added to the instructions of requests.")]
     confirmation: Annotated[bool, Field(description="The user had to confirm each call.")]
+    types: Annotated[
+        list[str], Field(max_length=64, description="Its class and the bases as `module.Class`, nearest first.")
+    ]
+    hidden: Annotated[bool, Field(description="It did not declare itself, although it can be called.")]
+    config: Annotated[
+        list[dict[str, Any]], Field(description="Tools of the model itself that the toolset added to requests.")
+    ]
     error: Annotated[FrozenError, Field(description="Why the toolset could not list its tools.")]
     declaration: Required[Any]
 

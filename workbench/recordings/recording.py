@@ -156,8 +156,10 @@ class Declaration:
 
     `toolset` is the position of its toolset in the agent's `tools`, from 1, or 0 if it came from none. With the name
     "", it is that toolset itself. `long_running` is ADK's flag. `instruction` is what the tool added to the
-    instructions of requests. `confirmation` says that the user had to confirm each call. `error` is why a toolset could
-    not list its tools.
+    instructions of requests. `confirmation` says that the user had to confirm each call. `hidden` says that a tool of a
+    toolset did not declare itself, although it can be called. `config` are tools of the model itself that a toolset
+    added to requests, such as `{"computer_use": …}`. `error` is why a toolset could not list its tools. `types` are the
+    class of a toolset's tool and its bases.
     """
 
     name: str
@@ -167,12 +169,16 @@ class Declaration:
     instruction: str = ""
     confirmation: bool = False
     error: RecordedError | None = None
+    hidden: bool = False
+    config: tuple[Any, ...] = ()
+    types: tuple[str, ...] = field(default=(), compare=False)
 
     def as_json(self) -> dict[str, Any]:
         """Return its JSON form, which is also that of the worker's messages."""
         flags: dict[str, Any] = {"toolset": self.toolset, "long_running": self.long_running}
         error = self.error.as_json() if self.error is not None else None
         more = {"instruction": self.instruction, "confirmation": self.confirmation, "error": error}
+        more |= {"hidden": self.hidden, "config": list(self.config), "types": list(self.types)}
         known = {name: value for name, value in more.items() if value}
         return {"name": self.name, **flags, **known, "declaration": self.declaration}
 

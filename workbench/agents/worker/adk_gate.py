@@ -332,7 +332,7 @@ def _is_control(tool: Any) -> bool:
     """Return whether a tool is one with which ADK controls the flow of agents."""
     if tool.name not in _CONTROL and tool.name != "adk_request_input":
         return False
-    home = getattr(tool.func, "__module__", "") if isinstance(tool, FunctionTool) else type(tool).__module__
+    home = getattr(tool.func, "__module__", "") if issubclass(type(tool), FunctionTool) else type(tool).__module__
     return str(home).startswith("google.adk.")
 
 
@@ -347,7 +347,7 @@ def _runs_agent(tool: Any) -> bool:
 
 def _is_a(value: Any, module: str, name: str) -> bool:
     kind: Any = getattr(sys.modules.get(module), name, None)
-    return isinstance(kind, type) and isinstance(value, kind)
+    return isinstance(kind, type) and issubclass(type(value), kind)
 
 
 # Interception

@@ -12,7 +12,7 @@ import copy
 import functools
 import inspect
 import sys
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 from google.adk.tools.base_tool import BaseTool  # type: ignore[import-not-found,unused-ignore]
 from google.adk.tools.base_toolset import BaseToolset  # type: ignore[import-not-found,unused-ignore]
@@ -21,7 +21,7 @@ from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 from .adk_gate import AdkGate, check_tool, current_gate, in_turn, patch_classes
 from .calls import TooLargeError
 from .faults import hinting
-from .forms import decoded_error, encoded_error
+from .forms import decoded_error, encoded_error, imported_class
 from .gate import Live, inside
 from .jsonable import digest, dumps
 from .matching import BrokenRecordingError, check_error
@@ -33,17 +33,34 @@ class FrozenTool(BaseTool):  # type: ignore[misc]
     """A tool of a toolset, made from its recorded declaration.
 
     Its calls are answered by the gate. If the gate lets one through, the toolset is opened for this call only.
+    `isinstance` takes it for a tool of the recorded class, because ADK and callbacks treat some classes differently.
     """
 
     def __init__(self, toolset: Any, declared: Json, context: Any) -> None:
+        self._types: List[str] = declared["types"]
+        known = (imported_class(name, BaseTool) for name in self._types)
+        self._kind: Any = next((kind for kind in known if kind is not None), FrozenTool)
         declaration = declared.get("declaration")
         self._declaration = None if declaration is None else types.FunctionDeclaration.model_validate(declaration)
         description = getattr(self._declaration, "description", None) or ""
-        super().__init__(name=declared["name"], description=description, is_long_running=declared["long_running"])
+        BaseTool.__init__(
+            self, name=declared["name"], description=description, is_long_running=declared["long_running"]
+        )
         self._toolset = toolset
         self._context = context
         self._instruction: str = declared["instruction"]
         self._confirmation: bool = declared["confirmation"]
+        self._hidden: bool = declared["hidden"]
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """The recorded class."""
+        return self.__dict__.get("_kind", FrozenTool)
+
+    @property
+    def types(self) -> List[str]:
+        """The names of the recorded class and its bases."""
+        return self._types
 
     def renamed(self, name: str) -> FrozenTool:
         """Return the tool under another name."""
@@ -56,8 +73,11 @@ class FrozenTool(BaseTool):  # type: ignore[misc]
         return None if self._declaration is None else self._declaration.model_copy(deep=True)
 
     async def process_llm_request(self, *, tool_context: Any, llm_request: Any) -> None:
-        """Declare the tool, with the instruction that the recorded one added."""
-        await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
+        """Declare the tool, with the instruction that the recorded one added. A hidden one can only be called."""
+        if self._hidden:
+            llm_request.tools_dict[self.name] = self
+        else:
+            await BaseTool.process_llm_request(self, tool_context=tool_context, llm_request=llm_request)
         if self._instruction:
             llm_request.append_instructions([self._instruction])
 
@@ -99,6 +119,10 @@ class Toolsets:
         """`id` of a toolset → the toolset, its agent and its position."""
         self._instructions: Dict[Tuple[str, str], str] = {}
         """(agent, tool) → the instruction that the tool added to a request."""
+        self._config: Dict[Tuple[str, int], List[Json]] = {}
+        """(agent, position of the toolset) → what the toolset itself added to the tools of a request."""
+        self._hidden: Set[Tuple[str, str]] = set()
+        """(agent, tool) of the tools that did not declare themselves."""
         self._reported: Dict[str, str] = {}
         """Agent → digest of its reported tools."""
         self._sent: Dict[str, str] = {}
@@ -135,6 +159,17 @@ class Toolsets:
         if instruction:
             self._instructions[agent, tool] = instruction
 
+    def configured(self, agent: str, position: int, before: List[Any], request: Any) -> None:
+        """Note what a toolset added to the tools of a request, which were `before`."""
+        known = [id(tool) for tool in before]
+        added = [tool for tool in _config_tools(request) if id(tool) not in known and isinstance(tool, types.Tool)]
+        if added:
+            self._config[agent, position] = [tool.model_dump(mode="json", exclude_none=True) for tool in added]
+
+    def hid(self, agent: str, tool: str, hidden: bool) -> None:
+        """Note whether a tool did not declare itself."""
+        (self._hidden.add if hidden else self._hidden.discard)((agent, tool))
+
     def sent(self, agent: str, request: Any, declared: str) -> None:
         """Report the tools of a request if they are new. `declared` is a digest of all declarations, or ""."""
         if self._gate.gate.calls is None or (declared and self._sent.get(agent) == declared):
@@ -170,6 +205,8 @@ class Toolsets:
                 own = self._instructions.get((agent, f"#{position}"), "")
                 entries.append({"name": "", "toolset": position, "long_running": False, "declaration": None})
                 entries[-1].update({"instruction": own} if own else {})
+                config = self._config.get((agent, position))
+                entries[-1].update({"config": config} if config else {})
         for (name, position), error in self._failed.items():
             if name == agent:
                 own_entry: Json = {"name": "", "toolset": position, "long_running": False, "declaration": None}
@@ -192,6 +229,10 @@ class Toolsets:
         instruction = self._instructions.get((agent, name))
         if instruction and position:
             entry["instruction"] = instruction
+        if position and (agent, name) in self._hidden:
+            entry["hidden"] = True
+        if position and (kinds := _types(tool)):
+            entry["types"] = kinds
         if position and getattr(tool, "_require_confirmation", False) is True:
             entry["confirmation"] = True
         return entry
@@ -225,6 +266,14 @@ class Toolsets:
         declared = self._declared(agent, position) or []
         return next((entry["instruction"] for entry in declared if not entry["name"]), "")
 
+    def add_config(self, agent: str, position: int, request: Any) -> None:
+        """Add to the tools of a request what the toolset itself had added."""
+        declared = self._declared(agent, position) or []
+        for data in next((entry["config"] for entry in declared if not entry["name"]), ()):
+            tool = types.Tool.model_validate(data)
+            if tool not in _config_tools(request):
+                request.config.tools = [*_config_tools(request), tool]
+
     def _declared(self, agent: str, position: int) -> Optional[List[Json]]:
         known = self._gate.gate.declarations.get(agent, ()) if position else ()
         return [_checked(entry) for entry in known if entry.get("toolset") == position] or None
@@ -246,6 +295,18 @@ def _owners(root: Any, toolset: Any) -> Iterator[Tuple[str, int]]:
                 yield agent.name, position
 
 
+def _types(tool: Any) -> List[str]:
+    """Return the names of a tool's class and its bases, the nearest first, without BaseTool."""
+    kind = type(tool)
+    if kind is FrozenTool:
+        return list(tool.types)
+    # ADK looks into a tool that runs an agent, and a replayed one has nothing inside.
+    if any(base.__name__ in ("AgentTool", "NodeTool") for base in kind.__mro__):
+        return []
+    bases = [base for base in kind.__mro__ if issubclass(base, BaseTool) and base is not BaseTool]
+    return [f"{base.__module__}.{base.__qualname__}" for base in bases]
+
+
 def _checked(entry: Json) -> Json:
     """Return a declaration with all fields.
 
@@ -253,8 +314,16 @@ def _checked(entry: Json) -> Json:
         BrokenRecordingError: a field has a wrong type.
     """
     whole = {"long_running": False, "instruction": "", "confirmation": False, "declaration": None, "error": None}
-    whole.update(entry)
-    kinds = {"name": str, "long_running": bool, "instruction": str, "confirmation": bool}
+    whole.update({"hidden": False, "config": [], "types": [], **entry})
+    kinds = {
+        "name": str,
+        "long_running": bool,
+        "instruction": str,
+        "confirmation": bool,
+        "hidden": bool,
+        "config": list,
+        "types": list,
+    }
     for name, kind in kinds.items():
         if not isinstance(whole.get(name), kind):
             raise BrokenRecordingError(f"`{name}` of a recorded tool is {dumps(whole.get(name))[:100]}")
@@ -274,6 +343,8 @@ def check_declarations(gate: Any) -> None:
             try:
                 if entry["declaration"] is not None:
                     types.FunctionDeclaration.model_validate(entry["declaration"])
+                for tool in entry["config"]:
+                    types.Tool.model_validate(tool)
             except ValueError as error:
                 raise BrokenRecordingError(f"the declaration of {entry['name']}: {error}") from None
 
@@ -290,6 +361,8 @@ def intercept_toolsets() -> None:
     patch_classes(BaseTool, {"process_llm_request": _declaring})
 
 
+_DECLARES = BaseTool.process_llm_request
+"""The method by which a tool declares itself, if its class has no other one."""
 _early: Dict[str, None] = {}
 """Classes of toolsets that were asked for their tools outside of a turn."""
 
@@ -395,11 +468,14 @@ def _processing(method: Any) -> Any:
             await method(self, tool_context=tool_context, llm_request=llm_request)
             return
         agent, position = gate.toolsets.place(self, tool_context)
-        before = _instruction(llm_request)
+        before, tools = _instruction(llm_request), list(_config_tools(llm_request))
         if not gate.gate.lists_recorded_tools or gate.toolsets.is_unknown(agent, position):
             await method(self, tool_context=tool_context, llm_request=llm_request)
-        elif instruction := gate.toolsets.instruction(agent, position):
-            llm_request.append_instructions([instruction])
+        else:
+            if instruction := gate.toolsets.instruction(agent, position):
+                llm_request.append_instructions([instruction])
+            gate.toolsets.add_config(agent, position, llm_request)
+        gate.toolsets.configured(agent, position, tools, llm_request)
         gate.toolsets.instructed(agent, f"#{position}", _added(before, llm_request))
 
     return process_llm_request
@@ -414,10 +490,21 @@ def _declaring(method: Any) -> Any:
         before = _instruction(llm_request)
         await method(self, tool_context=tool_context, llm_request=llm_request)
         if gate is not None:
-            added = _added(before, llm_request)
-            gate.toolsets.instructed(str(getattr(tool_context, "agent_name", "")), self.name, added)
+            agent = str(getattr(tool_context, "agent_name", ""))
+            gate.toolsets.instructed(agent, self.name, _added(before, llm_request))
+            if method is not _DECLARES:
+                gate.toolsets.hid(agent, self.name, self.name not in _function_names(llm_request))
 
     return process_llm_request
+
+
+def _config_tools(request: Any) -> List[Any]:
+    return getattr(getattr(request, "config", None), "tools", None) or []
+
+
+def _function_names(request: Any) -> Set[str]:
+    groups = (getattr(tool, "function_declarations", None) or () for tool in _config_tools(request))
+    return {function.name for group in groups for function in group}
 
 
 def _instruction(request: Any) -> Any:
