@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 
 from workbench.places import kinds
-from workbench.places.kinds import LOCAL, PlaceKind, UnknownPlaceError, place_at
+from workbench.places.kinds import LOCAL, PlaceChoice, PlaceKind, UnknownPlaceError, place_at
 from workbench.places.place import Place
 from workbench.plugins import Extension
 
@@ -27,15 +27,15 @@ class Installed:
 
 def test_unknown_place_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UnknownPlaceError, match="unknown place nowhere") as refused:
-        place_at("nowhere", HERE)
+        place_at(PlaceChoice("nowhere"), HERE)
     assert "`local`" in refused.value.hint
 
 
 def test_failing_place_is_named_and_others_still_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kinds, "PLACES", Installed())
-    assert place_at("local", HERE) is HERE
+    assert place_at(PlaceChoice(), HERE) is HERE
     with pytest.raises(UnknownPlaceError, match="the place odd of odd-package failed: ZeroDivisionError"):
-        place_at("nowhere", HERE)
+        place_at(PlaceChoice("nowhere"), HERE)
 
 
 def test_kind_that_does_not_return_a_place_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,4 +44,4 @@ def test_kind_that_does_not_return_a_place_is_named(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(installed, "fails", lambda word: word == "odd")
     monkeypatch.setattr(kinds, "resolve", lambda value: lambda word, local: 3)
     with pytest.raises(UnknownPlaceError, match="odd:make must return a place, not int"):
-        place_at("odd", HERE)
+        place_at(PlaceChoice("odd"), HERE)

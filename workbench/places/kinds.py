@@ -7,9 +7,32 @@ from typing import Final
 from workbench.places.place import Place
 from workbench.plugins import ExtensionPoint, resolve
 
+LOCALLY: Final = "local"
+"""The word for this machine."""
+
+
+@dataclass(frozen=True)
+class PlaceChoice:
+    """Where agents run, as the user chose it. `python` is the interpreter on other machines, "" if none was named."""
+
+    word: str = LOCALLY
+    """`local`, `ssh:host1,host2` and so on; "" for the place of the project's settings."""
+    python: str = ""
+    insecure: bool = False
+    """Whether a connection that others can read and change is accepted."""
+    slots: int | None = None
+    """Number of cases at a time on each machine, or None to derive it."""
+    name: str = ""
+    """The name of the place in the settings, or ""."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether agents run on this machine as usual."""
+        return self.word == LOCALLY
+
 
 class UnknownPlaceError(Exception):
-    """A place that no kind of places knows, or that cannot be made. `hint` lists the known ones."""
+    """A place that no kind of places knows, or that cannot be used. `hint` says how to continue."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -21,7 +44,8 @@ class PlaceKind:
     """A kind of places.
 
     `spelling` shows the form of its names (`ssh:host1,host2`). `answers_for` returns whether a word is such a name.
-    `make` is the `module:attribute` of a function that gets the word and this machine's place, and returns the place.
+    `make` is the `module:attribute` of a function that gets the `PlaceChoice` and this machine's place, and returns the
+    place. It raises `UnknownPlaceError` if the place cannot be used.
     """
 
     name: str
@@ -30,29 +54,31 @@ class PlaceKind:
     make: str
 
 
-PLACES: Final = ExtensionPoint("places", PlaceKind, probe=lambda kind: kind.answers_for("local"))
-LOCAL: Final = PlaceKind("local", "`local`", lambda word: word == "local", "workbench.places.kinds:local_place")
+PLACES: Final = ExtensionPoint("places", PlaceKind, probe=lambda kind: kind.answers_for(LOCALLY))
+LOCAL: Final = PlaceKind("local", "`local`", lambda word: word == LOCALLY, "workbench.places.kinds:local_place")
 
 
-def local_place(word: str, local: Place) -> Place:
+def local_place(choice: PlaceChoice, local: Place) -> Place:
     """Return this machine."""
     return local
 
 
-def place_at(word: str, local: Place) -> Place:
-    """Return the place that a word names; `local` is this machine.
+def place_at(choice: PlaceChoice, local: Place) -> Place:
+    """Return the chosen place; `local` is this machine.
 
     Raises:
         UnknownPlaceError: no kind of places knows the word, or the place cannot be made.
     """
-    failures = []
+    word, failures = choice.word, []
     for kind in PLACES.values():
         try:
             if kind.answers_for(word):
-                place: Place = resolve(kind.make)(word, local)
+                place: Place = resolve(kind.make)(choice, local)
                 if place is not local and not hasattr(place, "start"):
                     raise TypeError(f"{kind.make} must return a place, not {type(place).__name__}")
                 return place
+        except UnknownPlaceError:
+            raise
         except (Exception, SystemExit) as error:
             package = PLACES.extension(kind.name).package
             failures.append(f"the place {kind.name} of {package} failed: {type(error).__name__}: {error}")

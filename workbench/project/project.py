@@ -32,7 +32,7 @@ from workbench.history.resuming import resume
 from workbench.history.retention import tidy
 from workbench.history.state_dir import judge_cache_dir
 from workbench.history.state_dir import state_dir as state_of
-from workbench.places.kinds import UnknownPlaceError, place_at
+from workbench.places.kinds import PlaceChoice, UnknownPlaceError, place_at
 from workbench.places.place import Place
 from workbench.project.running import Running, end
 from workbench.project.scoring import plan_of_run
@@ -88,8 +88,8 @@ class Project:
         """The IDs of all runs that this project made or resumed."""
         self._renew = False
         self._place = place
-        self._named: Place | None = None
-        """The place named by `place`, created on first use."""
+        self._named: dict[PlaceChoice, Place] = {}
+        """The places named by words, created on first use."""
         self.tasks: set[asyncio.Task[None]] = set()
         """Runs and watches that have not ended."""
         self._running = asyncio.Lock()
@@ -153,20 +153,29 @@ class Project:
         self._held.clear()
         if self._children is not None:
             try:
-                if self._named is not None:
-                    await self._named.close()
+                await asyncio.gather(*(place.close() for place in self._named.values()))
             finally:
                 await self._children.close()
 
-    def _agents_place(self) -> Place | None:
-        if not isinstance(self._place, str):
+    def _agents_place(self, options: RunOptions) -> Place | None:
+        """Return the place of a run; None is this machine.
+
+        Raises:
+            UsageFaultError: no installed kind of places knows its name, or it cannot be used.
+        """
+        choice = options.place
+        if isinstance(self._place, str):
+            choice = PlaceChoice(self._place)
+        elif self._place is not None:
             return self._place
-        if self._named is None:
+        if choice is None or choice.is_local:
+            return None
+        if choice not in self._named:
             try:
-                self._named = place_at(self._place, self.children.local)
+                self._named[choice] = place_at(choice, self.children.local)
             except UnknownPlaceError as error:
                 raise UsageFaultError(str(error), error.hint) from None
-        return self._named
+        return self._named[choice]
 
     def resumed(self, plan: Plan) -> Plan:
         """Return a plan that resumes an interrupted run of the same cases, or `plan` itself if there is none.
@@ -383,7 +392,7 @@ class Project:
         """
         if plan.options.inject == MATRIX and all(entry.fault is None for entry in plan.entries):
             raise UsageFaultError("this plan injects no faults", "Run the plan that `Project.fault_matrix` makes of it")
-        place = self._agents_place()
+        place = self._agents_place(plan.options)
         self.run_ids.add(plan.run_id)
         state = state_of(plan.root, self._explicit_state)
         journal = self._journal(state, plan)

@@ -1,16 +1,23 @@
-"""The project's own setting for runs, in the `pyproject.toml` of its root.
+"""The project's own settings for runs, in the `pyproject.toml` of its root.
 
 ```toml
 [tool.agent-workbench]
 frozen = "tools"   # what --frozen says if it is not given: tools, all or off
+place = "cluster"  # what --on says if it is not given: a place, or a name from below
+
+[tool.agent-workbench.places.cluster]
+at = "ssh:one,two"
+slots = 20                          # cases at a time on each machine
+remote-python = "/opt/bin/python3"  # as --remote-python
 ```
 """
 
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from workbench.engine.plan.run_options import OFF, FrozenMode, RunOptions, UsageFaultError
+from workbench.places.kinds import PlaceChoice
 from workbench.regular_file import read_regular
 
 FILE = "pyproject.toml"
@@ -20,15 +27,46 @@ _LARGEST = 1 << 20
 
 
 def with_project_setting(options: RunOptions, root: Path) -> RunOptions:
-    """Return the options of a run with the project's mode of `--frozen`, unless it was chosen for this run.
+    """Return the options of a run with the project's mode of `--frozen` and its place, unless they were chosen.
 
     Raises:
-        UsageFaultError: the setting cannot be read. A live run could call what the project wants frozen.
+        UsageFaultError: a setting cannot be read. A live run could call what the project wants frozen.
     """
+    options = replace(options, place=_place(options.place, root))
     if options.frozen is not None or options.thaw:
         return replace(options, frozen=options.frozen or "", project_frozen=known_mode(root))
     mode = project_mode(root)
     return replace(options, frozen=mode, project_frozen=mode)
+
+
+def _place(chosen: PlaceChoice | None, root: Path) -> PlaceChoice | None:
+    """Return the chosen place in full: its name looked up, and without a word the place of the settings."""
+    table = {} if chosen is not None and chosen.is_local else _settings(root)
+    chosen = chosen or PlaceChoice("")
+    word = chosen.word or table.get("place", "")
+    if not isinstance(word, str):
+        raise _wrong(f"`place` in [tool.{_TABLE}]", word, "a text")
+    places = table.get("places", {})
+    named = places.get(word) if isinstance(places, dict) else None
+    if not word and (chosen.python or chosen.insecure):
+        option = "--remote-python" if chosen.python else "--insecure-place"
+        raise UsageFaultError(f"{option} is for other machines, and none is named", "Name a place with --on PLACE")
+    if named is None:
+        return replace(chosen, word=word) if word else None
+    where = f"[tool.{_TABLE}.places.{word}]"
+    if not isinstance(named, dict):
+        raise _wrong(where, named, "a table")
+    for key in named:
+        if key not in ("at", "slots", "remote-python"):
+            raise _wrong(f"a key of {where}", key, "`at`, `slots` or `remote-python`")
+    at, python, slots = named.get("at"), named.get("remote-python", ""), named.get("slots")
+    if not isinstance(at, str) or not at:
+        raise _wrong(f"`at` in {where}", at, "a place such as `ssh:host1,host2`")
+    if not isinstance(python, str):
+        raise _wrong(f"`remote-python` in {where}", python, "a path")
+    if slots is not None and (not isinstance(slots, int) or isinstance(slots, bool) or slots < 1):
+        raise _wrong(f"`slots` in {where}", slots, "a number from 1")
+    return replace(chosen, word=at, python=chosen.python or python, slots=slots, name=word)
 
 
 def known_mode(root: Path) -> FrozenMode | None:
@@ -45,27 +83,39 @@ def project_mode(root: Path) -> FrozenMode:
     Raises:
         UsageFaultError: the setting cannot be read.
     """
-    file = root / FILE
-    try:
-        content = read_regular(file, _LARGEST)
-    except OSError:
-        return ""
-    if _TABLE.encode() not in content:
-        return ""
-    # Imported late: most projects have no such setting.
-    import tomllib
-
-    try:
-        tools = tomllib.loads(content.decode("utf-8")).get("tool", {})
-        word = tools.get(_TABLE, {}).get("frozen", OFF)
-    except (ValueError, RecursionError, AttributeError) as error:
-        raise UsageFaultError(
-            f"{FILE}: the setting of agent-workbench cannot be read: {error}", kind="config"
-        ) from None
+    word = _settings(root).get("frozen", OFF)
     for mode in get_args(FrozenMode):
         if word == (mode or OFF):
             known: FrozenMode = mode
             return known
-    raise UsageFaultError(
-        f"{FILE}: `frozen` in [tool.{_TABLE}] is {word!r}", f'Expected "tools", "all" or "{OFF}"', "config"
-    )
+    raise _wrong(f"`frozen` in [tool.{_TABLE}]", word, f'"tools", "all" or "{OFF}"')
+
+
+def _settings(root: Path) -> dict[str, Any]:
+    """Return the table of settings, {} if there is none.
+
+    Raises:
+        UsageFaultError: it cannot be read.
+    """
+    try:
+        content = read_regular(root / FILE, _LARGEST)
+    except OSError:
+        return {}
+    if _TABLE.encode() not in content:
+        return {}
+    # Imported late: most projects have no such setting.
+    import tomllib
+
+    try:
+        table = tomllib.loads(content.decode("utf-8")).get("tool", {}).get(_TABLE, {})
+    except (ValueError, RecursionError, AttributeError) as error:
+        raise UsageFaultError(
+            f"{FILE}: the setting of agent-workbench cannot be read: {error}", kind="config"
+        ) from None
+    if not isinstance(table, dict):
+        raise _wrong(f"[tool.{_TABLE}]", table, "a table")
+    return table
+
+
+def _wrong(what: str, found: Any, expected: str) -> UsageFaultError:
+    return UsageFaultError(f"{FILE}: {what} is {found!r}", f"Expected {expected}", "config")

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from workbench.places.kinds import PlaceChoice
+
 if TYPE_CHECKING:
     from workbench.injection.injection import Injection
 
@@ -100,6 +102,8 @@ class RunOptions:
 
     thaw: bool = False
     """Whether the calls of live cases are compared with their recordings."""
+    place: PlaceChoice | None = None
+    """Where agents run; None: as the project's settings say, and on this machine without one."""
 
     def __post_init__(self) -> None:
         if self.thaw and (self.frozen or self.inject is not None):

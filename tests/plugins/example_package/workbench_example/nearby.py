@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from workbench.places.kinds import PlaceKind
+from workbench.places.kinds import PlaceChoice, PlaceKind
 from workbench.places.place import AgentLink, AgentStart, OnFrame, Place
 
 PREFIX = "nearby:"
@@ -29,8 +29,8 @@ class Nearby:
         """Return at once: this machine ends what it has started."""
 
 
-def make(word: str, local: Place) -> Nearby:
-    return Nearby(Path(word.removeprefix(PREFIX)), local)
+def make(choice: PlaceChoice, local: Place) -> Nearby:
+    return Nearby(Path(choice.word.removeprefix(PREFIX)), local)
 
 
 NEARBY = PlaceKind(
