@@ -20,6 +20,7 @@ from workbench.recordings.recording import (
     ToolCall,
     digest,
 )
+from workbench.recordings.remarks import remarks
 
 _REF = CaseRef("order_desk", "refunds.evalset.json", "refunds", "late_parcel")
 _ORIGIN = Origin("run_1", "2026-11-21T10:30:00Z", 1, "adk", "2.13.0")
@@ -60,6 +61,32 @@ def test_recorded_calls_are_taken_in_the_order_of_the_model() -> None:
         ),
     )
     assert taken.recording.origin == Origin("run_1", "2026-11-21T10:30:00Z", 1, "python"), "no tools were reported"
+
+
+def test_everything_that_the_worker_knows_of_a_call_is_taken() -> None:
+    error = {"types": ["shop.Refused"], "message": "no", "attributes": {"code": 7}}
+    effects = {"in_place": digest({"cart": [1]})}
+    failed, streamed = (
+        _tool("refund", 0, {}, error=error, effects=effects),
+        _tool("tail", 1, {}, lost="?", streams=True),
+    )
+    tool = {"name": "look", "toolset": 1, "hidden": True, "types": ["shop.Look"], "declaration": None}
+    own = {"name": "", "toolset": 1, "config": [{"computer_use": {}}], "declaration": None}
+    tools = {"kind": "tools", "agent": "desk", "tools": [tool, own]}
+    recording = take_recording(
+        _REF, [_event(0, failed, streamed, tools, pieces=({}, {"cart": [1]}))], None, _ORIGIN
+    ).recording
+    assert recording.calls[0].error == RecordedError(("shop.Refused",), "no", {"code": 7})
+    assert recording.calls[0].effects == Effects(in_place={"cart": [1]})
+    assert recording.tools["desk"] == (
+        Declaration("look", toolset=1, hidden=True),
+        Declaration("", toolset=1, config=({"computer_use": {}},)),
+    )
+    assert recording.tools["desk"][0].types == ("shop.Look",)
+    assert [remark.partition(":")[0] for remark in remarks(recording)] == [
+        "tail in turn 1 has no recorded outcome",
+        "tail is a generator",
+    ]
 
 
 def test_models_are_taken_with_the_known_parts_of_their_requests() -> None:

@@ -145,6 +145,7 @@ def _tool_call(turn: int, item: Mapping[str, Any], pieces: Pieces) -> ToolCall:
     call = ToolCall(turn, string(item.get("agent")), string(item.get("tool")), args, _branch(item), answer, error, lost)
     call = replace(call, effects=effects, seconds=_seconds(item), call=string(item.get("call")))
     call = replace(call, order=_int(item.get("order")), state=string(item.get("state")))
+    call = replace(call, streams=item.get("streams") is True)
     if not holds_secret([call.outcome(), effects.as_json()]):
         return call
     artifacts = tuple(replace(one, content=readable_bytes(one.content)) for one in effects.artifacts)

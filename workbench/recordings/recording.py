@@ -104,6 +104,8 @@ class ToolCall:
     """The digest of the session's state before the call, or "" if unknown. Not in frozen files."""
     call: str = field(default="", compare=False)
     """The ID of the function call. Not in frozen files."""
+    streams: bool = field(default=False, compare=False)
+    """Whether the tool is a generator. Not in frozen files."""
 
     def outcome(self) -> dict[str, Any]:
         """Return `{"answer": …}`, `{"error": …}` or `{"lost": why}`."""

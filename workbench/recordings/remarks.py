@@ -13,6 +13,8 @@ def remarks(recording: Recording) -> Iterator[str]:
     for call in recording.calls:
         if call.lost:
             yield f"{call.tool} in turn {call.turn} has no recorded outcome: {call.lost}"
+    for tool in dict.fromkeys(call.tool for call in recording.calls if call.streams):
+        yield f"{tool} is a generator: only what the framework made of its values is replayed, not each of them"
     for model in recording.models:
         if model.lost:
             yield f"a model call of {model.agent} in turn {model.turn} has no recorded outcome: {model.lost}"

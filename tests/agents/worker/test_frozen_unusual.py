@@ -183,6 +183,18 @@ root_agent = agent("Done.", before_agent_callback=before)
         assert outcome.error["hint"] == "use --isolation case"
 
 
+def test_tool_that_is_a_generator_is_marked(make_agent: MakeAgent) -> None:
+    source = """
+async def tail():
+    "Tails."
+    yield {"line": 1}
+
+root_agent = agent([call("tail"), call("work", number=1)], "Done.", tools=[tail, work])
+"""
+    made = tool_calls(make_agent(HEAD + UNUSUAL + source).run("work", **RECORDING))
+    assert [call.get("streams") for call in made] == [True, None]
+
+
 ASKED = """
 class Base(BaseToolset):
     async def get_tools(self, readonly_context=None):

@@ -104,6 +104,8 @@ class AdkGate:
         await self.follow(Asked("tool", agent, branch, tool.name, args, None), context)
         decision = self.gate.tool(ToolCall(agent, branch, tool.name, args, ahead))
         call = self._begin(agent, branch, tool.name, args, context, order, decision)
+        if call is not None and _streams(tool):
+            call.data["streams"] = True
         change: Change = _unchanged
         if isinstance(decision, Inject):
             await asyncio.sleep(decision.fault.seconds)
@@ -334,6 +336,12 @@ def _is_control(tool: Any) -> bool:
         return False
     home = getattr(tool.func, "__module__", "") if issubclass(type(tool), FunctionTool) else type(tool).__module__
     return str(home).startswith("google.adk.")
+
+
+def _streams(tool: Any) -> bool:
+    """Return whether a tool is a generator, which ADK made for conversations with streams."""
+    function = getattr(tool, "func", None)
+    return inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function)
 
 
 def _runs_agent(tool: Any) -> bool:
