@@ -1,6 +1,7 @@
 """Frozen runs from the shell: the tool is never called, and every surface says so."""
 
 import csv
+import html
 import io
 import json
 from pathlib import Path
@@ -176,5 +177,17 @@ def test_thaw_runs_live_and_shows_how_each_answer_drifted(project: Project, here
     )
     assert (two["recorded"], two["why"]) == (None, "the case has no recording")
     assert "FROZEN" not in done.stdout
+    change = 'changed: find_order(number="A-1"); answer.status was "shipped", now "lost"'
+    for source in ("last", "thaw.json"):
+        for word in ("html", "md", "junit"):
+            text = html.unescape(here("export", source, "--format", word).stdout)
+            assert change in text
+            assert "calls: 0 same, 1 changed" in text
+            assert "the case has no recording" in text
+        rows = list(csv.DictReader(io.StringIO(here("export", source, "--format", "csv").stdout)))
+        assert {(row["eval_id"], row["drift_same"], row["drift_changed"]) for row in rows} == {
+            ("one", "0", "1"),
+            ("two", "", ""),
+        }
     assert here("run", "--thaw", "--frozen", "desk").returncode == 2
     assert here("run", "--thaw", "--watch", "desk").returncode == 2

@@ -1,5 +1,6 @@
 import json
 import math
+from dataclasses import asdict, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,18 @@ import pytest
 from tests.cli.stores import BROKEN, CRASH, FAILED, all_statuses, case_events, feed, ref, started
 from tests.hostile import HOSTILE
 from workbench.cli.refusal import Refused, refusal_json
-from workbench.events import CaseRef, CaseStarted, MetricResult, MetricScored, RunFinished, TurnStarted
+from workbench.events import (
+    CaseRef,
+    CaseStarted,
+    ForkOf,
+    MetricResult,
+    MetricScored,
+    RunFinished,
+    RunStarted,
+    TurnStarted,
+)
 from workbench.exporting.report import json_schema, report_pieces
+from workbench.history.stored_report import report_events
 from workbench.store import Store
 
 
@@ -181,3 +192,16 @@ def test_refusal_matches_the_schema(text: str) -> None:
     jsonschema.validate(data, json_schema(), cls=jsonschema.Draft202012Validator)
     assert set(data) == {"schema", "error"}
     assert data["error"]["message"] == text
+
+
+def test_try_of_a_fork_is_marked_and_no_verdict_when_the_report_is_read_again(tmp_path: Path) -> None:
+    fork = ForkOf("2026-11-21T10-30-00-3f2a", 1, 2, 3, "instruction", "desk", "Be kind.")
+    run = started([FAILED])
+    store = feed([replace(run, cases=(replace(run.cases[0], fork=fork),))], case_events(FAILED, "passed", []))
+    (case,) = written(store)["cases"]
+    assert case["fork"] == {**asdict(fork), "turn": 3}
+    file = tmp_path / "report.json"
+    file.write_bytes(b"".join(report_pieces(store)))
+    (planned,) = (event.cases[0] for event in report_events(file) if isinstance(event, RunStarted))
+    assert planned.fork == fork
+    assert planned.is_apart

@@ -28,6 +28,7 @@ from workbench.rendering.plain_case import case_lines
 from workbench.rendering.plain_lines import case_label, label, marks
 from workbench.rendering.plain_summary import count_text
 from workbench.rendering.repeat_lines import by_need, repeats_of
+from workbench.rendering.thawed import drift_texts, thawed_total
 from workbench.rendering.trace.pane import trace_lines
 from workbench.repeats.repeat_texts import cells
 from workbench.scores import cut_score
@@ -37,6 +38,7 @@ _WIDTH = 110
 _POLICY = (
     f"default-src 'none'; style-src 'unsafe-inline'; script-src '{SCRIPT_DIGEST}'; base-uri 'none'; form-action 'none'"
 )
+_MOST_CHANGES = 5
 _MAX_OPEN = 50
 _MAX_FULL = 300
 """With more cases, those that passed are shortened. A browser needs 10 s for 1,000 full ones."""
@@ -59,8 +61,8 @@ def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[
     if run.scored_from:
         yield f"<p>Scored again from {html_line(run.scored_from)}; no agent ran</p>\n"
     records = list(store.current_records())
-    if frozen := frozen_total(record.frozen for record in records):
-        yield f"<p><b>{html_line(frozen)}</b></p>\n"
+    totals = frozen_total(record.frozen for record in records), thawed_total(record.thawed for record in records)
+    yield from (f"<p><b>{html_line(text)}</b></p>\n" for text in totals if text)
     for notice in store.notices:
         if notice.forecast:
             continue
@@ -183,6 +185,7 @@ def _head(record: CaseRecord, context: RunContext) -> str:
     style = class_name(state.replace("_", "-"))
     head = f'<b class="status-{style}">{html_line(state.replace("_", " "))}</b> {html_line(case_label(record))}'
     remarks = [f'<b class="said">{html_line(mark)}</b>'] if (mark := frozen_mark(record.frozen)) else []
+    remarks += [f'<b class="said">{html_line(text)}</b>' for text in drift_texts(record.thawed, _MOST_CHANGES)]
     if changed := other_criteria(record):
         remarks.append(f'<b class="said">≠ other criteria: {html_line(changed)}</b>')
     for entry in context.triage_of(record):

@@ -18,6 +18,7 @@ from workbench.rendering.fault_table import fault_title, handling_text
 from workbench.rendering.frozen import FROZEN, frozen_words
 from workbench.rendering.judged import is_heuristic
 from workbench.rendering.plain_case import plain_case
+from workbench.rendering.thawed import drift_texts
 from workbench.repeats.repeat_texts import sentence
 from workbench.repeats.summary import summarize_all
 from workbench.store import CaseRecord, RunSummary, Store
@@ -26,6 +27,7 @@ from workbench.text import one_line, plain
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 forbids, even escaped. One of them makes the whole file invalid."""
 _OUTPUT_LIMIT = 20_000
+_MOST_CHANGES = 5
 _WIDTH = 100
 _TAGS = {"failed": "failure", "not_evaluated": "skipped", "cancelled": "skipped"}
 
@@ -114,6 +116,7 @@ def _properties(record: CaseRecord, by_rules: list[str]) -> dict[str, str]:
     return {
         "criteria_changed": other_criteria(record),
         "frozen": "" if record.frozen is None else frozen_words(record.frozen),
+        "drift": "; ".join(drift_texts(record.thawed, _MOST_CHANGES)),
         "tool_fault": "" if record.handling is None else handling_text(record.handling),
         "judged_by": f"rules: {', '.join(by_rules)}" if by_rules else "",
     }

@@ -14,7 +14,7 @@ from typing import Any, Final, get_args
 from pydantic import BaseModel, ValidationError
 
 from workbench.agents.ownership import OwnerRule
-from workbench.events import CaseError, CaseStatus, Frozen, MetricResult, Thawed
+from workbench.events import CaseError, CaseStatus, ForkOf, Frozen, MetricResult, Thawed
 from workbench.exporting import SCHEMA
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.report_shape import (
@@ -28,6 +28,7 @@ from workbench.exporting.report_shape import (
     ReportDrift,
     ReportError,
     ReportFault,
+    ReportFork,
     ReportFrozen,
     ReportInvocation,
     ReportRepeats,
@@ -44,7 +45,7 @@ from workbench.repeats.summary import CaseRepeats, summarize_all
 from workbench.store import CaseRecord, Store
 
 _NO_PRICES = Prices()
-_OPTIONAL = ("judged_by", "fault", "drift", "tool_faults")
+_OPTIONAL = ("judged_by", "fault", "fork", "drift", "tool_faults")
 """Fields that are left out instead of null."""
 _DEPTH = 200
 _TOO_DEEP = f"… [nested deeper than {_DEPTH} levels]"
@@ -163,7 +164,13 @@ def _case(record: CaseRecord, prices: Prices) -> ReportCase:
         rubrics=list(record.rubrics),
         criteria_changed=list(record.planned.criteria_changed),
         fault=_fault(record),
+        fork=_fork(record.planned.fork) if record.planned.fork else None,
     )
+
+
+def _fork(fork: ForkOf) -> ReportFork:
+    values = {name: getattr(fork, name) for name in ReportFork.model_fields}
+    return ReportFork(**{**values, "turn": fork.turn + 1, "call": fork.call or None})
 
 
 def _fault(record: CaseRecord) -> ReportFault | None:

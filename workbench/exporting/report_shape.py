@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from workbench.agents.ownership import OwnerRule
-from workbench.events import CaseStatus, ErrorKind, FaultOutcome, FaultWay, MetricStatus
+from workbench.events import CaseStatus, ErrorKind, FaultOutcome, FaultWay, ForkChange, MetricStatus
 from workbench.exporting.report_parts import Count, Object, Part, Seconds, Words
 from workbench.judge.judge_details import JudgedBy
 
@@ -167,6 +167,25 @@ class ReportFault(Part):
     """`rules` for the judge `heuristic`, which is no language model. Present only if a judge decided."""
 
 
+class ReportFork(Part):
+    """The execution that a fork repeats up to a point, and the change from there on."""
+
+    run_id: Words
+    """The run of that execution, or `chat` for a live conversation."""
+    repeat: Annotated[int, Field(ge=1)]
+    """Its repeat."""
+    turn: Annotated[int, Field(ge=1)]
+    """The turn of the point."""
+    call: Annotated[int, Field(ge=1)] | None
+    """The number of the call, in the whole conversation, before which the fork leaves the recording; null: before the
+    first one of the turn."""
+    change: ForkChange
+    agent: Words
+    """The agent whose instruction or model is changed, or empty."""
+    text: Words
+    """The new message, answer (JSON text), instruction or name of a model, or empty."""
+
+
 class ReportCase(Part):
     """One execution of a case. A case that could not start is included with its `error`."""
 
@@ -206,6 +225,9 @@ class ReportCase(Part):
     """How it differs from its recording. Present only with `--thaw`."""
     fault: ReportFault | None = None
     """The injected fault. Present only in a matrix of tool faults, whose executions are no repeats of their case."""
+    fork: ReportFork | None = None
+    """The fork that this execution tries. Present only in runs of forks, whose executions are no repeats of their
+    case."""
 
 
 class CriterionRepeats(Part):

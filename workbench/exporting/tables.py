@@ -19,11 +19,13 @@ from workbench.rendering.frozen import FROZEN, frozen_total, frozen_words
 from workbench.rendering.plain_lines import case_label, label, marks
 from workbench.rendering.plain_summary import count_text
 from workbench.rendering.repeat_lines import by_need, repeats_of
+from workbench.rendering.thawed import drift_texts, thawed_total
 from workbench.repeats.repeat_texts import cells
 from workbench.store import CaseRecord, Store
 from workbench.text import one_line
 
 _MAX_TEXT = 300
+_MOST_CHANGES = 5
 _MAX_CASES = 200
 _MAX_OPEN = 20
 """Number of cases that did not pass and are shown at once. The rest is folded."""
@@ -32,7 +34,8 @@ _MAX_CHARACTERS = 60_000
 _COLUMNS = (
     "run_id agent evalset_file eval_set_id eval_id repeat case_status error metric score threshold metric_status reason"
     " seconds model_calls input_tokens output_tokens judge_calls criteria_changed matched_by"
-    " fault_tool fault outcome frozen frozen_tools frozen_models frozen_live frozen_misses judged_by"
+    " fault_tool fault outcome frozen frozen_tools frozen_models frozen_live frozen_misses"
+    " drift_same drift_changed drift_gone drift_new drift_unknown judged_by"
 )
 _STATES = {"passed": "✅ passed", "failed": "❌ failed", "not_evaluated": "⚪ not evaluated"}
 
@@ -79,6 +82,9 @@ def _markdown(store: Store, context: RunContext, most: int) -> Iterator[str]:
     if frozen := frozen_total(record.frozen for record in records):
         yield ""
         yield frozen
+    if thawed := thawed_total(record.thawed for record in records):
+        yield ""
+        yield thawed
     for note in matched_by_location(records):
         yield ""
         yield code_span(note)
@@ -117,7 +123,7 @@ def _folded(word: str, records: list[CaseRecord], context: RunContext, most: int
         if record.handling is not None:
             scores = handling_text(record.handling)
         more = "".join(f" ⚑ {code_span(text)}" for text in _triage(record, context))
-        more += "".join(f" {text}" for text in (*_other_criteria(record), *_frozen_mark(record)))
+        more += "".join(f" {text}" for text in (*_other_criteria(record), *_frozen_mark(record), *_drift_marks(record)))
         yield f"- {code_span(case_label(record))}{f' {code_span(scores)}' if scores else ''}{more}"
     if len(records) > most:
         yield f"- and {len(records) - most} more"
@@ -133,7 +139,7 @@ def _problems(records: list[CaseRecord], context: RunContext) -> Iterator[str]:
         yield "|---|---|---|"
     for record in records:
         texts = [*map(code_span, reasons(record)), *(f"⚑ {code_span(text)}" for text in _triage(record, context))]
-        texts += [*_other_criteria(record), *_frozen_mark(record)]
+        texts += [*_other_criteria(record), *_frozen_mark(record), *_drift_marks(record)]
         why = "<br>".join(texts) or "no criterion applied"
         yield f"| {_STATES.get(record.state, '⚠️ error')} | {code_span(case_label(record))} | {why} |"
 
@@ -188,6 +194,10 @@ def _frozen_mark(record: CaseRecord) -> list[str]:
     return [f"**{FROZEN}** ({frozen_words(record.frozen)})"] if record.frozen is not None else []
 
 
+def _drift_marks(record: CaseRecord) -> list[str]:
+    return [code_span(text) for text in drift_texts(record.thawed, _MOST_CHANGES)]
+
+
 def _triage(record: CaseRecord, context: RunContext) -> list[str]:
     return [f"{entry.triage}: {entry.note}" if entry.note else entry.triage for entry in context.triage_of(record)]
 
@@ -203,9 +213,9 @@ def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:
     faulty = ["", "", ""] if fault is None else [_cell(fault.tool), fault.way, handling.outcome if handling else ""]
     for result in record.metrics.values():
         values = [_cell(result.name), result.score, result.threshold, result.status, _cell(result.reason)]
-        yield [*before, *values, *after, *faulty, *_frozen(record), judged_by(result.details)]
+        yield [*before, *values, *after, *faulty, *_frozen(record), *_drift(record), judged_by(result.details)]
     if not record.metrics:
-        yield [*before, "", None, None, "", "", *after, *faulty, *_frozen(record), None]
+        yield [*before, "", None, None, "", "", *after, *faulty, *_frozen(record), *_drift(record), None]
 
 
 def _frozen(record: CaseRecord) -> list[object]:
@@ -214,6 +224,14 @@ def _frozen(record: CaseRecord) -> list[object]:
     if frozen is None:
         return ["", None, None, None, None]
     return [frozen.mode, frozen.tools, frozen.models, frozen.live, frozen.misses]
+
+
+def _drift(record: CaseRecord) -> list[object]:
+    """Return the numbers of calls that are the same, changed, gone, new and not reached, if they were compared."""
+    thawed = record.thawed
+    if thawed is None or thawed.why:
+        return [None] * 5
+    return [thawed.same, thawed.changed, thawed.gone, thawed.new, thawed.unknown]
 
 
 def _cell(text: str) -> str:

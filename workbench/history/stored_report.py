@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from workbench.events import (
     CaseRef,
     CaseStarted,
     Event,
+    ForkOf,
     Noticed,
     PlannedCase,
     RunFinished,
@@ -102,7 +103,19 @@ def _planned(item: dict[str, Any]) -> PlannedCase:
     """Return the case as its run announced it."""
     config, rule = item.get("config_file"), string(item.get("matched_by"))
     file = config if isinstance(config, str) else None
-    return PlannedCase(_ref(item), file, "as in the report", sentences(item.get("criteria_changed")), rule)
+    changed, fork = sentences(item.get("criteria_changed")), _fork(item)
+    return PlannedCase(_ref(item), file, "as in the report", changed, rule, fork=fork)
+
+
+def _fork(item: dict[str, Any]) -> ForkOf | None:
+    """Return the fork that an execution tried, or None. Raises ValueError for a malformed one."""
+    fork = _known(item, "fork")
+    if fork is None:
+        return None
+    made = ForkOf(**{"call": 0, **fork})
+    if not all(type(number) is int for number in (made.repeat, made.turn, made.call)):
+        raise _WrongShapeError("the point of its fork is no number")
+    return replace(made, turn=made.turn - 1)
 
 
 def _ref(item: dict[str, Any]) -> CaseRef:
@@ -132,18 +145,19 @@ def _case_events(item: dict[str, Any], *, verdicts: bool) -> Iterator[Event]:
         if verdicts:
             yield from _verdicts(ref, item, invocations)
     usage = {name: value for name, value in (item.get("usage") or {}).items() if isinstance(value, int)}
-    ended = {"status": item.get("status"), "error": error, "usage": usage, "frozen": _frozen(item)}
+    ended = {"status": item.get("status"), "error": error, "usage": usage, "frozen": _known(item, "frozen")}
+    ended["thawed"] = _known(item, "drift")
     ended["machine"] = string(item.get("place"))
     seconds = item.get("duration_seconds")
     yield from_json({"event": "CaseFinished", "case": asdict(ref), "duration_seconds": seconds, **ended})
 
 
-def _frozen(item: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the fields of `workbench.events.Frozen`; None for a live case and in reports of older versions."""
-    frozen = item.get("frozen")
-    if frozen is None:
+def _known(item: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """Return the fields of an object of a case without those that are null; None if there is none."""
+    found = item.get(name)
+    if found is None:
         return None
-    return {name: value for name, value in _object(frozen, "frozen").items() if value is not None}
+    return {key: value for key, value in _object(found, name).items() if value is not None}
 
 
 def _verdicts(ref: CaseRef, item: dict[str, Any], invocations: list[dict[str, Any]]) -> Iterator[Event]:

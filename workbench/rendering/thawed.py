@@ -67,6 +67,15 @@ def change_texts(thawed: Thawed) -> Iterator[str]:
         yield f"{_kind(change)}: {_name(change)}{'; ' if where else ''}{', '.join(where[:3])}"
 
 
+def drift_texts(thawed: Thawed | None, most: int) -> list[str]:
+    """Return the mark of a thawed case and its first changes, as safe texts for exports; [] for all other cases."""
+    if thawed is None:
+        return []
+    changes = list(change_texts(thawed))
+    more = [f"and {counted(len(changes) - most, 'more change')}"] if len(changes) > most else []
+    return [thawed_mark(thawed), *changes[:most], *more]
+
+
 def thawed_lines(thawed: Thawed, view: View, *, drifted: bool) -> Iterator[Line]:
     """Yield the numbers and each change for a pane, and how to accept them if it `drifted`."""
     yield from under(label("recording"), hang_text([], [Segment(thawed_words(thawed))], view.room, 0))
