@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.ui.fuzzy import best, positions, score
+from workbench.ui.items import Item, searching
 
 NAMES = ["run", "run failed", "repeat", "criteria", "late_parcel", "translate_parcels"]
 
@@ -33,3 +34,10 @@ def test_any_text_can_be_searched_for(query: str, text: str) -> None:
 
 def test_long_text_takes_no_longer_than_a_name() -> None:
     assert best("xyz", ["x" * 1_000_000] * 200, 5) == []
+
+
+def test_help_is_searched_if_no_label_has_the_text() -> None:
+    search = searching([Item("head", heading=True), Item("next run", help="Set recordings."), Item("record", help="x")])
+    assert [item.label for item in search("record")] == ["record"]
+    assert [item.label for item in search("RECORDINGS set")] == ["next run"]
+    assert search("recordings now") == []

@@ -125,13 +125,23 @@ MAIN_SCREEN: tuple[Action, ...] = (
     Action("watch.watch_off", "", "watch off", "Stop watching, even while a costly rerun waits for you.", RUN),
     Action("watch.watched", "", "watched files", "Show which files are watched, and why.", RUN),
     Action(
-        "criteria.options", "o", "next run", "Set criteria, judges and the use of recordings for the next run.", RUN
+        "criteria.options",
+        "o",
+        "next run",
+        "Set criteria, judges and recordings (frozen or live) for the next run.",
+        RUN,
     ),
-    Action("freezing.thaw", "", "thaw", "Run live, and show how answers drifted from the recordings.", RUN),
+    Action("freezing.thaw", "", "thaw", "Run live once, and show how answers drifted from the recordings.", RUN),
     Action(
-        "freezing.freeze", "K", "freeze", "Keep what tools answered, to replay it. On a missing call: ways out.", RUN
+        "freezing.freeze", "K", "freeze", "Record what tools answered, to replay it. On a missing call: ways out.", RUN
     ),
-    Action("faults.try_faults", "", "try faults in tools", "Let each tool of the cases fail once in each way.", RUN),
+    Action(
+        "faults.try_faults",
+        "",
+        "try faults in tools",
+        "Let each tool fail once in each way, and see what the agent does.",
+        RUN,
+    ),
     Action("run.cancel", "x", "cancel", "Cancel the marked or current cases. Press again to kill them.", RUN),
     Action(
         "run.cancel_all",

@@ -63,7 +63,7 @@ def case_error_lines(record: CaseRecord, runs: Path | None, view: View, key: str
     elif error.kind == "frozen_miss" and (request := missed_request_in(record)) is not None:
         parts = " or ".join(map(part_words, request.parts))
         yield from error_lines(replace(error, hint=_ways_out(key, f"ignore {parts}")), view)
-    elif error.kind == "frozen_miss" and record.frozen is not None and not record.frozen.recorded:
+    elif error.kind in ("frozen_miss", "frozen_file") and record.frozen is not None and not record.frozen.recorded:
         yield from error_lines(replace(error, hint=f"{key}: run it live and freeze it, or run it live once"), view)
     else:
         yield from error_lines(error, view)

@@ -32,7 +32,8 @@ Search: TypeAlias = Callable[[str], Sequence[Item]]
 def searching(items: Sequence[Item]) -> Search:
     """Return a search over fixed items.
 
-    An empty text finds all items with their headings, other texts the best first.
+    An empty text finds all items with their headings, other texts the best first. If no item has it, those are found
+    whose help has all of its words.
     """
     pickable = [item for item in items if not item.heading]
     texts = [f"{item.kind} {item.label} {item.hint}".strip() for item in pickable]
@@ -41,6 +42,9 @@ def searching(items: Sequence[Item]) -> Search:
         if not query.strip():
             return items
         found = [pickable[number] for number in fuzzy.best(query, texts, limit=200)]
+        if not found:
+            words = query.lower().split()
+            found = [item for item in pickable if all(word in item.help.lower() for word in words)]
         return sorted(found, key=lambda item: bool(item.why_not))
 
     return search

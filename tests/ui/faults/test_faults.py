@@ -54,7 +54,7 @@ async def test_faults_are_tried_beside_the_verdicts_and_kept_in_the_history(tmp_
         assert "2 cases run once without faults first" in screen.text
         await pilot.press("enter")
         await screen.until(pilot, lambda: isinstance(app.screen, FaultScreen))
-        await screen.until(pilot, lambda: "2 crashed" in screen.text and "live   10 faults" in screen.text)
+        await screen.until(pilot, lambda: "2 crashed" in screen.text and "live tools   10 faults" in screen.text)
         assert session.store.counts() == {"passed": 2}
         assert "! crashed 2" in screen.text
         assert "executions with faults do not count as verdicts" in screen.text

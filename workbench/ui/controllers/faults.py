@@ -122,10 +122,10 @@ class Faults(Controller):
             self.view.say(str(error), warning=True)
             return
         build = self._engine.faults(plan)
-        mode = "tools frozen" if plan.options.frozen else "live"
+        mode = "frozen" if plan.options.frozen else "live"
         self._push(
             Matrix(sources=self.session.store.detail_sources),
-            f"faults in tools, {mode}",
+            f"faults in {mode} tools",
             lambda wake: self._run.beside(build, wake),
         )
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from workbench.ui.forking.screen import Tries, Verdict
     from workbench.ui.side_run import SideRun
 
-_NAME = 40
+_NAME = 30
 """Cells of the longest name in a title."""
 
 

@@ -158,7 +158,7 @@ class History(Controller):
         here = self.session.store.run.run_id
         known = [run for run in runs if not run.trouble]
         run = next((run for run in known if run.run_id == here), None) or next(
-            (run for run in known if not run.adk), None
+            (run for run in known if not (run.adk or run.injected or run.fork)), None
         )
         if run is None:
             self.view.say("no stored runs yet: r runs the cases under the cursor")
@@ -169,10 +169,13 @@ class History(Controller):
         from workbench.history.comparable import last_comparable
         from workbench.history.run_names import baseline
 
+        if after.injected or after.fork:
+            self.view.say("nothing to compare: a run with injected faults, or of a fork, has no verdicts", warning=True)
+            return
         await asyncio.to_thread(_import_screens)
         known = runs if runs is not None else (await asyncio.to_thread(self._runs))[0]
         pinned = await asyncio.to_thread(baseline, self.session.state_dir)
-        others = [run for run in known if run.path != after.path and not run.trouble]
+        others = [run for run in known if run.path != after.path and not (run.trouble or run.injected or run.fork)]
         if not others:
             self.view.notify("no other run to compare with")
             return
@@ -230,8 +233,8 @@ def _items(runs: "list[ListedRun]", pinned: str | None) -> list[Item]:
     for run in runs:
         special = run_labels.flags(run, baseline=pinned, running="")
         hint = "".join(text for text, _ in run_labels.counts(run.counts))
-        name = run_labels.agents_and_evalsets(run) + (f"  {', '.join(special)}" if special else "")
-        details = f"{run.run_id}: {run_labels.counts_in_words(run.counts)}"
+        name = "  ".join([run_labels.agents_and_evalsets(run), *map(run_labels.sign_of, special)])
+        details = ", ".join([f"{run.run_id}: {run_labels.counts_in_words(run.counts)}", *special])
         if run.commit:
             details += f", commit {commit_words(run.commit, run.dirty)}"
         items.append(

@@ -24,6 +24,7 @@ from workbench.ui.widgets.plain_text_area import PlainTextArea
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 MOST_TRIES = 50
+_KEYS = "r runs · esc closes"
 _NAMES: Mapping[ForkChange, str] = {
     "message": "user's message",
     "answer": "tool's answer",
@@ -141,7 +142,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
         """Lay out the choices, the text, the number of tries and the keys."""
         with Vertical(classes="dialog -fork") as dialog:
             dialog.border_title = Content(self._title)
-            dialog.border_subtitle = Content("r runs · esc closes")
+            dialog.border_subtitle = _KEYS
             yield self._list
             yield self._field
             yield self._summary
@@ -173,7 +174,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
         self._field.can_focus, self._field.read_only = True, False
         self._field.move_cursor(self._field.document.end)
         self._field.focus()
-        self._line.display, self._typing.display = False, True
+        self._show_typing(True)
 
     def on_change_field_left(self, event: ChangeField.Left) -> None:
         """Go back to the choices."""
@@ -184,7 +185,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
                 return
             self._list.texts[self._list.cursor] = self._field.text
         self._field.can_focus, self._field.read_only = False, True
-        self._line.display, self._typing.display = True, False
+        self._show_typing(False)
         self._list.focus()
         self._list.refresh()
         self._show()
@@ -221,6 +222,11 @@ class ForkDialog(RowsScreen[Wanted | None]):
         self.dismiss(None)
 
     # Display
+
+    def _show_typing(self, typing: bool) -> None:
+        """Show the keys of the field or those of the list."""
+        self._line.display, self._typing.display = not typing, typing
+        self.query_one(".dialog").border_subtitle = None if typing else _KEYS
 
     def _fault(self, text: str) -> str:
         """Return what is wrong with a text, or ""."""

@@ -185,6 +185,9 @@ def meter(run: Mapping[str, int], width: int) -> list[Piece]:
     return drawn
 
 
+_INJECTED = "injected faults"
+
+
 def flags(run: ListedRun, *, baseline: str | None, running: str) -> list[str]:
     """Return what is special about a run, the most important first."""
     found = []
@@ -201,7 +204,7 @@ def flags(run: ListedRun, *, baseline: str | None, running: str) -> list[str]:
         (run.interrupted, "interrupted"),
         (run.rules, f"{HEURISTIC.glyph} {HEURISTIC.word}"),
         (run.other_criteria, f"{OTHER_CRITERIA.glyph} {OTHER_CRITERIA.word}"),
-        (run.injected, "injected faults"),
+        (run.injected, _INJECTED),
         (run.fork, "fork"),
         (run.frozen, f"{FROZEN.glyph} {frozen_count(run.frozen, sum(run.counts.values()))}"),
         (run.scored_from, "scored again"),
@@ -211,7 +214,9 @@ def flags(run: ListedRun, *, baseline: str | None, running: str) -> list[str]:
 
 
 def sign_of(flag: str) -> str:
-    """Return the sign of a flag, such as `≈`, or the flag itself if it has none."""
+    """Return the sign of a flag, such as `≈`, or the flag itself or its last word if it has none."""
+    if flag == _INJECTED:
+        return flag.split()[-1]
     signs = (HEURISTIC.glyph, OTHER_CRITERIA.glyph, FROZEN.glyph)
     return next((sign for sign in signs if flag.startswith(f"{sign} ")), flag)
 
