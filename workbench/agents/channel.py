@@ -40,15 +40,16 @@ class Channel:
         self._waits_to_write = False
         self._unsent: deque[tuple[bytes | memoryview, Sequence[int]]] = deque()
         self._open = True
+        self._paused = False
         self._end_reason: str | None = None
         self.frame_bytes = 0
         """Size in bytes of the frame being delivered."""
         self._loop.add_reader(self._number, self._readable)
 
-    def send(self, *messages: Frame, descriptors: Sequence[int] = ()) -> None:
+    def send(self, *messages: Frame, descriptors: Sequence[int] = ()) -> int:
         """Send frames, the first one with file descriptors, which this call takes over and closes.
 
-        After the end of the channel, nothing is sent.
+        After the end of the channel, nothing is sent. Return the size of the frames in bytes.
 
         Raises:
             FrameTooLargeError: a message is over 16 MiB; none is sent.
@@ -56,7 +57,7 @@ class Channel:
         data = b"".join(map(encode, messages))
         if not self._open:
             _close(descriptors)
-            return
+            return len(data)
         if not self._unsent:
             # Each send wakes the other side, so frames of one event loop iteration go together.
             self._loop.call_soon(self._writable)
@@ -65,6 +66,24 @@ class Channel:
             self._unsent[-1] = (bytes(before) + data, with_it)
         else:
             self._unsent.append((data, descriptors))
+        return len(data)
+
+    @property
+    def is_flushed(self) -> bool:
+        """Whether all sent data is with the system, or was dropped at the end of the channel."""
+        return not self._unsent
+
+    def pause(self) -> None:
+        """Read nothing more until `resume`, so that the other side must wait at last. Draining still reads."""
+        self._paused = True
+        if self._open:
+            self._loop.remove_reader(self._number)
+
+    def resume(self) -> None:
+        """Read again."""
+        self._paused = False
+        if self._open and self._decoding is None:
+            self._loop.add_reader(self._number, self._readable)
 
     def drain_at_once(self) -> bool:
         """Process what has arrived, without waiting. Return False if `drain` has to finish it."""
@@ -129,7 +148,8 @@ class Channel:
         frame = await asyncio.to_thread(_decode, payload)
         self._decoding = None
         if self._open:
-            self._loop.add_reader(self._number, self._readable)
+            if not self._paused:
+                self._loop.add_reader(self._number, self._readable)
             self._take(frame, len(payload))
             self._deliver()
 

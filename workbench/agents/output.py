@@ -80,6 +80,16 @@ class OutputPipe:
         """Read and drop all further output."""
         self._muted = True
 
+    def pause(self) -> None:
+        """Read nothing more until `resume`, so that the child must wait at last. Flushing still reads."""
+        if self._open:
+            self._loop.remove_reader(self._descriptor)
+
+    def resume(self) -> None:
+        """Read again."""
+        if self._open:
+            self._loop.add_reader(self._descriptor, self._read_once)
+
     def flush_all(self) -> None:
         """Read what is in the pipe now, and pass everything on."""
         for _ in range(_PIPE_READS):

@@ -63,6 +63,7 @@ class LocalAgent:
         self._forks = False
         """Whether the process only forks its cases, so that it must answer pings at once."""
         self._stalled = False
+        self._paused = False
         self._ping_check = PingCheck(lambda: self._process.channel.send({"op": "ping"}))
         stdout, childs_stdout = os.pipe()
         stderr, childs_stderr = os.pipe()
@@ -101,6 +102,21 @@ class LocalAgent:
         """End the process and everything in it."""
         await self._process.close()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether it has cases that have not exited."""
+        return bool(self._cases)
+
+    def pause(self, paused: bool) -> None:
+        """Stop reading what the process and its cases send and print, or continue."""
+        self._paused = paused
+        (self._process.channel.pause if paused else self._process.channel.resume)()
+        for pipe in self._pipes:
+            (pipe.pause if paused else pipe.resume)()
+        for case in self._cases.values():
+            case.pause(paused)
+        self._ping_check.answered()  # It may have answered meanwhile.
+
     def report_stalled(self, why: str) -> None:
         """Report that the process or its zygote hung and is being replaced."""
         self._stalled = True
@@ -108,7 +124,7 @@ class LocalAgent:
 
     def replace_if_stalled(self) -> None:
         """Kill the process with all its cases if it forks them and hangs."""
-        if not self._forks or self._process.pid is None or self.ended.done() or self._stalled:
+        if not self._forks or self._process.pid is None or self.ended.done() or self._stalled or self._paused:
             return
         why = self._ping_check.check(self._process.pid)
         if why:
@@ -122,6 +138,8 @@ class LocalAgent:
             return
         kind = SharedCase if command["share"] else ForkedCase
         case = self._cases[number] = kind(command, self._process, self._forward)
+        if self._paused:
+            case.pause(True)
         self._forks = self._forks or not (command["share"] or command["here"])
         self._process.channel.send(command, descriptors=case.take_descriptors())
 

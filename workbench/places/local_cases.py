@@ -52,6 +52,11 @@ class CaseOutput:
             lines.add(text)
         self._count(len(text.encode("utf-8", "replace")))
 
+    def pause(self, paused: bool) -> None:
+        """Stop reading the pipes, or continue."""
+        for pipe in self._pipes:
+            (pipe.pause if paused else pipe.resume)()
+
     def settle(self) -> None:
         """Read the output that was printed so far."""
         for pipe in self._pipes:
@@ -120,6 +125,9 @@ class SharedCase(_LocalCase):
         """Send messages to the case."""
         self._process.channel.send(*frames)
 
+    def pause(self, paused: bool) -> None:
+        """Do nothing, because the case has no pipes of its own."""
+
     def take(self, frame: Frame) -> None:
         """Forward a message of the case, and its output in whole lines. "Ended" is the exit: it has no process."""
         if frame["event"] == "Printed":
@@ -165,6 +173,11 @@ class ForkedCase(_LocalCase):
     def take_descriptors(self) -> Sequence[int]:
         """Return the case's ends of its socket and pipes, which the case takes over."""
         return (self._childs.detach(), *self._output.descriptors)
+
+    def pause(self, paused: bool) -> None:
+        """Stop reading what the case sends and prints, or continue."""
+        (self._channel.pause if paused else self._channel.resume)()
+        self._output.pause(paused)
 
     def send(self, *frames: Frame) -> None:
         """Send messages to the case, or to its parent for signals."""

@@ -31,7 +31,7 @@ class PingCheck:
 
     def __init__(
         self,
-        ping: Callable[[], None],
+        ping: Callable[[], object],
         activity: Callable[[int], Activity | None] | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:

@@ -13,6 +13,8 @@ class HostLink(Protocol):
 
     name: str
     """The machine, as shown: a host name or a worker's address."""
+    slots: int | None
+    """The number of cases that it may run at a time, or None if whoever made the link does not know."""
     ended: asyncio.Future[str]
     """Done once, when no more messages can arrive, with the reason: "the ssh connection closed: …"."""
 
