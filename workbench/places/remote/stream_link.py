@@ -16,6 +16,8 @@ class StreamLink:
     or "" if the other side closed it.
     """
 
+    slots: int | None = None
+
     def __init__(self, name: str, sock: socket.socket, explain: Callable[[str], Awaitable[str]]) -> None:
         self.name = name
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -51,6 +53,8 @@ class StreamLink:
 
 class NoLink:
     """The link of a machine on which no host could be started. It has ended from the start."""
+
+    slots: int | None = None
 
     def __init__(self, name: str, why: str) -> None:
         self.name = name
