@@ -153,6 +153,9 @@ def _ignore_reason(rules: tuple[IgnoreFile, ...], path: Path, *, is_folder: bool
 
 def relative_to(path: Path, root: Path) -> str:
     """Return `path` relative to `root` with "/", or the whole path if it is outside."""
+    text, above = str(path), f"{root}{os.sep}"
+    if text.startswith(above):  # Many times faster, and nearly always so.
+        return text[len(above) :].replace(os.sep, "/")
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from workbench.engine.run.input_recorder import plan_inputs
 from workbench.engine.run.run import Run
 from workbench.events import CallsRecorded, FilesRead, Frozen, RunStarted
 from workbench.history.journal import Journal, read_journal
+from workbench.recordings.frozen_file import parse_frozen
 from workbench.recordings.frozen_path import frozen_path
 from workbench.recordings.frozen_text import frozen_contents
 from workbench.recordings.recording import Declaration, Origin, Recording, ToolCall, digest
@@ -59,9 +61,9 @@ def answer(case: dict[str, Any], before: list[Frame], text: str) -> Iterator[Fra
     yield finished()
 
 
-def freeze(project: Project, eval_id: str, declared: str = "") -> Path:
+def freeze(project: Project, eval_id: str, declared: str = "", *, found: Any = True) -> Path:
     """Write a recording with one call for a case of the project."""
-    call = ToolCall(1, "desk", "find", {"id": 7}, answer={"found": True})
+    call = ToolCall(1, "desk", "find", {"id": 7}, answer={"found": found})
     tools = {"desk": (Declaration("find", {"now": declared or eval_id}), Declaration("", None, 1))}
     recording = Recording("all", eval_id, "desk", Origin("run-1", "2026-11-20T10:00:00Z"), tools=tools, calls=(call,))
     file = frozen_path(project.root / EVALSET, eval_id)
@@ -115,6 +117,33 @@ async def test_case_gets_its_recorded_calls_before_its_first_turn(
     record = outcome.record("hello")
     file = "desk/all.evalset.frozen/hello.frozen.json"
     assert (record.state, record.frozen) == ("passed", Frozen("tools", file, "2026-11-20T10:00:00Z", tools=1))
+
+
+@pytest.mark.parametrize(
+    ("declared", "found", "in_loop"), [("", True, True), ("x" * 70_000, True, False), ("", "x" * 20_000, False)]
+)
+async def test_only_a_large_recording_is_read_in_a_thread(
+    shop: Project,
+    children: Children,
+    place: ScriptedPlace,
+    monkeypatch: pytest.MonkeyPatch,
+    declared: str,
+    found: Any,
+    in_loop: bool,
+) -> None:
+    """A thread waits longer for its turn than reading a small file takes."""
+    shop.cases("hello")
+    freeze(shop, "hello", declared, found=found)
+    threads: list[bool] = []
+
+    def parse(path: Path, content: bytes) -> Recording:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return parse_frozen(path, content)
+
+    monkeypatch.setattr("workbench.recordings.frozen_file.parse_frozen", parse)
+    outcome = await run(shop.plan(FROZEN), children, place)
+    assert outcome.record("hello").state == "passed"
+    assert threads == [in_loop], "it is parsed once"
 
 
 async def test_live_run_ignores_recordings(shop: Project, children: Children, place: ScriptedPlace) -> None:

@@ -180,7 +180,8 @@ class Toolsets:
         for group in getattr(request.config, "tools", None) or []:
             for function in getattr(group, "function_declarations", None) or []:
                 tool = request.tools_dict.get(function.name)
-                entries.append(self._entry(agent, function.name, tool, positions.get(function.name, 0), function))
+                key = (declared, len(entries)) if declared else None
+                entries.append(self._entry(agent, function.name, tool, positions.get(function.name, 0), function, key))
         self._report(agent, entries, positions)
 
     def finish(self) -> None:
@@ -217,13 +218,15 @@ class Toolsets:
             assert self._gate.gate.calls is not None
             self._gate.gate.calls.add({"kind": "tools", "agent": agent, "tools": entries})
 
-    def _entry(self, agent: str, name: str, tool: Any, position: int, declaration: Any) -> Json:
+    def _entry(
+        self, agent: str, name: str, tool: Any, position: int, declaration: Any, key: Optional[Tuple[str, int]] = None
+    ) -> Json:
+        """Return the wire form of a tool. `key` is that of its declaration in `_texts`, if it is known."""
         calls = self._gate.gate.calls
         assert calls is not None
         entry: Json = {"name": name, "toolset": position, "long_running": bool(getattr(tool, "is_long_running", False))}
         try:
-            dumped = None if declaration is None else declaration.model_dump(mode="json", exclude_none=True)
-            entry["declaration"] = None if dumped is None else calls.piece(dumped)
+            entry["declaration"] = None if declaration is None else calls.text_piece(_text(declaration, key))
         except (TooLargeError, ValueError) as error:
             entry.update({"declaration": None, "lost": str(error)})
         instruction = self._instructions.get((agent, name))
@@ -305,6 +308,22 @@ def _types(tool: Any) -> List[str]:
         return []
     bases = [base for base in kind.__mro__ if issubclass(base, BaseTool) and base is not BaseTool]
     return [f"{base.__module__}.{base.__qualname__}" for base in bases]
+
+
+_MOST_TEXTS, _LONGEST_TEXT = 1000, 16 * 1024
+_texts: Dict[Tuple[str, int], str] = {}
+"""(digest of all declarations of a request, index) → a declaration as JSON text. All cases of a process share it."""
+
+
+def _text(declaration: Any, key: Optional[Tuple[str, int]]) -> str:
+    """Return a declaration as JSON text. With a `key`, it is dumped once."""
+    known = None if key is None else _texts.get(key)
+    if known is not None:
+        return known
+    text = dumps(declaration.model_dump(mode="json", exclude_none=True))
+    if key is not None and len(_texts) < _MOST_TEXTS and len(text) <= _LONGEST_TEXT:
+        _texts[key] = text
+    return text
 
 
 def _checked(entry: Json) -> Json:

@@ -1,6 +1,7 @@
 """The recording from which a case is replayed, read when the case starts."""
 
 import asyncio
+import functools
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +20,9 @@ from workbench.events import CaseError, CaseRef, Frozen
 from workbench.model.own_file import OwnFileError
 from workbench.recordings.frozen_path import frozen_path
 from workbench.recordings.recording import Declaration, Mode, Recording, digest
+
+_SMALL = 64 * 1024
+"""Bytes of a frozen file that is read in the event loop. A thread would wait longer for its turn than that takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,24 +76,60 @@ async def read_replay(
     if not options.frozen:
         return None
     required = required and options.on_miss != "live"
-    return await asyncio.to_thread(_read, evalset.file, ref, context, options.frozen, options.on_miss, required)
+    read = functools.partial(_read, evalset.file, ref, context, options.frozen, options.on_miss, required)
+    try:
+        return read(only_small=True)
+    except _LargeError:
+        return await asyncio.to_thread(read)
 
 
-def _read(evalset: Path, ref: CaseRef, context: RunContext, mode: Mode, on_miss: OnMiss, required: bool) -> Replay:
+class _LargeError(Exception):
+    """A recording is too large to be read in the event loop."""
+
+
+def _read(
+    evalset: Path,
+    ref: CaseRef,
+    context: RunContext,
+    mode: Mode,
+    on_miss: OnMiss,
+    required: bool,
+    *,
+    only_small: bool = False,
+) -> Replay:
+    """Return the replay of a case.
+
+    Raises:
+        _LargeError: with `only_small`, the recording is large or has values beside it.
+    """
     from workbench.recordings.frozen_file import frozen_content, parse_frozen
 
     file = frozen_path(evalset, ref.eval_id)
     replay = Replay(mode, on_miss, relative_to(file, context.root), (file,))
+    if only_small and not _is_small(file):
+        raise _LargeError
     context.note_inputs(replay.files)  # Before it is read, so that a change after that is noticed.
     if not os.path.lexists(file):
         return replace(replay, error=_no_recording(replay.file, ref)) if required else replay
     try:
         content = frozen_content(file)
-        replay = replace(replay, files=(file, *files_beside(file, content)))
+        beside = files_beside(file, content)
+        if only_small and (beside or len(content) > _SMALL):
+            raise _LargeError
+        replay = replace(replay, files=(file, *beside))
         context.note_inputs(replay.files)
         return replace(replay, recording=parse_frozen(file, content))
     except OwnFileError as error:
         return replace(replay, error=first_fault("frozen_file", error.faults, context.root))
+
+
+def _is_small(file: Path) -> bool:
+    """Return whether a file is so small that reading it takes no time, or missing."""
+    try:
+        status = file.lstat()
+    except OSError:
+        return True
+    return status.st_size <= _SMALL
 
 
 def _no_recording(file: str, ref: CaseRef) -> CaseError:
