@@ -106,8 +106,10 @@ class CurrentInputs:
         now = self._options
         if not now.frozen or now.on_miss != "live":
             return not now.frozen
-        eval_id = next((case.eval_id for case in entry.document.cases if case.index == index), "")
-        return runs_live(now.frozen, now.on_miss, frozen_path(entry.file, eval_id))
+        ids: dict[int, str] = self._once(
+            ("ids", entry.relative), lambda: {case.index: case.eval_id for case in entry.document.cases}
+        )
+        return runs_live(now.frozen, now.on_miss, frozen_path(entry.file, ids.get(index, "")))
 
     def planned(self, entry: EvalsetEntry, index: int | None, then: Execution) -> Record:
         """Return the current inputs for an execution that did not end. Only the text of its case is known."""

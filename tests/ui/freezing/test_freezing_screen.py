@@ -102,6 +102,8 @@ async def test_damaged_recording_offers_to_freeze_again(tmp_path: Path) -> None:
         await pilot.press("enter")
         await screen.until(pilot, lambda: "done: freeze late_parcel" in screen.text)
         assert len(read_frozen(file).calls) == 1
+        (tmp_path / "pyproject.toml").write_text('[tool.agent-workbench]\nfrozen = "all"\n')
+        await screen.until(pilot, lambda: "❅ frozen all" in screen.text)
 
 
 async def test_drift_is_shown_after_a_thaw_and_accepted_one_by_one(tmp_path: Path) -> None:
