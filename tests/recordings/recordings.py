@@ -70,6 +70,7 @@ _DECLARATIONS = st.builds(
     hidden=st.booleans(),
     config=st.lists(_OBJECTS, max_size=1).map(tuple),
     types=st.lists(_TEXTS, max_size=2).map(tuple),
+    since=st.integers(1, 3),
 )
 RECORDINGS = st.builds(
     Recording,

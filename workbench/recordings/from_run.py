@@ -259,10 +259,13 @@ def _declarations(item: Mapping[str, Any], pieces: Pieces) -> Iterator[tuple[tup
         declared = Declaration(name, declaration, toolset, long_running, instruction, confirmation, _error(tool))
         yield (
             (name, toolset),
-            replace(
-                declared, hidden=hidden, config=tuple(objects(tool.get("config"))), types=_names(tool.get("types"))[:64]
-            ),
+            replace(declared, hidden=hidden, config=tuple(objects(tool.get("config"))), **_listed(tool)),
         )
+
+
+def _listed(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is known of a tool because its toolset listed it."""
+    return {"types": _names(tool.get("types"))[:64], "since": max(1, _int(tool.get("since")))}
 
 
 def _error(item: Mapping[str, Any]) -> RecordedError | None:

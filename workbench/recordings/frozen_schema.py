@@ -150,6 +150,9 @@ class FrozenTool(TypedDict, total=False):
     long_running: bool
     instruction: Annotated[str, Field(description="Text that it added to the instructions of requests.")]
     confirmation: Annotated[bool, Field(description="The user had to confirm each call.")]
+    since: Annotated[
+        int, Field(ge=1, description="The number of the toolset's listing in which it came. Without it, the first.")
+    ]
     types: Annotated[
         list[str], Field(max_length=64, description="Its class and the bases as `module.Class`, nearest first.")
     ]

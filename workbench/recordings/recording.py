@@ -161,7 +161,7 @@ class Declaration:
     instructions of requests. `confirmation` says that the user had to confirm each call. `hidden` says that a tool of a
     toolset did not declare itself, although it can be called. `config` are tools of the model itself that a toolset
     added to requests, such as `{"computer_use": …}`. `error` is why a toolset could not list its tools. `types` are the
-    class of a toolset's tool and its bases.
+    class of a toolset's tool and its bases. `since` is the number, from 1, of the toolset's listing in which it came.
     """
 
     name: str
@@ -174,6 +174,7 @@ class Declaration:
     hidden: bool = False
     config: tuple[Any, ...] = ()
     types: tuple[str, ...] = field(default=(), compare=False)
+    since: int = field(default=1, compare=False)
 
     def as_json(self) -> dict[str, Any]:
         """Return its JSON form, which is also that of the worker's messages."""
@@ -181,6 +182,7 @@ class Declaration:
         error = self.error.as_json() if self.error is not None else None
         more = {"instruction": self.instruction, "confirmation": self.confirmation, "error": error}
         more |= {"hidden": self.hidden, "config": list(self.config), "types": list(self.types)}
+        more |= {"since": self.since} if self.since > 1 else {}
         known = {name: value for name, value in more.items() if value}
         return {"name": self.name, **flags, **known, "declaration": self.declaration}
 

@@ -117,3 +117,41 @@ def test_replayed_tool_is_an_instance_of_the_recorded_class(make_agent: MakeAgen
         counter.touch()
         assert list(differences(shown(live), shown(again))) == []
         assert set(counter.read_text().split()) <= {"model"}
+
+
+GROWING = """
+class Growing(BaseToolset):
+    async def get_tools(self, readonly_context=None):
+        count("connect")
+        more = readonly_context is not None and readonly_context.state.get("more")
+        return [FunctionTool(look), *([FunctionTool(find)] if more else [])]
+
+    async def close(self):
+        pass
+
+
+def look(tool_context: ToolContext):
+    "Looks."
+    tool_context.state["more"] = True
+
+
+def find():
+    "Finds."
+
+
+root_agent = agent(call("look"), "Done.", call("find"), "Done.", tools=[Growing()])
+"""
+
+
+def test_toolset_lists_more_tools_when_it_did_so_live(make_agent: MakeAgent, tmp_path: Path) -> None:
+    desk = make_agent(HEAD + GROWING)
+    live = desk.run("work", "again", **RECORDING)
+    counter = tmp_path / "desk" / "counter"
+    declared = [entry for call in calls(live) if call["kind"] == "tools" for entry in call["tools"] if entry["name"]]
+    assert {entry["name"] for entry in declared if entry.get("since", 1) > 1} == {"find"}
+    for mode in ("tools", "all"):
+        counter.unlink()
+        again = desk.run("work", "again", **frozen(live, mode))
+        counter.touch()
+        assert list(differences(shown(live), shown(again))) == []
+        assert set(counter.read_text().split()) <= {"model"}

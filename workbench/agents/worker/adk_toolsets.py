@@ -113,6 +113,10 @@ class Toolsets:
         self._agent = agent
         self._listed: Dict[Tuple[str, int], List[Any]] = {}
         """(agent, position of the toolset) → its tools."""
+        self._listings: Dict[Tuple[str, int], int] = {}
+        """(agent, position of the toolset) → how often it listed its tools."""
+        self._since: Dict[Tuple[str, int, str], int] = {}
+        """(agent, position of the toolset, tool) → the number of the listing in which it came, from 1."""
         self._failed: Dict[Tuple[str, int], Json] = {}
         """(agent, position of the toolset) → why it could not list its tools."""
         self._places: Dict[int, Tuple[Any, str, int]] = {}
@@ -146,8 +150,14 @@ class Toolsets:
     def listed(self, agent: str, position: int, tools: List[Any]) -> None:
         """Note the tools of a toolset."""
         if position:
+            number = self._listings[agent, position] = self._next_listing(agent, position)
+            for tool in tools:
+                self._since.setdefault((agent, position, tool.name), number)
             self._listed[agent, position] = list(tools)
             self._failed.pop((agent, position), None)
+
+    def _next_listing(self, agent: str, position: int) -> int:
+        return self._listings.get((agent, position), 0) + 1
 
     def failed(self, agent: str, position: int, error: Exception) -> None:
         """Note that a toolset could not list its tools. ADK goes on without them in some versions."""
@@ -234,6 +244,9 @@ class Toolsets:
             entry["instruction"] = instruction
         if position and (agent, name) in self._hidden:
             entry["hidden"] = True
+        since = self._since.get((agent, position, name), 1)
+        if since > 1:
+            entry["since"] = since
         if position and (kinds := _types(tool)):
             entry["types"] = kinds
         if position and getattr(tool, "_require_confirmation", False) is True:
@@ -253,7 +266,9 @@ class Toolsets:
             for entry in declared:
                 if entry["error"] is not None:
                     raise decoded_error(entry["error"])
-            return [FrozenTool(toolset, entry, context) for entry in declared if entry["name"]]
+            number = self._next_listing(agent, position)
+            listed = [entry for entry in declared if entry["name"] and entry["since"] <= number]
+            return [FrozenTool(toolset, entry, context) for entry in listed]
         decision = self._gate.gate.no_toolset(agent, type(toolset).__name__)
         if isinstance(decision, Live):
             return None
@@ -333,7 +348,7 @@ def _checked(entry: Json) -> Json:
         BrokenRecordingError: a field has a wrong type.
     """
     whole = {"long_running": False, "instruction": "", "confirmation": False, "declaration": None, "error": None}
-    whole.update({"hidden": False, "config": [], "types": [], **entry})
+    whole.update({"hidden": False, "config": [], "types": [], "since": 1, **entry})
     kinds = {
         "name": str,
         "long_running": bool,
@@ -342,6 +357,7 @@ def _checked(entry: Json) -> Json:
         "hidden": bool,
         "config": list,
         "types": list,
+        "since": int,
     }
     for name, kind in kinds.items():
         if not isinstance(whole.get(name), kind):
