@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.recordings.recordings import RECORDINGS, recording
+from workbench.engine.conversation.thawing import thawed
 from workbench.recordings.drift import MISSING, Drift, Thaw
-from workbench.recordings.recording import Declaration, Effects, ModelCall, Origin, Recording, ToolCall
+from workbench.recordings.recording import Declaration, Effects, ModelCall, Origin, RecordedError, Recording, ToolCall
 
 
 def _call(tool: str, answer: object = None, *, seconds: float | None = None, **args: object) -> ToolCall:
@@ -50,6 +51,13 @@ def test_chosen_changes_are_taken_over_and_others_stay() -> None:
     assert thaw.accepted([find]).origin.run == OLD.origin.run
     every = thaw.accepted(thaw.changes)
     assert (every.calls, every.origin.run) == ((LIVE.calls[0], OLD.calls[1], LIVE.calls[2]), "run_2")
+
+
+def test_new_error_is_told_by_its_own_type_and_message() -> None:
+    error = RecordedError(("mcp.Gone", "builtins.Exception"), "no server")
+    live = _of(replace(OLD.calls[1], answer=None, error=error))
+    (change,) = thawed("a.frozen.json", Thaw(_of(OLD.calls[1]), live)).changes
+    assert {"path": "error", "then": None, "now": "Gone: no server"} in change["where"]
 
 
 def test_effects_count_only_if_both_runs_recorded_them() -> None:

@@ -22,6 +22,8 @@ from workbench.text import one_line
 
 _ARROW = " › "
 _GAP = "  "
+_SHORTEST_WHY = 12
+"""The least width of the kind of an error beside its marks, in cells."""
 _SHORTEST_PARTS = 16
 """The minimum width, in cells, for the names of agent and evalset beside a stale verdict's reason."""
 
@@ -130,7 +132,9 @@ def summary(subject: Subject, width: int) -> Line:
         gap = (Segment("   "),) if marks else ()
         face = FACES["cancelled" if record.error.kind == "cancelled" else "error"]
         why = Segment(f"{face.glyph} {KIND_WORDS[record.error.kind]}", face.variable)
-        return cut_line((why, *gap, *marks), width)
+        # The error itself is below, so the marks are more important.
+        room = width - width_of((*gap, *marks))
+        return cut_line((*cut_line((why,), max(room, _SHORTEST_WHY)), *gap, *marks), width)
     if record.read_error:
         return cut_line((Segment(f"! {one_line(record.read_error)}", "status-error"),), width)
     if _judged(record):

@@ -13,6 +13,8 @@ from workbench.recordings.drift import MISSING, Drift, Thaw
 from workbench.recordings.frozen_path import frozen_path
 from workbench.recordings.recording import Origin
 
+_LONGEST_ERROR = 300
+"""Maximum length of an error in a change, in characters."""
 _MOST = 200
 """Maximum number of changes of a case that are kept with its verdict."""
 
@@ -73,7 +75,7 @@ def thawed(file: str, thaw: Thaw) -> Thawed:
 
 
 def _as_json(drift: Drift) -> dict[str, Any]:
-    where = [{"path": path, "then": _side(then), "now": _side(now)} for path, then, now in drift.where]
+    where = [{"path": path, "then": _side(path, then), "now": _side(path, now)} for path, then, now in drift.where]
     call = shown_call(drift.tool, drift.args) if drift.about == "call" else ""
     return {
         "kind": drift.kind,
@@ -86,5 +88,10 @@ def _as_json(drift: Drift) -> dict[str, Any]:
     }
 
 
-def _side(value: Any) -> str | None:
-    return None if value is MISSING else shown_value(value)
+def _side(path: str, value: Any) -> str | None:
+    if value is MISSING:
+        return None
+    if path == "error" and isinstance(value, dict) and value.get("types"):
+        # A new or gone error is one value. Its base classes say no more than its own one.
+        return f"{str(value['types'][0]).rpartition('.')[2]}: {value.get('message', '')}"[:_LONGEST_ERROR]
+    return shown_value(value)

@@ -186,7 +186,7 @@ class History(Controller):
         items = _items(ordered[:_OFFERED], pinned)
         from workbench.ui.history import run_labels
 
-        prefix = "" if first is not None else "no earlier run has these cases: "
+        prefix = "" if first is not None else "no comparable run: "
         title = f"{prefix}compare {run_labels.agents_and_evalsets(after)} with"
         before = await self.view.pick(one_line(title, limit=70), items)
         if before is not None:
