@@ -52,9 +52,8 @@ class Faults(Controller):
             self.view.say("no case here calls a tool, so none can fail", warning=True)
             return
         title = f"try faults in tools › {counted(len(set(pairs)), 'case')}"
-        recordings = self.session.recordings.effective in ("tools", "all")
         offer = _offered(outlook, *self._usual(outlook))
-        frozen = await self.view.ask(FaultDialog(title, offer, recordings, self.view.keys))
+        frozen = await self.view.ask(FaultDialog(title, offer, self._are_frozen(pairs), self.view.keys))
         if frozen is None:
             return
         if outlook.unknown:
@@ -66,6 +65,13 @@ class Faults(Controller):
             await self._try(pairs, frozen=True)
         else:
             self._show(matrix)
+
+    def _are_frozen(self, pairs: Targets) -> bool:
+        """Return whether tools are frozen at first: in the next runs, or in all verdicts of these cases."""
+        if self.session.recordings.effective in ("tools", "all"):
+            return True
+        records = [next(iter(self.session.verdicts.records(*pair)), None) for pair in pairs]
+        return any(records) and all(record is None or record.frozen is not None for record in records)
 
     async def _matrix(self, pairs: Targets, *, frozen: bool) -> "FaultMatrix | None":
         from workbench.engine.plan.run_options import UsageFaultError
