@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from workbench.agents.channel import Frame
-from workbench.places.place import AgentStart, OnFrame
+from workbench.places.place import AgentStart, MachineState, Notify, OnFrame, ignore
 
 Answer = Callable[[dict[str, Any], list[Frame], str], Iterable[Frame]]
 """A function from the case's settings, the frames before its first turn and the user's text to the frames that it
@@ -22,7 +22,10 @@ class ScriptedPlace:
         self.alone: list[bool] = []
         self.cases: list[dict[str, Any]] = []
 
-    def open(self, concurrency: int) -> None: ...
+    def open(self, concurrency: int, notify: Notify = ignore) -> None: ...
+
+    def machines(self) -> Sequence[MachineState]:
+        return ()
 
     async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> "_Link":
         return _Link(self, on_frame)

@@ -5,7 +5,7 @@ Nothing else is exchanged, neither file descriptors nor objects. `docs/worker-pr
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
@@ -15,6 +15,14 @@ from workbench.agents.channel import Frame
 Stream: TypeAlias = Literal["stdout", "stderr"]
 OnFrame: TypeAlias = Callable[[Frame, int], None]
 """A function that takes a received message and its size in bytes (0 if it was not sent). It must not raise."""
+
+
+Notify: TypeAlias = Callable[[str, str], None]
+"""A function that takes a warning for the user, and what to do about it ("" if there is nothing to do)."""
+
+
+def ignore(warning: str, hint: str) -> None:
+    """Take a warning and do nothing."""
 
 
 class NotStartedError(Exception):
@@ -39,6 +47,26 @@ class AgentStart:
     kind: str
     interpreter: Path
     spec: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class MachineState:
+    """Another machine of a place, at one moment.
+
+    `phase` is `connecting`, `preparing` (the project's files and the interpreter), `ready`, `lost` or `unusable`.
+    `why` is the reason for the last two.
+    """
+
+    name: str
+    phase: Literal["connecting", "preparing", "ready", "lost", "unusable"]
+    slots: int
+    """Number of cases that it may run at a time."""
+    running: int = 0
+    lost: int = 0
+    """Number of attempts that were lost with it so far."""
+    sent: int = 0
+    """Bytes of the project's files that were sent to it."""
+    why: str = ""
 
 
 class AgentLink(Protocol):
@@ -76,8 +104,12 @@ class AgentLink(Protocol):
 class Place(Protocol):
     """A place where agents can run."""
 
-    def open(self, concurrency: int) -> None:
-        """Prepare for a run with up to `concurrency` cases at a time."""
+    def open(self, concurrency: int, notify: Notify = ignore) -> None:
+        """Prepare for a run with up to `concurrency` cases at a time. `notify` gets its troubles with the place."""
+        ...
+
+    def machines(self) -> Sequence[MachineState]:
+        """Return the current states of other machines, in the order in which they were found."""
         ...
 
     async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> AgentLink:

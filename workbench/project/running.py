@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Generic, TypeVar
 
@@ -10,6 +10,7 @@ from workbench.engine.run.recorder import Publish
 from workbench.engine.run.run import Run
 from workbench.events import CaseRef, Event
 from workbench.history.journal import Journal
+from workbench.places.place import MachineState
 from workbench.store import Store
 
 NewsT = TypeVar("NewsT")
@@ -111,6 +112,10 @@ class Running(Followed[Event]):
         self._tidy = tidy
         self._fault: Exception | None = None
         """The exception that `publish` raised."""
+
+    def machines(self) -> Sequence[MachineState]:
+        """Return the current states of other machines; () if agents run on this one."""
+        return self._run.machines()
 
     def stop(self) -> None:
         """Start no new cases. Running cases finish or reach their timeout."""

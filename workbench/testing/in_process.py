@@ -6,6 +6,7 @@ events work as in a run. Only the isolation is missing.
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from workbench.agents.channel import Frame
@@ -16,7 +17,7 @@ from workbench.agents.worker.drivers import driver_of
 from workbench.agents.worker.frames import Decoder
 from workbench.agents.worker.stacks import stack_of_tasks
 from workbench.agents.worker.wire import SharedWire
-from workbench.places.place import AgentStart, OnFrame
+from workbench.places.place import AgentStart, MachineState, Notify, OnFrame, ignore
 
 _WHY = "the agent was given as an object"
 _GIVE_UP = 5.0
@@ -30,8 +31,12 @@ class InProcessPlace:
         driver_of(loaded).prepare(loaded)  # Imports what the first turn needs before its timeout runs.
         self._loaded = loaded
 
-    def open(self, concurrency: int) -> None:
+    def open(self, concurrency: int, notify: Notify = ignore) -> None:
         """Do nothing, because there are no processes."""
+
+    def machines(self) -> Sequence[MachineState]:
+        """Return (), because there are no other machines."""
+        return ()
 
     async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> "InProcessLink":
         """Return a link to the agent, which is imported already."""

@@ -1,7 +1,7 @@
 """A place needs only JSON messages, and the engine needs only the protocol."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from workbench.agents.worker import processes
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children
 from workbench.engine.run.run import Run
-from workbench.places.place import AgentLink, AgentStart, OnFrame, Place
+from workbench.places.place import AgentLink, AgentStart, MachineState, Notify, OnFrame, Place, ignore
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 AGENT = """
@@ -37,8 +37,11 @@ class Relay:
         self.sent: list[Frame] = []
         self.came: list[Frame] = []
 
-    def open(self, concurrency: int) -> None:
+    def open(self, concurrency: int, notify: Notify = ignore) -> None:
         self._place.open(concurrency)
+
+    def machines(self) -> Sequence[MachineState]:
+        return ()
 
     async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> "RelayLink":
         def take(frame: Frame, size: int) -> None:

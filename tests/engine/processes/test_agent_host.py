@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 
 import pytest
 
@@ -10,7 +11,7 @@ from workbench.agents.channel import Frame
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.agent_host import AgentHost
 from workbench.engine.processes.children import Children
-from workbench.places.place import AgentStart, OnFrame
+from workbench.places.place import AgentStart, MachineState, Notify, OnFrame, ignore
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -21,7 +22,10 @@ class ReadyPlace:
     def __init__(self, *, single: bool) -> None:
         self._single = single
 
-    def open(self, concurrency: int) -> None: ...
+    def open(self, concurrency: int, notify: Notify = ignore) -> None: ...
+
+    def machines(self) -> Sequence[MachineState]:
+        return ()
 
     async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> "ReadyLink":
         return ReadyLink(on_frame, single=self._single)

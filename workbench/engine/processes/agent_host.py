@@ -212,7 +212,7 @@ class AgentHosts:
         self._left = Counter(entry.ref.agent for entry in todo)
         """Number of unfinished cases of each agent."""
         self._startable = [entry for entry in todo if entry.blocked is None and isinstance(entry.source, AgentSource)]
-        (place or children.local).open(options.concurrency)
+        (place or children.local).open(options.concurrency, lambda text, hint: notify(Noticed("warning", text, hint)))
         agents = plan.agents
         of_agent = Counter(entry.ref.agent for entry in self._startable)
         cases = Counter(agents[entry.ref.agent].interpreter.path for entry in self._startable)

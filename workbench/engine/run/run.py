@@ -3,7 +3,7 @@
 import asyncio
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,7 +36,7 @@ from workbench.events import (
     RunResumed,
     RunStarted,
 )
-from workbench.places.place import Place
+from workbench.places.place import MachineState, Place
 
 _HEAD_START = 0.04
 """Seconds for which the first case runs alone, so that its verdict appears soon.
@@ -164,6 +164,10 @@ class Run:
             self._recorder.put(notice)
         else:
             self._before_announcement.append(notice)
+
+    def machines(self) -> Sequence[MachineState]:
+        """Return the current states of other machines; () if agents run on this one."""
+        return () if self._place is None else self._place.machines()
 
     def stop(self) -> None:
         """Start no new cases. Running cases finish or reach their timeout."""

@@ -1,7 +1,9 @@
 """A place: this machine, with a line in a log for each process (`nearby:FILE`)."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from workbench.places import place
 from workbench.places.kinds import PlaceChoice, PlaceKind
 from workbench.places.place import AgentLink, AgentStart, OnFrame, Place
 
@@ -15,9 +17,13 @@ class Nearby:
         self._log = log
         self._local = local
 
-    def open(self, concurrency: int) -> None:
-        """Prepare for a run."""
-        self._local.open(concurrency)
+    def open(self, concurrency: int, notify: place.Notify = place.ignore) -> None:
+        """Prepare for a run. `notify` would get troubles with the place."""
+        self._local.open(concurrency, notify)
+
+    def machines(self) -> Sequence[place.MachineState]:
+        """Return no other machines."""
+        return ()
 
     async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> AgentLink:
         """Start a process that imports the agent."""
