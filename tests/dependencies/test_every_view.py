@@ -137,7 +137,7 @@ def test_compare_names_the_same_inputs_as_status(project: Project, kind: Input) 
     edit.make(project)
     wanted = named_by_status(project, edit)
     before = run_of(project, edit)
-    project.run("run", ".", "--fresh", *edit.options)
+    project.run("run", f"{evalset_of(edit)}:{edit.case}", "--fresh", *edit.options)
     after = run_of(project, edit)
     assert before.run_id != after.run_id
     (then,), (now,) = ([row for row in run.rows.values() if row["ref"][3] == edit.case] for run in (before, after))

@@ -104,7 +104,7 @@ def test_failure_names_its_place_in_the_evalset_and_fits_a_terminal(project: Pro
     # A worker has another terminal, and sends its reports as data.
     line = run_pytest(project.root, "--evalsets", "--tb=line", "-n", "1", f"{TALK}::bad", plugins=XDIST)
     assert f"{file}:5: Failed: response_match_score 0.0 < 0.8" in line.output
-    shown = run_pytest(project.root, "--evalsets", "-n", "1", plugins=XDIST).output
+    shown = run_pytest(project.root, "--evalsets", "-n", "1", "test_own.py", f"{TALK}::bad", plugins=XDIST).output
     assert len(turn_headings(shown)) == 2
     assert max(map(len, turn_headings(shown))) <= 80
 
