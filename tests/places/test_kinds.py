@@ -5,7 +5,8 @@ from typing import cast
 import pytest
 
 from workbench.places import kinds
-from workbench.places.kinds import LOCAL, PlaceChoice, PlaceKind, UnknownPlaceError, place_at
+from workbench.places.choice import PlaceChoice
+from workbench.places.kinds import LOCAL, PlaceKind, UnknownPlaceError, place_at
 from workbench.places.place import Place
 from workbench.plugins import Extension
 

@@ -14,7 +14,7 @@ from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, reported
 from workbench.cli.run_request import RunRequest
 from workbench.engine.plan.run_options import MATRIX, MOST_UNTIL_SURE, OFF, RunOptions, UsageFaultError
-from workbench.places.kinds import PlaceChoice
+from workbench.places.choice import PlaceChoice
 
 _MODES = ("tools", "all", OFF)
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")

@@ -32,7 +32,8 @@ from workbench.history.resuming import resume
 from workbench.history.retention import tidy
 from workbench.history.state_dir import judge_cache_dir
 from workbench.history.state_dir import state_dir as state_of
-from workbench.places.kinds import PlaceChoice, UnknownPlaceError, place_at
+from workbench.places.choice import PlaceChoice
+from workbench.places.kinds import UnknownPlaceError, place_at
 from workbench.places.place import Place
 from workbench.project.running import Running, end
 from workbench.project.scoring import plan_of_run

@@ -6,7 +6,7 @@ import pytest
 
 from workbench.engine.plan.project_setting import project_mode, with_project_setting
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError
-from workbench.places.kinds import PlaceChoice
+from workbench.places.choice import PlaceChoice
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from workbench.engine.plan.run_options import OFF, FrozenMode, RunOptions, UsageFaultError
-from workbench.places.kinds import PlaceChoice
+from workbench.places.choice import PlaceChoice
 from workbench.regular_file import read_regular
 
 FILE = "pyproject.toml"

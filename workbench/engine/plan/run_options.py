@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from workbench.places.kinds import PlaceChoice
+from workbench.places.choice import PlaceChoice
 
 if TYPE_CHECKING:
     from workbench.injection.injection import Injection

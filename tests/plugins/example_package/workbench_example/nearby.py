@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.places import place
-from workbench.places.kinds import PlaceChoice, PlaceKind
+from workbench.places.choice import PlaceChoice
+from workbench.places.kinds import PlaceKind
 from workbench.places.place import AgentLink, AgentStart, OnFrame, Place
 
 PREFIX = "nearby:"

@@ -1,0 +1,28 @@
+"""The choice of a place, which is cheap to import."""
+
+from typing import Final
+
+from workbench.fast_dataclass import dataclass
+
+LOCALLY: Final = "local"
+"""The word for this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceChoice:
+    """Where agents run, as the user chose it. `python` is the interpreter on other machines, "" if none was named."""
+
+    word: str = LOCALLY
+    """`local`, `ssh:host1,host2` and so on; "" for the place of the project's settings."""
+    python: str = ""
+    insecure: bool = False
+    """Whether a connection that others can read and change is accepted."""
+    slots: int | None = None
+    """Number of cases at a time on each machine, or None to derive it."""
+    name: str = ""
+    """The name of the place in the settings, or ""."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether agents run on this machine as usual."""
+        return self.word == LOCALLY
