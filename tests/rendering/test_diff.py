@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from tests.ui.transcripts import CRITERIA, RAISED, execute, late_parcel, recorded, turn
-from workbench.events import CaseError, MetricResult
+from workbench.events import CaseError, MetricResult, Thawed
 from workbench.rendering import diff
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.lines import Line
@@ -21,6 +21,14 @@ def test_pane_opens_at_the_first_failed_turn() -> None:
     document = build(late_parcel())
     assert len(document.turns) == 3
     assert document.opening == 1
+
+
+def test_pane_opens_at_the_top_if_answers_drifted() -> None:
+    record = late_parcel()
+    change = {"kind": "new", "about": "call", "agent": "desk", "tool": "pay", "call": "pay()", "turn": 1, "where": []}
+    record.thawed = Thawed("a.frozen.json", new=1, changes=(change,))
+    record.drifted = 1
+    assert build(record).opening is None
 
 
 def test_failed_turn_shows_the_difference_first_and_folds_reasons(texts: Texts) -> None:

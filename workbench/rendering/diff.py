@@ -49,7 +49,8 @@ def build(subject: Subject, view: View) -> Document:
         document.gap()
         document.add(setting)
     if record is not None and document.turns:
-        document.opening = _opening(record, bool(above))
+        # How answers drifted is above the turns, and may be why one failed.
+        document.opening = None if record.drifted else _opening(record, bool(above))
         if document.items and document.opening is not None:
             document.opening_item = _opening_item(document, document.turns[document.opening])
     return document
