@@ -68,7 +68,7 @@ _PULSES: "WeakKeyDictionary[asyncio.AbstractEventLoop, Pulse]" = WeakKeyDictiona
 class AgentClock:
     """A clock that can be started and stopped repeatedly.
 
-    `on_time_over` is called when it has run for `seconds` in total.
+    `on_time_over` is called when it has run for `seconds` in total. It does not run while it is paused.
     """
 
     def __init__(self, seconds: float, on_time_over: Callable[[], None]) -> None:
@@ -79,15 +79,44 @@ class AgentClock:
         self._timer: asyncio.TimerHandle | None = None
         self._since = 0.0
         self._lost_then = 0.0
+        self._started = False
+        self._paused = False
 
     def start(self) -> None:
         """Start the clock if it is not running."""
-        if self._timer is None:
-            self._pulse.begin()
-            self._run()
+        self._started = True
+        self._go_on()
 
     def stop(self) -> None:
         """Stop the clock if it is running."""
+        self._started = False
+        self._halt()
+
+    def pause(self, excused: float = 0.0) -> None:
+        """Let no time pass until `resume`. The last `excused` seconds do not count either."""
+        self._excuse(excused)
+        self._paused = True
+        self._halt()
+
+    def resume(self, excused: float = 0.0) -> None:
+        """Let time pass again. The last `excused` seconds do not count."""
+        self._excuse(excused)
+        self._paused = False
+        if self._started:
+            self._go_on()
+
+    def _excuse(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._halt()
+            self._left += seconds
+            self._go_on()
+
+    def _go_on(self) -> None:
+        if self._timer is None and not self._paused:
+            self._pulse.begin()
+            self._run()
+
+    def _halt(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

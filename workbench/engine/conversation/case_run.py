@@ -220,24 +220,34 @@ class CaseRun:
                 self._record(_spans(self._ref, frame))
             case "Calls":
                 self._record_calls(frame)
-            case "Answered":
-                answer = sent_answer(self._ref, frame["answer"])
-                add(self._transcript.answers, answer)
-                self._keep_answer(answer)
             case "Printed":
                 self._capture_output(frame["stream"], str(frame["text"]))
             case "Failed":
                 error = dict(frame["error"])
                 self._transcript.differs = str(error.get("differs") or "")
                 self._settle(read_error(error))
+            case "Answered" | "Placed" | "Paused" | "Resumed":
+                self._handle_place_frame(frame)
             case _:
                 self._handle_end_frame(frame)
 
-    def _handle_end_frame(self, frame: Frame) -> None:
+    def _handle_place_frame(self, frame: Frame) -> None:
+        """Handle a message that only cases on other machines have."""
         match frame["event"]:
+            case "Answered":
+                answer = sent_answer(self._ref, frame["answer"])
+                add(self._transcript.answers, answer)
+                self._keep_answer(answer)
             case "Placed":
                 self._transcript.machine = str(frame["machine"])
                 self._event(CasePlaced(self._ref, self._transcript.machine))
+            case "Paused":
+                self._clock.pause(_seconds(frame))
+            case "Resumed":
+                self._clock.resume(_seconds(frame))
+
+    def _handle_end_frame(self, frame: Frame) -> None:
+        match frame["event"]:
             case "Stopped":
                 self._where = str(frame.get("where") or "")
             case "Touched":
@@ -314,7 +324,7 @@ class CaseRun:
             who = "the process"
             if how is None:
                 self._transcript.shared_process_died = self._process.share
-                who, how = "the agent's process", self._process.agent.gone.result()
+                who, how = "the agent's process", self._process.agent.how_it_ended
             self._settle(CaseError("crashed", f"{who} {how} in turn {turn}", _hint(how)))
         elif not self._settled.done():
             self._transcript.shared_process_died = self._process.share and how is None and self._is_running_or_overdue()
@@ -365,6 +375,10 @@ def _int(value: Any) -> int:
     if not isinstance(value, int):
         raise TypeError(f"{value!r} is not a number")
     return value
+
+
+def _seconds(frame: Frame) -> float:
+    return max(0.0, float(frame["seconds"]))
 
 
 def _dict(value: Any) -> dict[str, Any]:

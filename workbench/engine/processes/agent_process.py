@@ -101,6 +101,8 @@ class AgentProcess:
         self._numbers = itertools.count(1)
         self._cases: dict[int, CaseProcess] = {}
         """Attempts that have not exited, by number."""
+        self._parent_ended: str | None = None
+        """How the process of an attempt ended on another machine, if the attempt ended with it."""
         self._link: AgentLink
 
     async def start(self, place: Place, agent: AgentStart, *, cases: int) -> None:
@@ -116,6 +118,11 @@ class AgentProcess:
     def gone(self) -> asyncio.Future[str]:
         """Done when the process has ended, with a phrase such as "ended with exit code 1"."""
         return self._link.ended
+
+    @property
+    def how_it_ended(self) -> str:
+        """A phrase such as "ended with exit code 1", once an attempt has ended with the process."""
+        return self._parent_ended or self.gone.result()
 
     @property
     def serves_one_case(self) -> bool:
@@ -166,6 +173,7 @@ class AgentProcess:
                 case.on_frame(frame, size)
             else:
                 del self._cases[frame["id"]]
+                self._parent_ended = frame.get("parent")
                 case.on_exit(frame["how"], _lost(frame))
             return
         match frame:

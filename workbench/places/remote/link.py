@@ -18,6 +18,9 @@ class HostLink(Protocol):
     ended: asyncio.Future[str]
     """Done once, when no more messages can arrive, with the reason: "the ssh connection closed: …"."""
 
+    host_died: bool
+    """Once it has ended: whether the host process is known to have died, so that a case there may be the cause."""
+
     def send(self, *frames: Frame) -> None:
         """Queue messages. It never blocks. After the end, they are dropped.
 

@@ -17,6 +17,7 @@ class StreamLink:
     """
 
     slots: int | None = None
+    host_died = False
 
     def __init__(self, name: str, sock: socket.socket, explain: Callable[[str], Awaitable[str]]) -> None:
         self.name = name
@@ -55,6 +56,7 @@ class NoLink:
     """The link of a machine on which no host could be started. It has ended from the start."""
 
     slots: int | None = None
+    host_died = False
 
     def __init__(self, name: str, why: str) -> None:
         self.name = name

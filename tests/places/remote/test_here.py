@@ -1,0 +1,122 @@
+"""Real hosts as children: a run on two of them gives the verdicts of a run on this machine."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.engine.project import Outcome, Project
+from workbench.engine.plan.run_options import RunOptions
+from workbench.engine.processes.children import Children
+from workbench.engine.run.run import Run
+from workbench.places.remote.here import HereHosts
+from workbench.places.remote.remote_place import RemotePlace
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+AGENT = """
+import asyncio, os, signal
+
+async def root_agent(message, session):
+    print("printed", message)
+    while message == "one" and not os.path.exists("two"):
+        await asyncio.sleep(0.01)
+    if message == "two":
+        open("two", "w").close()
+    yield {"tool_call": {"name": "look", "args": {"in": os.path.basename(os.getcwd())}}}
+    if message == "die":
+        os._exit(3)
+    if message == "raise":
+        raise RuntimeError("no")
+    if message == "wait":
+        await asyncio.sleep(1000)
+    yield f"{message} {os.getppid()}"
+"""
+NAMES = ("one", "two", "three", "die", "raise")
+
+
+class Here:
+    """A place with two hosts, and the hosts themselves."""
+
+    def __init__(self) -> None:
+        self.hosts = HereHosts(["h1", "h2"])
+        self.place = RemotePlace(lambda: self.hosts, slots=1)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def here() -> AsyncIterator[Here]:
+    both = Here()
+    yield both
+    await both.place.close()
+
+
+async def ran(project: Project, children: Children, here: Here | None, options: RunOptions) -> Outcome:
+    outcome = Outcome()
+    place = None if here is None else here.place
+    await Run(project.plan(options), outcome.take, children, place=place).execute()
+    return outcome
+
+
+async def test_verdicts_equal_those_of_this_machine(project: Project, children: Children, here: Here) -> None:
+    project.agent(AGENT)
+    project.cases(*NAMES, response_match_score=0.0)
+    options = RunOptions(concurrency=4)
+    local = await ran(project, children, None, options)
+    (project.root / "desk/two").unlink(missing_ok=True)
+    (project.root / "two").unlink(missing_ok=True)
+    remote = await ran(project, children, here, options)
+    assert remote.states == local.states
+    for name in NAMES:
+        there, own = remote.record(name), local.record(name)
+        assert there.output == own.output
+        assert there.error == own.error
+        assert there.machine in ("h1", "h2")
+    assert {remote.record(name).machine for name in NAMES} == {"h1", "h2"}
+    assert remote.notices == local.notices
+
+
+async def test_case_of_a_killed_host_runs_again_on_the_other(project: Project, children: Children, here: Here) -> None:
+    project.agent(AGENT.replace('"wait"', '"wait" and not os.path.exists("killed")'))
+    project.cases("wait", response_match_score=0.0)
+
+    async def kill_host() -> None:
+        while not any(state.running for state in here.place.machines()):
+            await asyncio.sleep(0.01)
+        (name,) = (state.name for state in here.place.machines() if state.running)
+        (project.root / "killed").touch()
+        os.kill(here.hosts.processes[name].pid, signal.SIGKILL)
+
+    killing = asyncio.create_task(kill_host())
+    outcome = await ran(project, children, here, RunOptions())
+    await killing
+    record = outcome.record("wait")
+    assert (record.state, record.attempt) == ("passed", 2)
+    assert [lost.why for lost in record.lost] == ["the host was killed by SIGKILL"]
+    assert {record.machine, record.lost[0].machine} == {"h1", "h2"}
+
+
+async def test_host_that_joins_late_takes_cases(project: Project, children: Children, here: Here) -> None:
+    here.hosts._names = ["h1"]
+    project.agent(AGENT)
+    project.cases("one", "wait", response_match_score=0.0)
+    await here.place._connected()
+    here.hosts.add("late")
+    outcome = await ran(project, children, here, RunOptions(timeout=0.5, concurrency=2))
+    assert {outcome.record(name).machine for name in ("one", "wait")} == {"h1", "late"}
+    assert outcome.error("wait")[0] == "timeout"
+
+
+async def test_agent_without_any_machine_has_the_reasons(project: Project, children: Children, tmp_path: Path) -> None:
+    project.agent(AGENT)
+    project.cases("one")
+    place = RemotePlace(lambda: HereHosts(["h1", "h2"], command=["/bin/false"]))
+    outcome = Outcome()
+    await Run(project.plan(), outcome.take, children, place=place).execute()
+    await place.close()
+    kind, message = outcome.error("one")
+    assert kind == "import_failed"
+    assert "h1: the host ended with exit code 1" in message
+    assert "h2: the host ended with exit code 1" in message

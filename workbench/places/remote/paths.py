@@ -1,0 +1,78 @@
+"""Paths of the project, here and on another machine."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from workbench.agents.channel import Frame
+
+_LISTS = ("files", "folders")
+
+
+@dataclass(frozen=True)
+class Paths:
+    """The project's root on this machine (`local`) and on another one (`remote`), both absolute."""
+
+    local: Path
+    remote: PurePosixPath
+
+    def to_remote(self, path: str) -> str | None:
+        """Return the other machine's path of a file or folder, or None if it is not in the project."""
+        return _moved(path, str(self.local), str(self.remote))
+
+    def to_local(self, path: str) -> str | None:
+        """Return this machine's path of a file or folder of the other one, or None if it is not in the project."""
+        return _moved(path, str(self.remote), str(self.local))
+
+    def value(self, text: str) -> str:
+        """Return the value of an environment variable with the project's paths in it as the other machine has them."""
+        if not text.startswith("/") and ":/" not in text:
+            return text
+        return os.pathsep.join(self.to_remote(entry) or entry for entry in text.split(os.pathsep))
+
+    def localized(self, frame: Frame) -> Frame:
+        """Return a message of the other machine with our paths in its lists. Files outside the project are left out."""
+        if not any(name in frame for name in _LISTS):
+            return frame
+        return {**frame, **{name: self._local_list(frame[name]) for name in _LISTS if name in frame}}
+
+    def _local_list(self, names: Any) -> list[str]:
+        if not isinstance(names, list):
+            return []
+        found = (self.to_local(name) for name in names if isinstance(name, str))
+        return [name for name in found if name is not None]
+
+
+def _moved(path: str, old: str, new: str) -> str | None:
+    # Names with `..` could leave the folder.
+    if path == old:
+        return new
+    inside = path.startswith(old.rstrip("/") + "/")
+    rest = path[len(old.rstrip("/")) + 1 :]
+    return f"{new.rstrip('/')}/{rest}" if inside and ".." not in rest.split("/") else None
+
+
+_MACHINES_OWN = frozenset(
+    {
+        *("_", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "HOME", "HOSTNAME", "LOGNAME", "LS_COLORS", "MAIL", "OLDPWD"),
+        *("PATH", "PWD", "SHELL", "SHLVL", "TEMP", "TERM", "TERM_PROGRAM", "TMP", "TMPDIR", "TMUX", "TMUX_PANE"),
+        *("TZ", "USER", "WINDOWID", "CONDA_DEFAULT_ENV", "CONDA_PREFIX", "VIRTUAL_ENV"),
+        *("PYTHONEXECUTABLE", "PYTHONHOME", "PYTHONSTARTUP"),
+    }
+)
+_MACHINES_OWN_BEGIN = ("XDG_", "SSH_", "LD_", "DYLD_", "LC_", "AGENT_WORKBENCH_STARTED_BY")
+
+
+def carried_environment(values: Mapping[str, str], paths: Paths) -> dict[str, str]:
+    """Return the variables of an agent that go with it to another machine.
+
+    Variables that describe a machine or a login are that machine's own, such as PATH and HOME. Paths in the project are
+    those of the other machine.
+    """
+    return {
+        name: paths.value(value)
+        for name, value in values.items()
+        if name not in _MACHINES_OWN and not name.startswith(_MACHINES_OWN_BEGIN)
+    }

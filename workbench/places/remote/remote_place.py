@@ -1,0 +1,228 @@
+"""Other machines as a place: the machines of one transport, and the agents that run there."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from workbench.places.place import AgentStart, MachineState, Notify, NotStartedError, OnFrame, ignore
+from workbench.places.remote.link import HostLink, Hosts
+from workbench.places.remote.machine import Machine, with_name
+from workbench.places.remote.preparing import Bundle, Prepared, SameFiles
+from workbench.places.remote.slots import Slots, even_slots
+from workbench.places.remote.spread_agent import SpreadAgent
+from workbench.places.remote.time_passed import Awake
+
+_TICK = 0.5
+_LOST_HINT = "Its cases start again on other machines"
+
+
+class RemotePlace:
+    """A `Place` on the machines of `hosts`, which makes a new connection each time it is called.
+
+    `bundle` makes the bundle of a run. `slots` is the number of cases at a time on each machine, or None to derive it.
+    """
+
+    def __init__(
+        self,
+        hosts: Callable[[], Hosts],
+        bundle: Callable[[], Bundle] = SameFiles,
+        *,
+        slots: int | None = None,
+    ) -> None:
+        self._make_hosts = hosts
+        self._make_bundle = bundle
+        self._slots_each = slots
+        self._bundle = bundle()
+        self._concurrency = 1
+        self._hosts: Hosts | None = None
+        self._connecting: asyncio.Task[None] | None = None
+        self._ticking: asyncio.Task[None] | None = None
+        self._machines: list[Machine] = []
+        self._agents: list[SpreadAgent] = []
+        self._dispatching = False
+        self._dispatch_again = False
+        self._found: list[Machine] = []
+        """All machines of the current connection, lost ones too, in the order in which they were found."""
+        self.notify: Notify = ignore
+        self._first: asyncio.Event = asyncio.Event()
+        """Set when a machine is usable for the first time."""
+        self.awake = Awake()
+        self.slots: Slots[Machine] = Slots(self.slots_of)
+
+    def machines(self) -> Sequence[MachineState]:
+        """Return the machines of the current connection, in the order in which they were found."""
+        return tuple(self._state(machine) for machine in self._found)
+
+    def open(self, concurrency: int, notify: Notify = ignore) -> None:
+        """Prepare for a run. The files are read again when they are needed."""
+        self._concurrency, self.notify = concurrency, notify
+        self._bundle = self._make_bundle()
+
+    async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> SpreadAgent:
+        """Start an agent on a first machine. Connect before that if no machine is connected.
+
+        Raises:
+            NotStartedError: no machine can be reached, or none can start the agent. The text has all reasons.
+        """
+        await self._connected()
+        link = SpreadAgent(agent, on_frame, self, cases)
+        self._agents.append(link)
+        link.begin()
+        try:
+            await asyncio.shield(link.begun)
+        except BaseException:
+            await link.close()
+            raise
+        return link
+
+    async def close(self) -> None:
+        """End everything on all machines, and close the connections."""
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.gather(self._connecting, return_exceptions=True)
+        if self._ticking is not None:
+            self._ticking.cancel()
+            self._ticking = None
+        self.notify = ignore
+        await asyncio.gather(*(machine.close() for machine in self._found))
+        self._machines, self._found = [], []
+        if self._hosts is not None:
+            hosts, self._hosts = self._hosts, None
+            await hosts.close()
+
+    # What agents use:
+
+    def all(self) -> list[Machine]:
+        """Return the machines that are not lost."""
+        return self._machines
+
+    async def prepare(self, machine: Machine, start: AgentStart) -> Prepared:
+        """Prepare a machine for an agent.
+
+        Raises:
+            NotStartedError: it cannot be used for the agent.
+        """
+        async with machine.preparing:
+            return await self._bundle.prepare(start, machine)
+
+    @property
+    def more_may_come(self) -> bool:
+        """Whether connections are still being made."""
+        return self._connecting is not None and not self._connecting.done()
+
+    def dispatch(self) -> None:
+        """Give waiting attempts to free slots."""
+        self._dispatch_again = True
+        if self._dispatching:
+            return
+        self._dispatching = True
+        try:
+            while self._dispatch_again:
+                self._dispatch_again = False
+                for agent in tuple(self._agents):
+                    agent.place_waiting()
+        finally:
+            self._dispatching = False
+
+    def leave(self, agent: SpreadAgent) -> None:
+        """Forget an agent that is closed."""
+        with contextlib.suppress(ValueError):
+            self._agents.remove(agent)
+
+    def why_none(self) -> str:
+        """Return why machines are lost."""
+        return "; ".join(with_name(machine, machine.why_lost) for machine in self._found if machine.why_lost)
+
+    def slots_of(self, machine: Machine) -> int:
+        """Return the number of cases that a machine may run at a time."""
+        stated = self._slots_each or machine.link.slots
+        if stated is not None:
+            return stated
+        cpus = [0 if one.welcome is None else one.welcome.cpus for one in self._machines]
+        own = 1 if machine.welcome is None else machine.welcome.cpus
+        return even_slots(self._concurrency, own, sum(cpus))
+
+    # The connection:
+
+    async def _connected(self) -> None:
+        """Connect if no machine is connected.
+
+        Raises:
+            NotStartedError: there is no machine.
+        """
+        if not self.more_may_come and not self._machines:
+            self._first.clear()
+            self._connecting = asyncio.create_task(self._connect())
+            # Nobody waits for it if a machine is ready before.
+            self._connecting.add_done_callback(lambda task: task.cancelled() or task.exception())
+        if self._connecting is not None and not self._connecting.done():
+            first = asyncio.ensure_future(self._first.wait())
+            await asyncio.wait([self._connecting, first], return_when=asyncio.FIRST_COMPLETED)
+            first.cancel()
+        if not self._machines:
+            if self._connecting is not None:
+                await self._connecting
+            raise NotStartedError(self.why_none() or "no machine is connected")
+
+    async def _connect(self) -> None:
+        if self._hosts is not None:
+            hosts, self._hosts = self._hosts, None
+            await hosts.close()
+        self._found = []
+        self.awake.look()
+        if self._ticking is None:
+            self._ticking = asyncio.create_task(self._tick())
+        hosts = self._make_hosts()
+        try:
+            await hosts.open(self._add)
+        except BaseException:
+            await hosts.close()
+            raise
+        self._hosts = hosts
+        asyncio.get_running_loop().call_soon(self._all_are_here)
+
+    def _all_are_here(self) -> None:
+        for agent in tuple(self._agents):
+            agent.machines_changed()
+
+    def _add(self, link: HostLink) -> OnFrame:
+        machine = Machine(link, self.awake, self._changed, self._overslept)
+        self._machines.append(machine)
+        self._found.append(machine)
+        machine.greet()
+        return machine.take
+
+    def _changed(self, machine: Machine) -> None:
+        if machine.why_lost is not None:
+            self._machines.remove(machine)
+            self.slots.drop(machine)
+            if machine.welcome is not None:
+                self.notify(f"lost a machine: {with_name(machine, machine.why_lost)}", _LOST_HINT)
+            else:
+                self.notify(f"cannot use a machine: {with_name(machine, machine.why_lost)}", "")
+        elif machine.is_usable:
+            self._first.set()
+        for agent in tuple(self._agents):
+            agent.machines_changed()
+        self.dispatch()
+
+    def _overslept(self) -> None:
+        for machine in tuple(self._machines):
+            machine.lose("this machine slept for too long, so the others have given up")
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK)
+            if self.awake.look():
+                self._overslept()
+            for machine in tuple(self._machines):
+                machine.tick()
+
+    def _state(self, machine: Machine) -> MachineState:
+        running, slots = self.slots.running(machine), self.slots_of(machine)
+        state = MachineState(machine.name, machine.phase, slots, running, machine.lost_attempts, machine.sent)
+        if machine.why_lost is not None:
+            return replace(state, why=machine.why_lost)
+        refused = [agent.unusable.get(machine, "") for agent in self._agents]
+        return replace(state, phase="unusable", why=refused[0]) if refused and all(refused) else state
