@@ -24,6 +24,8 @@ class Attempt:
     """The messages and their sizes in bytes."""
     agent: RemoteAgent | None = None
     since: float = 0.0
+    is_paused: bool = False
+    """Whether its clock was stopped because it has no machine."""
 
     def keep(self, frames: tuple[Frame, ...]) -> None:
         """Keep messages until the attempt has a machine.

@@ -237,6 +237,7 @@ class SpreadAgent:
         if self.ended.done() or self._closing:
             self._exit_later(attempt, {"how": None})
         elif not self._place(attempt):
+            attempt.is_paused = True
             self._on_frame({"id": number, "event": "Paused", "seconds": 0.0}, 0)
 
     def _place(self, attempt: Attempt) -> bool:
@@ -256,12 +257,12 @@ class SpreadAgent:
                 self._begin_on(machine)
             return False
         agent = self._ready[machine]
-        waited = self._waiting.pop(attempt.number, None) is not None
+        del self._waiting[attempt.number]
         slots.take(machine)
         self._sent.setdefault(agent, set()).add(attempt.number)
         attempt.place(agent, self._machines.awake.now)
         self._on_frame({"id": attempt.number, "event": "Placed", "machine": machine.name}, 0)
-        if waited and attempt.number in self._attempts:
+        if attempt.is_paused and attempt.number in self._attempts:
             self._on_frame({"id": attempt.number, "event": "Resumed", "seconds": 0.0}, 0)
         return True
 
@@ -325,7 +326,10 @@ class SpreadAgent:
     async def _start_on(self, machine: Machine) -> None:
         try:
             prepared = await self._machines.prepare(machine, self._start)
-            message = await asyncio.to_thread(start_message, self._start, prepared)
+            if self._start.spec.get("drivers"):
+                message = await asyncio.to_thread(start_message, self._start, prepared)
+            else:
+                message = start_message(self._start, prepared)
             self._paths[machine] = Paths(self._start.root, prepared.root)
             self._starting[machine] = machine.start_agent({**message, "cases": self._cases}, self)
         except (NotStartedError, FrameTooLargeError) as error:
