@@ -94,7 +94,8 @@ class HostedAgents:
             self._outbox.put({"op": "from", "agent": number, "size": size, "frame": frame})
         except FrameTooLargeError as error:
             if "id" not in frame:
-                raise
+                self.kill(number)  # The client cannot learn what the process said, so it must not wait for it.
+                return
             why = f"a message of the case does not fit into one for the workbench: {error}"
             spoilt: dict[str, Any] = {"event": "Spoilt", "id": frame["id"], "why": why}
             self._outbox.put({"op": "from", "agent": number, "size": size, "frame": spoilt})

@@ -17,6 +17,8 @@ from workbench.places.remote.time_passed import Awake, Silence
 PROTOCOL = 1
 _ACKNOWLEDGED_AFTER = 256 * 1024
 """Bytes after which messages are acknowledged at once."""
+_ANSWERS = 1000
+"""Answers about a bundle that may wait to be read."""
 
 
 class AgentOwner(Protocol):
@@ -227,6 +229,8 @@ class Machine:
             case messages.Leaving(why):
                 self.lose(why)
             case messages.About(frame):
+                if self._answers.qsize() >= _ANSWERS:
+                    raise InvalidMessageError("more answers than questions")
                 self._answers.put_nowait(frame)
             case Welcome():
                 self.welcome = message

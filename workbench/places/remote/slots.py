@@ -38,6 +38,8 @@ class Slots(Generic[M]):
         If there is none, return None and keep the emptiest for it: no other case starts there.
         """
         own = [machine for machine, holder in self._alone.items() if holder is case and machine in machines]
+        if not own:
+            self.release(case)  # It may have waited for a machine that cannot be used any more.
         free = own or [machine for machine in machines if machine not in self._alone]
         if not free:
             return None
