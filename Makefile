@@ -7,7 +7,7 @@ LOWEST ?= .venv-lowest
 LOWEST_TESTS ?= tests/test_samples.py tests/model tests/judge tests/rendering/test_plain_lines.py tests/cli/test_run.py tests/ui
 
 # `call` splits at commas.
-DEV_EXTRAS := adk,vertex,litellm,dev
+DEV_EXTRAS := adk,dask,vertex,litellm,dev
 
 .PHONY: open test check tests lowest bench pictures demo-recording clean
 .DEFAULT_GOAL := open

@@ -16,9 +16,6 @@ from pathlib import Path
 
 _KEPT_DAYS = 14
 """Programs that were not started for so long are removed."""
-_RUN = "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); sys.argv[0] = 'agent-workbench-host'; " + (
-    "runpy.run_module('workbench.places.host', run_name='__main__', alter_sys=True)"
-)
 
 
 class NotLandedError(Exception):
@@ -52,7 +49,7 @@ def land(digest: str, archive: bytes) -> Path:
 
 def host_arguments(folder: Path, *options: str) -> list[str]:
     """Return the command that starts the program in `folder` with this interpreter and nothing of its packages."""
-    return [sys.executable, "-I", "-S", "-X", "utf8", "-c", _RUN, str(folder), *options]
+    return [sys.executable, "-I", "-S", "-X", "utf8", str(folder), *options]
 
 
 def become_host(digest: str, token: str) -> None:

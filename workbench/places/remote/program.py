@@ -26,15 +26,9 @@ class HostProgram:
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for path, content in sorted(sources.items()):
                 archive.writestr(zipfile.ZipInfo(path, _SOME_DATE), content, zipfile.ZIP_DEFLATED)
-        digest = hashlib.sha256(b"".join(_counted(item) for pair in sorted(sources.items()) for item in pair))
-        return cls(digest.hexdigest()[:32], packed.getvalue())
+        return cls(hashlib.sha256(packed.getvalue()).hexdigest()[:32], packed.getvalue())
 
 
 def landing_source() -> str:
     """Return the text of the module that stores and starts the program on the other machine."""
     return Path(landing.__file__).read_text(encoding="utf-8")
-
-
-def _counted(item: str | bytes) -> bytes:
-    data = item.encode() if isinstance(item, str) else item
-    return b"%d:%b" % (len(data), data)

@@ -1,0 +1,29 @@
+"""A host beside a worker of a real cluster."""
+
+import asyncio
+
+import pytest
+
+from workbench.agents.channel import Frame
+from workbench.places.dask.hosts import DaskHosts, target
+from workbench.places.place import OnFrame
+from workbench.places.remote.link import HostLink
+
+pytest.importorskip("distributed")
+
+
+async def test_host_beside_a_worker_answers_and_ends() -> None:
+    links: list[HostLink] = []
+    frames: asyncio.Queue[Frame] = asyncio.Queue()
+
+    def take(link: HostLink) -> OnFrame:
+        links.append(link)
+        return lambda frame, size: frames.put_nowait(frame)
+
+    hosts = DaskHosts(target("dask-local:1", insecure=False))
+    await hosts.open(take)
+    (link,) = links
+    link.send({"op": "hello", "protocol": 1, "client": "test", "lease": 60})
+    assert (await frames.get())["op"] == "welcome"
+    await hosts.close()
+    assert link.ended.result() == f"{link.name}: was closed"

@@ -1,0 +1,206 @@
+"""The host processes beside the workers of a Dask cluster, seen from the workbench."""
+
+import asyncio
+import os
+import re
+import socket
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any, Final
+
+from workbench.agents.channel import Frame
+from workbench.agents.child_process import ChildProcess, own_python
+from workbench.places.place import NotStartedError, OnFrame
+from workbench.places.remote.link import HostLink
+from workbench.places.remote.stream_link import NoLink, StreamLink, connect
+
+_MODULE: Final = "workbench.places.dask.client"
+_WORKER_WITHIN: Final = 30.0
+"""Seconds in which a first worker must join a scheduler that has none."""
+_EXPLAINED_WITHIN: Final = 2.0
+_ENDS_WITHIN: Final = 6.0
+_PASSED_ON: Final = re.compile(
+    r"DASK_.*|HOME|LANG|LC_.*|LOGNAME|PATH|PYTHONPATH|SSL_CERT_.*|TMPDIR|TZ|USER|VIRTUAL_ENV|XDG_.*"
+)
+"""The environment of the client. It has no secrets, because workers can run code in it."""
+_LOOPBACK: Final = re.compile(r"localhost|127(\.\d{1,3}){3}|\[::1\]", re.IGNORECASE)
+_ADDRESS: Final = re.compile(
+    r"(?P<protocol>dask|tls)://(?P<host>[\w.-]+|\[[0-9A-Fa-f:.%]+\]):(?P<port>\d{1,5})", re.ASCII
+)
+_LOCAL: Final = re.compile(r"dask-local:([1-9]\d{0,2})")
+
+
+class DaskPlaceError(Exception):
+    """A place that cannot be used as it is named. `hint` says how to continue."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def is_dask(word: str) -> bool:
+    """Return whether a word names workers of Dask, rightly or not."""
+    return word.startswith(("dask://", "tls://", "dask-local:"))
+
+
+def target(word: str, *, insecure: bool) -> Frame:
+    """Return what a place's name means to the client process.
+
+    Raises:
+        DaskPlaceError: the name is wrong, Dask is not installed, or the connection would be neither encrypted nor to
+            this machine, and `insecure` does not allow that.
+    """
+    local, address = _LOCAL.fullmatch(word), _ADDRESS.fullmatch(word)
+    if local is None and address is None:
+        example = "`dask-local:2`" if word.startswith("dask-local:") else "`dask://HOST:8786`"
+        raise DaskPlaceError(f"{word} is not a Dask place", f"write it like {example}")
+    if find_spec("distributed") is None:
+        raise DaskPlaceError("Dask is not installed", "pip install 'agent-workbench[dask]'")
+    if local is not None:
+        return {"workers": int(local[1])}
+    assert address is not None
+    protocol, host, port = address.groups()
+    if protocol == "tls":
+        return {"address": f"tls://{host}:{port}"}
+    if not insecure and not _LOOPBACK.fullmatch(host):
+        raise DaskPlaceError(
+            f"{word} is not encrypted, and whoever can reach that network can run code in its workers as you",
+            f"use tls://{host}:{port} with Dask's certificates, or an ssh tunnel to localhost, or --insecure-place",
+        )
+    return {"address": f"tcp://{host}:{port}"}
+
+
+class DaskHosts:
+    """The workers of one scheduler. `opening` is a `target`. `notices` are told what may concern the user.
+
+    A worker that joins late gets its link then. All links end if the scheduler is gone.
+    """
+
+    def __init__(self, opening: Frame, on_notice: Callable[[str], None] = lambda text: None) -> None:
+        self._opening = opening
+        self._on_notice = on_notice
+        self._child: ChildProcess | None = None
+        self._lifeline = -1
+        self._links: dict[str, StreamLink] = {}
+        self._reasons: dict[str, asyncio.Future[str]] = {}
+        self._failures: dict[str, str] = {}
+        self._over = ""
+        """Why the cluster cannot be used any more."""
+        self._changed = asyncio.Event()
+        self._settled = False
+        self._version = ""
+        """Our version of distributed, and those that were reported as different."""
+        self._reported: set[str] = set()
+
+    async def open(self, on_link: Callable[[HostLink], OnFrame]) -> None:
+        """Connect to the scheduler, and call `on_link` for each worker beside which a host was started.
+
+        Raises:
+            NotStartedError: the scheduler cannot be reached, or has no worker that can be used.
+        """
+        self._on_link = on_link
+        environment = {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)}
+        childs_lifeline, self._lifeline = os.pipe()
+        try:
+            self._child = ChildProcess(own_python(_MODULE, environment), childs_lifeline, self._take)
+        except OSError as error:
+            raise NotStartedError(f"Dask's client cannot be started: {error.strerror or error}") from None
+        finally:
+            os.close(childs_lifeline)
+        self._child.ended.add_done_callback(lambda ended: self._finish(self._how(ended.result())))
+        self._child.channel.send({"op": "open", **self._opening})
+        try:
+            await self._until(lambda: self._settled)
+            async with asyncio.timeout(_WORKER_WITHIN):
+                await self._until(lambda: bool(self._links or self._failures))
+        except TimeoutError:
+            await self.close()
+            raise NotStartedError(f"no worker has joined the Dask scheduler in {_WORKER_WITHIN:g} s") from None
+        except NotStartedError:
+            await self.close()
+            raise
+        if not self._links:
+            await self.close()
+            raise NotStartedError("\n".join(f"{worker}: {why}" for worker, why in self._failures.items()))
+
+    async def close(self) -> None:
+        """End all hosts and the client process."""
+        child, self._child = self._child, None
+        if child is not None:
+            await child.close(grace=_ENDS_WITHIN)
+            await asyncio.gather(*(link.close() for link in self._links.values()))
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            if self._over:
+                raise NotStartedError(self._over)
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _take(self, frame: Frame) -> None:
+        worker = str(frame.get("worker", ""))
+        match frame["op"]:
+            case "connected":
+                self._version = frame["ours"]
+                self._compare(frame["scheduler"], "the scheduler")
+            case "worker":
+                self._join(worker, frame)
+            case "unusable":
+                self._failures[worker] = frame["why"]
+                self._on_link(NoLink(_name(worker), f"{_name(worker)}: {frame['why']}"))
+            case "busy":
+                self._on_notice(f"{_name(worker)} is busy with other work; cases start there when a thread is free")
+            case "lost":
+                self._explain(worker, frame["why"])
+            case "settled":
+                self._settled = True
+            case "failed":
+                self._finish(frame["why"])
+        self._changed.set()
+
+    def _join(self, worker: str, frame: Frame) -> None:
+        """Connect a socket to the host beside a worker."""
+        assert self._child is not None
+        self._compare(frame["version"], _name(worker))
+        ours, childs = socket.socketpair()
+        self._child.channel.send({"op": "link", "worker": worker}, descriptors=[childs.detach()])
+        reason = self._reasons[worker] = asyncio.get_running_loop().create_future()
+
+        async def why(known: str) -> str:
+            if not known:
+                await asyncio.wait([reason], timeout=_EXPLAINED_WITHIN)
+            known = known or (reason.result() if reason.done() else "its link was closed")
+            return f"{_name(worker)}: {known}"
+
+        link = StreamLink(_name(worker), ours, why)
+        link.slots = frame["threads"]
+        self._links[worker] = connect(link, self._on_link)
+
+    def _explain(self, worker: str, why: str) -> None:
+        reason = self._reasons.get(worker)
+        if reason is not None and not reason.done():
+            reason.set_result(why)
+
+    def _finish(self, why: str) -> None:
+        self._over = self._over or why
+        for worker in self._reasons:
+            self._explain(worker, self._over)
+        self._changed.set()
+
+    def _how(self, ended: str) -> str:
+        last = self._child.last_line if self._child is not None else ""
+        return f"the process of Dask's client {ended}" + (f": {last}" if last else "")
+
+    def _compare(self, version: Any, whose: str) -> None:
+        """Report a version of Dask that is not ours, once."""
+        if version != self._version and version not in self._reported:
+            self._reported.add(version)
+            self._on_notice(f"{whose} has distributed {version}, and this machine {self._version}")
+
+
+def _name(worker: str) -> str:
+    """Return a worker's address without its protocol."""
+    return worker.partition("://")[2] or worker
