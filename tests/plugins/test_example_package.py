@@ -101,7 +101,8 @@ def test_place_of_a_package_runs_the_agents(project: Project, site: Path) -> Non
     assert (project.root / "started.log").read_text(encoding="utf-8") == "table\n"
     assert at_place(project, "local", site).stdout == "['failed', 'passed']\n"
     said = at_place(project, "moon", site).stderr
-    assert said == "unknown place moon: use one of `local`, `nearby:FILE` (keeps a log)\n"
+    own = "`local`, `ssh:HOST1,HOST2`, `dask://HOST:PORT`, `tls://HOST:PORT`, `dask-local:N`"
+    assert said == f"unknown place moon: use one of {own}, `nearby:FILE` (keeps a log)\n"
 
 
 def test_verdict_is_stale_once_a_package_that_judged_has_changed(project: Project, site: Path, tmp_path: Path) -> None:

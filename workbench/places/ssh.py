@@ -72,6 +72,10 @@ _FAILURES: Final = (
     ("Connection refused", "nothing answers there", "run `ssh {host}`"),
     ("No route to host", "it cannot be reached", "run `ssh {host}`"),
 )
+_CONNECTION: Final = re.compile(
+    r"closed by remote host|not responding|[Bb]roken pipe|reset by peer|timed out|disconnect|[Cc]onnection|kex_"
+)
+"""What ssh prints about a connection that it has lost."""
 
 
 class InvalidHostError(ValueError):
@@ -132,7 +136,20 @@ class SshHosts:
         if why:
             on_link(NoLink(name, why))
         else:
-            self._links.append(connect(StreamLink(name, ssh.socket, ssh.why_it_ended), on_link))
+            self._links.append(connect(_SshLink(name, ssh), on_link))
+        return why
+
+
+class _SshLink(StreamLink):
+    """A link over ssh, which tells whether the host died or the connection was lost."""
+
+    def __init__(self, name: str, ssh: "_Ssh") -> None:
+        super().__init__(name, ssh.socket, self._why)
+        self._ssh = ssh
+
+    async def _why(self, reason: str) -> str:
+        why = await self._ssh.why_it_ended(reason)
+        self.host_died = not reason and self._ssh.host_died
         return why
 
 
@@ -148,6 +165,8 @@ class _Ssh:
         self._pythons = pythons
         self._mark = new_mark()
         self._printed = ""
+        self.host_died = False
+        """Whether the program at the other end was killed or failed, while the connection was there."""
         self._exit: asyncio.Task[int] | None = None
         self.socket, childs = socket.socketpair()
         errors, childs_errors = os.pipe()
@@ -262,5 +281,9 @@ class _Ssh:
         for sign, what, remedy in _FAILURES:
             if code == 255 and sign in printed:
                 return f"{what}: {last} ({remedy.format(host=self.host)})"
-        what = "the ssh connection was closed" if code in (0, 255) else f"the host {how_it_ended(code)}"
+        if code == 255 and not _CONNECTION.search(printed):
+            self.host_died = True
+            return "the host was killed"  # ssh does not know the signal, and says nothing.
+        self.host_died = code > 0 and code != 255
+        what = f"the host {how_it_ended(code)}" if self.host_died else "the ssh connection was closed"
         return f"{what}: {last}" if last else what

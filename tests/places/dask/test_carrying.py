@@ -14,7 +14,7 @@ import pytest
 from tests.places.echo_host import echo_program
 from workbench.places import landing
 from workbench.places.dask import actor
-from workbench.places.dask.carrying import LostError, carry
+from workbench.places.dask.carrying import End, LostError, carry
 
 PROGRAM = echo_program()
 
@@ -41,7 +41,7 @@ class Calls:
 
 
 @asynccontextmanager
-async def carried(calls: Calls) -> AsyncIterator[tuple[socket.socket, "asyncio.Task[str]"]]:
+async def carried(calls: Calls) -> AsyncIterator[tuple[socket.socket, "asyncio.Task[End]"]]:
     assert await calls.actor.start(PROGRAM.digest, PROGRAM.archive) == ""
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -84,13 +84,13 @@ async def test_client_that_reads_nothing_stops_the_host() -> None:
 async def test_end_of_the_host_is_told_with_its_last_words() -> None:
     async with carried(Calls()) as (ours, carrying):
         await asyncio.get_running_loop().sock_sendall(ours, b'"die"')
-        assert await carrying == "the host ended with exit code 1: the host died on request"
+        assert await carrying == End("the host ended with exit code 1: the host died on request", died=True)
 
 
 async def test_closed_link_needs_no_reason() -> None:
     async with carried(Calls()) as (ours, carrying):
         ours.close()
-        assert await carrying == ""
+        assert await carrying == End("")
 
 
 async def test_lost_actor_ends_the_link() -> None:
@@ -101,7 +101,7 @@ async def test_lost_actor_ends_the_link() -> None:
 
     async with carried(calls) as (_, carrying):
         calls.call = lost  # type: ignore[method-assign]
-        assert await carrying == "Dask lost its worker"
+        assert await carrying == End("Dask lost its worker")
 
 
 async def test_forgotten_actor_ends_its_host() -> None:

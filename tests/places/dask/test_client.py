@@ -103,7 +103,12 @@ async def test_workers_that_come_and_go_are_told() -> None:
         cluster.workers["late"] = "3.13.0"
         assert (await workbench.told())["worker"] == "late"
         del cluster.workers["first"]
-        assert await workbench.told() == {"op": "lost", "worker": "first", "why": "its worker left the cluster"}
+        assert await workbench.told() == {
+            "op": "lost",
+            "worker": "first",
+            "why": "its worker left the cluster",
+            "died": False,
+        }
     assert cluster.seats["first"].released
     assert cluster.seats["late"].calls == ["start", "stop"]
 
@@ -118,7 +123,12 @@ async def test_link_carries_until_the_host_ends() -> None:
         with ours:
             workbench.client.link("one", theirs)
             cluster.seats["one"].end.set()
-            assert await workbench.told() == {"op": "lost", "worker": "one", "why": "the host ended with exit code 0"}
+            assert await workbench.told() == {
+                "op": "lost",
+                "worker": "one",
+                "why": "the host ended with exit code 0",
+                "died": False,
+            }
             assert ours.recv(100) == b"last bytes"
             assert ours.recv(100) == b""
 

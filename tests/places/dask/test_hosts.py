@@ -136,11 +136,12 @@ async def test_each_worker_is_a_link_with_its_threads_as_slots(monkeypatch: pyte
 async def test_lost_worker_and_lost_scheduler_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster(monkeypatch, joined("a:1"), joined("b:2"), SETTLED)
     await cluster.open()
-    cluster.child.tell({"op": "lost", "worker": "tcp://a:1", "why": "its worker left the cluster"})
+    cluster.child.tell({"op": "lost", "worker": "tcp://a:1", "why": "the host was killed by SIGKILL", "died": True})
     cluster.child.tell({"op": "failed", "why": "the connection to the Dask scheduler was lost"})
     close_all(cluster.child.descriptors)
     ended = [await link.ended for link in cluster.links]
-    assert ended == ["a:1: its worker left the cluster", "b:2: the connection to the Dask scheduler was lost"]
+    assert [link.host_died for link in cluster.links] == [True, False]
+    assert ended == ["a:1: the host was killed by SIGKILL", "b:2: the connection to the Dask scheduler was lost"]
     await cluster.hosts.close()
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from workbench.agents.child_process import how_it_ended
@@ -13,6 +14,14 @@ _READ = 4 * 1024 * 1024
 
 class LostError(Exception):
     """The actor cannot be reached any more. The text says why."""
+
+
+@dataclass(frozen=True)
+class End:
+    """Why a link ended ("": our side was closed), and whether its host has died."""
+
+    why: str
+    died: bool = False
 
 
 class Calls(Protocol):
@@ -32,8 +41,8 @@ class Calls(Protocol):
         ...
 
 
-async def carry(actor: Calls, sock: socket.socket) -> str:
-    """Carry bytes both ways until one side ends. Return why the host's side ended, or "" if ours was closed."""
+async def carry(actor: Calls, sock: socket.socket) -> End:
+    """Carry bytes both ways until one side ends."""
     ways = [asyncio.create_task(_to_host(actor, sock)), asyncio.create_task(_from_host(actor, sock))]
     try:
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -43,8 +52,8 @@ async def carry(actor: Calls, sock: socket.socket) -> str:
         ended = await asyncio.gather(*ways, return_exceptions=True)
     for end in ended:
         if isinstance(end, LostError):
-            return str(end)
-    return next((end for end in ended if isinstance(end, str)), "")
+            return End(str(end))
+    return next((end for end in ended if isinstance(end, End)), End(""))
 
 
 async def _to_host(actor: Calls, sock: socket.socket) -> None:
@@ -58,8 +67,8 @@ async def _to_host(actor: Calls, sock: socket.socket) -> None:
         return
 
 
-async def _from_host(actor: Calls, sock: socket.socket) -> str | None:
-    """Return why the host ended, or None if our side was closed."""
+async def _from_host(actor: Calls, sock: socket.socket) -> End | None:
+    """Return how the host ended, or None if our side was closed."""
     position = 0
     try:
         while True:
@@ -68,6 +77,6 @@ async def _from_host(actor: Calls, sock: socket.socket) -> str | None:
             position += len(data)
             if end is not None:
                 code, last = end
-                return f"the host {how_it_ended(code)}" + (f": {last}" if last else "")
+                return End(f"the host {how_it_ended(code)}" + (f": {last}" if last else ""), code != 0)
     except OSError:
         return None

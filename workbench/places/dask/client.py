@@ -7,7 +7,7 @@
 ← `{"op": "worker", "worker", "threads", "python", "version"}`: a host runs there and waits for its link
 ← `{"op": "unusable", "worker", "why"}`; `{"op": "busy", "worker"}`: no thread of it was free so far
 ← `{"op": "settled"}`: all workers of the beginning were named
-← `{"op": "lost", "worker", "why"}`: the link of this worker ends now
+← `{"op": "lost", "worker", "why", "died"}`: the link of this worker ends now; `died`: because its host died
 ← `{"op": "failed", "why"}`: the scheduler cannot be reached, or is gone
 """
 
@@ -23,7 +23,7 @@ from typing import Any, Protocol
 
 from workbench.agents.worker import processes
 from workbench.agents.worker.frames import Channel
-from workbench.places.dask.carrying import Calls, LostError, carry
+from workbench.places.dask.carrying import Calls, End, LostError, carry
 from workbench.places.remote.program import HostProgram
 
 _LOOK_EVERY = 1.0
@@ -113,7 +113,7 @@ class Client:
     async def _serve(self, worker: str, threads: int) -> None:
         """Start the host beside a worker, and carry the bytes of its link until one side ends."""
         seat = self._cluster.seat(worker)
-        why, linked, sock = "", False, None
+        end, linked, sock = End(""), False, None
         try:
             greeting = await seat.ready(self._program.digest)
             await self._start(seat, greeting)
@@ -128,14 +128,17 @@ class Client:
             linked = True
             self._waiting.discard(worker)
             sock = await opened
-            why = await carry(seat, sock)
+            end = await carry(seat, sock)
         except LostError as error:
-            why = str(error)
+            end = End(str(error))
         except asyncio.CancelledError:
-            why = "was closed" if self._closing else "its worker left the cluster"
+            end = End("was closed" if self._closing else "its worker left the cluster")
         finally:
             self._waiting.discard(worker)
-            self._tell("lost" if linked else "unusable", worker=worker, why=why)
+            if linked:
+                self._tell("lost", worker=worker, why=end.why, died=end.died)
+            else:
+                self._tell("unusable", worker=worker, why=end.why)
             self._sockets.pop(worker, None)
             if sock is not None:
                 sock.close()

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, own_python
+from workbench.places.dask.carrying import End
 from workbench.places.place import NotStartedError, OnFrame
 from workbench.places.remote.link import HostLink
 from workbench.places.remote.stream_link import NoLink, StreamLink, connect
@@ -36,11 +37,6 @@ class DaskPlaceError(Exception):
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
         self.hint = hint
-
-
-def is_dask(word: str) -> bool:
-    """Return whether a word names workers of Dask, rightly or not."""
-    return word.startswith(("dask://", "tls://", "dask-local:"))
 
 
 def target(word: str, *, insecure: bool) -> Frame:
@@ -82,7 +78,7 @@ class DaskHosts:
         self._child: ChildProcess | None = None
         self._lifeline = -1
         self._links: dict[str, StreamLink] = {}
-        self._reasons: dict[str, asyncio.Future[str]] = {}
+        self._ends: dict[str, asyncio.Future[End]] = {}
         self._failures: dict[str, str] = {}
         self._over = ""
         """Why the cluster cannot be used any more."""
@@ -154,7 +150,7 @@ class DaskHosts:
             case "busy":
                 self._on_notice(f"{_name(worker)} is busy with other work; cases start there when a thread is free")
             case "lost":
-                self._explain(worker, frame["why"])
+                self._explain(worker, End(frame["why"], frame["died"]))
             case "settled":
                 self._settled = True
             case "failed":
@@ -167,27 +163,20 @@ class DaskHosts:
         self._compare(frame["version"], _name(worker))
         ours, childs = socket.socketpair()
         self._child.channel.send({"op": "link", "worker": worker}, descriptors=[childs.detach()])
-        reason = self._reasons[worker] = asyncio.get_running_loop().create_future()
-
-        async def why(known: str) -> str:
-            if not known:
-                await asyncio.wait([reason], timeout=_EXPLAINED_WITHIN)
-            known = known or (reason.result() if reason.done() else "its link was closed")
-            return f"{_name(worker)}: {known}"
-
-        link = StreamLink(_name(worker), ours, why)
+        link = _DaskLink(_name(worker), ours)
         link.slots = frame["threads"]
+        self._ends[worker] = link.end
         self._links[worker] = connect(link, self._on_link)
 
-    def _explain(self, worker: str, why: str) -> None:
-        reason = self._reasons.get(worker)
-        if reason is not None and not reason.done():
-            reason.set_result(why)
+    def _explain(self, worker: str, why: End) -> None:
+        end = self._ends.get(worker)
+        if end is not None and not end.done():
+            end.set_result(why)
 
     def _finish(self, why: str) -> None:
         self._over = self._over or why
-        for worker in self._reasons:
-            self._explain(worker, self._over)
+        for worker in self._ends:
+            self._explain(worker, End(self._over))
         self._changed.set()
 
     def _how(self, ended: str) -> str:
@@ -199,6 +188,22 @@ class DaskHosts:
         if version != self._version and version not in self._reported:
             self._reported.add(version)
             self._on_notice(f"{whose} has distributed {version}, and this machine {self._version}")
+
+
+class _DaskLink(StreamLink):
+    """A link whose end is explained by the client process. `end` is done then."""
+
+    def __init__(self, name: str, sock: socket.socket) -> None:
+        super().__init__(name, sock, self._why)
+        self.end: asyncio.Future[End] = asyncio.get_running_loop().create_future()
+
+    async def _why(self, reason: str) -> str:
+        if not reason:
+            await asyncio.wait([self.end], timeout=_EXPLAINED_WITHIN)
+        if not reason and self.end.done():
+            self.host_died = self.end.result().died
+            reason = self.end.result().why
+        return f"{self.name}: {reason or 'its link was closed'}"
 
 
 def _name(worker: str) -> str:
