@@ -25,7 +25,8 @@ _INSTALLED = {
 }
 # In every project and never interesting, so they are not even named.
 _SILENT = frozenset({".git", "__pycache__"})
-_ENVIRONMENT_MARKS = ("pyvenv.cfg", "conda-meta")
+ENVIRONMENT_MARKS = ("pyvenv.cfg", "conda-meta")
+"""Names in a folder that make it an environment of Python packages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Walk:
     _links: list[tuple[Path, tuple[IgnoreFile, ...]]] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[Folder]:
-        rules = _rules_above(self.base, self.skipped)
+        rules = rules_above(self.base, self.skipped)
         yield from self._descend(self.base, rules)
         inside = Path(os.path.realpath(self.base))
         while self._links:
@@ -103,7 +104,7 @@ class Walk:
             self.skipped.append((path, f"cannot be read: {error.strerror or error}"))
             self.unreadable.append(path)
             return None, []
-        mark = next((mark for mark in _ENVIRONMENT_MARKS if mark in files or mark in folders), None)
+        mark = next((mark for mark in ENVIRONMENT_MARKS if mark in files or mark in folders), None)
         if mark and not is_start:
             self.skipped.append((path, f"a virtual environment ({mark})"))
             return None, []
@@ -126,7 +127,7 @@ class Walk:
         # The file of the walk's base was read with those above it.
         if ".gitignore" not in files or path == self.base:
             return rules
-        return (*rules, *_read_rules(path / ".gitignore", path, self.skipped))
+        return (*rules, *read_rules(path / ".gitignore", path, self.skipped))
 
     def _wanted(self, path: Path, name: str, rules: tuple[IgnoreFile, ...], *, is_link: bool) -> bool:
         if name in _SILENT or name.endswith(FROZEN_SUFFIX):
@@ -169,7 +170,7 @@ def is_repository(folder: Path) -> bool:
     return os.path.lexists(folder / ".git")
 
 
-def _rules_above(base: Path, skipped: list[tuple[Path, str]]) -> tuple[IgnoreFile, ...]:
+def rules_above(base: Path, skipped: list[tuple[Path, str]]) -> tuple[IgnoreFile, ...]:
     """Return the ignore files from the top of the repository down to `base`.
 
     If one of the files above ignores `base` itself, none of them applies, because the user named the folder and wants
@@ -177,15 +178,19 @@ def _rules_above(base: Path, skipped: list[tuple[Path, str]]) -> tuple[IgnoreFil
     """
     top = next((folder for folder in (base, *base.parents) if is_repository(folder)), base)
     steps = [folder for folder in reversed((base, *base.parents)) if folder.is_relative_to(top)]
-    rules = _read_rules(top / ".git" / "info" / "exclude", top, skipped)
+    rules = read_rules(top / ".git" / "info" / "exclude", top, skipped)
     for folder in steps:
         if folder != top and ignored_by(rules, str(folder), folder.name, is_folder=True):
-            return _read_rules(base / ".gitignore", base, skipped)
-        rules = (*rules, *_read_rules(folder / ".gitignore", folder, skipped))
+            return read_rules(base / ".gitignore", base, skipped)
+        rules = (*rules, *read_rules(folder / ".gitignore", folder, skipped))
     return rules
 
 
-def _read_rules(source: Path, folder: Path, skipped: list[tuple[Path, str]]) -> tuple[IgnoreFile, ...]:
+def read_rules(source: Path, folder: Path, skipped: list[tuple[Path, str]]) -> tuple[IgnoreFile, ...]:
+    """Return the rules of the ignore file `source` for everything under `folder`, or nothing if there is no file.
+
+    A file that cannot be read is added to `skipped` with the reason.
+    """
     if not source.is_file():
         return ()
     try:

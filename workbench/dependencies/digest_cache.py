@@ -21,8 +21,7 @@ _GRANULARITY = 2_000_000_000
 A younger file may change again and keep its time, because some file systems count in steps of two seconds.
 """
 _MOST = 20_000
-"""Limit of stored files. The most recently used ones are kept."""
-_LARGEST = 16 << 20
+_LARGEST = 64 << 20
 _WORTH_KEEPING = 4 << 20
 _COST_OF_OPENING = 50_000
 """Cost of opening a file, in bytes that can be read in the same time."""
@@ -33,11 +32,11 @@ class DigestCache:
     """Digests of files, stored in `file` (None: only in memory).
 
     `key` is the key of the digests. The file is used only if it was sealed with that key and no other user can write
-    it.
+    it. At most `most` digests are stored (None: 20,000), those of the most recently used files.
     """
 
-    def __init__(self, file: Path | None, key: bytes) -> None:
-        self._file, self._key = file, key
+    def __init__(self, file: Path | None, key: bytes, *, most: int | None = None) -> None:
+        self._file, self._key, self._most = file, key, _MOST if most is None else most
         self._entries: dict[str, tuple[_Status, str]] | None = None
         self._new = 0
         """Bytes that were read since the file was written."""
@@ -74,7 +73,7 @@ class DigestCache:
             self._new = 0
             # Another process may have written the file meanwhile.
             entries = {**self._read(self._file), **self._loaded()}
-            kept = [[name, *entries[name][0], entries[name][1]] for name in list(entries)[-_MOST:]]
+            kept = [[name, *entries[name][0], entries[name][1]] for name in list(entries)[-self._most :]]
             content = json.dumps(kept, separators=(",", ":")).encode("ascii")
             with contextlib.suppress(OSError):
                 self._file.parent.mkdir(mode=0o700, exist_ok=True)

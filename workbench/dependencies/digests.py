@@ -25,6 +25,15 @@ def project_digests(state: Path) -> "Digests":
     return Digests(_salt(state), state if state.is_dir() else None)
 
 
+def project_key(state: Path) -> bytes:
+    """Return a secret of the project with the state folder `state`, made from its salt."""
+    return _key_of(_salt(state))
+
+
+def _key_of(salt: str) -> bytes:
+    return hashlib.blake2b(salt.encode("utf-8", "replace"), digest_size=16).digest()
+
+
 def _salt(state: Path) -> str:
     """Return the salt of a project, which is stored in `state` for its owner only.
 
@@ -60,7 +69,7 @@ class Digests:
     """
 
     def __init__(self, salt: str, state: Path | None = None) -> None:
-        self._key = hashlib.blake2b(salt.encode("utf-8", "replace"), digest_size=16).digest()
+        self._key = _key_of(salt)
         self._files: dict[Path, str] = {}
         self._cache: DigestCache = digest_cache(state, self._key)
 
