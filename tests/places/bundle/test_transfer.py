@@ -3,11 +3,13 @@
 import asyncio
 import json
 import os
+import platform
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from unittest import mock
 
@@ -16,22 +18,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.agents.worker.frames import encode
+from workbench.places.bundle import contents as contents_module
 from workbench.places.bundle import listing
-from workbench.places.bundle import sending as sending_module
 from workbench.places.bundle.contents import read_contents
-from workbench.places.bundle.project import ProjectBundle, Transfer, project_name
+from workbench.places.bundle.project import ProjectBundle, project_name
 from workbench.places.bundle.sending import (
     WINDOW,
     Bundle,
     ChangedError,
     InvalidAnswerError,
-    NotPreparedError,
     Sending,
     Unpacked,
 )
 from workbench.places.host.cache import Cache
 from workbench.places.host.manifest import PIECE
 from workbench.places.host.unpack import Unpacking
+from workbench.places.place import AgentStart, NotStartedError
 
 
 class Machine:
@@ -39,7 +41,7 @@ class Machine:
 
     def __init__(self, folder: Path) -> None:
         self.cache = Cache(folder / "cache")
-        self.unpacking = Unpacking(self.cache, {"PATH": os.defpath})
+        self.unpacking = Unpacking(self.cache, {"PATH": os.defpath}, lambda _: False)
 
     def get(self, sending: Sending) -> Unpacked:
         """Take a bundle completely."""
@@ -281,13 +283,13 @@ def test_no_more_messages_than_the_window_are_on_their_way(root: Path) -> None:
     (root / "large").write_bytes(os.urandom((WINDOW + 5) * PIECE))
     bundle = _bundle(root)
     sending = Sending(bundle)
-    list(sending.begin())
-    sending.take({"op": "need", "digest": bundle.contents.digest, "files": [e.sha256 for e in bundle.contents.entries]})
+    number = next(sending.begin())["number"]
+    sending.take({"op": "need", "number": number, "files": [entry.sha256 for entry in bundle.contents.entries]})
     count = 0
     while sending.next_message() is not None:
         count += 1
     assert count == WINDOW
-    sending.take({"op": "got", "digest": bundle.contents.digest})
+    sending.take({"op": "got", "number": number})
     assert sending.next_message() is not None
     assert sending.next_message() is None
     sending.close()
@@ -298,8 +300,8 @@ def test_many_small_files_share_messages(tmp_path: Path) -> None:
         (tmp_path / str(number)).write_text(str(number))
     bundle = _bundle(tmp_path)
     sending = Sending(bundle)
-    list(sending.begin())
-    sending.take({"op": "need", "digest": bundle.contents.digest, "files": [e.sha256 for e in bundle.contents.entries]})
+    number = next(sending.begin())["number"]
+    sending.take({"op": "need", "number": number, "files": [entry.sha256 for entry in bundle.contents.entries]})
     assert len(list(iter(sending.next_message, None))) == 3
 
 
@@ -310,8 +312,8 @@ def test_a_file_that_changes_before_it_is_sent_is_noticed(tmp_path: Path, change
     file.write_bytes(b"x" * size)
     bundle = _bundle(tmp_path)
     sending = Sending(bundle)
-    list(sending.begin())
-    sending.take({"op": "need", "digest": bundle.contents.digest, "files": [bundle.contents.entries[0].sha256]})
+    number = next(sending.begin())["number"]
+    sending.take({"op": "need", "number": number, "files": [bundle.contents.entries[0].sha256]})
     file.unlink()
     match change:
         case "other":
@@ -337,6 +339,7 @@ _READY = {"op": "ready", "root": "/x", "interpreters": {}, "versions": {}, "pack
         {"op": "need", "files": [["x"]]},
         {"op": "need"},
         {"op": "ready"},
+        {"op": "got"},
         _READY | {"root": "relative"},
         _READY | {"interpreters": {"/a": "/b"}},
         _READY | {"failed": {"/a": "why"}},
@@ -347,45 +350,96 @@ _READY = {"op": "ready", "root": "/x", "interpreters": {}, "versions": {}, "pack
 )
 def test_invalid_answers_of_a_machine_are_refused(root: Path, answer: dict[str, Any]) -> None:
     sending = Sending(_bundle(root))
-    list(sending.begin())
+    number = next(sending.begin())["number"]
     with pytest.raises(InvalidAnswerError):
-        sending.take({**answer, "digest": _bundle(root).contents.digest})
+        sending.take({**answer, "number": number})
 
 
 class Line:
-    """A machine behind a connection that answers in the next round of the event loop."""
+    """A connected machine, whose answers wait until they are asked for."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, name: str = "m") -> None:
         self.machine = machine
-        self.transfer: Transfer | None = None
-        self.frames = 0
+        self.name = name
+        self.sent = 0
+        self.answers: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.ops: list[str] = []
 
-    def send(self, frame: dict[str, Any]) -> None:
-        self.frames += 1
-        answers = list(self.machine.unpacking.take(_sent(frame)))
-        assert self.transfer is not None
-        for answer in answers:
-            asyncio.get_running_loop().call_soon(self.transfer.take, _sent(answer))
+    def send(self, *frames: dict[str, Any]) -> None:
+        for frame in frames:
+            self.ops.append(frame["op"])
+            for answer in self.machine.unpacking.take(_sent(frame)):
+                self.answers.put_nowait(_sent(answer))
+
+    async def receive(self) -> dict[str, Any]:
+        return await self.answers.get()
+
+
+def _start(root: Path, interpreter: str = sys.executable) -> AgentStart:
+    return AgentStart("agent", root / "agent", root, "python", Path(interpreter), {})
+
+
+def _project(root: Path) -> ProjectBundle:
+    return ProjectBundle(root, remote_python=sys.executable)
 
 
 async def test_a_project_is_read_once_and_sent_to_each_machine(root: Path, tmp_path: Path) -> None:
-    project = ProjectBundle(root, [])
-    found = []
+    project = _project(root)
     for name in ("one", "two"):
         line = Line(Machine(tmp_path / name))
-        line.transfer = Transfer(project, line.send)
-        found.append(await line.transfer.prepare())
-        assert line.transfer.sent > 1_200_000
+        prepared = await project.prepare(_start(root), line)
+        assert _tree(Path(prepared.root)) == _tree(root)
+        assert prepared.interpreters == {Path(sys.executable): PurePosixPath(sys.executable)}
+        assert line.sent > 1_200_000
+        assert project.unpacked(line)[0].versions == {sys.executable: platform.python_version()}
         line.machine.end()
-    assert [_tree(Path(one.root)) for one in found] == [_tree(root)] * 2
-    assert await project.current() is await project.current()
+    assert await project.contents() is await project.contents()
+
+
+async def test_a_second_interpreter_sends_no_file_and_keeps_the_root_as_it_is(root: Path, machine: Machine) -> None:
+    project, line = _project(root), Line(machine)
+    first = await project.prepare(_start(root), line)
+    Path(first.root, "result").write_text("of a running agent")
+    assert await project.prepare(_start(root), line) == first
+    before, line.ops = line.sent, []
+    second = await project.prepare(_start(root, "/other/python"), line)
+    assert second.root == first.root
+    assert Path(first.root, "result").exists()
+    assert line.ops == ["bundle"]
+    assert line.sent == before
+
+
+async def test_a_changed_project_gets_the_same_root_unless_agents_run_there(root: Path, tmp_path: Path) -> None:
+    used: list[str] = []
+    machine = Machine(tmp_path / "machine")
+    machine.unpacking = Unpacking(machine.cache, {"PATH": os.defpath}, lambda path: path in used)
+    line = Line(machine)
+    first = await _project(root).prepare(_start(root), line)
+    (root / "tool").write_text("changed")
+    second = await _project(root).prepare(_start(root), line)
+    assert second.root == first.root
+    assert Path(second.root, "tool").read_text() == "changed"
+    used.append(str(second.root))
+    (root / "tool").write_text("changed again")
+    third = await _project(root).prepare(_start(root), line)
+    assert third.root != second.root
+    assert Path(second.root, "tool").read_text() == "changed"
+    machine.end()
+
+
+async def test_answers_to_a_transfer_that_was_given_up_are_not_taken_for_others(root: Path, machine: Machine) -> None:
+    line = Line(machine)
+    abandoned = Sending(_bundle(root))
+    for frame in abandoned.begin():
+        line.send(frame)
+    assert line.answers.qsize() == 1
+    prepared = await _project(root).prepare(_start(root), line)
+    assert _tree(Path(prepared.root)) == _tree(root)
 
 
 async def test_a_file_that_changed_once_is_read_again(
     root: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = Line(machine)
-    line.transfer = Transfer(ProjectBundle(root, []), line.send)
     real, changed = Sending._opened, list[str]()
 
     def change_first(self: Sending, entry: Any) -> Any:
@@ -394,17 +448,15 @@ async def test_a_file_that_changed_once_is_read_again(
             (root / entry.path).write_text("saved meanwhile")
         return real(self, entry)
 
-    monkeypatch.setattr(sending_module.Sending, "_opened", change_first)
-    unpacked = await line.transfer.prepare()
+    monkeypatch.setattr(Sending, "_opened", change_first)
+    prepared = await _project(root).prepare(_start(root), Line(machine))
     assert changed
-    assert _tree(Path(unpacked.root)) == _tree(root)
+    assert _tree(Path(prepared.root)) == _tree(root)
 
 
 async def test_a_file_that_changes_always_is_named(
     root: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = Line(machine)
-    line.transfer = Transfer(ProjectBundle(root, []), line.send)
     real = Sending._opened
 
     def change(self: Sending, entry: Any) -> Any:
@@ -413,19 +465,27 @@ async def test_a_file_that_changes_always_is_named(
                 file.write("more")
         return real(self, entry)
 
-    monkeypatch.setattr(sending_module.Sending, "_opened", change)
-    with pytest.raises(NotPreparedError, match=r"agent/agent\.py changes"):
-        await line.transfer.prepare()
+    monkeypatch.setattr(Sending, "_opened", change)
+    with pytest.raises(NotStartedError, match=r"agent/agent\.py changes"):
+        await _project(root).prepare(_start(root), Line(machine))
 
 
 async def test_a_machine_that_cannot_use_the_project_says_why(root: Path, machine: Machine) -> None:
-    blocked = machine.cache.folder
-    blocked.parent.mkdir(parents=True)
-    blocked.write_text("a file in the place of the cache")
-    line = Line(machine)
-    line.transfer = Transfer(ProjectBundle(root, []), line.send)
-    with pytest.raises(NotPreparedError, match="cache"):
-        await line.transfer.prepare()
+    with pytest.raises(NotStartedError, match="--remote-python: /none is not a program on this machine"):
+        await ProjectBundle(root, remote_python="/none").prepare(_start(root), Line(machine))
+    machine.end()
+    shutil.rmtree(machine.cache.folder)
+    machine.cache.folder.write_text("a file in the place of the cache")
+    with pytest.raises(NotStartedError, match="cache"):
+        await _project(root).prepare(_start(root), Line(machine))
+
+
+async def test_a_project_that_cannot_travel_says_why(
+    root: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contents_module, "LARGEST_FILE", 1000)
+    with pytest.raises(NotStartedError, match=r"data has 1 MB.*\.gitignore"):
+        await _project(root).prepare(_start(root), Line(machine))
 
 
 def test_the_name_of_a_project_tells_projects_apart(tmp_path: Path) -> None:

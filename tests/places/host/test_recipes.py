@@ -1,3 +1,4 @@
+import hashlib
 import json
 import os
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 
 from workbench.places.host import recipes as module
 from workbench.places.host.cache import Cache
-from workbench.places.host.in_place import forget_others, with_packages
+from workbench.places.host.in_place import with_packages
 from workbench.places.host.recipe import LOCK, PYTHON, REQUIREMENTS, LocalPackage, Recipe, RecipeError
 from workbench.places.host.recipes import Builder, BuildError, Environment
 
@@ -87,7 +88,9 @@ def test_a_lock_file_is_synced_without_the_projects_own_packages(
     (root / "app").mkdir(parents=True)
     for name in ("uv.lock", "pyproject.toml", "other.py"):
         (root / "app" / name).write_text(name)
-    recipe = _recipe(kind=LOCK, folder="app", inputs={"uv.lock": "0" * 64, "pyproject.toml": "0" * 64})
+    names = ("pyproject.toml", "uv.lock")
+    inputs = {name: hashlib.sha256(name.encode()).hexdigest() for name in names}
+    recipe = _recipe(kind=LOCK, folder="app", inputs=inputs)
     found = Builder(cache, environ).environment(recipe, root)
     sync, *files = _calls(environ)
     assert sync.startswith("sync --frozen")
@@ -96,6 +99,8 @@ def test_a_lock_file_is_synced_without_the_projects_own_packages(
     assert files == ["pyproject.toml", "uv.lock"]
     assert found.executable.endswith("/venv/bin/python")
     assert sorted(path.name for path in (root / "app").iterdir()) == ["other.py", "pyproject.toml", "uv.lock"]
+    with pytest.raises(BuildError, match=r"uv\.lock is not the one"):
+        Builder(cache, environ).environment(_recipe(kind=LOCK, folder="app", inputs={"uv.lock": "0" * 64}), root)
 
 
 def test_an_environment_is_built_once_for_all_projects(cache: Cache, environ: dict[str, str], tmp_path: Path) -> None:
@@ -240,9 +245,7 @@ def test_a_real_environment_without_packages(cache: Cache, tmp_path: Path, monke
     assert with_packages(found, [package], folder, tmp_path / "root") == python
     other = with_packages(found, [LocalPackage("my-shop", "1.3", ("src",))], folder, tmp_path / "root")
     assert other != python
-    forget_others(folder, [other])
-    assert not Path(python).exists()
-    assert Path(other).exists()
+    assert Path(python).exists()
 
 
 def test_an_environment_without_packages_of_the_project_is_used_itself(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from workbench.places.host import cache as cache_module
-from workbench.places.host.cache import UNUSED_SECONDS, Cache, default_cache, remove_all
+from workbench.places.host.cache import UNUSED_SECONDS, Cache, cache_folder, remove_all
 from workbench.places.host.contents import Incoming
 from workbench.places.host.manifest import LINK, PIECE, PLAIN, Entry, manifest_digest
 from workbench.places.host.unpack import Preparing, Unpacking
@@ -30,7 +30,14 @@ def _entry(path: str, content: bytes, mode: int = PLAIN) -> Entry:
 def _bundle(*entries: Entry, **more: Any) -> Frame:
     ordered = sorted(entries)
     rows = [list(entry) for entry in ordered]
-    frame = {"op": "bundle", "digest": manifest_digest(ordered), "project": "p", "manifest": rows, "last": True}
+    frame = {
+        "op": "bundle",
+        "number": 1,
+        "digest": manifest_digest(ordered),
+        "project": "p",
+        "manifest": rows,
+        "last": True,
+    }
     return {**frame, "recipes": [], **more}
 
 
@@ -39,7 +46,7 @@ def _piece(content: bytes, *, sha: str | None = None, last: bool = True) -> list
 
 
 def _file(bundle: Frame, *pieces: Any) -> Frame:
-    return {"op": "file", "digest": bundle["digest"], "pieces": list(pieces)}
+    return {"op": "file", "number": bundle["number"], "pieces": list(pieces)}
 
 
 @pytest.fixture
@@ -49,7 +56,7 @@ def cache(tmp_path: Path) -> Cache:
 
 @pytest.fixture
 def unpacking(cache: Cache) -> Iterator[Unpacking]:
-    unpacking = Unpacking(cache, {})
+    unpacking = Unpacking(cache, {}, lambda _: False)
     yield unpacking
     unpacking.release()
 
@@ -112,9 +119,11 @@ _ONE = _bundle(_entry("a", b"one"), _entry("b", b"two"))
         [{**_ONE, "digest": "0" * 64}],
         [{**_ONE, "digest": 7}],
         [{**_ONE, "manifest": None}],
+        [{**_ONE, "manifest": "x"}],
+        [{**_ONE, "number": None}],
+        [_ONE, _ONE],
         [{**_ONE, "recipes": None}],
         [{**_ONE, "recipes": [{"kind": "rm -rf"}]}],
-        [{**_ONE, "recipes": [{"kind": "uv.lock", "folder": "", "inputs": {"uv.lock": "0" * 64}}]}],
         [{**_ONE, "recipes": [{"kind": "uv.lock", "folder": "../..", "inputs": {}}]}],
         _with(_ONE, _piece(b"three")),
         _with(_ONE, _piece(b"three", sha=_sha(b"one"))),
@@ -127,7 +136,7 @@ _ONE = _bundle(_entry("a", b"one"), _entry("b", b"two"))
         _with(_ONE, _piece(bytes(PIECE + 1), sha=_sha(b"one"))),
         _with(_ONE, [_sha(b"one"), None, True]),
         _with(_ONE, "piece"),
-        [_ONE, {"op": "file", "digest": _ONE["digest"], "pieces": None}],
+        [_ONE, {"op": "file", "number": 1, "pieces": None}],
     ],
 )
 def test_messages_that_break_the_protocol_are_refused(unpacking: Unpacking, cache: Cache, frames: list[Frame]) -> None:
@@ -187,12 +196,17 @@ def test_the_cache_must_belong_to_the_user_alone(unpacking: Unpacking, cache: Ca
     assert "XDG_CACHE_HOME" in answer["why"]
 
 
-def test_the_cache_is_below_the_home_or_the_folder_for_temporary_files(tmp_path: Path) -> None:
-    assert default_cache({"XDG_CACHE_HOME": "/x", "HOME": "/y"}).folder == Path("/x/agent-workbench")
-    assert default_cache({"XDG_CACHE_HOME": "relative", "HOME": str(tmp_path)}).folder == (
-        tmp_path / ".cache" / "agent-workbench"
-    )
-    assert str(os.geteuid()) in str(default_cache({"HOME": "/nonexistent"}).folder)
+def test_the_cache_is_below_the_home_or_among_the_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
+    assert cache_folder() == Path("/x/agent-workbench")
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / ".cache" / "agent-workbench"
+    monkeypatch.setenv("HOME", "/nonexistent")
+    monkeypatch.setenv("TMPDIR", "/temporary")
+    assert cache_folder() == Path(f"/temporary/agent-workbench-{os.getuid()}")
 
 
 def _age(path: Path, seconds: float) -> None:

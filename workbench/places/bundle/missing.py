@@ -72,7 +72,7 @@ class _Check:
         if inside is None:
             link = self._inside(os.path.abspath(path))  # noqa: PTH100 - links stay
             if link is None:
-                return str(path), "it is outside of the project"
+                return os.path.abspath(path), "it is outside of the project"  # noqa: PTH100
             return link, f"it is a link to {real}, outside of the project"
         if inside in self._contents.sizes or inside in self._folders:
             return None

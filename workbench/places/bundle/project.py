@@ -5,12 +5,12 @@ import hashlib
 import os
 import platform
 import re
-from collections.abc import Callable, Collection
-from pathlib import Path
+import weakref
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
 
-from workbench.agents.channel import Frame
-from workbench.places.bundle.contents import BundleError, read_contents
-from workbench.places.bundle.recipe import recipes_of
+from workbench.places.bundle.contents import BundleError, Contents, read_contents
+from workbench.places.bundle.recipe import MadeRecipe, recipe_of
 from workbench.places.bundle.sending import (
     Bundle,
     ChangedError,
@@ -19,116 +19,117 @@ from workbench.places.bundle.sending import (
     Sending,
     Unpacked,
 )
+from workbench.places.place import AgentStart, NotStartedError
+from workbench.places.remote.preparing import Conversation, Prepared
 
 _TRIES = 2
 """Times that the files are read if they change while they are sent."""
+_LOG_SHOWN = 2000
 
 
 class ProjectBundle:
-    """The bundle of the project at `root`.
+    """The files of the project at `root`, and the recipes of its interpreters, for the machines of one run.
 
-    `agents` are pairs of an agent's folder and its interpreter. `state` is the project's state folder, or None.
-    `remote_python` is an interpreter of the machines, or "".
+    `state` is the project's state folder, or None. `remote_python` is an interpreter of the machines, or "".
     """
 
-    def __init__(
-        self,
-        root: Path,
-        agents: Collection[tuple[Path, Path]],
-        *,
-        state: Path | None = None,
-        remote_python: str = "",
-    ) -> None:
-        self._root, self._agents, self._state, self._remote_python = root, tuple(agents), state, remote_python
-        self._bundle: Bundle | None = None
+    def __init__(self, root: Path, *, state: Path | None = None, remote_python: str = "") -> None:
+        self._root, self._state, self._remote_python = root, state, remote_python
+        self._contents: Contents | None = None
         self._reading = asyncio.Lock()
-        self.missing: dict[str, str] = {}
-        """Packages that no machine will have, with the reasons. It is known once the bundle was read."""
+        self._made: dict[Path, MadeRecipe] = {}
+        self._machines: weakref.WeakKeyDictionary[Conversation, _Machine] = weakref.WeakKeyDictionary()
 
-    async def current(self, outdated: Bundle | None = None) -> Bundle:
-        """Return the bundle. It is read at the first call, and again once it is `outdated`.
+    @property
+    def recipes(self) -> Mapping[Path, MadeRecipe]:
+        """Interpreters that were prepared, by path, with their recipes and the packages that machines will lack."""
+        return self._made
+
+    def unpacked(self, machine: Conversation) -> list[Unpacked]:
+        """Return what a machine told about its environments so far."""
+        known = self._machines.get(machine)
+        return [] if known is None else list(known.answers.values())
+
+    async def prepare(self, start: AgentStart, machine: Conversation) -> Prepared:
+        """Send what a machine lacks for an agent, and wait until it is ready.
+
+        Raises:
+            NotStartedError: the machine cannot be used for this agent, or the project cannot travel.
+        """
+        known = self._machines.setdefault(machine, _Machine())
+        try:
+            contents = await self.contents() if known.contents is None else known.contents
+            made = await self._recipe(start)
+            answer = known.answers.get(start.interpreter)
+            if answer is None:
+                known.contents, answer = await self._sent(contents, made, machine, known)
+                known.answers[start.interpreter] = answer
+        except BundleError as error:
+            raise NotStartedError(str(error)) from None
+        except InvalidAnswerError as error:
+            raise NotStartedError(f"it sent an invalid message: {error}") from None
+        except NotPreparedError as error:
+            log = error.log[-_LOG_SHOWN:].strip()
+            raise NotStartedError(f"{error}\n{log}" if log else str(error)) from None
+        there = {Path(path): PurePosixPath(python) for path, python in answer.interpreters.items()}
+        return Prepared(PurePosixPath(answer.root), there)
+
+    async def contents(self, outdated: Contents | None = None) -> Contents:
+        """Return the files. They are read at the first call, and again once they are `outdated`.
 
         Raises:
             BundleError: the project cannot travel.
         """
         async with self._reading:
-            if self._bundle is None or self._bundle is outdated:
-                self._bundle = await asyncio.to_thread(self._read)
-            return self._bundle
+            if self._contents is None or self._contents is outdated:
+                self._contents = await asyncio.to_thread(read_contents, self._root, self._state)
+            return self._contents
 
-    def _read(self) -> Bundle:
-        contents = read_contents(self._root, self._state)
-        made = recipes_of(self._agents, self._root, self._remote_python)
-        self.missing = {name: why for one in made for name, why in one.missing.items()}
-        return Bundle(contents, tuple(one.recipe for one in made), project_name(self._root))
+    async def _recipe(self, start: AgentStart) -> MadeRecipe:
+        if start.interpreter not in self._made:
+            arguments = start.folder, start.interpreter, self._root, self._remote_python
+            self._made[start.interpreter] = await asyncio.to_thread(recipe_of, *arguments)
+        return self._made[start.interpreter]
 
-
-class Transfer:
-    """The way of a bundle to one machine. `send` queues a message to it, and `take` gets its answers."""
-
-    def __init__(self, project: ProjectBundle, send: Callable[[Frame], None]) -> None:
-        self._project, self._send = project, send
-        self._sending: Sending | None = None
-        self._answered = asyncio.Event()
-        self._failure: Exception | None = None
-        self._sent_before = 0
-
-    @property
-    def sent(self) -> int:
-        """Bytes that were sent so far."""
-        return self._sent_before + (0 if self._sending is None else self._sending.sent)
-
-    @property
-    def needed(self) -> int:
-        """Bytes of the files that the machine lacked."""
-        return 0 if self._sending is None else self._sending.needed
-
-    def take(self, frame: Frame) -> None:
-        """Take a message `need`, `got`, `ready` or `unready`. `prepare` raises what is wrong with it."""
-        if self._sending is not None and self._failure is None:
-            try:
-                self._sending.take(frame)
-            except (InvalidAnswerError, NotPreparedError) as error:
-                self._failure = error
-        self._answered.set()
-
-    async def prepare(self) -> Unpacked:
-        """Send what the machine lacks, wait until it is ready, and return where the project is there.
-
-        Cancel it when the connection ends.
-
-        Raises:
-            BundleError: the project cannot travel, to no machine.
-            NotPreparedError: this machine cannot use it.
-            InvalidAnswerError: the machine broke the protocol.
-        """
-        bundle = await self._project.current()
+    async def _sent(
+        self, contents: Contents, made: MadeRecipe, machine: Conversation, known: "_Machine"
+    ) -> tuple[Contents, Unpacked]:
+        """Send files and recipe, and read the files again if one of them changed meanwhile."""
         for tried in range(1, _TRIES + 1):
-            self._sent_before, self._sending = self.sent, Sending(bundle)
+            bundle = Bundle(contents, (made.recipe,), project_name(self._root))
+            sending = Sending(bundle, known=known.contents is contents)
             try:
-                return await self._send_all(self._sending)
+                return contents, await _send_all(sending, machine)
             except ChangedError as error:
                 if tried == _TRIES:
-                    raise NotPreparedError(f"{error} changes again and again while it is sent") from None
-                bundle = await self._project.current(bundle)
+                    raise BundleError(f"{error} changes again and again while it is sent") from None
+                contents = await self.contents(contents)
             finally:
-                self._sending.close()
+                sending.close()
         raise AssertionError("unreachable")
 
-    async def _send_all(self, sending: Sending) -> Unpacked:
-        for frame in await asyncio.to_thread(lambda: list(sending.begin())):
-            self._send(frame)
-        while True:
-            self._answered.clear()
-            if self._failure is not None:
-                raise self._failure
-            if sending.unpacked is not None:
-                return sending.unpacked
-            frame_or_none = await asyncio.to_thread(sending.next_message)
-            if frame_or_none is not None:
-                self._send(frame_or_none)
-            else:
-                await self._answered.wait()
+
+class _Machine:
+    """A machine that was prepared: the files that it has, and its answers by the path of an interpreter here."""
+
+    def __init__(self) -> None:
+        self.contents: Contents | None = None
+        self.answers: dict[Path, Unpacked] = {}
+
+
+async def _send_all(sending: Sending, machine: Conversation) -> Unpacked:
+    for frame in await asyncio.to_thread(lambda: list(sending.begin())):
+        machine.send(frame)
+    machine.sent += (counted := sending.sent)
+    while sending.unpacked is None:
+        message = await asyncio.to_thread(sending.next_message)
+        if message is None:
+            sending.take(await machine.receive())
+            continue
+        machine.send(message)
+        machine.sent += sending.sent - counted
+        counted = sending.sent
+    return sending.unpacked
 
 
 def project_name(root: Path) -> str:
@@ -136,6 +137,3 @@ def project_name(root: Path) -> str:
     own = f"{platform.node()}\0{os.getuid()}\0".encode() + os.fsencode(os.path.realpath(root))
     readable = re.sub(r"[^A-Za-z0-9_-]+", "-", root.name).strip("-_")[:40] or "project"
     return f"{readable}-{hashlib.sha256(own).hexdigest()[:16]}"
-
-
-__all__ = ["BundleError", "InvalidAnswerError", "NotPreparedError", "ProjectBundle", "Transfer", "Unpacked"]

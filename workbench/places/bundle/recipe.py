@@ -25,24 +25,16 @@ class MadeRecipe:
     missing: dict[str, str]
 
 
-def recipes_of(agents: Iterable[tuple[Path, Path]], root: Path, remote_python: str = "") -> list[MadeRecipe]:
-    """Return a recipe for each interpreter. `agents` are pairs of an agent's folder and its interpreter.
+def recipe_of(folder: Path, interpreter: Path, root: Path, remote_python: str = "") -> MadeRecipe:
+    """Return the recipe of an interpreter. `folder` is the folder of the first agent that it runs.
 
     The first match counts: `remote_python`, an interpreter of the other machine; `uv.lock`; requirements files; the
     dependencies in `pyproject.toml`; the packages that the interpreter has. Files are looked for from the folder of the
-    interpreter's environment, or else of its first agent, up to the root. Versions that no file fixes are those that
-    are installed here.
+    interpreter's environment, or else of the agent, up to the root. Versions that no file fixes are those that are
+    installed here.
 
     Call it in a thread. It reads files and runs nothing.
     """
-    found: dict[Path, MadeRecipe] = {}
-    for folder, interpreter in agents:
-        if interpreter not in found:
-            found[interpreter] = _recipe(folder, interpreter, root, remote_python)
-    return list(found.values())
-
-
-def _recipe(folder: Path, interpreter: Path, root: Path, remote_python: str) -> MadeRecipe:
     installed = installed_packages(interpreter, root)
     own = interpreter.parent.parent.parent
     folders = up_to(own if own.is_relative_to(root) and folder.is_relative_to(own) else folder, root)

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import itertools
 import os
 import zlib
 from collections import deque
@@ -16,6 +17,8 @@ from workbench.places.host.manifest import LINK, PIECE, Entry, encoded
 from workbench.places.host.recipe import Recipe
 from workbench.regular_file import open_regular
 
+_numbers = itertools.count(1)
+"""Each transfer has its own, so that answers to one that was given up are not taken for those to the next."""
 WINDOW = 8
 """Number of `file` messages that may be unacknowledged."""
 _MOST_PIECES = 1000
@@ -80,16 +83,17 @@ class Sending:
     """One bundle on its way to one host.
 
     `begin` gives the first messages. Then `next_message` gives messages until it returns None. That is when the window
-    is full, when the host has to answer, or at the end. `take` takes the answers.
+    is full, when the host has to answer, or at the end. `take` takes the answers. If the host is `known` to have the
+    files, only the recipes are sent.
     """
 
-    def __init__(self, bundle: Bundle) -> None:
+    def __init__(self, bundle: Bundle, *, known: bool = False) -> None:
         self._contents, self._recipes, self._project = bundle.contents, bundle.recipes, bundle.project
-        self._digest = bundle.contents.digest
+        self._number = next(_numbers)
+        self._known = known
         self._by_digest = {entry.sha256: entry for entry in bundle.contents.entries}
         self._waiting: deque[Entry] = deque()
         self._open: _File | None = None
-        # Messages are made in a thread, and acknowledged in the event loop: each counts for itself.
         self._handed_out = 0
         self._acknowledged = 0
         self._rounds = 0
@@ -102,6 +106,10 @@ class Sending:
 
     def begin(self) -> Iterator[Frame]:
         """Yield the messages with the names and digests of all files, and the recipes."""
+        last = {"last": True, "recipes": [recipe.as_json() for recipe in self._recipes]}
+        if self._known:
+            yield {**self._manifest(None, 0), **last}
+            return
         rows: list[Entry] = []
         size = 0
         for entry in self._contents.entries:
@@ -110,7 +118,6 @@ class Sending:
             if size >= PIECE:
                 yield self._manifest(rows, size)
                 rows, size = [], 0
-        last = {"last": True, "recipes": [recipe.as_json() for recipe in self._recipes]}
         yield {**self._manifest(rows, size), **last}
 
     def take(self, frame: Frame) -> None:
@@ -120,14 +127,15 @@ class Sending:
             InvalidAnswerError: it is no valid answer.
             NotPreparedError: the machine cannot use the bundle.
         """
-        if frame.get("digest") != self._digest:
+        if frame.get("number") != self._number:
             return  # An answer to a bundle that was given up.
         match frame.get("op"):
             case "need":
                 self._need(frame.get("files"))
             case "got":
-                # More can come if the same bundle was begun before.
-                self._acknowledged = min(self._acknowledged + 1, self._handed_out)
+                if self._acknowledged >= self._handed_out:
+                    raise InvalidAnswerError("it acknowledged a message that was not sent")
+                self._acknowledged += 1
             case "ready":
                 self.unpacked = _unpacked(frame, {recipe.interpreter for recipe in self._recipes})
             case "unready":
@@ -156,7 +164,7 @@ class Sending:
             return None
         self._handed_out += 1
         self.sent += sum(len(sha256) + len(content) for sha256, content, _ in pieces)
-        return {"op": "file", "digest": self._digest, "pieces": pieces}
+        return {"op": "file", "number": self._number, "pieces": pieces}
 
     def close(self) -> None:
         """Close the file that is being sent."""
@@ -164,9 +172,10 @@ class Sending:
             self._open.file.close()
             self._open = None
 
-    def _manifest(self, rows: list[Entry], size: int) -> Frame:
+    def _manifest(self, rows: list[Entry] | None, size: int) -> Frame:
         self.sent += size
-        return {"op": "bundle", "digest": self._digest, "project": self._project, "manifest": rows, "last": False}
+        named = {"number": self._number, "digest": self._contents.digest, "project": self._project}
+        return {"op": "bundle", **named, "manifest": rows, "last": False}
 
     def _need(self, files: object) -> None:
         self._rounds += 1

@@ -24,12 +24,19 @@ class HostedAgents:
         self._outbox = outbox
         self._send = send
         self._links: dict[int, LocalAgent] = {}
+        self._roots: dict[int, str] = {}
+        """The projects' folders of agents that have not ended."""
         self._tasks: dict[int, asyncio.Task[None]] = {}
         """Starts that are under way, and later closings."""
 
     def start(self, number: int, start: AgentStart, drivers: dict[str, str], cases: int) -> None:
         """Start an agent as `number`, and report it. `drivers` are the texts of driver files by name."""
+        self._roots[number] = str(start.root)
         self._keep(number, self._start(number, start, drivers, cases))
+
+    def run_in(self, root: str) -> bool:
+        """Return whether agents of the project in this folder run. It may be called from another thread."""
+        return root in tuple(self._roots.values())
 
     def send(self, number: int, frames: list[Frame]) -> None:
         """Pass messages on to an agent. They are dropped if it has ended."""
@@ -84,6 +91,7 @@ class HostedAgents:
             self._send({"op": "agent_started", "agent": number, "serves_one_case": link.serves_one_case})
 
     def _failed(self, number: int, message: str, *, died: bool) -> None:
+        self._roots.pop(number, None)
         self._send({"op": "agent_failed", "agent": number, "message": message, "died": died})
 
     def _forward(self, number: int, frame: Frame, size: int) -> None:
@@ -102,6 +110,7 @@ class HostedAgents:
 
     def _ended(self, number: int, how: str) -> None:
         self._links.pop(number, None)
+        self._roots.pop(number, None)
         self._send({"op": "agent_ended", "agent": number, "how": how})
 
 

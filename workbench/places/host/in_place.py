@@ -44,13 +44,6 @@ def with_packages(environment: Environment, packages: Sequence[LocalPackage], fo
     return str(python)
 
 
-def forget_others(folder: Path, used: Sequence[str]) -> None:
-    """Delete the environments beside a root that are not used any more."""
-    for home in folder.glob(f"{_PREFIX}*"):
-        if not any(path.startswith(f"{home}/") for path in used):
-            remove_all(home)
-
-
 def _add_packages(environment: Environment, packages: Sequence[LocalPackage], home: Path, files: Path) -> None:
     version = ".".join(environment.version.split(".")[:2])
     installed = home / "lib" / f"python{version}" / "site-packages"

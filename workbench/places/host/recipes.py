@@ -1,6 +1,7 @@
 """Environments that are built from recipes, each once for all runs, and kept in the cache."""
 
 import contextlib
+import hashlib
 import json
 import os
 import platform
@@ -19,7 +20,7 @@ from typing import Any
 from workbench.agents.orphans import new_mark
 from workbench.agents.worker.processes import MARK
 from workbench.places.host.cache import Cache, Lock, mark_used, remove_all
-from workbench.places.host.recipe import LOCK, LOCK_FILES, PYTHON, REQUIREMENTS, Recipe
+from workbench.places.host.recipe import LOCK, PYTHON, REQUIREMENTS, Recipe
 
 BUILD_SECONDS = 1200.0
 """Seconds that building an environment may take, including the wait for another process that builds it."""
@@ -156,8 +157,11 @@ class Builder:
         """Install what a lock file names, besides the packages of the project."""
         project, environment = folder / "project", folder / "venv"
         project.mkdir()
-        for name in (name for name in LOCK_FILES if name in recipe.inputs):
-            shutil.copyfile(root / recipe.folder / name, project / name)
+        for name, digest in recipe.inputs.items():
+            content = (root / recipe.folder / name).read_bytes()
+            if hashlib.sha256(content).hexdigest() != digest:
+                raise BuildError(f"{name} is not the one that the recipe was made from")
+            (project / name).write_bytes(content)
         uv = self._uv() or self._installed_uv(root)
         command = [uv, "sync", "--frozen", "--no-progress", "--no-install-project", "--no-install-workspace"]
         command += ["--no-install-local", *(["--python", recipe.python] if recipe.python else [])]

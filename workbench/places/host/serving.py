@@ -1,6 +1,7 @@
 """The host's side of a link: it answers the client's messages until the client goes or the lease is over."""
 
 import asyncio
+import contextlib
 import os
 import platform
 import socket
@@ -10,7 +11,9 @@ from typing import Any
 
 from workbench.agents.channel import Channel, Frame
 from workbench.places.host.agents import HostedAgents, agent_start
+from workbench.places.host.cache import Cache, cache_folder
 from workbench.places.host.outbox import Outbox
+from workbench.places.host.unpack import Preparing
 from workbench.places.lease import ALIVE, LEASE, Lease
 from workbench.places.local import LocalPlace
 
@@ -31,6 +34,8 @@ class Host:
         self._place = LocalPlace(lifeline)
         self._outbox = Outbox(self._channel.send, self._place.pause)
         self._agents = HostedAgents(self._place, self._outbox, self._channel.send)
+        self._loop = asyncio.get_running_loop()
+        self._preparing = Preparing(self._send_from_thread, Cache(cache_folder()), in_use=self._agents.run_in)
         self._lease = Lease(LEASE)
         self._greeted = False
         self._beats_due = 0
@@ -46,12 +51,17 @@ class Host:
         self._channel.send({"op": "leaving", "why": why})
         await self._agents.close()
         await self._place.close()
+        await asyncio.to_thread(self._preparing.close)
         for _ in range(int(_FLUSHED_WITHIN * 100)):
             if self._channel.is_flushed:
                 break
             await asyncio.sleep(0.01)
         self._channel.close()
         return why
+
+    def _send_from_thread(self, frame: Frame) -> None:
+        with contextlib.suppress(RuntimeError):  # This process is ending.
+            self._loop.call_soon_threadsafe(self._channel.send, frame)
 
     def leave(self, why: str) -> None:
         """End the host. Only the first reason counts."""
@@ -87,6 +97,8 @@ class Host:
             "to": lambda frame: agents.send(frame["agent"], frame["frames"]),
             "kill": lambda frame: agents.kill(frame["agent"]),
             "close": lambda frame: agents.end(frame["agent"]),
+            "bundle": self._preparing.take,
+            "file": self._preparing.take,
         }
 
     def _greet(self, frame: Frame) -> None:
@@ -108,8 +120,7 @@ class Host:
             silent += _TICK
             if self._greeted and (self._place.is_busy or silent >= ALIVE):
                 silent = 0.0
-                loop = asyncio.get_running_loop()
-                self._channel.send({"op": "beat", "t": loop.time(), "held": self._outbox.held})
+                self._channel.send({"op": "beat", "t": self._loop.time(), "held": self._outbox.held})
             if self._lease.is_over:
                 # This process may have been stopped while messages came.
                 await self._channel.drain()

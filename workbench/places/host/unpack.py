@@ -18,7 +18,7 @@ from workbench.places.host.cache import Cache
 from workbench.places.host.contents import Contents, DamagedContentError, Incoming
 from workbench.places.host.in_place import with_packages
 from workbench.places.host.manifest import MOST_FILES, PIECE, Entry, ManifestError, manifest_digest, read_manifest
-from workbench.places.host.recipe import LOCK, Recipe, RecipeError
+from workbench.places.host.recipe import Recipe, RecipeError
 from workbench.places.host.recipes import Builder, BuildError, Environment
 from workbench.places.host.roots import Root, take_root
 
@@ -108,7 +108,7 @@ class Unpacking:
         if rows is None:
             if (project, digest) not in self._roots:
                 raise InvalidBundleError("it has no files, and this machine does not have them")
-            bundle.recipes = _recipes(frame.get("recipes"), None)
+            bundle.recipes = _recipes(frame.get("recipes"))
             yield from self._build(bundle, self._roots[project, digest])
             return
         if not isinstance(rows, list) or bundle.entries:
@@ -121,7 +121,7 @@ class Unpacking:
         bundle.entries, bundle.rows = read_manifest(bundle.rows), []
         if manifest_digest(bundle.entries) != digest:
             raise InvalidBundleError("its digest is another one")
-        bundle.recipes = _recipes(frame.get("recipes"), bundle.entries)
+        bundle.recipes = _recipes(frame.get("recipes"))
         self._cache.make()
         yield from self._ask(bundle)
 
@@ -271,19 +271,10 @@ class Preparing:
                 self._send(answer)
 
 
-def _recipes(data: Any, entries: tuple[Entry, ...] | None) -> tuple[Recipe, ...]:
-    """Return the recipes. Those that read files of the bundle must fit to its `entries`, if they are given."""
+def _recipes(data: Any) -> tuple[Recipe, ...]:
     if not isinstance(data, list) or len(data) > _MOST_RECIPES:
         raise InvalidBundleError("it has no list of recipes")
-    recipes = tuple(map(Recipe.from_json, data))
-    if entries is None:
-        return recipes
-    digests = {entry.path: entry.sha256 for entry in entries}
-    for recipe in recipes:
-        above = f"{recipe.folder}/" if recipe.folder else ""
-        if recipe.kind == LOCK and any(digests.get(above + name) != value for name, value in recipe.inputs.items()):
-            raise InvalidBundleError(f"a recipe does not fit to the files in {recipe.folder or 'the root'}")
-    return recipes
+    return tuple(map(Recipe.from_json, data))
 
 
 def _decompressed(encoded: Any, most: int) -> bytes:
