@@ -188,10 +188,15 @@ def test_a_disk_that_is_full_while_unpacking_is_repaired_later(
     assert root == cache.roots / "p.0" / "files"
 
 
-def test_the_cache_must_belong_to_the_user_alone(unpacking: Unpacking, cache: Cache) -> None:
+def test_the_cache_must_belong_to_the_user_alone(
+    unpacking: Unpacking, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cache.folder.mkdir()
     cache.folder.chmod(0o777)
-    answer = _ops(unpacking, _ONE)[-1]
+    assert _ops(unpacking, _ONE)[-1]["op"] == "need"
+    assert cache.folder.stat().st_mode & 0o777 == 0o700
+    monkeypatch.setattr(os, "geteuid", lambda: 7)
+    answer = _ops(unpacking, {**_ONE, "number": 2})[-1]
     assert answer["op"] == "unready"
     assert "XDG_CACHE_HOME" in answer["why"]
 

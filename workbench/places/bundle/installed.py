@@ -1,6 +1,7 @@
 """The packages of an interpreter, read without starting it."""
 
 import ast
+import functools
 import json
 import os
 import re
@@ -10,7 +11,7 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from workbench.agents.interpreter import package_folders, python_version
+from workbench.agents.interpreter import installed, package_folders, python_version
 from workbench.agents.walk import relative_to
 from workbench.places.host.recipe import LocalPackage
 
@@ -34,6 +35,12 @@ class Installed:
 
 def installed_packages(interpreter: Path, root: Path) -> Installed:
     """Return the packages of an interpreter, as far as they can be read."""
+    return _installed(interpreter, root, installed(interpreter))
+
+
+@functools.lru_cache(maxsize=16)
+def _installed(interpreter: Path, root: Path, _changed: tuple[int, ...]) -> Installed:
+    """Read the packages. `_changed` differs once one of them was installed or removed."""
     pins: dict[str, str] = {}
     in_place: list[LocalPackage] = []
     elsewhere: dict[str, str] = {}

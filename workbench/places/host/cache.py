@@ -55,14 +55,14 @@ class Cache:
         """Make the folders.
 
         Raises:
-            OSError: they cannot be made, or another user can write them.
+            OSError: they cannot be made, or belong to another user.
         """
         for folder in (self.folder, self.contents, self.roots, self.environments):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = self.folder.stat()
-        if status.st_uid != os.geteuid() or status.st_mode & 0o022:
-            why = "other users could change it: set XDG_CACHE_HOME to another folder"
+        if self.folder.stat().st_uid != os.geteuid():
+            why = "it belongs to another user: set XDG_CACHE_HOME to another folder"
             raise PermissionError(errno.EPERM, why, str(self.folder))
+        self.folder.chmod(0o700)  # It may be older than this program.
 
     def lock(self, kind: str, name: str) -> Lock:
         """Return the lock of a root or an environment, which is not taken yet."""

@@ -72,6 +72,8 @@ class Builder:
         self._cache, self._seconds = cache, seconds
         self._environ = {name: value for name, value in environ.items() if name not in _OF_ANOTHER_PYTHON}
         self._held: list[Lock] = []
+        self._probed: dict[str, Environment] = {}
+        """Interpreters of this machine that were named, by path."""
         self._stopped = threading.Event()
         self._running: subprocess.Popen[bytes] | None = None
         self._guard = threading.Lock()
@@ -200,7 +202,9 @@ class Builder:
         found = shutil.which(path, path=self._environ.get("PATH"))
         if found is None or not Path(found).is_absolute():
             raise BuildError(f"{recipe.path} is not a program on this machine")
-        return self._probe(found)
+        if found not in self._probed:
+            self._probed[found] = self._probe(found)
+        return self._probed[found]
 
     def _probe(self, python: str) -> Environment:
         try:

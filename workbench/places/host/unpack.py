@@ -79,7 +79,8 @@ class Unpacking:
         except BuildError as error:
             yield self._unready(number, str(error), error.log)
         except OSError as error:
-            yield self._unready(number, f"{error.filename or self._cache.folder}: {error.strerror or error}")
+            where = os.fsdecode(error.filename or self._cache.folder)
+            yield self._unready(number, f"{where}: {error.strerror or error}")
         except Exception as error:
             # Not expected, but the other machines must go on.
             yield self._unready(number, f"{type(error).__name__}: {error}")
