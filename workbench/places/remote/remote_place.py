@@ -34,7 +34,7 @@ class RemotePlace:
         self._make_bundle = bundle
         self._slots_each = slots
         self._bundle = bundle()
-        self._concurrency = 1
+        self.concurrency = 1
         self._hosts: Hosts | None = None
         self._connecting: asyncio.Task[None] | None = None
         self._ticking: asyncio.Task[None] | None = None
@@ -56,7 +56,7 @@ class RemotePlace:
 
     def open(self, concurrency: int, notify: Notify = ignore) -> None:
         """Prepare for a run. The files are read again when they are needed."""
-        self._concurrency, self.notify = concurrency, notify
+        self.concurrency, self.notify = concurrency, notify
         self._bundle = self._make_bundle()
 
     async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> SpreadAgent:
@@ -141,7 +141,7 @@ class RemotePlace:
             return stated
         cpus = [0 if one.welcome is None else one.welcome.cpus for one in self._machines]
         own = 1 if machine.welcome is None else machine.welcome.cpus
-        return even_slots(self._concurrency, own, sum(cpus))
+        return even_slots(self.concurrency, own, sum(cpus))
 
     # The connection:
 

@@ -25,6 +25,12 @@ class Machines(Protocol):
     awake: Awake
     notify: Notify
     slots: Slots[Machine]
+    concurrency: int
+    """The number of cases of the run at a time."""
+
+    def slots_of(self, machine: Machine) -> int:
+        """Return the number of cases that a machine may run at a time."""
+        ...
 
     def all(self) -> list[Machine]:
         """Return the machines that are not lost, including those that are not ready yet."""
@@ -94,11 +100,15 @@ class SpreadAgent:
         self._closing = False
 
     def begin(self) -> None:
-        """Start the agent on the machine with the most free slots, or as soon as there is a machine."""
-        if not (self._beginning or self._starting or self._ready):
-            best = self._machines.slots.best(self._usable(), None)
-            if best is not None:
-                self._begin_on(best)
+        """Start the agent on the machines with the most free slots, as many as its cases can use at a time."""
+        machines = self._machines
+        begun = {*self._beginning, *self._starting, *self._ready}
+        wanted = min(self._cases, machines.concurrency) - sum(map(machines.slots_of, begun))
+        others = [machine for machine in self._usable() if machine not in begun]
+        while wanted > 0 and (best := machines.slots.best(others, None)) is not None:
+            self._begin_on(best)
+            others.remove(best)
+            wanted -= machines.slots_of(best)
         self._end_without_machines()
 
     def send(self, *frames: Frame) -> None:
