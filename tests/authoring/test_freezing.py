@@ -279,5 +279,30 @@ def test_link_in_place_of_a_recording_is_neither_followed_nor_replaced(tmp_path:
     file.parent.mkdir()
     file.symlink_to(outside)
     (case,) = freezing_of([_run(_case(_LATE, 1))], tmp_path).cases
-    assert (case.change, case.why) == ("not frozen", "late_parcel.frozen.json is a link, which is not followed")
+    assert (case.change, case.why) == ("not frozen", "late_parcel.frozen.json: it is a link, which is not followed")
     assert outside.read_text() == "{}"
+
+
+def test_linked_folder_of_recordings_is_not_written_to(tmp_path: Path, evalset: Path) -> None:
+    outside, file = tmp_path / "outside", frozen_path(evalset, "late_parcel")
+    outside.mkdir()
+    file.parent.symlink_to(outside)
+    made = freezing_of([_run(_case(_LATE, 1))], tmp_path)
+    assert made.cases[0].why == "late_parcel.frozen.json: its folder is a link, which is not followed"
+    assert not made.contents
+
+
+def test_recording_that_cannot_be_read_costs_only_its_case(tmp_path: Path, evalset: Path) -> None:
+    frozen_path(evalset, "late_parcel").mkdir(parents=True)
+    made = freezing_of([_run(_case(_LATE, 1), _case(replace(_LATE, eval_id="other"), 1))], tmp_path)
+    assert [case.change for case in made.cases] == ["not frozen", "new"]
+    assert "cannot be read" in made.cases[0].why
+
+
+def test_recording_that_cannot_be_read_may_need_any_value(tmp_path: Path, evalset: Path) -> None:
+    _save(tmp_path, freezing_of([_run(_case(_LATE, _LARGE))], tmp_path))
+    (frozen_folder(evalset) / "gone.frozen.json").mkdir()
+    made = freezing_of([_run(_case(_LATE, 1))], tmp_path, prune=True)
+    assert made.cases[0].change == "changed"
+    assert not made.pruned
+    assert list(made.contents) == [frozen_path(evalset, "late_parcel")]

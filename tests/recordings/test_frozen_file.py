@@ -173,6 +173,13 @@ def test_frozen_file_outside_of_the_folder_is_not_read(tmp_path: Path) -> None:
     assert "is a link, which is not followed" in _first_fault(path)
 
 
+def test_linked_folder_of_recordings_is_not_followed(tmp_path: Path) -> None:
+    path = _saved(tmp_path, recording())
+    outside = path.parent.rename(tmp_path.with_name(f"{tmp_path.name}_outside"))
+    path.parent.symlink_to(outside)
+    assert "its folder is a link, which is not followed" in _first_fault(path)
+
+
 def test_values_outside_of_the_folder_are_not_read(tmp_path: Path) -> None:
     large = "x" * 20_000
     path = _saved(tmp_path, recording(calls=(ToolCall(1, "desk", "find", {}, answer=large),)))

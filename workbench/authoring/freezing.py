@@ -1,5 +1,6 @@
 """Freezing as an edit: the calls of finished cases become files beside their evalset."""
 
+import contextlib
 import json
 import re
 from codecs import BOM_UTF8
@@ -19,15 +20,15 @@ from workbench.model.evalset import open_evalset
 from workbench.model.json_edit import revised
 from workbench.model.own_file import OwnFileError
 from workbench.model.scanner import is_scannable
+from workbench.model.text_file import unreadable
 from workbench.recordings.from_run import NotRecordedError, Taken, take_recording
 from workbench.recordings.frozen_file import parse_frozen
-from workbench.recordings.frozen_path import frozen_folder, frozen_name, frozen_path
+from workbench.recordings.frozen_path import frozen_folder, frozen_name, frozen_path, read_unlinked, refused_link
 from workbench.recordings.frozen_rules import LaterFrozenFileError
 from workbench.recordings.frozen_text import frozen_contents
 from workbench.recordings.merging import merged
 from workbench.recordings.recording import Origin, Recording
 from workbench.recordings.remarks import remarks
-from workbench.regular_file import read_regular
 
 Change: TypeAlias = Literal["new", "changed", "unchanged", "not frozen"]
 _ADK = "google-adk"
@@ -100,7 +101,7 @@ def ignoring(file: Path, tool: str, argument: str) -> Contents:
         OwnFileError: the file cannot be used.
         OSError: it cannot be read.
     """
-    content = read_regular(file)
+    content = read_unlinked(file)
     recording = parse_frozen(file, content)
     known = recording.ignore.get(tool, ())
     ignore = {**recording.ignore, tool: (*known, *(() if argument in known else (argument,)))}
@@ -163,8 +164,9 @@ class _Work:
         ref = case.ref
         evalset = self._evalset(ref)
         file = frozen_path(self._root / ref.evalset_file, ref.eval_id)
-        if file.is_symlink():
-            return FrozenCase(ref, file, "not frozen", why=f"{file.name} is a link, which is not followed")
+        refused = refused_link(file)
+        if refused:
+            return FrozenCase(ref, file, "not frozen", why=f"{file.name}: {refused}")
         if evalset is None:
             return FrozenCase(ref, file, "not frozen", why=f"there is no evalset {ref.evalset_file}")
         if ref.eval_id not in self._ids[evalset]:
@@ -175,7 +177,10 @@ class _Work:
             return FrozenCase(ref, file, "not frozen", why=str(error))
 
     def _frozen(self, case: StoredCase, file: Path, taken: Taken) -> FrozenCase:
-        before = self.folders.content(file)
+        try:
+            before = self.folders.content(file)
+        except OSError as error:
+            return FrozenCase(case.ref, file, "not frozen", why=unreadable(file, error).sentence(file.name))
         more = []
         old = None
         try:
@@ -198,7 +203,7 @@ class _Work:
 
     def prune(self) -> tuple[Path, ...]:
         """Remove the recordings of cases that are gone from the evalsets, and values that nothing names."""
-        pruned = []
+        pruned: list[Path] = []
         for evalset, ids in self._ids.items():
             if evalset in self._broken:
                 continue
@@ -206,8 +211,9 @@ class _Work:
             names = {frozen_name(eval_id) for eval_id in ids}
             gone = [path for path in self.folders.files(folder) if path.name not in names]
             for path in gone:
-                self.folders.put(path, None)
-            pruned += gone
+                with contextlib.suppress(OSError):  # What cannot be read could not be restored by an undo.
+                    self.folders.put(path, None)
+                    pruned.append(path)
             self.folders.remove_unused(folder)
         return tuple(pruned)
 

@@ -1,5 +1,6 @@
 """Changes of frozen files and of the values beside them, as contents of one edit."""
 
+import contextlib
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -55,20 +56,13 @@ class FrozenFolders:
         return sorted(path for path in found if path not in self._after or self._after[path] is not None)
 
     def remove_unused(self, folder: Path) -> None:
-        """Remove all values that no frozen file of a folder names.
-
-        Raises:
-            OSError: a file cannot be read.
-        """
+        """Remove all values that no frozen file of a folder names. If one cannot be read, all values stay."""
         self._remove_unused(folder, {path.name for path in _names_in(folder) if _BESIDE_NAME.fullmatch(path.name)})
 
     def contents(self) -> Contents:
         """Return the changes, with new files first and removals last.
 
         An interruption then leaves too many files, never too few.
-
-        Raises:
-            OSError: a file cannot be read.
         """
         dropped: dict[Path, set[str]] = {}
         for path, before in self._before.items():
@@ -85,10 +79,14 @@ class FrozenFolders:
         left = set(names)
         if not left:
             return
-        for path in self.files(folder):
-            left.difference_update(self.beside(self.content(path) or b""))
+        try:
+            for path in self.files(folder):
+                left.difference_update(self.beside(self.content(path) or b""))
+        except OSError:
+            return  # It may name any of them.
         for name in sorted(left):
-            self.put(folder / name, None)
+            with contextlib.suppress(OSError):
+                self.put(folder / name, None)
 
 
 def _order(path: Path, after: bytes | None) -> int:

@@ -33,14 +33,22 @@ def frozen_path(evalset: Path, eval_id: str) -> Path:
     return frozen_folder(evalset) / frozen_name(eval_id)
 
 
+def refused_link(path: Path) -> str:
+    """Return why a file in a folder of recordings is not read or written, or "". A link may lead outside."""
+    if path.is_symlink():
+        return "it is a link, which is not followed"
+    return "its folder is a link, which is not followed" if path.parent.is_symlink() else ""
+
+
 def read_unlinked(path: Path, limit: int = LARGEST) -> bytes:
-    """Return the content of a file in a folder of recordings. A link is not followed, because it may lead outside.
+    """Return the content of a file in a folder of recordings.
 
     Raises:
-        OSError: it cannot be read, is larger than `limit` bytes, or is a link.
+        OSError: it cannot be read, is larger than `limit` bytes, or is a link or in a linked folder.
     """
-    if path.is_symlink():
-        raise OSError(errno.EMLINK, "it is a link, which is not followed", str(path))
+    refused = refused_link(path)
+    if refused:
+        raise OSError(errno.EMLINK, refused, str(path))
     return read_regular(path, limit)
 
 
