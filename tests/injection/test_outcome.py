@@ -26,7 +26,12 @@ def tool(order: int, name: str = "search", args: str = "a1", **fields: Any) -> d
     return {"kind": "tool", "tool": name, "args": args, "order": order, **fields}
 
 
+MODEL = {"kind": "model", "agent": "desk"}
 INJECTED: Any = {"from": "injected", "error": {"types": [], "message": ""}}
+
+
+def asked(order: int, **fields: Any) -> dict[str, Any]:
+    return tool(order, agent="desk", **fields)
 
 
 @pytest.mark.parametrize(
@@ -38,6 +43,10 @@ INJECTED: Any = {"from": "injected", "error": {"types": [], "message": ""}}
         ([[tool(1, **INJECTED)], [tool(1, answer="d")]], Observed(0, retried=True)),
         ([[tool(2, answer="d"), tool(1, **INJECTED)]], Observed(0, retried=True)),
         ([[tool(1, **INJECTED), tool(2, args="a2", answer="d")]], Observed(0)),
+        ([[{**MODEL, "order": 0}, asked(1, **INJECTED), asked(2, answer="d")]], Observed(0)),
+        ([[asked(1, **INJECTED), {**MODEL, "order": 2}, asked(3, answer="d")]], Observed(0, retried=True)),
+        ([[asked(1, **INJECTED)], [{**MODEL, "order": 2}, asked(3, answer="d")]], Observed(0, retried=True)),
+        ([[{**MODEL, "order": 0}, asked(1, call="1", **INJECTED), asked(2, call="1", answer="d")]], Observed(0, True)),
         ([[tool(1, **INJECTED), tool(2, error={})]], Observed(0)),
         ([[tool(1, "find", **INJECTED), {"kind": "model"}, 5]], Observed()),
         ([{"strange": True}], Observed()),
