@@ -89,7 +89,7 @@ def test_every_report_says_that_a_case_was_frozen(project: Project, here: Here) 
     assert file_of_adk.read_text().count("-frozen-tools") == 2
     for other in ("run.json", str(file_of_adk)):
         done = here("compare", "last", other)
-        assert "frozen in one run only" not in done.stdout
+        assert "frozen in the same way" not in done.stdout
         assert done.stdout.splitlines()[1].endswith("(2 passed, frozen)")
 
 
@@ -101,7 +101,7 @@ def test_status_history_and_compare_tell_frozen_from_live(project: Project, here
     assert "frozen" not in live
     done = here("compare", live.split()[0], "last")
     assert done.returncode == 2
-    assert "frozen in one run only, so not compared: desk/orders/one, desk/orders/two" in done.stdout
+    assert "not frozen in the same way, so not compared: desk/orders/one, desk/orders/two" in done.stdout
     assert "not recorded" not in done.stdout
     assert done.stdout.endswith("0 unchanged, 2 not comparable\n")
     found = json.loads(here("compare", live.split()[0], "last", "--json").stdout)

@@ -25,7 +25,7 @@ _SHOWN = 50
 _LINE = 300
 _SAME, _REGRESSIONS, _USAGE = 0, 1, 2
 _WORDS = {"regression": "REGRESSION", "fix": "FIX", "other": "CHANGED", "unfinished": "UNFINISHED", "score": "SCORE"}
-_UNLIKE = "frozen in one run only, so not compared"
+_UNLIKE = "not frozen in the same way, so not compared"
 _MORE = {"unfinished": "without a verdict", "score": "with changed scores"}
 _DESCRIPTION = """Compare two runs. Lists regressions, then fixes, then changed scores. Each has the differences between
 the runs that can have caused it: prompt, code, model, versions, criteria, expected value, tool output, judge.

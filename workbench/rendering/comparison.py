@@ -126,7 +126,7 @@ def _counts(found: Comparison) -> Iterator[Line]:
             yield (Segment(counted(change, number), style if number else "muted"),)
     yield (Segment(f"{found.unchanged:,} unchanged", "muted"),)
     if found.unlike:
-        yield (Segment(f"{len(found.unlike):,} frozen in one run only, not compared", "muted"),)
+        yield (Segment(f"{len(found.unlike):,} not frozen in the same way, not compared", "muted"),)
 
 
 def _files(files: Iterable[ChangedFile], view: View) -> Iterator[Line]:

@@ -461,7 +461,8 @@ def _difference(then: Json, now: Json, ignored: FrozenSet[str]) -> Tuple[str, Op
         return "another form", None
     at = min(len(old), len(new))
     gone = old[at] if at < len(old) else ""
-    return f"{len(new)} messages, recorded with {len(old)}", {"part": "contents", "at": at, "then": gone}
+    unit = "message" if len(new) == 1 else "messages"
+    return f"{len(new)} {unit}, recorded with {len(old)}", {"part": "contents", "at": at, "then": gone}
 
 
 def broken_recording(error: BrokenRecordingError) -> faults.Fault:
