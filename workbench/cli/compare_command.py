@@ -191,6 +191,7 @@ def _case_json(case: "ChangedCase") -> dict[str, Any]:
         "before": case.before["status"],
         "after": case.after["status"],
         "frozen": frozen_of(case.after) is not None,
+        "place": case.after.get("machine"),
         "causes": [dataclasses.asdict(cause) for cause in case.causes],
         "metrics": [
             {

@@ -25,6 +25,7 @@ from workbench.rendering.fault_table import cell_text, fault_rows, handling_text
 from workbench.rendering.frozen import frozen_mark, frozen_total
 from workbench.rendering.lines import Line
 from workbench.rendering.plain_case import case_lines
+from workbench.rendering.placed import placed_texts
 from workbench.rendering.plain_lines import case_label, label, marks
 from workbench.rendering.plain_summary import count_text
 from workbench.rendering.repeat_lines import by_need, repeats_of
@@ -186,6 +187,7 @@ def _head(record: CaseRecord, context: RunContext) -> str:
     head = f'<b class="status-{style}">{html_line(state.replace("_", " "))}</b> {html_line(case_label(record))}'
     remarks = [f'<b class="said">{html_line(mark)}</b>'] if (mark := frozen_mark(record.frozen)) else []
     remarks += [f'<b class="said">{html_line(text)}</b>' for text in drift_texts(record.thawed, _MOST_CHANGES)]
+    remarks += [f'<b class="said">{html_line(text)}</b>' for text in placed_texts(record)]
     if changed := other_criteria(record):
         remarks.append(f'<b class="said">≠ other criteria: {html_line(changed)}</b>')
     for entry in context.triage_of(record):

@@ -18,6 +18,7 @@ from workbench.rendering.fault_table import fault_title, handling_text
 from workbench.rendering.frozen import FROZEN, frozen_words
 from workbench.rendering.judged import is_heuristic
 from workbench.rendering.plain_case import plain_case
+from workbench.rendering.placed import lost_words, placed_words
 from workbench.rendering.thawed import drift_texts
 from workbench.repeats.repeat_texts import sentence
 from workbench.repeats.summary import summarize_all
@@ -117,6 +118,8 @@ def _properties(record: CaseRecord, by_rules: list[str]) -> dict[str, str]:
         "criteria_changed": other_criteria(record),
         "frozen": "" if record.frozen is None else frozen_words(record.frozen),
         "drift": "; ".join(drift_texts(record.thawed, _MOST_CHANGES)),
+        "place": placed_words(record),
+        "lost_attempts": "; ".join(map(lost_words, record.lost)),
         "tool_fault": "" if record.handling is None else handling_text(record.handling),
         "judged_by": f"rules: {', '.join(by_rules)}" if by_rules else "",
     }

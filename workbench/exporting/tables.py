@@ -16,6 +16,7 @@ from workbench.rendering.causes import by_cause, cause_text, failing_groups, is_
 from workbench.rendering.explain import matched_by_location, other_criteria, reasons, verdict
 from workbench.rendering.fault_table import cell_text, fault_rows, handling_text
 from workbench.rendering.frozen import FROZEN, frozen_total, frozen_words
+from workbench.rendering.placed import lost_words, placed_texts
 from workbench.rendering.plain_lines import case_label, label, marks
 from workbench.rendering.plain_summary import count_text
 from workbench.rendering.repeat_lines import by_need, repeats_of
@@ -35,7 +36,7 @@ _COLUMNS = (
     "run_id agent evalset_file eval_set_id eval_id repeat case_status error metric score threshold metric_status reason"
     " seconds model_calls input_tokens output_tokens judge_calls criteria_changed matched_by"
     " fault_tool fault outcome frozen frozen_tools frozen_models frozen_live frozen_misses"
-    " drift_same drift_changed drift_gone drift_new drift_unknown judged_by"
+    " drift_same drift_changed drift_gone drift_new drift_unknown place attempt lost judged_by"
 )
 _STATES = {"passed": "✅ passed", "failed": "❌ failed", "not_evaluated": "⚪ not evaluated"}
 
@@ -123,7 +124,7 @@ def _folded(word: str, records: list[CaseRecord], context: RunContext, most: int
         if record.handling is not None:
             scores = handling_text(record.handling)
         more = "".join(f" ⚑ {code_span(text)}" for text in _triage(record, context))
-        more += "".join(f" {text}" for text in (*_other_criteria(record), *_frozen_mark(record), *_drift_marks(record)))
+        more += "".join(f" {text}" for text in _marks(record))
         yield f"- {code_span(case_label(record))}{f' {code_span(scores)}' if scores else ''}{more}"
     if len(records) > most:
         yield f"- and {len(records) - most} more"
@@ -139,7 +140,7 @@ def _problems(records: list[CaseRecord], context: RunContext) -> Iterator[str]:
         yield "|---|---|---|"
     for record in records:
         texts = [*map(code_span, reasons(record)), *(f"⚑ {code_span(text)}" for text in _triage(record, context))]
-        texts += [*_other_criteria(record), *_frozen_mark(record), *_drift_marks(record)]
+        texts += _marks(record)
         why = "<br>".join(texts) or "no criterion applied"
         yield f"| {_STATES.get(record.state, '⚠️ error')} | {code_span(case_label(record))} | {why} |"
 
@@ -185,6 +186,11 @@ def _repeats(store: Store, most: int) -> Iterator[str]:
         yield f"and {len(cases) - most} more with higher pass rates"
 
 
+def _marks(record: CaseRecord) -> list[str]:
+    marks = [*_other_criteria(record), *_frozen_mark(record), *_drift_marks(record)]
+    return [*marks, *map(code_span, placed_texts(record))]
+
+
 def _other_criteria(record: CaseRecord) -> list[str]:
     changed = other_criteria(record)
     return [f"≠ other criteria: {code_span(changed)}"] if changed else []
@@ -211,11 +217,12 @@ def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:
     after = [record.duration_seconds, *counts, _cell(other_criteria(record)), record.planned.matched_by]
     fault, handling = record.planned.fault, record.handling
     faulty = ["", "", ""] if fault is None else [_cell(fault.tool), fault.way, handling.outcome if handling else ""]
+    behind = [*faulty, *_frozen(record), *_drift(record), *_placed(record)]
     for result in record.metrics.values():
         values = [_cell(result.name), result.score, result.threshold, result.status, _cell(result.reason)]
-        yield [*before, *values, *after, *faulty, *_frozen(record), *_drift(record), judged_by(result.details)]
+        yield [*before, *values, *after, *behind, judged_by(result.details)]
     if not record.metrics:
-        yield [*before, "", None, None, "", "", *after, *faulty, *_frozen(record), *_drift(record), None]
+        yield [*before, "", None, None, "", "", *after, *behind, None]
 
 
 def _frozen(record: CaseRecord) -> list[object]:
@@ -232,6 +239,11 @@ def _drift(record: CaseRecord) -> list[object]:
     if thawed is None or thawed.why:
         return [None] * 5
     return [thawed.same, thawed.changed, thawed.gone, thawed.new, thawed.unknown]
+
+
+def _placed(record: CaseRecord) -> list[object]:
+    """Return the other machine of a case, the number of its attempt, and the reasons for lost attempts."""
+    return [_cell(record.machine), record.attempt, _cell("; ".join(map(lost_words, record.lost)))]
 
 
 def _cell(text: str) -> str:

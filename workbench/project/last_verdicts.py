@@ -35,6 +35,8 @@ class LastVerdict:
     """How each repeat was replayed, or None for a live one."""
     changed: tuple[Change, ...] = ()
     fault: str = ""
+    machine: str = ""
+    """The other machine on which the (first) repeat with that status ran, or "" for this one."""
 
     @property
     def ref(self) -> CaseRef:
@@ -74,7 +76,8 @@ def _with_verdict(
     status: CaseStatus = next((status for status in _WORST_FIRST if status in found), "error")
     changed = stale.get((name[1], name[3]), ())
     frozen = tuple(map(frozen_of, rows))
-    return LastVerdict(*name, status, run.summary.run_id, _judged_by(rows), frozen, changed, fault)
+    machine = next((row.get("machine", "") for row in rows if row["status"] == status), "")
+    return LastVerdict(*name, status, run.summary.run_id, _judged_by(rows), frozen, changed, fault, machine)
 
 
 def _judged_by(rows: Collection[Row]) -> JudgedBy | None:

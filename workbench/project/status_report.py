@@ -90,7 +90,7 @@ def _case(verdict: LastVerdict) -> StatusCase:
         stale=bool(verdict.changed),
         frozen=any(verdict.frozen),
         judged_by=verdict.judged_by,
-        place=None,
+        place=verdict.machine or None,
         changed=[ChangedInput(**dataclasses.asdict(change)) for change in verdict.changed],
     )
 

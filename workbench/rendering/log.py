@@ -10,6 +10,7 @@ from workbench.rendering.error import error_lines
 from workbench.rendering.json_text import compact
 from workbench.rendering.judged import message_text
 from workbench.rendering.lines import Line, Segment, fold, hang, hang_text, heading, safe, wrap
+from workbench.rendering.placed import lost_words, machine_name
 from workbench.rendering.rows import View, remark
 from workbench.rendering.trace.conversation import events_of
 from workbench.store import Turn
@@ -27,13 +28,12 @@ def build(subject: Subject, view: View) -> Document:
         document.add(remark("The case has not run yet.", view))
         return document
     if record.machine:
-        document.add(remark(f"Ran on {one_line(record.machine)}.", view))
+        document.add(remark(f"Ran on {machine_name(record.machine)}.", view))
     if record.attempt > 1:
         lost = f"the agent's process was lost in attempt {record.attempt - 1}" if not record.lost else ""
         document.add(remark(f"Attempt {record.attempt}{': ' if lost else ''}{lost}.", view))
     for one in record.lost:
-        where = f" on {one_line(one.machine)}" if one.machine else ""
-        document.add(remark(f"Attempt {one.attempt}{where} was lost: {one_line(one.why)}.", view))
+        document.add(remark(f"A{lost_words(one)[1:]}.", view))
     if record.error is not None:
         document.add(error_lines(record.error, view, traceback=True))
     for stream in _STREAMS:

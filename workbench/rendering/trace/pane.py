@@ -13,6 +13,7 @@ from workbench.prices import Prices, money
 from workbench.rendering.document import Document, Item, Subject, Target
 from workbench.rendering.judged import message_text
 from workbench.rendering.lines import Line, Segment, cut_line, hang_text, labelled, rule, safe
+from workbench.rendering.placed import placed_words
 from workbench.rendering.rows import View, remark
 from workbench.rendering.trace.conversation import conversation_lines, own_events
 from workbench.rendering.trace.reading import TraceRead, TurnRead, read_again
@@ -108,6 +109,8 @@ def build(subject: Subject, view: View) -> Document:
     if not record.turns:
         document.add(remark("No turn took place.", view))
         return document
+    if placed := placed_words(record):
+        document.add(remark(f"{placed[0].upper()}{placed[1:]}.", view))
     add_trace(document, record.turns, subject.runs, subject.prices, view, going=not record.finished)
     return document
 

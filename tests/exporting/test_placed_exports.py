@@ -1,0 +1,61 @@
+"""Exports name the other machine of a case and its lost attempts, and say nothing about local ones."""
+
+import csv
+import io
+
+from workbench.events import LostAttempt
+from workbench.exporting.exporter import EXPORTERS, ExportedRun
+from workbench.rendering.document import Subject
+from workbench.rendering.lines import text_of
+from workbench.rendering.log import build as build_log
+from workbench.rendering.placed import placed_texts, placed_words
+from workbench.rendering.rows import View
+from workbench.rendering.trace.pane import build as build_trace
+from workbench.store import CaseRecord, Store
+
+
+def placed(store: Store) -> CaseRecord:
+    record = next(record for record in store.current_records() if record.state == "failed")
+    record.machine, record.attempt = "two", 2
+    record.lost = (LostAttempt(1, "=one", "the connection\nwas cut"),)
+    return record
+
+
+def exported(store: Store, name: str) -> str:
+    (content,) = EXPORTERS.load(name).files(ExportedRun(store)).values()
+    return b"".join(content).decode("utf-8-sig")
+
+
+def test_exports_name_machine_and_lost_attempts_only_where_they_differ_from_local(store: Store) -> None:
+    local = {name: exported(store, name) for name in ("html", "md", "junit")}
+    record = placed(store)
+    for name, before in local.items():
+        text = exported(store, name)
+        assert "on two, attempt 2" in text, name
+        assert "attempt 1 on =one was lost: the connection was cut" in text, name
+        assert "on two" not in before and "was lost" not in before
+    rows = list(csv.DictReader(io.StringIO(exported(store, "csv"))))
+    own = [row for row in rows if row["eval_id"] == record.ref.eval_id]
+    assert {(row["place"], row["attempt"], row["lost"]) for row in own} == {
+        ("two", "2", "attempt 1 on =one was lost: the connection was cut")
+    }
+    assert {(row["place"], row["attempt"], row["lost"]) for row in rows if row not in own} == {("", "1", "")}
+
+
+def test_log_and_trace_name_machine_and_attempt(store: Store) -> None:
+    record = placed(store)
+    log = [text_of(line) for line in build_log(Subject(record), View(80)).lines]
+    assert [line.strip() for line in log[:3]] == [
+        "Ran on two.",
+        "Attempt 2.",
+        "Attempt 1 on =one was lost: the connection was cut.",
+    ]
+    assert text_of(build_trace(Subject(record), View(80)).lines[0]).strip() == "On two, attempt 2."
+
+
+def test_first_attempt_here_has_no_words(store: Store) -> None:
+    record = next(iter(store.current_records()))
+    assert placed_words(record) == ""
+    assert list(placed_texts(record)) == []
+    record.attempt = 2
+    assert placed_words(record) == "attempt 2"
