@@ -1,10 +1,11 @@
 """A run or rescoring from its first event to the exit code: progress, signals and outputs."""
 
 import asyncio
+import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 from workbench.agents.targets import find_root
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, exit_code
 from workbench.cli.interruption import Interruption
+from workbench.cli.machine_lines import machine_lines
 from workbench.cli.plain_progress import PlainProgress, Progress
 from workbench.cli.run_request import Outputs
 from workbench.cli.streams import has_failed, write_file, write_line, write_pieces
@@ -76,7 +78,7 @@ async def _follow(outputs: Outputs, explicit_state: Path | None, plan: Plan, *, 
             # Signals are still caught here, so that a Ctrl-C in the last moment does not cost the report. The outputs
             # are also written if a fault of ours ended the run.
             try:
-                with progress:
+                with progress, _with_machines(project, plan, progress):
                     await _execute(run, progress)
             finally:
                 written = write_outputs(outputs, store, results, settings.prices)
@@ -90,7 +92,8 @@ async def _was_interrupted(project: Project, matrix: "FaultMatrix", store: Store
     if matrix.first is None:
         return False
     run = project.run(matrix.first)
-    with Interruption(run, progress.message) as interruption, progress:
+    followed = _with_machines(project, matrix.first, progress)
+    with Interruption(run, progress.message) as interruption, progress, followed:
         progress.message(matrix.first_message)
         await _execute(run, progress)
     matrix.add(store.current_records())
@@ -123,6 +126,21 @@ def _settings() -> Settings:
     for fault in settings.faults:
         write_line(sys.stderr, notice_line(Noticed("warning", fault)))
     return settings
+
+
+@contextlib.contextmanager
+def _with_machines(project: Project, plan: Plan, progress: Progress) -> Iterator[None]:
+    """Tell about the machines of a run's place while entered, if the run is not for this machine."""
+    follow = machine_lines(project, plan.options, progress.message)
+    if follow is None:
+        yield
+        return
+    unsubscribe = project.store.subscribe(follow.apply)
+    progress.show_machines(lambda: project.machines(plan.options))
+    try:
+        yield
+    finally:
+        unsubscribe()
 
 
 async def _execute(run: Running, progress: Progress) -> None:

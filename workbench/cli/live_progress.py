@@ -6,7 +6,7 @@ that a thousand quick cases cost a slow connection no more than ten.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Self, TextIO
 
@@ -16,8 +16,10 @@ from rich.text import Text
 
 from workbench.cli.streams import can_show, silence, spelled_for, write_line
 from workbench.events import CaseFinished, Event, JudgeWaits, Noticed
+from workbench.places.place import MachineState
 from workbench.remaining import STARTING_AGENTS, RemainingTime, is_waiting_for_agents, left_words
 from workbench.rendering.faces import COUNTED, FACES
+from workbench.rendering.machines import fleet_brief
 from workbench.rendering.plain_lines import case_label, case_line, notice_line, wait_line
 from workbench.rendering.plain_summary import SummaryLine
 from workbench.store import CaseState, Store
@@ -76,6 +78,7 @@ class LiveProgress:
         self._second = -1
         self._remaining = RemainingTime(clock)
         self._unsubscribe: Callable[[], None] | None = None
+        self._machines: Callable[[], Sequence[MachineState]] | None = None
 
     def __enter__(self) -> Self:
         self._unsubscribe = self._store.subscribe(self._on_event)
@@ -96,6 +99,10 @@ class LiveProgress:
             write_line(self._elsewhere, line)
         else:
             self._waiting.append(Text(spelled_for(self._stream, line), style="yellow"))
+
+    def show_machines(self, machines: Callable[[], Sequence[MachineState]]) -> None:
+        """Show how busy these machines are, beside the counts."""
+        self._machines = machines
 
     async def keep_fresh(self) -> None:
         """Redraw at intervals until cancelled."""
@@ -153,6 +160,8 @@ class LiveProgress:
         block.append(f"  {minutes}:{seconds:02}")
         if (left := left_words(self._remaining.seconds())[0]) and not starts:
             block.append(f"  {left}")
+        if self._machines is not None and (busy := fleet_brief(self._machines())[0]):
+            block.append(f"  {busy}", style="cyan")
         for line in self._paused(elapsed):
             block.append(f"\n  {spelled_for(self._stream, line)}", style="yellow")
         for line in self._running(elapsed):

@@ -1,11 +1,12 @@
 """Progress as plain lines, one for each finished case: for logs, pipes, screen readers and `--plain`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Protocol, Self, TextIO
 
 from workbench.cli.streams import write_line
 from workbench.events import CaseFinished, CaseRef, Event, JudgeWaits, Noticed, RunFinished
+from workbench.places.place import MachineState
 from workbench.rendering.plain_lines import case_line, notice_line, wait_line
 from workbench.store import Store
 
@@ -21,6 +22,9 @@ class Progress(Protocol):
 
     def message(self, line: str) -> None:
         """Show a message, such as the effect of Ctrl-C. `line` is safe text."""
+
+    def show_machines(self, machines: Callable[[], Sequence[MachineState]]) -> None:
+        """Show how busy the machines are that `machines` returns, if the display is redrawn."""
 
     async def keep_fresh(self) -> None:
         """Redraw what changes with time, until cancelled."""
@@ -57,6 +61,9 @@ class PlainProgress:
     def message(self, line: str) -> None:
         """Write a message to its stream."""
         write_line(self._messages, line)
+
+    def show_machines(self, machines: Callable[[], Sequence[MachineState]]) -> None:
+        """Do nothing: lines of their own tell about machines."""
 
     async def keep_fresh(self) -> None:
         """Do nothing: plain lines do not change with time."""

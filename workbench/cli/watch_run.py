@@ -11,6 +11,7 @@ from workbench import config
 from workbench.agents.workspace import Workspace
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
 from workbench.cli.interruption import Interruption
+from workbench.cli.machine_lines import machine_lines
 from workbench.cli.plain_progress import PlainProgress
 from workbench.cli.run_request import RunRequest
 from workbench.cli.streams import has_failed, is_unread, write_line
@@ -51,6 +52,9 @@ async def _watch(request: RunRequest, workspace: Workspace, plan: Plan) -> int:
         watch = lines.watch = RunningWatch(project, request.targets, workspace, plan, request.options, lines.take)
         for fault in settings.faults:
             lines.say(f"warning: {fault}")
+        follow = machine_lines(project, plan.options, lines.say, sums_up=False)
+        if follow is not None:
+            project.store.subscribe(follow.apply)
         with lines.progress, _keys(watch), Interruption(watch, lines.say_of_run) as interruption:
             await watch.execute()
     return INTERRUPTED if interruption.count or is_unread() else UNDECIDED

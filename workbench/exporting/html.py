@@ -24,8 +24,8 @@ from workbench.rendering.explain import other_criteria, reasons, score_text
 from workbench.rendering.fault_table import cell_text, fault_rows, handling_text
 from workbench.rendering.frozen import frozen_mark, frozen_total
 from workbench.rendering.lines import Line
-from workbench.rendering.plain_case import case_lines
 from workbench.rendering.placed import placed_texts
+from workbench.rendering.plain_case import case_lines
 from workbench.rendering.plain_lines import case_label, label, marks
 from workbench.rendering.plain_summary import count_text
 from workbench.rendering.repeat_lines import by_need, repeats_of

@@ -17,8 +17,8 @@ from workbench.rendering.fault_table import by_rules as fault_by_rules
 from workbench.rendering.fault_table import fault_title, handling_text
 from workbench.rendering.frozen import FROZEN, frozen_words
 from workbench.rendering.judged import is_heuristic
-from workbench.rendering.plain_case import plain_case
 from workbench.rendering.placed import lost_words, placed_words
+from workbench.rendering.plain_case import plain_case
 from workbench.rendering.thawed import drift_texts
 from workbench.repeats.repeat_texts import sentence
 from workbench.repeats.summary import summarize_all

@@ -34,7 +34,7 @@ from workbench.history.state_dir import judge_cache_dir
 from workbench.history.state_dir import state_dir as state_of
 from workbench.places.choice import PlaceChoice
 from workbench.places.kinds import UnknownPlaceError, place_at
-from workbench.places.place import Place
+from workbench.places.place import MachineState, Place
 from workbench.project.running import Running, end
 from workbench.project.scoring import plan_of_run
 from workbench.project.targets import NamedTargets, Targets
@@ -177,6 +177,15 @@ class Project:
             except UnknownPlaceError as error:
                 raise UsageFaultError(str(error), error.hint) from None
         return self._named[choice]
+
+    def machines(self, options: RunOptions) -> Sequence[MachineState]:
+        """Return the current states of other machines at the place of a run with these options; () if it has none.
+
+        Raises:
+            UsageFaultError: the place cannot be used.
+        """
+        place = self._agents_place(options)
+        return () if place is None else place.machines()
 
     def resumed(self, plan: Plan) -> Plan:
         """Return a plan that resumes an interrupted run of the same cases, or `plan` itself if there is none.

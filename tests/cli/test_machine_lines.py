@@ -1,0 +1,106 @@
+"""Lines about machines: each is told once, lost attempts have their reason, and the end counts what each did."""
+
+from workbench.cli.machine_lines import MachineLines
+from workbench.events import (
+    AttemptLost,
+    CaseFinished,
+    CasePlaced,
+    CaseRef,
+    CaseStarted,
+    Event,
+    LostAttempt,
+    PlannedCase,
+    RunFinished,
+    RunStarted,
+)
+from workbench.places.choice import PlaceChoice
+from workbench.places.place import MachineState
+from workbench.rendering.lines import text_of
+from workbench.rendering.machines import fleet_brief, machine_lines, megabytes, place_words
+from workbench.store import Store
+
+REFS = [CaseRef("desk", "desk/a.evalset.json", "a", f"case_{number}") for number in range(3)]
+LOST = LostAttempt(1, "two", "the connection\nwas closed")
+
+
+def started(ref: CaseRef, attempt: int = 1, lost: tuple[LostAttempt, ...] = ()) -> CaseStarted:
+    return CaseStarted(ref, 0.1, (), {}, attempt=attempt, lost=lost)
+
+
+def follow(events: list[tuple[Event, list[MachineState]]], *, sums_up: bool = True) -> list[str]:
+    store, said, states = Store(), list[str](), list[MachineState]()
+    lines = MachineLines("ssh:one,two", lambda: states, store, said.append, sums_up=sums_up)
+    store.subscribe(lines.apply)
+    for event, now in events:
+        states[:] = now
+        store.apply(event)
+    return said
+
+
+def a_run() -> list[tuple[Event, list[MachineState]]]:
+    one, two = MachineState("one", "ready", 8, running=1), MachineState("two", "ready", 8)
+    both = [one, two]
+    gone = [MachineState("one", "ready", 16, sent=3_200_000), MachineState("two", "lost", 8, 0, 1, 5, "cut\x1b[31m")]
+    plan = tuple(PlannedCase(ref, None, "") for ref in REFS)
+    return [
+        (RunStarted("run", "/root", "2026-11-23T12:00:00Z", plan), []),
+        (started(REFS[0]), []),
+        (CasePlaced(REFS[0], "one"), [one, MachineState("two", "preparing", 8)]),
+        (started(REFS[1]), both),
+        (CasePlaced(REFS[1], "two"), both),
+        (started(REFS[2]), both),
+        (CasePlaced(REFS[2], "one"), both),
+        (AttemptLost(REFS[1], LOST), gone),
+        (started(REFS[1], 2, (LOST,)), gone),
+        (CasePlaced(REFS[1], "one"), gone),
+        *((CaseFinished(ref, "passed", None, 1.0, machine="one"), gone) for ref in REFS),
+        (RunFinished(2.0), gone),
+    ]
+
+
+def test_each_machine_and_each_lost_attempt_is_told_once() -> None:
+    assert follow(a_run()) == [
+        "running on ssh:one,two",
+        "on ssh:one,two: 1 machine, 8 slots",
+        "on ssh:one,two: 2 machines, 16 slots (new: two)",
+        "retry desk/a/case_1: attempt 1 on two was lost: the connection was closed",
+        "one: 3 cases, 0 attempts lost, 3.2 MB sent",
+        "two: 0 cases, 1 attempt lost, 0.1 MB sent, lost: cut␛[31m",
+    ]
+
+
+def test_a_watch_tells_the_place_once_and_sums_nothing_up() -> None:
+    said = follow([*a_run(), *a_run()], sums_up=False)
+    assert said.count("running on ssh:one,two") == 1
+    assert not any("MB sent" in line for line in said)
+
+
+def test_words_of_the_bar_say_what_machines_are_doing() -> None:
+    ready = [MachineState("one", "ready", 8, running=3), MachineState("two", "preparing", 8, running=4)]
+    waiting = [MachineState("one", "connecting", 0), MachineState("two", "preparing", 8)]
+    lost = MachineState("three", "lost", 8, why="gone")
+    assert fleet_brief([*ready, lost]) == ("2 machines 7/16", "@2 7/16")
+    assert fleet_brief([*waiting, lost]) == ("2 machines preparing", "machines preparing")
+    assert fleet_brief([lost]) == ("1 machine lost", "machines lost")
+    assert fleet_brief([]) == ("", "")
+
+
+def test_table_of_machines_fits_its_width() -> None:
+    states = [
+        MachineState("one", "ready", 1200, 1100, 12, 1_204_000_000),
+        MachineState(
+            "tcp://" + "10.0.0.12:41234/" * 8, "unusable", 8, 0, 3, 0, "uv sync failed: " + "no such package " * 20
+        ),
+    ]
+    for width in (40, 60, 76, 116):
+        lines = [text_of(line) for line in machine_lines(states, width)]
+        assert max(map(len, lines)) <= max(width, 58)
+        assert "uv sync failed" in " ".join(lines)
+    assert "1,100/1,200" in text_of(list(machine_lines(states, 76))[1])
+    assert "1,204 MB" in text_of(list(machine_lines(states, 76))[1])
+
+
+def test_place_and_sizes_in_words() -> None:
+    assert place_words(PlaceChoice("ssh:one", name="cluster")) == "cluster (ssh:one)"
+    assert place_words(PlaceChoice("ssh:one")) == "ssh:one"
+    assert [megabytes(size) for size in (0, 1, 3_250_000)] == ["0 MB", "0.1 MB", "3.2 MB"]

@@ -1,0 +1,77 @@
+"""Lines about the machines of a place: when they are ready, which attempts are lost with them, and what each did.
+
+A machine that is lost or cannot be used is a notice of the run, which has its own line.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from workbench.engine.plan.run_options import RunOptions
+from workbench.events import AttemptLost, CasePlaced, Event, RunFinished, RunStarted
+from workbench.places.place import MachineState
+from workbench.project.project import Project
+from workbench.rendering.machines import fleet_line, machine_line, place_words
+from workbench.rendering.placed import lost_words
+from workbench.rendering.plain_lines import label
+from workbench.store import Store
+
+
+def machine_lines(
+    project: Project, options: RunOptions, say: Callable[[str], None], *, sums_up: bool = True
+) -> "MachineLines | None":
+    """Return the lines about the place of a project's runs with these options, or None if it is this machine."""
+    if options.place is None or options.place.is_local:
+        return None
+    return MachineLines(
+        place_words(options.place), lambda: project.machines(options), project.store, say, sums_up=sums_up
+    )
+
+
+class MachineLines:
+    """Messages about a run at `place` (safe text), for `say`. Subscribe `apply` to the store.
+
+    `machines` returns the current states. With `sums_up`, the end of a run has a line for each machine.
+    """
+
+    def __init__(
+        self,
+        place: str,
+        machines: Callable[[], Sequence[MachineState]],
+        store: Store,
+        say: Callable[[str], None],
+        *,
+        sums_up: bool = True,
+    ) -> None:
+        self._place, self._machines, self._store, self._say = place, machines, store, say
+        self._sums_up = sums_up
+        self._told: set[str] = set()
+        """Machines that were told of, and have not been lost since."""
+        self._begun = False
+
+    def apply(self, event: Event) -> None:
+        """Say what an event tells about the machines."""
+        match event:
+            case RunStarted() if not self._begun:
+                self._begun = True
+                self._say(f"running on {self._place}")
+            case CasePlaced() if event.machine not in self._told:
+                self._look()
+            case AttemptLost():
+                self._say(f"retry {label(event.case)}: {lost_words(event.lost)}")
+                self._told.discard(event.lost.machine)
+            case RunFinished() if self._sums_up:
+                self._look()
+                self._sum_up()
+
+    def _look(self) -> None:
+        states = self._machines()
+        ready = [state.name for state in states if state.phase == "ready" or state.running]
+        new = [name for name in ready if name not in self._told]
+        self._told = set(ready)
+        if new:
+            self._say(fleet_line(self._place, states, new))
+
+    def _sum_up(self) -> None:
+        cases = Counter(record.machine for record in self._store.current_records())
+        for state in self._machines():
+            self._say(machine_line(state, cases[state.name]))

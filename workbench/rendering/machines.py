@@ -1,0 +1,89 @@
+"""The words about the machines of a place: for the bar, for lines and for the page that lists them.
+
+All text is safe for a terminal. Names and reasons may come from other machines.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from workbench.counting import counted, few
+from workbench.places.choice import PlaceChoice
+from workbench.places.place import MachineState
+from workbench.rendering.cells import cell_len, cut_name
+from workbench.rendering.lines import Line, Segment, hang_text
+from workbench.rendering.placed import machine_name
+from workbench.text import one_line
+
+_GONE = ("lost", "unusable")
+_STYLES = {"ready": "status-passed", "lost": "status-error", "unusable": "status-error"}
+_WIDEST_NAME = 40
+_MOST_WHY = 500
+
+
+def place_words(choice: PlaceChoice) -> str:
+    """Return the place as its user knows it: `ssh:one,two`, or `cluster (ssh:one,two)` with a name in the settings."""
+    word = one_line(choice.word, limit=100)
+    return f"{one_line(choice.name, limit=60)} ({word})" if choice.name else word
+
+
+def megabytes(size: int) -> str:
+    """Return a size in bytes as `0 MB`, `0.1 MB`, `3.2 MB` or `1,204 MB`."""
+    if not size:
+        return "0 MB"
+    return f"{max(size / 1e6, 0.1):.1f} MB" if size < 1e8 else f"{size / 1e6:,.0f} MB"
+
+
+def fleet_brief(states: Sequence[MachineState]) -> tuple[str, str]:
+    """Return how busy the machines are, in full and in short: `2 machines 7/16`. Two "" without machines."""
+    if not states:
+        return "", ""
+    usable = [state for state in states if state.phase not in _GONE]
+    ready = [state for state in usable if state.phase == "ready" or state.running]
+    if not ready:
+        doing = next((phase for phase in ("preparing", "connecting") if any(s.phase == phase for s in usable)), "lost")
+        return f"{counted(len(usable) or len(states), 'machine')} {doing}", f"machines {doing}"
+    busy = f"{sum(state.running for state in ready):,}/{sum(state.slots for state in ready):,}"
+    return f"{counted(len(ready), 'machine')} {busy}", f"@{len(ready):,} {busy}"
+
+
+def fleet_line(place: str, states: Sequence[MachineState], new: Sequence[str]) -> str:
+    """Return `on ssh:one,two: 2 machines, 16 slots`, with the names of `new` machines if they are not all of them."""
+    ready = [state for state in states if state.phase == "ready" or state.running]
+    total = f"{counted(len(ready), 'machine')}, {counted(sum(state.slots for state in ready), 'slot')}"
+    also = f" (new: {few(map(machine_name, new))})" if len(new) < len(ready) else ""
+    return f"on {place}: {total}{also}"
+
+
+def machine_line(state: MachineState, cases: int) -> str:
+    """Return what a machine did in a run with `cases` on it: `one: 12 cases, 1 attempt lost, 3.2 MB sent`."""
+    words = [counted(cases, "case"), f"{counted(state.lost, 'attempt')} lost", f"{megabytes(state.sent)} sent"]
+    gone = [f"{state.phase}: {_why(state)}"] if state.phase in _GONE else []
+    return f"{machine_name(state.name)}: {', '.join([*words, *gone])}"
+
+
+def machine_lines(states: Sequence[MachineState], width: int) -> Iterator[Line]:
+    """Yield a table of the machines, each with its reason below it, in lines of at most `width` cells."""
+    if not states:
+        yield (Segment(" No machine is known yet.", "muted"),)
+        return
+    names = [cut_name(machine_name(state.name), min(_WIDEST_NAME, max(8, width - 48))) for state in states]
+    room = max(map(cell_len, [*names, "machine"]))
+    yield (Segment(f" {_padded('machine', room)}  {'phase':10}  running/slots  lost  {'sent':>10}", "label"),)
+    for name, state in zip(names, states, strict=True):
+        busy = f"{state.running:,}/{state.slots:,}" if state.phase != "connecting" else ""
+        yield (
+            Segment(f" {_padded(name, room)}  "),
+            Segment(f"{state.phase:10}", _STYLES.get(state.phase, "status-running")),
+            Segment(f"  {busy:>13}  "),
+            Segment(f"{state.lost:>4,}", "status-error" if state.lost else "muted"),
+            Segment(f"  {megabytes(state.sent):>10}", "muted"),
+        )
+        if state.why:
+            yield from hang_text([], [Segment(_why(state), "muted")], width - 3, 3)
+
+
+def _why(state: MachineState) -> str:
+    return one_line(state.why, limit=_MOST_WHY)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - cell_len(text))
