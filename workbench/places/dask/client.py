@@ -19,6 +19,7 @@ import resource
 import socket
 import sys
 import threading
+import warnings
 from typing import Any, Protocol
 
 from workbench.agents.worker import processes
@@ -209,6 +210,7 @@ def main() -> None:
     parser.add_argument("--control", type=int, required=True)
     parser.add_argument("--lifeline", type=int, required=True)
     options = parser.parse_args()
+    warnings.simplefilter("ignore")  # Different versions are reported by us.
     for descriptor in (options.control, options.lifeline):
         os.set_inheritable(descriptor, False)
     if sys.platform == "linux":

@@ -164,7 +164,8 @@ class DaskHosts:
         ours, childs = socket.socketpair()
         self._child.channel.send({"op": "link", "worker": worker}, descriptors=[childs.detach()])
         link = _DaskLink(_name(worker), ours)
-        link.slots = frame["threads"]
+        # Threads of our own worker processes say nothing about how many cases may wait for models.
+        link.slots = None if "workers" in self._opening else frame["threads"]
         self._ends[worker] = link.end
         self._links[worker] = connect(link, self._on_link)
 

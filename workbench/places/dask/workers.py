@@ -23,6 +23,7 @@ _THROUGH_SCHEDULER = 128
 """Calls through the scheduler at a time. It opens a connection for each, and has 512."""
 _WAITS = 5.0
 _WAITS_BRIEFLY = 0.5
+_SCHEDULER_LOST = "the connection to the Dask scheduler was lost"
 _LOST = ("lost", "error", "cancelled")
 
 
@@ -85,7 +86,7 @@ class Workers:
             async with asyncio.timeout(_REACHED_WITHIN):
                 self._known = await self.client.nthreads()
         if self.client.status != "running":
-            raise LostError("the connection to the Dask scheduler was lost")
+            raise LostError(_SCHEDULER_LOST)
         return self._known
 
     def seat(self, worker: str) -> "ActorOn":
@@ -161,7 +162,8 @@ class ActorOn:
             except Exception as error:
                 raise LostError(f"its worker failed: {type(error).__name__}: {error}") from None
             if self._future.status in _LOST:
-                raise LostError("Dask lost its worker")
+                connected = self._workers.client.status == "running"
+                raise LostError("Dask lost its worker" if connected else _SCHEDULER_LOST)
             await asyncio.sleep(_REPEATED_EVERY)
 
     def release(self) -> None:
