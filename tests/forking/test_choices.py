@@ -43,6 +43,8 @@ def test_choices_depend_on_the_point() -> None:
         ((1, 0), Change(), "there is no such call in turn 2"),
         ((0, 1), Change("message", "x"), "a message can be changed at its turn only"),
         ((0, 0), Change("answer", 1), "an answer can be changed at the call of a tool only"),
+        ((0, 0), Change("model", "x", "desc"), "no agent desc asked its model; agents of the conversation: desk"),
+        ((0, 0), Change("instruction", "x"), "the agent is not named; agents of the conversation: desk"),
     ],
 )
 def test_change_that_does_not_fit_its_point_is_refused(point: tuple[int, int | None], change: Change, why: str) -> None:

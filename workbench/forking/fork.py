@@ -65,6 +65,10 @@ class Fork:
             return "an answer can be changed at the call of a tool only"
         if kind in ("instruction", "model") and not original.has_models:
             return f"the {kind} of a plain Python agent is not known"
+        agents = dict.fromkeys(call.call.agent for call in original.calls if isinstance(call.call, ModelCall))
+        if kind in ("instruction", "model") and self.change.agent not in agents:
+            named = f"no agent {self.change.agent} asked its model" if self.change.agent else "the agent is not named"
+            return f"{named}; agents of the conversation: {', '.join(agents)}"
         return ""
 
     def of(self) -> ForkOf:

@@ -147,3 +147,30 @@ def test_settings_of_another_form_are_refused(settings: Any) -> None:
         Fork(settings)
     with pytest.raises(BrokenRecordingError):
         fork().expect(0, "text")
+
+
+MODEL = {"kind": "model", "agent": "desk", "branch": ""}
+
+
+def test_turn_that_ends_before_the_point_differs() -> None:
+    made = fork(next=[POINT, MODEL])
+    assert play(made) == ""
+    fault = made.end_turn(1)
+    assert fault is not None
+    assert fault["message"].endswith("turn 2: then desk called pay, now the turn ended")
+    assert not made.passed
+    early = fork(next=[MODEL])
+    early.begin_turn(1)
+    fault = early.end_turn(1)
+    assert fault is not None
+    assert fault["message"].endswith("turn 2, event 1: is missing")
+
+
+@pytest.mark.parametrize("following", [[POINT], []])
+def test_turn_may_end_without_calls_after_a_change_or_in_plain_python(following: list[Any]) -> None:
+    made = fork(next=following)
+    assert play(made) == ""
+    assert made.end_turn(0) is None
+    assert not made.passed
+    assert made.end_turn(1) is None
+    assert made.passed

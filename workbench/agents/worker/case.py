@@ -189,6 +189,10 @@ class Case:
             self.failed(diverged)
             return False
         finished = await self._unless_missed(conversation.turn(content, functools.partial(self._send_acted, number)))
+        diverged = None if fork is None else fork.end_turn(number)
+        if diverged is not None:
+            self.failed(diverged)
+            return False
         if finished is None:
             self.failed(faults.fault("turn_count", f"turn {number + 1}: the agent produced no event"))
             return False

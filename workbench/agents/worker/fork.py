@@ -102,6 +102,18 @@ class Fork:
         self._turn = turn
         return self._differing(turn) if turn == self.point else None
 
+    def end_turn(self, turn: int) -> Optional[faults.Fault]:
+        """Note that a turn ended. If no call of the turn of the point came after it, return why the turn differs.
+
+        The models of plain Python are live before the point, too, so such an agent may do without the calls.
+        """
+        with self._lock:
+            if self.passed or turn != self.point:
+                return None
+            fault = self._ended_early() if self._sees_models() else None
+            self.passed = fault is None
+            return fault
+
     def note(self, turn: int, acted: Json) -> None:
         """Note an event of the agent."""
         if not self.passed:
@@ -179,15 +191,29 @@ class Fork:
             return fault
         alike = [call for call in self._next if _is_alike(call, asked)]
         if self._next and not alike:
-            then = self._next[0]
-            was = f"called {then.get('tool')}" if then.get("tool") else "asked its model"
-            return self._diverged(self._turn, f"then {then.get('agent')} {was}, now {now}")
+            return self._another_call(self._next[0], now)
         for name, digest in self.artifacts.items():
             if name in artifacts and artifacts[name] != digest:
                 missing = artifacts[name] == ""
                 return self._diverged(self._turn, f"the artifact {name} {'is missing' if missing else 'differs'}")
         states = [call.get("state") for call in alike]
         return self._other_state(None if None in states else states[0], asked) if states else None
+
+    def _ended_early(self) -> Optional[faults.Fault]:
+        """Return why the turn of the point, which ended before the point, differs from the recorded one, or None."""
+        fault = self._differing_here(None)
+        if fault is not None:
+            return fault
+        unused = [call for call in self._calls if not call.used and call.turn == self._turn]
+        left = [{"agent": call.agent, "tool": call.tool} for call in unused] or self._next
+        return self._another_call(left[0], "the turn ended") if left else None
+
+    def _sees_models(self) -> bool:
+        return any(not call.tool for call in self._calls) or any(call.get("kind") == "model" for call in self._next)
+
+    def _another_call(self, then: Json, now: str) -> faults.Fault:
+        was = f"called {then.get('tool')}" if then.get("tool") else "asked its model"
+        return self._diverged(self._turn, f"then {then.get('agent')} {was}, now {now}")
 
     def _other_state(self, then: Optional[str], asked: Asked) -> Optional[faults.Fault]:
         if not then or asked.state is None or asked.state == then:
@@ -203,10 +229,11 @@ class Fork:
                 return fault
         return None
 
-    def _differing_here(self, agent: str) -> Optional[faults.Fault]:
+    def _differing_here(self, agent: Optional[str]) -> Optional[faults.Fault]:
         """Return the first difference in the turn of the point, or None.
 
-        Parallel agents may be ahead or behind, so each author's events are compared for themselves.
+        Parallel agents may be ahead or behind, so each author's events are compared for themselves. Only those of
+        `agent` must all be there, or of each author if it is None.
         """
         turn = self._turn
         for author in dict.fromkeys(_author(event) for _, event in _numbered(self._expected.get(turn, []))):
@@ -216,7 +243,7 @@ class Fork:
                 fault = self._event(turn, number, old, new)
                 if fault is not None:
                     return fault
-            if len(now) < len(then) and author == agent:
+            if len(now) < len(then) and agent in (None, author):
                 return self._diverged(turn, "is missing", then[len(now)][0])
         return None
 
