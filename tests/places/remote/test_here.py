@@ -2,13 +2,17 @@
 
 import asyncio
 import os
+import re
+import shutil
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
+import workbench
 from tests.engine.project import Outcome, Project
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children
@@ -76,6 +80,27 @@ async def test_verdicts_equal_those_of_this_machine(project: Project, children: 
         assert there.machine in ("h1", "h2")
     assert {remote.record(name).machine for name in NAMES} == {"h1", "h2"}
     assert remote.notices == local.notices
+
+
+async def test_samples_score_the_same_on_other_machines(tmp_path: Path, repository: Path, here: Here) -> None:
+    shutil.copytree(repository / "sample_agents/order_desk", tmp_path / "order_desk")
+    found = []
+    for place in (None, here.place):
+        async with workbench.Project(tmp_path, place=place, keep_runs=False) as project:
+            await project.read()
+            plan = await project.plan("order_desk/refunds.evalset.json", "order_desk/parcels.evalset.json")
+            await project.run(plan).result()
+            records = list(project.store.current_records())
+            turns = {one.ref: _without_ids([turn.actual for turn in one.turns]) for one in records}
+            verdicts = {one.ref: (one.state, one.error) for one in records}
+            found.append((verdicts, turns))
+    assert found[0] == found[1]
+    assert len(found[0][0]) > 3
+
+
+def _without_ids(turns: Any) -> str:
+    """Return a transcript without the values that differ in each run."""
+    return re.sub(r"'(invocation_id|id|creation_timestamp|[a-z_]*duration[a-z_]*)': [^,}\]]+", "", str(turns))
 
 
 async def test_case_of_a_killed_host_runs_again_on_the_other(project: Project, children: Children, here: Here) -> None:
