@@ -1,6 +1,7 @@
 """A host beside a worker of a real cluster."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,8 @@ from workbench.places.remote.link import HostLink
 pytest.importorskip("distributed")
 
 
-async def test_host_beside_a_worker_answers_and_ends() -> None:
+async def test_host_beside_a_worker_answers_and_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     links: list[HostLink] = []
     frames: asyncio.Queue[Frame] = asyncio.Queue()
 

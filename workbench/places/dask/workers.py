@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import secrets
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from workbench.places.dask import actor
 from workbench.places.dask.carrying import LostError
 from workbench.places.remote.program import landing_source
 
-_CONNECTED_WITHIN = 20.0
+_CONNECTED_WITHIN = 10.0
 _REACHED_WITHIN = 3.0
 """Seconds in which a worker must answer us directly. Else, the scheduler passes our calls on."""
 _REPEATED_FOR = 60.0
@@ -203,7 +204,7 @@ async def _client(address: str, **options: Any) -> Any:
             **options,
         )
     except Exception as error:
-        reason = error.__cause__ or error
+        reason = re.sub(r"in <[^>]*>: ", "", str(error.__cause__ or error))
         raise NotConnectedError(f"no Dask scheduler answers at {address}: {reason}") from None
 
 
