@@ -9,9 +9,13 @@ import sys
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from tests.warm.scorers import Nursery
 
 # The same examples each time, so that a red run is red again; `--hypothesis-profile=search` looks for new ones.
 settings.register_profile("steady", deadline=None, derandomize=True)
@@ -67,6 +71,25 @@ def _clean_environment(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) 
 def repository() -> Path:
     """Return the checkout that the tests run from."""
     return Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator["Nursery"]:
+    """The server of `warm_scorers`."""
+    from tests.warm.scorers import Nursery
+
+    nursery = Nursery()
+    yield nursery
+    nursery.close()
+
+
+@pytest.fixture
+def warm_scorers(nursery: "Nursery") -> Iterator[None]:
+    """Let scorers be forks, for tests that are not about their start."""
+    from tests.warm.scorers import warm_scorers
+
+    with warm_scorers(nursery):
+        yield
 
 
 def pytest_collection_finish() -> None:

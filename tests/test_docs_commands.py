@@ -18,6 +18,8 @@ import pytest
 
 from tests.cli.projects import run_here
 
+pytestmark = pytest.mark.usefixtures("warm_scorers")
+
 _ROOT = Path(__file__).parent.parent
 _BLOCKS = {
     page: re.findall(r"^```sh\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)

@@ -10,6 +10,11 @@ from workbench.__main__ import main
 from workbench.store import Store
 
 
+@pytest.fixture(autouse=True)
+def _warm(warm_scorers: None) -> None:
+    """Let the scorers of runs in this process be forks."""
+
+
 @pytest.fixture
 def store() -> Store:
     """A finished run with every status in it."""

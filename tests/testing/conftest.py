@@ -8,3 +8,8 @@ from tests.cli.projects import Project
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _warm(warm_scorers: None) -> None:
+    """Let the scorers of runs in this process be forks."""
