@@ -90,6 +90,21 @@ def test_changed_declaration_and_models_are_one_change_each() -> None:
     assert thaw.count("changed") == 0
 
 
+def test_toolsets_of_an_agent_are_all_kept_when_a_part_is_accepted() -> None:
+    toolsets = tuple(Declaration("", None, position) for position in (1, 2))
+    old = _of(OLD.calls[0], tools={"desk": (*toolsets, Declaration("find", {"description": "a"}, 2))})
+    live = _of(OLD.calls[0], tools={"desk": (*toolsets, Declaration("find", {"description": "b"}, 2))})
+    thaw = Thaw(old, live)
+    assert [drift.tool for drift in thaw.changes] == ["find"]
+    assert thaw.accepted([]).tools == old.tools
+
+
+def test_answers_of_models_come_before_their_requests() -> None:
+    models = [(ModelCall(1, "desk", asked, responses=(asked,)),) for asked in ("d1", "d2")]
+    (drift,) = Thaw(_of(OLD.calls[0], models=models[0]), _of(OLD.calls[0], models=models[1])).changes
+    assert [path for path, _, _ in drift.where] == ["[0].responses[0]", "[0].asked"]
+
+
 @given(RECORDINGS, RECORDINGS, st.data())
 @settings(max_examples=25, deadline=None)
 def test_what_was_accepted_has_not_drifted_any_more(old: Recording, live: Recording, data: st.DataObject) -> None:

@@ -4,7 +4,7 @@ A live call is compared with the recorded call of the same agent, tool and argum
 call.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
@@ -69,7 +69,10 @@ class Drift:
         """The first places at which a changed outcome differs: path, recorded and live value, or `MISSING`."""
         found: list[tuple[str, Any, Any]] = []
         if self.kind == "changed":
-            for path, then, now in differences(*self.values, ""):
+            places: Iterable[tuple[str, Any, Any]] = differences(*self.values, "")
+            if self.about == "models":  # Digests of requests say less than answers.
+                places = sorted(places, key=lambda place: place[0].endswith("].asked"))
+            for path, then, now in places:
                 # The marker of the worker for an absent value is a bare object.
                 then, now = (MISSING if type(value) is object else value for value in (then, now))
                 found.append((path.removeprefix("."), then, now))
@@ -123,7 +126,7 @@ class Thaw:
             return merged(self.old, Taken(self.live), models=bool(self.old.models), prune=False)
         result, live = self.old, self.live
         calls: list[ToolCall] = []
-        tools = {agent: {tool.name: tool for tool in declared} for agent, declared in result.tools.items()}
+        tools = {agent: _by_place(declared) for agent, declared in result.tools.items()}
         for drift in self.drifts:
             kept = drift.now if drift in chosen else drift.then
             if isinstance(kept, ToolCall):
@@ -131,9 +134,9 @@ class Thaw:
             elif drift in chosen and drift.about == "models":
                 result = replace(result, models=live.models, parts={**result.parts, **live.parts})
             elif isinstance(drift.then, Declaration) and kept is None:
-                del tools[drift.agent][drift.tool]
+                del tools[drift.agent][_place(drift.then)]
             elif isinstance(kept, Declaration):
-                tools.setdefault(drift.agent, {})[drift.tool] = kept
+                tools.setdefault(drift.agent, {})[_place(kept)] = kept
         declared = {agent: tuple(named.values()) for agent, named in tools.items() if named}
         origin = replace(result.origin, effects=result.origin.effects and live.origin.effects)
         return replace(result, calls=tuple(calls), tools=declared, origin=origin)
@@ -157,14 +160,23 @@ class Thaw:
 
     def _declarations(self) -> Iterator[Drift]:
         for agent in dict.fromkeys((*self.old.tools, *self.live.tools)):
-            old, new = ({tool.name: tool for tool in side.tools.get(agent, ())} for side in (self.old, self.live))
+            old, new = (_by_place(side.tools.get(agent, ())) for side in (self.old, self.live))
             if agent not in self.live.tools or not self.old.tools:
                 continue  # The tools of an agent that did not run are unknown, and older runs recorded none.
-            for name in dict.fromkeys((*old, *new)):
-                then, now = old.get(name), new.get(name)
+            for place in dict.fromkeys((*old, *new)):
+                then, now = old.get(place), new.get(place)
                 if then != now:
                     kind: DriftKind = "new" if then is None else "gone" if now is None else "changed"
                     yield Drift(kind, "declaration", agent, then, now)
+
+
+def _by_place(declared: Iterable[Declaration]) -> dict[tuple[str, int], Declaration]:
+    return {_place(tool): tool for tool in declared}
+
+
+def _place(tool: Declaration) -> tuple[str, int]:
+    """Return what identifies a tool of an agent. Toolsets themselves have no names."""
+    return tool.name, tool.toolset
 
 
 def _value(side: ToolCall | Declaration | Sequence[ModelCall] | None) -> Any:
