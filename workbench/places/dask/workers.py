@@ -205,7 +205,7 @@ async def _client(address: str, **options: Any) -> Any:
         )
     except Exception as error:
         reason = re.sub(r"in <[^>]*>: ", "", str(error.__cause__ or error))
-        raise NotConnectedError(f"no Dask scheduler answers at {address}: {reason}") from None
+        raise NotConnectedError(f"no Dask scheduler answers at {address}" + (f": {reason}" if reason else "")) from None
 
 
 def _actor_source() -> str:
