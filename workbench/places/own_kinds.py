@@ -43,6 +43,7 @@ def ssh_place(choice: PlaceChoice, local: Place) -> "RemotePlace":
     Raises:
         UnknownPlaceError: a name is not a host name.
     """
+    from workbench.places.bundle.project import RunBundle
     from workbench.places.remote.program import HostProgram
     from workbench.places.remote.remote_place import RemotePlace
     from workbench.places.shipping import host_sources
@@ -53,9 +54,12 @@ def ssh_place(choice: PlaceChoice, local: Place) -> "RemotePlace":
         names = host_names(word.removeprefix(_SSH))
     except InvalidHostError as error:
         raise UnknownPlaceError(f"{choice.word}: {error}", "write it like `ssh:host1,host2`") from None
-    return RemotePlace(
-        lambda: SshHosts(names, HostProgram.of(host_sources()), remote_python=choice.python or None), slots=slots
+    place = RemotePlace(
+        lambda: SshHosts(names, HostProgram.of(host_sources()), remote_python=choice.python or None),
+        bundle=lambda: RunBundle(choice.python, lambda text, hint: place.notify(text, hint)),
+        slots=slots,
     )
+    return place
 
 
 def dask_place(choice: PlaceChoice, local: Place) -> "RemotePlace":
@@ -64,6 +68,7 @@ def dask_place(choice: PlaceChoice, local: Place) -> "RemotePlace":
     Raises:
         UnknownPlaceError: the name is wrong, Dask is not installed, or the connection would be open to others.
     """
+    from workbench.places.bundle.project import RunBundle
     from workbench.places.dask.hosts import DaskHosts, DaskPlaceError, target
     from workbench.places.remote.remote_place import RemotePlace
 
@@ -72,5 +77,9 @@ def dask_place(choice: PlaceChoice, local: Place) -> "RemotePlace":
         opening = target(word, insecure=choice.insecure)
     except DaskPlaceError as error:
         raise UnknownPlaceError(str(error), error.hint) from None
-    place = RemotePlace(lambda: DaskHosts(opening, lambda text: place.notify(text, "")), slots=slots)
+    place = RemotePlace(
+        lambda: DaskHosts(opening, lambda text: place.notify(text, "")),
+        bundle=lambda: RunBundle(choice.python, lambda text, hint: place.notify(text, hint)),
+        slots=slots,
+    )
     return place

@@ -19,12 +19,13 @@ from workbench.places.bundle.sending import (
     Sending,
     Unpacked,
 )
-from workbench.places.place import AgentStart, NotStartedError
+from workbench.places.place import AgentStart, Notify, NotStartedError
 from workbench.places.remote.preparing import Conversation, Prepared
 
 _TRIES = 2
 """Times that the files are read if they change while they are sent."""
 _LOG_SHOWN = 2000
+_STATE_FOLDER = ".workbench"
 
 
 class ProjectBundle:
@@ -107,6 +108,37 @@ class ProjectBundle:
             finally:
                 sending.close()
         raise AssertionError("unreachable")
+
+
+class RunBundle:
+    """The bundle of a run whose project is known with its first agent.
+
+    `notify` gets a warning for each interpreter whose packages machines will lack. The state folder is `.workbench` in
+    the project.
+    """
+
+    def __init__(self, remote_python: str, notify: Notify) -> None:
+        self._remote_python, self._notify = remote_python, notify
+        self._bundle: ProjectBundle | None = None
+        self._warned: set[Path] = set()
+
+    async def prepare(self, start: AgentStart, machine: Conversation) -> Prepared:
+        """Send what a machine lacks for an agent, and wait until it is ready.
+
+        Raises:
+            NotStartedError: the machine cannot be used for this agent, or the project cannot travel.
+        """
+        if self._bundle is None:
+            self._bundle = ProjectBundle(
+                start.root, state=start.root / _STATE_FOLDER, remote_python=self._remote_python
+            )
+        prepared = await self._bundle.prepare(start, machine)
+        made = self._bundle.recipes[start.interpreter]
+        if made.missing and start.interpreter not in self._warned:
+            self._warned.add(start.interpreter)
+            names = ", ".join(made.missing)
+            self._notify(f"other machines have no {names}", "Name an interpreter that has it with --remote-python PATH")
+        return prepared
 
 
 class _Machine:
