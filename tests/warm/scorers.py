@@ -55,7 +55,7 @@ class Nursery:
             self._server.wait()
 
     def _start(self, environment: Mapping[str, str]) -> None:
-        usual = {name: value for name, value in environment.items() if not name.startswith("PYTHON")}
+        usual = {name: value for name, value in environment.items() if name != "PYTHONPATH"}
         environment = own_python(MODULE, usual).environment
         self._variables = _of_python(environment)
         self._sock, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
