@@ -45,7 +45,7 @@ def verdicts(project: Project, name: str) -> dict[str, Any]:
     """Return what must not depend on the machine. Durations and the paths in tracebacks do."""
     found = {}
     for item in json.loads((project.root / name).read_text())["cases"]:
-        scores = {metric["name"]: metric["score"] for metric in item["metrics"]}
+        scores = {metric["name"]: metric["score"] for metric in item["metrics"] if "duration" not in metric["name"]}
         said = [(turn["actual"] or {}).get("final_response") for turn in item["invocations"]]
         error = item["error"] and (item["error"]["kind"], item["error"]["message"])
         found[item["eval_id"]] = {"status": item["status"], "scores": scores, "said": said, "error": error}
