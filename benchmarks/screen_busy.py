@@ -52,6 +52,9 @@ class Busy:
     def stop(self) -> None:
         self._over.set()
 
+    def machines(self) -> tuple[()]:
+        return ()
+
 
 class Decided(Busy):
     """A run that decides all cases at once. One in five fails."""

@@ -90,6 +90,10 @@ class Judged:
     def stop(self) -> None:
         """Do nothing: the run is already over."""
 
+    def machines(self) -> tuple[()]:
+        """Return no other machines."""
+        return ()
+
 
 def main() -> None:
     """Open the screen. `r` starts the made-up run."""

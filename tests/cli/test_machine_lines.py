@@ -79,7 +79,7 @@ def test_words_of_the_bar_say_what_machines_are_doing() -> None:
     ready = [MachineState("one", "ready", 8, running=3), MachineState("two", "preparing", 8, running=4)]
     waiting = [MachineState("one", "connecting", 0), MachineState("two", "preparing", 8)]
     lost = MachineState("three", "lost", 8, why="gone")
-    assert fleet_brief([*ready, lost]) == ("2 machines 7/16", "@2 7/16")
+    assert fleet_brief([*ready, lost]) == ("2 machines 7/16", "7/16 on 2")
     assert fleet_brief([*waiting, lost]) == ("2 machines preparing", "machines preparing")
     assert fleet_brief([lost]) == ("1 machine lost", "machines lost")
     assert fleet_brief([]) == ("", "")

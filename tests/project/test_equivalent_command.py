@@ -20,6 +20,7 @@ from workbench.cli.status_command import status_command as status_parser
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.run_options import FrozenMode, RunOptions
 from workbench.engine.plan.run_plan import plan_cases
+from workbench.places.choice import PlaceChoice
 from workbench.project import equivalent_command
 from workbench.project.equivalent_command import (
     Shell,
@@ -135,6 +136,31 @@ def test_command_overrides_the_setting_of_the_project(
     plan = plan_cases(workspace, {min(workspace.case_names)}, RunOptions(frozen=mode))
     command = command_of_plan(plan, workspace, workspace.root / ".workbench", Shell(Path.cwd()))
     assert [word for word in command.arguments if word.startswith("--")] == words
+    assert read_back(command).options == plan.options
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        (None, []),
+        (PlaceChoice("cluster"), []),
+        (PlaceChoice(), ["--on", "local"]),
+        (PlaceChoice("second"), ["--on", "second"]),
+        (PlaceChoice("second", "/mine"), ["--on", "second", "--remote-python", "/mine"]),
+        (PlaceChoice("dask://h:1", insecure=True), ["--on", "dask://h:1", "--insecure-place"]),
+    ],
+)
+def test_command_names_the_place_if_it_is_not_the_projects(
+    workspace: Workspace, read_back: ReadBack, place: PlaceChoice | None, words: list[str]
+) -> None:
+    (workspace.root / "pyproject.toml").write_text(
+        '[tool.agent-workbench]\nplace = "cluster"\n[tool.agent-workbench.places.cluster]\nat = "ssh:one"\n'
+        '[tool.agent-workbench.places.second]\nat = "ssh:two"\nremote-python = "/its"\n'
+    )
+    plan = plan_cases(workspace, {min(workspace.case_names)}, RunOptions(place=place))
+    command = command_of_plan(plan, workspace, workspace.root / ".workbench", Shell(Path.cwd()))
+    assert list(command.arguments[1 : 1 + len(words)]) == words
+    assert "--on" in words or "--on" not in command.arguments
     assert read_back(command).options == plan.options
 
 

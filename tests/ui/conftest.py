@@ -35,6 +35,7 @@ from workbench.events import (
 )
 from workbench.model.criteria import default_config
 from workbench.model.evalset import open_evalset
+from workbench.places.place import MachineState
 from workbench.project import staleness
 from workbench.store import Store
 from workbench.ui.display import Display
@@ -185,6 +186,7 @@ class FakeRun:
         self.cancelled: list[tuple[CaseRef | None, bool]] = []
         self.stopped = False
         self.interrupted = False
+        self.states: Sequence[MachineState] = ()
         self._over = asyncio.Event()
         self._loop = asyncio.get_running_loop()
 
@@ -202,6 +204,9 @@ class FakeRun:
 
     def stop(self) -> None:
         self.stopped = True
+
+    def machines(self) -> Sequence[MachineState]:
+        return self.states
 
     def begin(self, ref: CaseRef) -> None:
         self.publish(CaseStarted(ref, 0.0, ({"user_content": user("hello")},), {"response_match_score": 0.8}))

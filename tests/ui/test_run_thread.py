@@ -3,11 +3,12 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from workbench.events import CaseRef, Noticed
+from workbench.places.place import MachineState
 from workbench.ui.run_thread import Build, Ended, News, Publish, Refused, RunThread
 
 
@@ -18,6 +19,7 @@ class Run:
         self.publish, self.count = publish, count
         self.calls: list[object] = []
         self.over = asyncio.Event()
+        self.states: Sequence[MachineState] = ()
 
     async def execute(self) -> None:
         for number in range(self.count):
@@ -31,6 +33,9 @@ class Run:
 
     def stop(self) -> None:
         self.calls.append("stop")
+
+    def machines(self) -> Sequence[MachineState]:
+        return self.states
 
 
 def made(make: Callable[[Publish], Run], runs: list[Run] | None = None) -> Build:
@@ -192,3 +197,19 @@ def test_closing_does_not_wait_for_a_run_being_built() -> None:
     thread.close(timeout=4.0)
     assert time.monotonic() - began < 3
     assert thread.take() == [Ended(1)]
+
+
+def test_machines_are_those_of_the_newest_run_also_after_its_end() -> None:
+    listener, runs = Listener(), list[Run]()
+    assert listener.thread.machines() == ()
+    listener.thread.start(made(lambda publish: Run(publish, 1), runs))
+    listener.wait_for(1)
+    runs[0].states = [MachineState("one", "ready", 8)]
+    listener.thread.machines()
+    looked = threading.Event()
+    listener.thread.call(looked.set)
+    assert looked.wait(5)
+    listener.thread.cancel(None)
+    listener.wait_for(1)
+    assert listener.thread.machines() == (MachineState("one", "ready", 8),)
+    listener.thread.close()

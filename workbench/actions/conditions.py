@@ -105,6 +105,10 @@ def _acceptable(situation: Situation) -> str:
     return "" if situation.drifted else _problems(situation)
 
 
+def _machines(situation: Situation) -> str:
+    return "" if situation.machines else "the last run was on this machine"
+
+
 def _case_shown(situation: Situation) -> str:
     return "" if situation.case_shown else "no case is shown"
 
@@ -128,6 +132,7 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "open_folder": (_idle,),
     "watch_off": (_watching,),
     "watched": (_watching,),
+    "machines": (_machines,),
     "options": (_targets,),
     "freeze": (_targets, _verdicts),
     "thaw": (_targets, _idle),

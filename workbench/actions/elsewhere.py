@@ -133,6 +133,7 @@ ELSEWHERE: tuple[Action, ...] = (
     Action(
         "criteria_on_miss", "o", "on a miss", "Next run: a call without a recording is an error, or is made.", CRITERIA
     ),
+    Action("criteria_place", "p", "place", "Next run: this machine, or a place with others.", CRITERIA),
     Action("criteria_save", "s", "save", "Save the changes to the file.", CRITERIA, 7),
     Action("criteria_undo", "u", "undo", "Undo the last change in the editor.", CRITERIA),
     Action("criteria_reset", "R", "reset", "Undo all changes since the last save.", CRITERIA),

@@ -32,6 +32,7 @@ class Situation:
         back_to: Name of the page to which esc leads from the panes, such as `table`, or "" for the cases.
         cause: Number of cases of the selected cause on the overview, or 0.
         drifted: Whether any case of the last run differs from its recording.
+        machines: Whether the last run was on other machines.
         missed: Whether the case under the cursor lacks a recording, or has one that cannot be read.
     """
 
@@ -55,6 +56,7 @@ class Situation:
     cause: int = 0
     missed: bool = False
     drifted: bool = False
+    machines: bool = False
 
     @property
     def on_case(self) -> bool:

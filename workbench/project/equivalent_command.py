@@ -9,9 +9,10 @@ from workbench.agents.targets import find_root
 from workbench.agents.workspace import Workspace
 from workbench.counting import exact
 from workbench.engine.plan.plan import Plan
-from workbench.engine.plan.project_setting import known_mode
+from workbench.engine.plan.project_setting import known_mode, known_places
 from workbench.engine.plan.run_options import OFF, RESULT_OPTIONS, RunOptions
 from workbench.engine.plan.target_parser import escape
+from workbench.places.choice import PlaceChoice
 
 PROGRAM = "agent-workbench"
 _LONGEST = 100_000
@@ -66,7 +67,7 @@ def command_of_plan(plan: Plan, workspace: Workspace, state: Path, shell: Shell)
     if plan.scored_from:
         return _score_command(plan, state, shell, caveat)
     words, cases = _targets(plan, workspace, shell)
-    options = [*_options(plan.options), *_frozen(plan), *shell.state(plan.root, state, by_run=False)]
+    options = [*_options(plan.options), *_frozen(plan), *_place(plan), *shell.state(plan.root, state, by_run=False)]
     return ShellCommand(("run", *options, *_each("--case", cases), *words), caveat)
 
 
@@ -151,6 +152,19 @@ def _frozen(plan: Plan) -> Iterator[str]:
     mode = plan.options.frozen or ""
     if mode != (known_mode(plan.root) or ""):
         yield f"--frozen={mode or OFF}"
+
+
+def _place(plan: Plan) -> Iterator[str]:
+    """Yield `--on` and its options if the place differs from the project's."""
+    usual, named = known_places(plan.root)
+    place = plan.options.place or PlaceChoice()
+    if place == (usual or PlaceChoice()):
+        return
+    yield from ("--on", place.name or place.word)
+    if place.python and place.python not in (choice.python for choice in named if choice.name == place.name):
+        yield from ("--remote-python", place.python)
+    if place.insecure:
+        yield "--insecure-place"
 
 
 def _each(option: str, values: Iterable[str]) -> Sequence[str]:

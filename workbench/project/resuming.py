@@ -1,5 +1,6 @@
 """Resuming the newest run of a folder, if it was interrupted."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from workbench.agents.workspace import Workspace
@@ -8,11 +9,14 @@ from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.plan.run_plan import plan_cases
 from workbench.events import RunStarted
 from workbench.history.resuming import newest_interrupted, options_of, resumable_results
+from workbench.places.choice import PlaceChoice
 from workbench.project.project import Project
 
 
-def find_resumable(project: Project, workspace: Workspace, state: Path) -> Plan:
-    """Return the plan that resumes the newest run. Do not call it in the screen's thread: it reads files.
+def find_resumable(project: Project, workspace: Workspace, state: Path, place: PlaceChoice | None = None) -> Plan:
+    """Return the plan that resumes the newest run at `place`, by default the project's.
+
+    Do not call it in the screen's thread: it reads files.
 
     Raises:
         UsageFaultError: the run was not interrupted, or its inputs have changed.
@@ -20,7 +24,7 @@ def find_resumable(project: Project, workspace: Workspace, state: Path) -> Plan:
     announced = newest_interrupted(state)
     if announced is None:
         raise UsageFaultError("the newest run was not interrupted", "Press r to run the marked or current case")
-    plan = _plan_of(workspace, announced)
+    plan = _plan_of(workspace, announced, place)
     found = project.resumed(plan)
     if found.run_id == plan.run_id:
         why = found.notices[0].message if found.notices != plan.notices else "it cannot be resumed"
@@ -36,9 +40,10 @@ def describe_resumable(workspace: Workspace, state: Path) -> str:
         return ""
 
 
-def _plan_of(workspace: Workspace, announced: RunStarted) -> Plan:
+def _plan_of(workspace: Workspace, announced: RunStarted, place: PlaceChoice | None = None) -> Plan:
     """Return the plan that runs the cases of a run again."""
-    return plan_cases(workspace, _names(workspace, announced), options_of(announced, workspace.root))
+    options = replace(options_of(announced, workspace.root), place=place)
+    return plan_cases(workspace, _names(workspace, announced), options)
 
 
 def _names(workspace: Workspace, announced: RunStarted) -> set[tuple[str, str]]:

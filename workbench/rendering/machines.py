@@ -4,14 +4,17 @@ All text is safe for a terminal. Names and reasons may come from other machines.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from workbench.counting import counted, few
 from workbench.places.choice import PlaceChoice
-from workbench.places.place import MachineState
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.lines import Line, Segment, hang_text
 from workbench.rendering.placed import machine_name
 from workbench.text import one_line
+
+if TYPE_CHECKING:
+    from workbench.places.place import MachineState
 
 _GONE = ("lost", "unusable")
 _STYLES = {"ready": "status-passed", "lost": "status-error", "unusable": "status-error"}
@@ -32,7 +35,7 @@ def megabytes(size: int) -> str:
     return f"{max(size / 1e6, 0.1):.1f} MB" if size < 1e8 else f"{size / 1e6:,.0f} MB"
 
 
-def fleet_brief(states: Sequence[MachineState]) -> tuple[str, str]:
+def fleet_brief(states: "Sequence[MachineState]") -> tuple[str, str]:
     """Return how busy the machines are, in full and in short: `2 machines 7/16`. Two "" without machines."""
     if not states:
         return "", ""
@@ -42,10 +45,10 @@ def fleet_brief(states: Sequence[MachineState]) -> tuple[str, str]:
         doing = next((phase for phase in ("preparing", "connecting") if any(s.phase == phase for s in usable)), "lost")
         return f"{counted(len(usable) or len(states), 'machine')} {doing}", f"machines {doing}"
     busy = f"{sum(state.running for state in ready):,}/{sum(state.slots for state in ready):,}"
-    return f"{counted(len(ready), 'machine')} {busy}", f"@{len(ready):,} {busy}"
+    return f"{counted(len(ready), 'machine')} {busy}", f"{busy} on {len(ready):,}"
 
 
-def fleet_line(place: str, states: Sequence[MachineState], new: Sequence[str]) -> str:
+def fleet_line(place: str, states: "Sequence[MachineState]", new: Sequence[str]) -> str:
     """Return `on ssh:one,two: 2 machines, 16 slots`, with the names of `new` machines if they are not all of them."""
     ready = [state for state in states if state.phase == "ready" or state.running]
     total = f"{counted(len(ready), 'machine')}, {counted(sum(state.slots for state in ready), 'slot')}"
@@ -53,17 +56,17 @@ def fleet_line(place: str, states: Sequence[MachineState], new: Sequence[str]) -
     return f"on {place}: {total}{also}"
 
 
-def machine_line(state: MachineState, cases: int) -> str:
+def machine_line(state: "MachineState", cases: int) -> str:
     """Return what a machine did in a run with `cases` on it: `one: 12 cases, 1 attempt lost, 3.2 MB sent`."""
     words = [counted(cases, "case"), f"{counted(state.lost, 'attempt')} lost", f"{megabytes(state.sent)} sent"]
     gone = [f"{state.phase}: {_why(state)}"] if state.phase in _GONE else []
     return f"{machine_name(state.name)}: {', '.join([*words, *gone])}"
 
 
-def machine_lines(states: Sequence[MachineState], width: int) -> Iterator[Line]:
+def machine_lines(states: "Sequence[MachineState]", width: int) -> Iterator[Line]:
     """Yield a table of the machines, each with its reason below it, in lines of at most `width` cells."""
     if not states:
-        yield (Segment(" No machine is known yet.", "muted"),)
+        yield (Segment(" No other machine is known: o sets the place of the next run.", "muted"),)
         return
     names = [cut_name(machine_name(state.name), min(_WIDEST_NAME, max(8, width - 48))) for state in states]
     room = max(map(cell_len, [*names, "machine"]))
@@ -81,7 +84,7 @@ def machine_lines(states: Sequence[MachineState], width: int) -> Iterator[Line]:
             yield from hang_text([], [Segment(_why(state), "muted")], width - 3, 3)
 
 
-def _why(state: MachineState) -> str:
+def _why(state: "MachineState") -> str:
     return one_line(state.why, limit=_MOST_WHY)
 
 

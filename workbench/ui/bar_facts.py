@@ -43,6 +43,8 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
         seconds=session.elapsed(),
         criteria_changed=not session.draft.empty,
         recordings=session.recordings.for_bar,
+        place=session.places.for_bar,
+        machines=_machines(session) if activity.running and session.machines else ("", ""),
         judge_calls=session.judges.text,
         heuristic=session.judges.heuristic,
         waiting=session.waiting(),
@@ -67,6 +69,13 @@ def _phase(session: Session) -> str:
         return _DOING[job].replace(_DOING["run"], STARTING_AGENTS) if job else session.starting or STARTING_AGENTS
     waits = activity.running and not activity.rescoring
     return STARTING_AGENTS if waits and is_waiting_for_agents(counts["running"], counts["queued"]) else ""
+
+
+def _machines(session: Session) -> tuple[str, str]:
+    """Return how busy other machines are, in full and in short."""
+    from workbench.rendering.machines import fleet_brief  # Most runs are on this machine.
+
+    return fleet_brief(session.machines)
 
 
 def _when(session: Session, now: datetime) -> tuple[str, str]:

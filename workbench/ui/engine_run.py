@@ -73,7 +73,7 @@ class Engine:
     def _run_of(self, targets: Iterable[tuple[int, int]], times: RepeatOptions, recordings: RecordingOptions) -> Build:
         chosen = _with_draft(self._workspace, self._session.draft)
         names = [chosen.case_name(*pair) for pair in sorted(set(targets))]
-        replayed = recordings.run_options()
+        replayed = {**recordings.run_options(), **self._session.places.run_options()}
 
         async def plan() -> "Plan":
             options = self._options(
@@ -88,12 +88,12 @@ class Engine:
 
     def resume(self) -> Build:
         """Return a run that resumes the newest run, which was interrupted."""
-        workspace, state_dir = self._workspace, self._session.state_dir
+        workspace, state_dir, place = self._workspace, self._session.state_dir, self._session.places.chosen
 
         def plan() -> "Plan":
             from workbench.project.resuming import find_resumable
 
-            return find_resumable(self._project, workspace, state_dir)
+            return find_resumable(self._project, workspace, state_dir, place)
 
         return self.planned(plan)
 
@@ -148,7 +148,8 @@ class Engine:
         async def build(publish: Publish) -> Runnable:
             from workbench.project.forking import plan_of_fork
 
-            plan = await asyncio.to_thread(plan_of_fork, chosen, fork, self._options(runs=tries))
+            options = self._options(runs=tries, **self._session.places.run_options())
+            plan = await asyncio.to_thread(plan_of_fork, chosen, fork, options)
             return self._project.run(plan, publish)
 
         return build
@@ -164,7 +165,8 @@ class Engine:
         chosen = _with_draft(self._workspace, self._session.draft)
         names = [chosen.case_name(*pair) for pair in sorted(set(targets))]
         on_miss = "live" if self._session.recordings.live_on_miss else "error"
-        options = self._options(inject="matrix", frozen="tools" if frozen else "", on_miss=on_miss)
+        place = self._session.places.run_options()
+        options = self._options(inject="matrix", frozen="tools" if frozen else "", on_miss=on_miss, **place)
         plan = await self._project.plan(options=options, workspace=chosen, names=names)
         return await self._project.fault_matrix(plan)
 
@@ -203,7 +205,7 @@ class Engine:
 
         def options() -> "RunOptions":
             # What the user chooses while the watch is on holds for its next run.
-            return self._options(**session.recordings.run_options())
+            return self._options(**session.recordings.run_options(), **session.places.run_options())
 
         watching = watch_over(project, workspace, session.read, options, armed, self.screen_files())
         return Watch(project, watching, runs, take, set(), prepare)

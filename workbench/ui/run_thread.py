@@ -8,11 +8,14 @@ import contextlib
 import threading
 import traceback
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from workbench.events import CaseFinished, CaseRef, Event
+
+if TYPE_CHECKING:
+    from workbench.places.place import MachineState
 
 
 class Runnable(Protocol):
@@ -26,6 +29,9 @@ class Runnable(Protocol):
 
     def stop(self) -> None:
         """Start no more cases."""
+
+    def machines(self) -> "Sequence[MachineState]":
+        """Return the current states of other machines."""
 
 
 Publish: TypeAlias = Callable[[Event], None]
@@ -73,6 +79,7 @@ class RunThread:
         self._loop: asyncio.AbstractEventLoop
         self._closing: asyncio.Future[float]
         self._run: Runnable | None = None
+        self._machines: Sequence[MachineState] = ()
         self._task: asyncio.Task[None] | None = None
         self._others: set[asyncio.Task[None]] = set()
 
@@ -131,6 +138,17 @@ class RunThread:
     def call(self, function: Callable[[], object]) -> None:
         """Call a function in the thread, soon."""
         self._call(function)
+
+    def machines(self) -> "Sequence[MachineState]":
+        """Return the other machines of the newest run as they were at the last call. The next call has those of now."""
+
+        def look() -> None:
+            if self._run is not None:
+                self._machines = tuple(self._run.machines())
+
+        if self._thread is not None:
+            self._call(look)
+        return self._machines
 
     def take(self) -> list[News]:
         """Return all news since the last call, oldest first."""

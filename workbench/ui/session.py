@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +15,7 @@ from workbench.text import one_line
 from workbench.ui.checking import Findings
 from workbench.ui.draft import Draft
 from workbench.ui.judge_count import JudgeCount, wait_text
+from workbench.ui.place_options import PlaceOptions
 from workbench.ui.recording_options import RecordingOptions
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.verdicts import Verdicts
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from workbench.authoring.saving import Saver
     from workbench.events import CaseName
     from workbench.model.evalset import EvalCase
+    from workbench.places.place import MachineState
     from workbench.project.equivalent_command import Shell, ShellCommand
     from workbench.project.input_files import Signature
     from workbench.project.staleness import Changes
@@ -63,6 +65,10 @@ class Session:
         self.draft = Draft()
         self.recordings = RecordingOptions()
         """The use of recordings by the next runs, until it is changed."""
+        self.places = PlaceOptions()
+        """Where the next runs are, until it is changed."""
+        self.machines: Sequence[MachineState] = ()
+        """Other machines of the current run, as they were a moment ago."""
         self.workspace: Workspace | None = None
         self.reading = False
         """Whether the folder is still being read. `workspace` then has what was read so far."""

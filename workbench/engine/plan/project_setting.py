@@ -69,6 +69,26 @@ def _place(chosen: PlaceChoice | None, root: Path) -> PlaceChoice | None:
     return replace(chosen, word=at, python=chosen.python or python, slots=slots, name=word)
 
 
+def known_places(root: Path) -> tuple[PlaceChoice | None, tuple[PlaceChoice, ...]]:
+    """Return the place that the project wants (None: this machine), and those that its settings name.
+
+    What cannot be read is left out: a run there reports it.
+    """
+    try:
+        named = _settings(root).get("places", {})
+    except UsageFaultError:
+        return None, ()
+    found = [_known(PlaceChoice(name), root) for name in named] if isinstance(named, dict) else []
+    return _known(None, root), tuple(choice for choice in found if choice is not None)
+
+
+def _known(chosen: PlaceChoice | None, root: Path) -> PlaceChoice | None:
+    try:
+        return _place(chosen, root)
+    except UsageFaultError:
+        return None
+
+
 def known_mode(root: Path) -> FrozenMode | None:
     """Return the mode of `--frozen` that the project wants, or None if its setting cannot be read."""
     try:

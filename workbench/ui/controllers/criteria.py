@@ -33,7 +33,7 @@ class Criteria(Controller):
         self.view.work(self._edit_criteria(), "edit")
 
     def options(self) -> None:
-        """Change the criteria of the next run, and how it uses recordings."""
+        """Change the criteria of the next run, how it uses recordings, and where it runs."""
         targets = self.view.rows.targets()
         if self.session.workspace is None or not targets:
             self.view.say("no cases here")
@@ -54,16 +54,17 @@ class Criteria(Controller):
         await self._ask([edit], EditorMode(title, lambda now: self._why(entry, now), reread))
 
     async def _edit_next_run(self, targets: Targets) -> None:
-        from workbench.ui.criteria.editor_mode import EditorMode, RecordingsEdit
+        from workbench.ui.criteria.editor_mode import EditorMode, PlaceEdit, RecordingsEdit
 
         edits = await self._edits(targets)
         if edits is None:
             return
 
-        recordings = RecordingsEdit(self.session.recordings)
+        recordings, place = RecordingsEdit(self.session.recordings), PlaceEdit(self.session.places)
 
         def apply(_: "Sequence[ConfigEdit]") -> None:
             self.session.recordings = recordings.options
+            self.session.places = place.options
             for path, edit in edits.items():
                 self.session.draft.change(path, edit.changes.draft.content, edit.changes.result)
 
@@ -74,7 +75,8 @@ class Criteria(Controller):
             await self._files.folder.read_again()
 
         title = f"next run: {cases(len(targets))}"
-        ending = await self._ask(list(edits.values()), EditorMode(title, lambda _: _ONCE, saved, apply, recordings))
+        mode = EditorMode(title, lambda _: _ONCE, saved, apply, recordings, place)
+        ending = await self._ask(list(edits.values()), mode)
         self.view.show_facts()
         if ending == "run":
             self._run.start(targets)

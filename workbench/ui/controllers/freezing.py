@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.authoring.freezing import Freezing as Prepared
     from workbench.authoring.saving import Contents
     from workbench.engine.plan.run_options import FrozenMode
+    from workbench.places.choice import PlaceChoice
     from workbench.store import CaseRecord
 
 Pair = tuple[int, int]
@@ -228,20 +229,22 @@ class Freezing(Controller):
     # The project's setting
 
     def loaded(self) -> None:
-        """Read what the project says about recordings."""
+        """Read what the project says about recordings and places."""
         self.view.work(self._read_setting(), "read setting", exclusive=False)
 
     async def _read_setting(self) -> None:
         workspace = self.session.workspace
         if workspace is None:
             return
-        mode = await asyncio.to_thread(_project_mode, workspace.root)
-        if mode != self.session.recordings.project:
-            self.session.recordings = replace(self.session.recordings, project=mode)
+        mode, (place, named) = await asyncio.to_thread(_project_settings, workspace.root)
+        recordings = replace(self.session.recordings, project=mode)
+        places = replace(self.session.places, project=place, named=named)
+        if (recordings, places) != (self.session.recordings, self.session.places):
+            self.session.recordings, self.session.places = recordings, places
             self.view.show_facts()
 
 
-def _project_mode(root: Path) -> "FrozenMode":
-    from workbench.engine.plan.project_setting import known_mode
+def _project_settings(root: Path) -> "tuple[FrozenMode, tuple[PlaceChoice | None, tuple[PlaceChoice, ...]]]":
+    from workbench.engine.plan.project_setting import known_mode, known_places
 
-    return known_mode(root) or ""  # A run says what is wrong with the setting.
+    return known_mode(root) or "", known_places(root)  # A run says what is wrong with a setting.

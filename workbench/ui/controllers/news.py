@@ -70,6 +70,10 @@ class News(Controller):
         self._show_notices(notices)
         self.pace.painted(time.monotonic(), lines)
 
+    def _tick(self) -> None:
+        self.session.machines = self._run.thread.machines()
+        self.view.tick()
+
     def painted(self, lines: int) -> None:
         """Record lines that were painted without new events."""
         self.pace.painted(time.monotonic(), lines)
@@ -94,7 +98,7 @@ class News(Controller):
                     return
                 store.apply(event)
                 if isinstance(item, RunStarted):
-                    self.ticker = self.ticker or self.view.set_interval(1.0, self.view.tick)
+                    self.ticker = self.ticker or self.view.set_interval(1.0, self._tick)
                 elif isinstance(item, Noticed):
                     notices.append(item)
                 elif (ref := getattr(item, "case", None)) is not None:

@@ -124,6 +124,12 @@ class Run(Controller):
         """Score the transcripts of these cases against the references that are now in their files."""
         self.start(targets, lambda found: self._engine.rescore(found, references_of_now=True), SCORING)
 
+    def machines(self) -> None:
+        """Show the machines of the run."""
+        from workbench.ui.dialogs.machines import MachinesScreen
+
+        self.view.push(MachinesScreen(self.thread.machines, self.view.keys))
+
     # Starting
 
     def start(

@@ -8,6 +8,7 @@ from workbench.authoring.config_file import ConfigDraft
 from workbench.authoring.what_if import WhatIf
 from workbench.ui.criteria.changes import FormChanges
 from workbench.ui.criteria.preview import Preview
+from workbench.ui.place_options import PlaceOptions
 from workbench.ui.recording_options import RecordingOptions
 
 Ending: TypeAlias = Literal["applied", "run"]
@@ -32,13 +33,20 @@ class RecordingsEdit:
     options: RecordingOptions
 
 
+@dataclass
+class PlaceEdit:
+    """The place of the next runs, as edited."""
+
+    options: PlaceOptions
+
+
 @dataclass(frozen=True)
 class EditorMode:
     """A use of the editor.
 
     `why` returns safe text about a config's file and the evalsets it governs. `saved` is called after each save.
-    `apply` keeps the changes for the next run. Without it, the key `a` writes the file. `recordings` are the options
-    beside the criteria, or None.
+    `apply` keeps the changes for the next run. Without it, the key `a` writes the file. `recordings` and `place` are
+    the options beside the criteria, or None.
     """
 
     title: str
@@ -46,6 +54,7 @@ class EditorMode:
     saved: Callable[[], Awaitable[object]]
     apply: Callable[[Sequence[ConfigEdit]], None] | None = None
     recordings: RecordingsEdit | None = None
+    place: PlaceEdit | None = None
 
     @property
     def is_for_next_run(self) -> bool:

@@ -22,6 +22,7 @@ from workbench.authoring.criteria_form import FormRow, file_row, rows_of
 from workbench.authoring.saving import Saver
 from workbench.model.faults import Fault
 from workbench.model.places import Location
+from workbench.places.choice import PlaceChoice
 from workbench.text import one_line
 from workbench.ui.criteria.adding import Addition, items_for
 from workbench.ui.criteria.changes import NOT_EDITABLE, FormChanges
@@ -332,12 +333,31 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         edit.options = replace(edit.options, live_on_miss=not edit.options.live_on_miss)
         self._show_recordings()
 
+    def action_criteria_place(self) -> None:
+        """Pick or type the place of the next run."""
+        edit = self.mode.place
+        if edit is None:
+            self.say("the place belongs to the options of the next run: press esc, then o")
+            return
+        options = edit.options
+
+        def choose(place: PlaceChoice | None) -> None:
+            if place is not None:
+                edit.options = replace(options, chosen=place)
+                self._show_recordings()
+
+        what = "a place as behind --on"
+        screen = PickScreen("place of the next run", options.search(), placeholder=what, current=options.chosen)
+        self.app.push_screen(screen, choose)
+
     def _show_recordings(self) -> None:
         if self.mode.recordings is not None:
             options = self.mode.recordings.options
             parts: list[str | tuple[str, str]] = [("f ", "$accent"), ("recordings ", "$label"), options.words]
             if options.on_miss_words:
                 parts += [("   o ", "$accent"), ("on a miss ", "$label"), options.on_miss_words]
+            if self.mode.place is not None:
+                parts += [("   p ", "$accent"), ("place ", "$label"), self.mode.place.options.words]
             self._recordings.update(Text.assemble(*parts))
 
     # Display

@@ -39,6 +39,7 @@ def situation_of(
         agents=session.workspace is not None and bool(session.workspace.agents),
         cause=cause,
         drifted=session.store.drifted > 0,
+        machines=bool(session.machines),
         missed=row is not None and on_case and lacks_recording(session.record(row)),
     )
 

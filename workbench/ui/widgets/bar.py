@@ -60,6 +60,10 @@ class Facts:
     """Whether the criteria of the next run differ from the files."""
     recordings: tuple[str, str] = ("", "")
     """The use of recordings by the next run, in full and in short."""
+    place: str = ""
+    """Where the next run is, such as `on cluster`, or "" for this machine."""
+    machines: tuple[str, str] = ("", "")
+    """How busy the machines of the run are, in full and in short."""
     stale: tuple[str, str] = ("", "")
     """Number of stale verdicts and the reason, in full and in short."""
     watching: bool = False
@@ -80,6 +84,7 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
     """Return the left and right side of the bar as (text, theme variable), shorter if `width` is small."""
     changed: list[Part] = [(" criteria changed ", "accent")] if facts.criteria_changed else []
     changed += [(f" {FROZEN.glyph} {facts.recordings[width < _WIDE]} ", "accent")] if facts.recordings[0] else []
+    changed += [(f" {facts.place} ", "accent")] if facts.place and not facts.running else []
     why, stale = ([(f"{words}  ", STALE.variable)] if words else [] for words in facts.stale)
     urgent = [*changed, *stale]
     color = "status-running" if facts.watching else "status-muted"
@@ -92,7 +97,11 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
         if facts.phase and not facts.running:
             middle = [(f"   ▶ {facts.phase}", "status-running")]
         elif facts.total:
-            run = _progress(facts, words=words) if facts.running else _result(facts, words=words, full=judges == 2)
+            run = (
+                _progress(facts, judges, words=words)
+                if facts.running
+                else _result(facts, words=words, full=judges == 2)
+            )
             middle = [*run[0], *_counts(facts, words=words, meter=meter), *run[1], *_judges(facts, judges)]
         if facts.loading:
             middle.append((f"   {facts.loading}", "status-running"))
@@ -136,8 +145,8 @@ def _forms_awaiting_key(full: list[Part], short: list[Part]) -> Iterator[Form]:
     yield from ((False, 0, 1, short), (False, 0, 0, short), (False, 0, 0, [("press w to run ", short[-1][1])]))
 
 
-def _progress(facts: Facts, *, words: bool) -> tuple[list[Part], list[Part]]:
-    """Return what a run in progress shows before and after its counts."""
+def _progress(facts: Facts, form: int, *, words: bool) -> tuple[list[Part], list[Part]]:
+    """Return what a run in progress shows before and after its counts. `form` is the detail, as for judges."""
     counts = facts.counts or Counter()
     done = sum(counts[state] for state in DECIDED)
     gap = "   " if words else "  "
@@ -147,6 +156,8 @@ def _progress(facts: Facts, *, words: bool) -> tuple[list[Part], list[Part]]:
     elif not done and counts["running"] and words:
         head = f"{head}, {counts['running']} running"
     after = [(gap + clock(facts.seconds), "")]
+    if form and (busy := facts.machines[0 if form == 2 else 1]):
+        after.append((gap + busy, "status-muted"))
     left = facts.left[0 if words else 1]
     if left and not facts.phase:
         after.append((gap + left, "status-running"))

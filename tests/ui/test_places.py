@@ -1,0 +1,94 @@
+"""The place of the next run, how busy machines are in the bar, and the page that lists them."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.ui.conftest import MakeWorkspace, OpenScreen
+from workbench.engine.plan.project_setting import known_places
+from workbench.places.choice import PlaceChoice
+from workbench.places.place import MachineState
+from workbench.ui.criteria.form import CriteriaScreen
+from workbench.ui.dialogs.machines import MachinesScreen
+from workbench.ui.dialogs.pick import PickScreen
+from workbench.ui.place_options import PlaceOptions, read_place
+
+CLUSTER = PlaceChoice("ssh:one,two", slots=20, name="cluster")
+SETTING = '[tool.agent-workbench.places.cluster]\nat = "ssh:one,two"\nslots = 20\n'
+
+
+async def test_place_is_chosen_and_its_machines_are_shown(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    workspace = make_workspace()
+    (workspace.root / "pyproject.toml").write_text(SETTING)
+    screen = open_screen(workspace)
+    async with screen.open((120, 40)) as pilot:
+        await screen.until(pilot, lambda: screen.session.places.named == (CLUSTER,))
+        await pilot.press("o")
+        await screen.until(pilot, lambda: isinstance(pilot.app.screen, CriteriaScreen))
+        assert "p place local" in screen.text
+        await pilot.press("p")
+        await screen.until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+        await screen.until(pilot, lambda: "cluster" in screen.text)
+        await pilot.press(*"ssh:a,b --remote-python /x", "enter")
+        await screen.until(pilot, lambda: "p place ssh:a,b" in screen.text)
+        await pilot.press("a")
+        await screen.until(pilot, lambda: "on ssh:a,b" in screen.text)
+        assert screen.session.places.run_options() == {"place": PlaceChoice("ssh:a,b", "/x")}
+
+        await pilot.press("r")
+        await screen.until(pilot, lambda: len(screen.runs) == 1 and screen.session.store.activity.running)
+        run = screen.runs[0]
+        run.states = [MachineState("a", "ready", 8, running=3), MachineState("b", "preparing", 8, running=4)]
+        controllers = screen.app.main.controllers
+        controllers.news._tick()
+        await screen.until(pilot, lambda: "2 machines 7/16" in screen.text)
+        controllers.run.machines()
+        await screen.until(pilot, lambda: isinstance(pilot.app.screen, MachinesScreen))
+        await screen.until(pilot, lambda: "3/8" in screen.text)
+        page = pilot.app.screen
+        assert isinstance(page, MachinesScreen)
+        run.states = [MachineState("a", "ready", 16, 7), MachineState("b", "lost", 8, lost=4, why="the link was cut")]
+        page.look_again()
+        await screen.until(pilot, lambda: "the link was cut" in screen.text)
+        await pilot.press("escape")
+        run.end()
+        await screen.until(pilot, lambda: not screen.session.store.activity.running)
+
+
+def test_search_offers_local_the_names_of_the_settings_and_what_is_typed() -> None:
+    search = PlaceOptions(named=(CLUSTER,)).search()
+    assert [item.label for item in search("")] == ["local", "cluster"]
+    assert search("clus")[0].value == PlaceChoice("cluster")
+    assert search("ssh:c")[0].value == PlaceChoice("ssh:c")
+    assert search("dask://h:1 --insecure-place")[0].value == PlaceChoice("dask://h:1", insecure=True)
+    refused = search("ssh:a --fast")[0]
+    assert refused.value is None
+    assert "--remote-python" in refused.why_not
+
+
+@pytest.mark.parametrize("text", ["", "a b", "ssh:a --remote-python", "'ssh:a"])
+def test_what_is_no_place_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        read_place(text)
+
+
+def test_words_name_the_place_of_the_project_unless_another_is_chosen() -> None:
+    assert PlaceOptions().words == "local"
+    assert PlaceOptions().for_bar == ""
+    project = PlaceOptions(project=CLUSTER, named=(CLUSTER,))
+    assert (project.words, project.for_bar) == ("cluster (pyproject.toml)", "on cluster")
+    here = PlaceOptions(PlaceChoice(), CLUSTER, (CLUSTER,))
+    assert (here.words, here.for_bar, here.run_options()) == ("local", "", {"place": PlaceChoice()})
+
+
+def test_known_places_leave_out_what_cannot_be_read(tmp_path: Path) -> None:
+    setting = tmp_path / "pyproject.toml"
+    assert known_places(tmp_path) == (None, ())
+    setting.write_text(
+        f'[tool.agent-workbench]\nplace = "cluster"\n{SETTING}[tool.agent-workbench.places.odd]\nat = 3\n'
+    )
+    assert known_places(tmp_path) == (CLUSTER, (CLUSTER,))
+    setting.write_text("[tool.agent-workbench\n")
+    assert known_places(tmp_path) == (None, ())
