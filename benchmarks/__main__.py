@@ -47,6 +47,7 @@ OTHERS: tuple[Part, ...] = (
     ("frozen",),
     ("history",),
     ("journal",),
+    ("machines",),
     ("many_cases",),
     ("review",),
     ("trace",),
