@@ -2,7 +2,7 @@
 
 A scorer takes 0.2 s of processor time to start, and half a second more to import the client of a judge. Most tests of
 runs start one or two. What they get is still a process of its own: with its own environment, descriptors and session,
-it runs the scorer's `main`, and this process is its parent.
+it runs the scorer's module, and this process is its parent.
 """
 
 import contextlib
@@ -25,6 +25,7 @@ from workbench.agents.child_process import own_python
 from workbench.engine.scoring.client import MODULE
 
 _SERVER = Path(server.__file__)
+_SCORERS = (MODULE, "tests.engine.scripted_scorer")
 _SET_CHILD_SUBREAPER = 36
 
 
@@ -40,13 +41,14 @@ class Nursery:
     def popen(self, arguments: Sequence[str], **how: Any) -> "subprocess.Popen[bytes] | ForkedScorer":
         """Start a child as `ChildProcess` does: a scorer as a fork, and everything else as a program."""
         environment = how["env"]
-        if list(arguments[:6]) != [sys.executable, "-P", "-X", "utf8", "-m", MODULE]:
+        *start, module = arguments[:6]
+        if start != [sys.executable, "-P", "-X", "utf8", "-m"] or module not in _SCORERS:
             return subprocess.Popen(arguments, **how)
         if self._sock is None:
             self._start(environment)
         if _of_python(environment) != self._variables:
             return subprocess.Popen(arguments, **how)
-        return ForkedScorer(self._fork(arguments[6:], environment, **how))
+        return ForkedScorer(self._fork(module, arguments[6:], environment, **how))
 
     def close(self) -> None:
         """End the server."""
@@ -70,6 +72,7 @@ class Nursery:
 
     def _fork(
         self,
+        module: str,
         words: Sequence[str],
         environment: Mapping[str, str],
         *,
@@ -80,7 +83,13 @@ class Nursery:
     ) -> int:
         """Return the process ID of a new scorer."""
         assert self._sock is not None
-        task = {"words": words, "environment": dict(environment), "folder": str(cwd), "descriptors": pass_fds}
+        task = {
+            "module": module,
+            "words": words,
+            "environment": dict(environment),
+            "folder": str(cwd),
+            "descriptors": pass_fds,
+        }
         # The server forks twice, so that its grandchild becomes the child of this process.
         with self._adopting():
             socket.send_fds(self._sock, [json.dumps(task).encode()], [stdout, *pass_fds])

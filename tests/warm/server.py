@@ -1,8 +1,8 @@
 """The server of `tests.warm.scorers`: it has imported what scorers need, and is forked for each.
 
-It is started as `python server.py FD`. A message has the words of a scorer's command line, its environment, its folder,
-and the numbers that these words use for descriptors. The descriptors follow: that for the output, and then these. The
-answer is the process ID.
+It is started as `python server.py FD`. A message has the module to run, the words of its command line, its environment,
+its folder, and the numbers that these words use for descriptors. The descriptors follow: that for the output, and then
+these. The answer is the process ID.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import gc
 import importlib
 import json
 import os
+import runpy
 import socket
 import sys
 import threading
@@ -39,8 +40,8 @@ async def _make_client() -> None:
     await client.close()
 
 
-def serve(sock: socket.socket) -> None:
-    """Fork for each message, and return in the forks. End with the socket."""
+def serve(sock: socket.socket) -> str:
+    """Fork for each message, and return the module to run in the forks. End with the socket."""
     while True:
         message, descriptors, _, _ = socket.recv_fds(sock, 1 << 20, 8)
         if not message:
@@ -53,8 +54,9 @@ def serve(sock: socket.socket) -> None:
                 os._exit(0)
             for own in (ours, theirs, sock.detach()):
                 os.close(own)
-            become(json.loads(message), *descriptors)
-            return
+            task = json.loads(message)
+            become(task, *descriptors)
+            return str(task["module"])
         os.waitpid(between, 0)
         sock.send(os.read(ours, 100))
         for descriptor in (ours, theirs, *descriptors):
@@ -71,7 +73,7 @@ def become(task: dict[str, Any], output: int, *others: int) -> None:
     os.environ.clear()
     os.environ.update(task["environment"])
     numbers = {str(old): str(new) for old, new in zip(task["descriptors"], others, strict=True)}
-    sys.argv = [scorer.__file__, *(numbers.get(word, word) for word in task["words"])]
+    sys.argv = ["", *(numbers.get(word, word) for word in task["words"])]
     for descriptor in others:
         os.set_inheritable(descriptor, True)
 
@@ -80,5 +82,6 @@ if __name__ == "__main__":
     server_sock = socket.socket(fileno=int(sys.argv[1]))
     import_all()
     server_sock.send(b"+")
-    serve(server_sock)
-    scorer.main()
+    module = serve(server_sock)
+    sys.modules.pop(module, None)
+    runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -30,7 +30,7 @@ ENVIRONMENT: dict[str, Any] = {
 
 
 @pytest_asyncio.fixture
-async def children(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Children]:
+async def children(monkeypatch: pytest.MonkeyPatch, warm_scorers: None) -> AsyncIterator[Children]:
     monkeypatch.setattr("workbench.engine.scoring.client.MODULE", "tests.engine.scripted_scorer")
     for module in ("scoring.client", "scoring.conversation"):
         monkeypatch.setattr(f"workbench.engine.{module}.needs_bench", lambda name, custom=False: name.startswith("ask"))
