@@ -62,18 +62,9 @@ def _used_by_other_threads() -> float:
 
 @contextmanager
 def quick_pilots() -> Iterator[None]:
-    """Let pilots use `until_quiet`, and update the screen a thousand times a second instead of sixty.
-
-    Of the updates of an app without a terminal, only those of the whole screen are rendered. Textual would render the
-    others as well, and drop them: a sixth of the time. What a test reads is rendered when it reads it.
-    """
+    """Let pilots use `until_quiet`, and update the screen a thousand times a second instead of sixty."""
     with pytest.MonkeyPatch.context() as patch:
         for module in ("textual.app", "textual.pilot"):
             patch.setattr(f"{module}.wait_for_idle", until_quiet)
         patch.setattr("textual.screen.UPDATE_PERIOD", 0.001)
-        patch.setattr("textual._compositor.Compositor.render_partial_update", _nothing_to_send)
         yield
-
-
-def _nothing_to_send(compositor: Any) -> None:
-    compositor._dirty_regions.clear()
