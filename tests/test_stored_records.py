@@ -16,7 +16,7 @@ from workbench.history.checked import read_checked
 from workbench.history.journal import Journal
 from workbench.history.run_list import load_summary, summarize
 from workbench.store import CaseRecord, Store
-from workbench.stored_records import brief_records, read_records, register_details
+from workbench.stored_records import JournalDetails, brief_records, read_records, register_details
 
 REFS = [ref(f"case_{number}") for number in range(6)]
 JUDGED = MetricResult("m", "passed", 1.0, 0.5, "why", {"judge": {"model": "heuristic", "kind": "heuristic"}})
@@ -69,6 +69,60 @@ def test_details_outside_memory_are_read_on_access(tmp_path: Path) -> None:
     for case in REFS:
         assert store.records[case] == whole.records[case]
     assert [is_folded(store.records[case]) for case in REFS] == folded
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The cases whose details were read, in turn."""
+    found: list[str] = []
+    read = JournalDetails.read
+
+    def counted(source: JournalDetails, case: CaseRef) -> tuple[CaseRecord, str]:
+        found.append(case.eval_id)
+        return read(source, case)
+
+    monkeypatch.setattr(JournalDetails, "read", counted)
+    return found
+
+
+def test_details_read_ahead_are_not_read_on_access(tmp_path: Path, reads: list[str]) -> None:
+    store, _ = run_kept(tmp_path, 1)
+    store.detail_cache.budget = 1_000_000
+    record = store.records[REFS[1]]
+    assert not record.has_details
+    record.read_ahead()
+    record.read_ahead()
+    assert record.has_details
+    assert record == in_memory().records[REFS[1]]
+    assert reads == ["case_1"]
+
+
+def test_details_that_another_thread_has_just_read_are_not_read_again(tmp_path: Path, reads: list[str]) -> None:
+    store, _ = run_kept(tmp_path, 1)
+    cache, record = store.detail_cache, store.records[REFS[1]]
+    cache.budget = 1_000_000
+    real = cache.lock
+
+    class HeldByReader:
+        """A lock that another thread releases after it has read the details."""
+
+        def __enter__(self) -> None:
+            cache.lock = real
+            record.read_ahead()
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    cache.lock = HeldByReader()  # type: ignore[assignment]
+    assert record.turns == in_memory().records[REFS[1]].turns
+    assert reads == ["case_1"]
+
+
+def test_large_case_is_not_read_ahead(tmp_path: Path, reads: list[str]) -> None:
+    store, _ = run_kept(tmp_path, 1)
+    store.records[REFS[1]].read_ahead()
+    assert reads == []
+    assert store.records[REFS[5]].has_details
 
 
 def test_scores_and_brief_errors_read_nothing(tmp_path: Path) -> None:

@@ -79,6 +79,8 @@ class Turn:
 
 
 _NO_USAGE = Usage()
+_MOST_AHEAD = 0.1
+"""The largest part of the cache that one case may take when it is read ahead."""
 _DETAILS = (
     *("expected", "criteria", "scenario", "rubrics", "custom_metrics", "simulator", "session"),
     *("final_session_state", "attempt", "lost", "turns", "simulated", "metrics", "output", "error", "thawed"),
@@ -143,9 +145,14 @@ class CaseRecord:
 
         def __getattr__(self, name: str) -> Any:
             """Read the details again. Only they can be missing."""
-            if name not in _DETAILS or self.brief is None:
+            brief = self.brief
+            if name not in _DETAILS or brief is None:
                 raise AttributeError(name)
-            return getattr(self._read_again(self.brief), name)
+            with brief.cache.lock:
+                if _is_loaded(self, name):
+                    # Another thread has just read them.
+                    return object.__getattribute__(self, name)
+                return getattr(self._read_again(brief), name)
 
     @property
     def ref(self) -> CaseRef:
@@ -166,6 +173,11 @@ class CaseRecord:
     def brief_error(self) -> CaseError | None:
         """The error of the case. Everything but its kind may be missing."""
         return self.error if self.brief is None else self.brief.error
+
+    @property
+    def has_details(self) -> bool:
+        """Whether the details are in memory at the moment."""
+        return _is_loaded(self, "turns")
 
     @property
     def read_error(self) -> str:
@@ -196,6 +208,18 @@ class CaseRecord:
         for name in _DETAILS:
             if _is_loaded(self, name):
                 delattr(self, name)
+
+    def read_ahead(self) -> None:
+        """Load the details unless they are in memory, for the thread that will need them soon. Call it in a thread.
+
+        A case that takes much of the cache is not loaded, because it could drop those that are in use.
+        """
+        brief = self.brief
+        if brief is None:
+            return
+        with brief.cache.lock:
+            if not self.has_details and brief.source.size(self.ref) <= brief.cache.budget * _MOST_AHEAD:
+                self._read_again(brief)
 
     def pin_details(self) -> None:
         """Load the details and keep them in memory, because they are about to change."""

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from workbench import config
+from workbench.collecting import scan_everything
 from workbench.home import settings_folder
 from workbench.text import one_line, plain
 from workbench.ui import terminal
@@ -79,6 +80,9 @@ def open_screen(
             path, state_dir, watch, faults = app.next_path, None, False, []
             settings = config.read_settings()
             chosen = themes.read(app.theme)
+            watchdog.cleanup = lambda: None
+            del app
+            scan_everything()  # It has cycles, and its cases take much memory.
 
 
 def _theme_name(shown: Display, named: str | None, saved: str) -> str:

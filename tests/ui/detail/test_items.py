@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.geometry import Region
 from textual.pilot import Pilot
 
 from tests.hostile import HOSTILE, leaks
@@ -14,7 +15,8 @@ from tests.ui.judged import SENTENCES, claims, events, judged_case, record_of, r
 from tests.ui.shown import shown_strips
 from tests.ui.transcripts import late_parcel
 from workbench.events import CaseRef, SpansRecorded
-from workbench.rendering.document import Subject
+from workbench.rendering.document import Document, Subject
+from workbench.rendering.lines import Segment
 from workbench.store import CaseRecord
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.pane import CaseDetail
@@ -262,6 +264,25 @@ async def test_only_what_changed_is_painted(make_app: MakeApp) -> None:
         assert "everything" not in painted
         heights = [region.height for region in painted]
         assert heights[:2] == [2, 1]
+
+
+async def test_blank_lines_below_a_document_are_not_painted_again(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(76, 36)) as pilot:
+        await show(pilot, judged_case(), CLAIMS)
+        body = app.query_one(Body)
+        body.show(Document([(Segment(f"first {number}"),) for number in range(9)]), 0)
+        await pilot.pause()
+        body.show(Document([(Segment("second"),)]), 0)
+        await pilot.pause()
+        assert "first" not in "\n".join(app.seen())
+        assert "second" in "\n".join(app.seen())
+        painted: list[Any] = []
+        body.refresh = lambda *regions, **_: painted.append(regions)
+        body.show(Document([(Segment("third"),)] * 3), 0)
+        body.show(Document(), 0)
+        body.show(Document([(Segment("long"),)] * 90), 0)
+        assert painted == [(Region(0, 0, body.size.width, 3),)] * 2 + [()]
 
 
 async def test_first_click_moves_the_cursor_and_second_click_opens_the_item(make_app: MakeApp) -> None:

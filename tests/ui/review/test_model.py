@@ -52,6 +52,17 @@ def test_one_key_for_each_failure() -> None:
     assert desk.review.outcome().counts() == {"agent bug": 8, "errors": 1}
 
 
+def test_neighbours_are_the_next_case_and_the_one_before() -> None:
+    review = Desk(Section("amount is text", REFUND[:3])).review
+    assert review.neighbours == [REFUND[1]]
+    review.step(1)
+    assert review.neighbours == [REFUND[2], REFUND[0]]
+    review.step(1)
+    assert review.neighbours == [REFUND[1]]
+    review.step(1)
+    assert review.neighbours == [REFUND[2]]
+
+
 def test_three_causes_of_40_failures_take_ten_keys() -> None:
     sections = [Section(text, tuple((text, str(number)) for number in range(many)))
                 for text, many in (("one", 19), ("two", 12), ("three", 9))]  # fmt: skip

@@ -1,6 +1,10 @@
 """Review with the keyboard: one key saves and goes on, and no key counts for a case that was not visible."""
 
 import json
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from textual.events import Key
@@ -8,7 +12,8 @@ from textual.events import Key
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from tests.ui.triage.test_triage_screen import end, entries
 from workbench.actions import key_name
-from workbench.events import CaseError, CaseFinished, MetricResult, MetricScored
+from workbench.events import CaseError, CaseFinished, CaseRef, MetricResult, MetricScored
+from workbench.store import CaseRecord
 from workbench.ui.editing.editor import EditorScreen
 from workbench.ui.review.screen import CaseReviewScreen
 
@@ -154,6 +159,45 @@ async def test_panes_notes_and_changed_files_keep_the_position(
         screen.runs[-1].end()
         await pilot.press("n", "n", "escape")
         await screen.until(pilot, lambda: screen.row == "late_3")
+
+
+async def test_cases_beside_the_one_on_the_screen_are_read_ahead_in_a_thread(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    screen = open_screen(make_workspace({"desk": {"talk": CASES}}))
+    async with screen.open((80, 24)) as pilot:
+        await run_all(screen, pilot)
+        await pilot.press("g", "V")
+        await shows(screen, pilot, "desk › talk › late_1")
+        store = screen.session.store
+        kept = Kept(store.records)
+        for record in store.records.values():
+            record.make_evictable(kept, store.detail_cache)
+            record.drop_details()
+        for before, name, after in zip(CASES[1:], CASES[2:], CASES[3:], strict=False):
+            await pilot.press("n")
+            await shows(screen, pilot, f"desk › talk › {name}")
+            await screen.until(pilot, partial(kept.has_read, {before, after}))
+        assert sorted(name for name, _ in kept.reads) == sorted(CASES[1:])
+        assert [name for name, in_screen in kept.reads if in_screen] == ["late_2"]
+
+
+class Kept:
+    """A journal with the cases of a store. `reads` are those read, each with whether that stopped the screen."""
+
+    def __init__(self, records: Mapping[CaseRef, CaseRecord]) -> None:
+        self._records = {ref: replace(record) for ref, record in records.items()}
+        self.reads: list[tuple[str, bool]] = []
+
+    def size(self, ref: CaseRef) -> int:
+        return 100
+
+    def read(self, ref: CaseRef) -> tuple[CaseRecord, str]:
+        self.reads.append((ref.eval_id, threading.current_thread() is threading.main_thread()))
+        return replace(self._records[ref]), ""
+
+    def has_read(self, names: set[str]) -> bool:
+        return names <= {name for name, _ in self.reads}
 
 
 async def test_passes_are_reviewed_if_only_passes_are_marked(

@@ -1,6 +1,6 @@
 """The two lines over a page of a review: the cause with the position, and the case with its verdict."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from workbench.rendering.cells import cell_len, cut, cut_name
@@ -18,7 +18,8 @@ class Place:
 
     `number` is that of its cause among `causes` (0: passes are reviewed). `position` is that of the case among `cases`.
     All count from 1. `cause` is safe text. `given` is the label of the user's verdict, or "". `others` are the names of
-    the cases of this cause: a name that is too long is cut where it does not differ from them.
+    the cases of this cause: a name that is too long is cut where it does not differ from them. They are read once at
+    most, and only for such a name.
     """
 
     cause: str
@@ -28,7 +29,7 @@ class Place:
     cases: int
     rules: bool = False
     given: str = ""
-    others: Sequence[str] = ()
+    others: Iterable[str] = ()
 
 
 def head_lines(subject: Subject, place: Place, width: int, *, in_pane: bool = False) -> list[Line]:

@@ -3,7 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from workbench.collecting import collector_paused
+from workbench.collecting import collector_paused, spare_what_stays
 from workbench.text import one_line
 from workbench.ui.controllers.staleness import Staleness
 from workbench.ui.controllers.view import Controller, Stoppable, View
@@ -55,6 +55,7 @@ class PastResults(Controller):
             # Stored runs may be damaged in any way. The screen continues without them.
             self.view.notify(one_line(f"earlier runs cannot be read: {error!r}", limit=400), severity="warning")
         finally:
+            spare_what_stays()
             self.session.loading = ""
             self.verdicts_shown.set()
             self.view.show_state()
@@ -78,6 +79,7 @@ class PastResults(Controller):
                 parts.append(part)
                 session.recall(part)
                 self._show_verdicts()
+            spare_what_stays()
         session.loading = "changes"
         self._show_verdicts()
         self.verdicts_shown.set()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from workbench.events import CaseName
     from workbench.rendering.document import Subject
     from workbench.rendering.review.last_page import Row as LastRow
+    from workbench.store import CaseRecord
     from workbench.ui.review.cases import ReviewedCases
     from workbench.ui.review.key_lines import Offered
     from workbench.ui.review.model import Judgeable, Section, Step
@@ -394,6 +395,13 @@ class Review(Controller):
         if self._drawn[:1] != state[:1]:
             self._drawn = state
 
+    def read_ahead(self, names: "Sequence[CaseName]") -> None:
+        """Read the details of cases in a thread, so that the next key does not wait for the disk."""
+        known = map(self._cases.record, names)
+        records = [record for record in known if record is not None and not record.has_details]
+        if records:
+            self.view.work(asyncio.to_thread(_read_ahead, records), "ahead")
+
     def _state(self) -> tuple[object, ...]:
         """Return the current case, and a value that changes with it and its verdict."""
         if self._model is None or self._model.done:
@@ -482,6 +490,11 @@ _SAID = {
     "won't fix": "stays as it is",
     "right": "is judged correctly",
 }
+
+
+def _read_ahead(records: "Sequence[CaseRecord]") -> None:
+    for record in records:
+        record.read_ahead()
 
 
 def _said(step: "Step", option: "Option", name: str) -> str:

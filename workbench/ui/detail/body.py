@@ -133,14 +133,24 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
 
         The cursor is on the item `cursor`, which is visible unless `top` is beyond the end.
         """
+        used = self._used()
         self._when_aside = aside
         self._pointed = pointed
         self._shown_at = self.size
         self._strips.clear()
         self._position.begin(document, self._shares(self.size, document).height, top, cursor)
         self._aside.show(self.item, self.shares)
-        self.refresh()
+        used = max(used, self._used())
+        if 0 < used < self.size.height:
+            self.refresh(Region(0, 0, self.size.width, used))
+        else:
+            self.refresh()
         self.post_message(self.Moved())
+
+    def _used(self) -> int:
+        """Return the number of lines above those that are certainly blank."""
+        size, used = self.size, len(self.document.lines)
+        return used if used < size.height and self._when_aside == "never" and self._shown_at == size else size.height
 
     def go_to(self, line: int) -> bool:
         """Scroll to `line`, or as near to it as possible. Return whether anything moved."""

@@ -140,6 +140,12 @@ class Review:
         """The current section."""
         return self.sections[self._numbers[self.position]]
 
+    @property
+    def neighbours(self) -> list[CaseName]:
+        """The next case and the one before, as far as there are any."""
+        places = (self.position + 1, self.position - 1)
+        return [self.names[place] for place in places if 0 <= place < len(self.names)]
+
     def given(self, name: CaseName) -> Given | None:
         """Return the user's verdict on a case, or None."""
         if name not in self._given:

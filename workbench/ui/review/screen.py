@@ -1,7 +1,7 @@
 """The screen that shows one failing case after the other, with a key for each verdict."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Protocol
 
 from textual.app import ComposeResult
@@ -75,6 +75,9 @@ class Desk(Protocol):
 
     def shown(self) -> None:
         """Note that the current case is on the screen."""
+
+    def read_ahead(self, names: Sequence[CaseName]) -> None:
+        """Read cases in the background that may be shown next."""
 
     def left(self) -> None:
         """Note that the user left the review."""
@@ -164,6 +167,8 @@ class CaseReviewScreen(Screen[None]):
 
     def _was_painted(self, version: int) -> None:
         self.review.painted(version, time.monotonic())
+        if version == self.review.version:
+            self._desk.read_ahead(self.review.neighbours)
 
     def _show_case(self, width: int) -> None:
         name, review = self.review.name, self.review
@@ -186,7 +191,7 @@ class CaseReviewScreen(Screen[None]):
             len(review.names),
             review.section.rules,
             given.choice if given else "",
-            [eval_id for _, eval_id in review.section.names],
+            (eval_id for _, eval_id in review.section.names),
         )
         self._head.show(head_lines(subject or Subject(), place, width, in_pane=self.in_pane))
         self._foot.show(self._lines.case(offered, width, self.app.size.height))
