@@ -12,20 +12,22 @@ from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, write_line
 from workbench.counting import counted
+from workbench.places.choice import PlaceChoice
 from workbench.text import one_line, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from workbench.agents.workspace import Workspace
     from workbench.authoring.check.problem import Problem
+    from workbench.project.place_check import PlaceCheck
 
 SCHEMA = "agent-workbench/check/1"
 _CLEAN, _WARNINGS, _ERRORS = 0, 1, 2
 
 _DESCRIPTION = """Find problems in evalsets, criteria and agents before they cost a run. Reads files only: runs no
 agent and asks no model. Imports extensions of other packages. With --import, also imports each agent in a child
-process with the agent's own interpreter.
+process with the agent's own interpreter. With --on, tries that on other machines.
 
 \b
 PATH  a folder, an agent's folder or an evalset file  [default: this folder]
@@ -42,10 +44,22 @@ Exit codes
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=common.FILE)
 @common.CONFIG
 @click.option("--import", "imports", is_flag=True, help="Import each agent in a child process and report failures.")
+@click.option("--on", metavar="PLACE", help="Try PLACE: connect to its machines, and import each agent there.")
+@common.REMOTE_PYTHON
+@common.INSECURE_PLACE
 @common.AS_JSON
-def check_command(paths: tuple[Path, ...], config: Path | None, imports: bool, as_json: bool) -> int:
+def check_command(
+    paths: tuple[Path, ...],
+    config: Path | None,
+    imports: bool,
+    on: str | None,
+    remote_python: str,
+    insecure_place: bool,
+    as_json: bool,
+) -> int:
     """Check a project and return the exit code."""
     _refuse_missing(paths, config)
+    choice = common.place_choice(on, remote_python, insecure=insecure_place)
     from workbench.agents.owners import OwnersFileError
     from workbench.agents.workspace import open_workspace
     from workbench.authoring.check.project import ProjectCheck, in_order
@@ -68,14 +82,18 @@ def check_command(paths: tuple[Path, ...], config: Path | None, imports: bool, a
     tell(workspace, extension_problems())
     if imports:
         _import_agents(workspace, lambda problem: tell(workspace, [problem]))
+    place = None if choice is None else _check_place(workspace, choice)
+    if place is not None:
+        if not as_json:
+            write_line(sys.stdout, "\n".join(_place_lines(place)))
+        tell(workspace, place.problems)
     if as_json:
-        write_line(sys.stdout, json.dumps(_report(workspace, in_order(problems))))
+        report = _report(workspace, in_order(problems))
+        write_line(sys.stdout, json.dumps(report if place is None else {**report, "place": _place_report(place)}))
     else:
         _sum_up(workspace, problems)
     severities = {problem.fault.severity for problem in problems}
-    if has_failed():
-        return _ERRORS
-    if "error" in severities:
+    if has_failed() or "error" in severities:
         return _ERRORS
     return _CLEAN if workspace.evalsets and not severities - {"note"} else _WARNINGS
 
@@ -103,6 +121,59 @@ def _import_agents(workspace: "Workspace", tell: "Callable[[Problem], None]") ->
                     tell(problem)
 
     asyncio.run(import_all())
+
+
+def _check_place(workspace: "Workspace", choice: PlaceChoice) -> "PlaceCheck | None":
+    """Check a place. Return None if it is this machine."""
+    import asyncio
+
+    from workbench.project.place_check import check_place, place_of
+    from workbench.project.project import Project
+
+    chosen = place_of(choice, workspace.root)
+    if chosen.is_local:
+        return None
+
+    async def check() -> "PlaceCheck":
+        async with Project(keep_warm=False) as project:
+            return await check_place(project, workspace, chosen, tell=lambda line: write_line(sys.stderr, plain(line)))
+
+    return asyncio.run(check())
+
+
+def _place_lines(place: "PlaceCheck") -> "Iterator[str]":
+    """Yield what was found at a place, apart from the problems."""
+    from workbench.rendering.machines import machine_facts, megabytes
+
+    if place.safety:
+        yield f"{one_line(place.word)}: {one_line(place.safety, limit=500)}"
+    yield f"bundle: {counted(place.files, 'file')}, {megabytes(place.bytes)}"
+    for agent, source in place.recipes.items():
+        yield f"interpreter of {one_line(agent)}: {one_line(source, limit=300)}"
+    for state in place.machines:
+        if state.phase != "lost":
+            imported = [agent for agent, outcome in place.imports.items() if outcome.get(state.name) == ""]
+            yield machine_facts(state, imported)
+
+
+def _place_report(place: "PlaceCheck") -> dict[str, object]:
+    return {
+        "place": place.word,
+        "safety": place.safety,
+        "bundle": {"files": place.files, "bytes": place.bytes},
+        "interpreters": place.recipes,
+        "machines": [
+            {
+                "name": state.name,
+                "usable": state.phase != "lost",
+                "about": state.about,
+                "bytes_sent": state.sent,
+                "why": state.why,
+                "imported": {agent: outcome.get(state.name) for agent, outcome in place.imports.items()},
+            }
+            for state in place.machines
+        ],
+    }
 
 
 def _tell(workspace: "Workspace", problems: "list[Problem]") -> None:

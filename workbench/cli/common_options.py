@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from workbench.cli.refusal import Refused
+from workbench.places.choice import PlaceChoice
 
 FILE = click.Path(path_type=Path)
 CONTEXT: Final[dict[str, Any]] = {
@@ -30,6 +31,17 @@ def command(
         options_metavar="[OPTIONS]",
         context_settings={**CONTEXT, "max_content_width": 110},
     )
+
+
+def place_choice(word: str | None, python: str, *, insecure: bool) -> PlaceChoice | None:
+    """Return the place of `--on` and its options, or None if none of them is given.
+
+    Raises:
+        click.UsageError: the name is empty.
+    """
+    if word == "":
+        raise click.UsageError("--on needs the name of a place")
+    return PlaceChoice(word or "", python, insecure) if word or python or insecure else None
 
 
 def one_path(words: Sequence[Path], try_help: str) -> Path:
@@ -94,6 +106,12 @@ JSON = click.option(
     help="Write the report to FILE. With -, to standard output, which gets nothing else.",
 )
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Write one JSON object to standard output.")
+REMOTE_PYTHON = click.option(
+    "--remote-python", metavar="PATH", default="", help="Python interpreter on the other machines."
+)
+INSECURE_PLACE = click.option(
+    "--insecure-place", is_flag=True, help="Accept a place whose connection others can read and change."
+)
 JUNIT = click.option("--junit", type=FILE, metavar="FILE", callback=_checked_junit, help="Write JUnit XML to FILE.")
 PLAIN = click.option("--plain", is_flag=True, help="Print one line for each case, even on a terminal.")
 DETAILED = click.option(

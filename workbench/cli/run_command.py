@@ -14,7 +14,6 @@ from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, reported
 from workbench.cli.run_request import RunRequest
 from workbench.engine.plan.run_options import MATRIX, MOST_UNTIL_SURE, OFF, RunOptions, UsageFaultError
-from workbench.places.choice import PlaceChoice
 
 _MODES = ("tools", "all", OFF)
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -112,8 +111,8 @@ class _RunCommand(click.Command):
     metavar="PLACE",
     help="Run agents at PLACE: local, ssh:HOST1,HOST2, dask://HOST:PORT or a name from the settings.  [default: local]",
 )
-@click.option("--remote-python", metavar="PATH", default="", help="Python interpreter on the other machines.")
-@click.option("--insecure-place", is_flag=True, help="Accept a place whose connection others can read and change.")
+@common.REMOTE_PYTHON
+@common.INSECURE_PLACE
 @click.option("--fresh", is_flag=True, help="Start a new run, even if an interrupted one could be resumed.")
 @click.option("--watch", is_flag=True, help="Keep running: each save runs the cases that it can affect.")
 @click.option("--eval-storage-uri", hidden=True)
@@ -129,7 +128,9 @@ def run_command(**values: Any) -> int:
     values["frozen"] = "" if values["frozen"] == OFF else values["frozen"]
     if values["runs"] is None:
         values["runs"] = 1 if values["until_sure"] is None else MOST_UNTIL_SURE
-    values["place"] = _place(values.pop("on"), values.pop("remote_python"), insecure=values.pop("insecure_place"))
+    values["place"] = common.place_choice(
+        values.pop("on"), values.pop("remote_python"), insecure=values.pop("insecure_place")
+    )
     values["inject"] = _injection(values["inject"])
     options = RunOptions(**{item.name: values.pop(item.name) for item in fields(RunOptions) if item.name in values})
     named = {item.name: values.pop(item.name) for item in fields(Targets) if item.name in values}
@@ -145,12 +146,6 @@ def run_command(**values: Any) -> int:
         from workbench.cli.following import run_and_report
 
         return run_and_report(request, targets.state_dir, lambda: targets.plan(options), fresh=request.fresh)
-
-
-def _place(word: str | None, python: str, *, insecure: bool) -> PlaceChoice | None:
-    if word == "":
-        raise click.UsageError("--on needs the name of a place")
-    return PlaceChoice(word or "", python, insecure) if word or python or insecure else None
 
 
 def _injection(word: str | None) -> Any:

@@ -1,5 +1,6 @@
 """The kinds of places, which are found through entry points."""
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -23,13 +24,15 @@ class PlaceKind:
 
     `spelling` shows the form of its names (`ssh:host1,host2`). `answers_for` returns whether a word is such a name.
     `make` is the `module:attribute` of a function that gets the `PlaceChoice` and this machine's place, and returns the
-    place. It raises `UnknownPlaceError` if the place cannot be used.
+    place. It raises `UnknownPlaceError` if the place cannot be used. `safety` returns what users of a place must know:
+    whether the connection is encrypted, and who can run code there in their name.
     """
 
     name: str
     spelling: str
     answers_for: Callable[[str], bool]
     make: str
+    safety: Callable[[str], str] = lambda word: ""
 
 
 PLACES: Final = ExtensionPoint("places", PlaceKind, probe=lambda kind: kind.answers_for(LOCALLY))
@@ -39,6 +42,15 @@ LOCAL: Final = PlaceKind("local", "`local`", lambda word: word == LOCALLY, "work
 def local_place(choice: PlaceChoice, local: Place) -> Place:
     """Return this machine."""
     return local
+
+
+def safety_of(word: str) -> str:
+    """Return what users of a place must know about its safety, "" if its kind does not say."""
+    for kind in PLACES.values():
+        with contextlib.suppress(Exception):
+            if kind.answers_for(word):
+                return kind.safety(word)
+    return ""
 
 
 def place_at(choice: PlaceChoice, local: Place) -> Place:

@@ -16,18 +16,28 @@ if TYPE_CHECKING:
 _SSH: Final = "ssh:"
 _DASK: Final = ("dask://", "tls://", "dask-local:")
 _SLOTS: Final = re.compile(r"(.*)\*([1-9]\d{0,4})")
+_WHO: Final = "Whoever controls {} can run code there as you, and read the files and keys of the agents"
+
+
+def _encrypted(word: str) -> str:
+    if word.startswith("dask://"):
+        return "The connection is neither encrypted nor authenticated."
+    return "TLS encrypts the connection." if word.startswith("tls://") else "TLS encrypts it, on this machine only."
+
 
 SSH: Final = PlaceKind(
     "ssh",
     "`ssh:HOST1,HOST2`",
     lambda word: word.startswith(_SSH),
     "workbench.places.own_kinds:ssh_place",
+    lambda word: f"ssh encrypts the connection. {_WHO.format('a host')}",
 )
 DASK: Final = PlaceKind(
     "dask",
     "`dask://HOST:PORT`, `tls://HOST:PORT`, `dask-local:N`",
     lambda word: word.startswith(_DASK),
     "workbench.places.own_kinds:dask_place",
+    lambda word: f"{_encrypted(word)} {_WHO.format('the scheduler or a worker')}",
 )
 
 

@@ -67,6 +67,8 @@ class MachineState:
     sent: int = 0
     """Bytes of the project's files that were sent to it."""
     why: str = ""
+    about: str = ""
+    """Its Python, system and processors in words, "" if unknown."""
 
 
 class AgentLink(Protocol):

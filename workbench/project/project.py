@@ -158,7 +158,7 @@ class Project:
             finally:
                 await self._children.close()
 
-    def _agents_place(self, options: RunOptions) -> Place | None:
+    def place(self, options: RunOptions) -> Place | None:
         """Return the place of a run; None is this machine.
 
         Raises:
@@ -184,7 +184,7 @@ class Project:
         Raises:
             UsageFaultError: the place cannot be used.
         """
-        place = self._agents_place(options)
+        place = self.place(options)
         return () if place is None else place.machines()
 
     def resumed(self, plan: Plan) -> Plan:
@@ -402,7 +402,7 @@ class Project:
         """
         if plan.options.inject == MATRIX and all(entry.fault is None for entry in plan.entries):
             raise UsageFaultError("this plan injects no faults", "Run the plan that `Project.fault_matrix` makes of it")
-        place = self._agents_place(plan.options)
+        place = self.place(plan.options)
         self.run_ids.add(plan.run_id)
         state = state_of(plan.root, self._explicit_state)
         journal = self._journal(state, plan)

@@ -63,6 +63,13 @@ def machine_line(state: "MachineState", cases: int) -> str:
     return f"{machine_name(state.name)}: {', '.join([*words, *gone])}"
 
 
+def machine_facts(state: "MachineState", imported: Sequence[str]) -> str:
+    """Return what a check found on a machine: `one: Python 3.12.4, Linux, 8 processors; imported desk`."""
+    about = [one_line(state.about, limit=200)] if state.about else []
+    agents = few(map(one_line, imported), most=10) or "no agent"
+    return f"{machine_name(state.name)}: {'; '.join([*about, f'imported {agents}'])}"
+
+
 def machine_lines(states: "Sequence[MachineState]", width: int) -> Iterator[Line]:
     """Yield a table of the machines, each with its reason below it, in lines of at most `width` cells."""
     if not states:

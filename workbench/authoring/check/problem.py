@@ -32,6 +32,8 @@ Rule: TypeAlias = Literal[
     "source",  # a module of the agent that is not valid Python
     "import",  # the agent cannot be imported (only with --import)
     "extension",  # a package whose extension of the workbench is broken
+    "place",  # a place with other machines that cannot be used as it is (only with --on)
+    "missing",  # a file that agents used, and that other machines will not have (only with --on)
     "environment",  # a line of `.env` that is not understood
 ]
 

@@ -28,6 +28,13 @@ class Welcome:
     cpus: int
     memory: int
 
+    @property
+    def words(self) -> str:
+        """The machine in words: `Python 3.12.4, Linux, 8 processors, 16.0 GB`. Raw text."""
+        memory = [f"{self.memory / 1e9:.1f} GB"] if self.memory else []
+        processors = f"{self.cpus} processor{'s' * (self.cpus != 1)}"
+        return ", ".join([f"Python {self.python}", self.platform, processors, *memory])
+
 
 @dataclass(frozen=True, slots=True)
 class FromAgent:

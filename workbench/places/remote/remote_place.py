@@ -221,7 +221,10 @@ class RemotePlace:
 
     def _state(self, machine: Machine) -> MachineState:
         running, slots = self.slots.running(machine), self.slots_of(machine)
-        state = MachineState(machine.name, machine.phase, slots, running, machine.lost_attempts, machine.sent)
+        about = "" if machine.welcome is None else machine.welcome.words
+        state = MachineState(
+            machine.name, machine.phase, slots, running, machine.lost_attempts, machine.sent, about=about
+        )
         if machine.why_lost is not None:
             return replace(state, why=machine.why_lost)
         refused = [agent.unusable.get(machine, "") for agent in self._agents]

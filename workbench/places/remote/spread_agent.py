@@ -111,6 +111,15 @@ class SpreadAgent:
             wanted -= machines.slots_of(best)
         self._end_without_machines()
 
+    def tried(self) -> dict[str, str | None]:
+        """Return why the agent cannot run on each machine, "" where it was imported, None where that is unknown yet."""
+        known: dict[str, str | None] = {machine.name: None for machine in self._machines.all()}
+        return {
+            **known,
+            **{machine.name: "" for machine in self._ready},
+            **{machine.name: why for machine, why in self.unusable.items()},
+        }
+
     def send(self, *frames: Frame) -> None:
         """Send messages of one attempt. The first one of an attempt gets a machine for it.
 

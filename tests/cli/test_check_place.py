@@ -1,0 +1,142 @@
+"""`check --on`: what is found at a place becomes lines and problems, and one bad machine costs only itself."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.agents.workspace import open_workspace
+from workbench.authoring.check.problem import Problem
+from workbench.cli.check_command import _place_lines, _place_report
+from workbench.places.choice import PlaceChoice
+from workbench.places.kinds import safety_of
+from workbench.places.place import AgentStart, MachineState, Notify, NotStartedError, OnFrame, ignore
+from workbench.project.place_check import PlaceCheck, check_place
+from workbench.project.project import Project
+
+ONE = MachineState("one", "ready", 8, about="Python 3.12.4, Linux, 8 processors")
+TWO = MachineState("two", "ready", 8)
+LOST = MachineState("two", "lost", 8, why="the host key changed")
+
+
+class Link:
+    """A link that tries an agent on machines; `outcomes` are returned one after the other, the last one again."""
+
+    serves_one_case, is_remote = False, True
+
+    def __init__(self, outcomes: list[dict[str, str | None]]) -> None:
+        self.outcomes = outcomes
+        self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.closed = False
+
+    def begin(self) -> None: ...
+
+    def tried(self) -> dict[str, str | None]:
+        return self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
+
+    def send(self, *frames: Any) -> None: ...
+
+    def kill(self) -> None: ...
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+class Machines:
+    """A place with these machines."""
+
+    def __init__(
+        self, states: Sequence[MachineState], outcomes: list[dict[str, str | None]], notices: Sequence[str] = ()
+    ) -> None:
+        self.states, self.outcomes, self.notices = states, outcomes, notices
+        self.links: list[Link] = []
+
+    def open(self, concurrency: int, notify: Notify = ignore) -> None:
+        for notice in self.notices:
+            notify(notice, "")
+
+    def machines(self) -> Sequence[MachineState]:
+        return self.states
+
+    async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> Link:
+        if not self.outcomes:
+            raise NotStartedError("two: the host key changed")
+        self.links.append(Link(self.outcomes))
+        return self.links[-1]
+
+    async def close(self) -> None: ...
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "desk").mkdir()
+    (tmp_path / "desk" / "__init__.py").write_text("def respond(message): return message\n")
+    (tmp_path / "desk" / "agent.py").write_text("root_agent = None\n")
+    (tmp_path / "desk" / "a.evalset.json").write_text('{"eval_set_id": "a", "eval_cases": []}')
+    (tmp_path / ".git").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def checked(folder: Path) -> Callable[[Machines], PlaceCheck]:
+    def check(place: Machines) -> PlaceCheck:
+        async def run() -> PlaceCheck:
+            async with Project(folder, place=place, keep_warm=False) as project:
+                return await check_place(project, open_workspace(folder), PlaceChoice("ssh:one,two"))
+
+        return asyncio.run(run())
+
+    return check
+
+
+def _told(problems: Sequence[Problem]) -> list[tuple[str, str]]:
+    return [(problem.fault.severity, problem.fault.message) for problem in problems]
+
+
+def test_usable_place_has_lines_and_no_problems(checked: Callable[[Machines], PlaceCheck]) -> None:
+    place = Machines([ONE, TWO], [{"one": None}, {"one": "", "two": None}, {"one": "", "two": ""}])
+    found = checked(place)
+    assert _told(found.problems) == []
+    lines = list(_place_lines(found))
+    assert "ssh encrypts the connection" in lines[0]
+    assert "can run code there as you" in lines[0]
+    assert lines[1].startswith("bundle: 3 files, 0.1 MB")
+    assert lines[2].startswith("interpreter of desk: ")
+    assert lines[3:] == ["one: Python 3.12.4, Linux, 8 processors; imported desk", "two: imported desk"]
+    assert all(link.closed for link in place.links)
+
+
+def test_bad_machine_is_a_warning_beside_a_good_one(checked: Callable[[Machines], PlaceCheck]) -> None:
+    notices = ["lost a machine: two: the host key changed", "the scheduler has distributed 1, and this machine 2"]
+    found = checked(Machines([ONE, LOST], [{"one": ""}], notices))
+    assert _told(found.problems) == [
+        ("warning", "the machine two cannot be used: the host key changed"),
+        ("warning", "the scheduler has distributed 1, and this machine 2"),
+    ]
+    assert _place_report(found)["machines"][1]["usable"] is False  # type: ignore[index]
+
+
+def test_failed_import_is_a_warning_where_another_machine_can(checked: Callable[[Machines], PlaceCheck]) -> None:
+    why = "the agent cannot be imported there: No module named x"
+    found = checked(Machines([ONE, TWO], [{"one": "", "two": why}]))
+    assert _told(found.problems) == [("warning", f"desk cannot run on two: {why}")]
+    found = checked(Machines([ONE, TWO], [{"one": why, "two": why}]))
+    assert [severity for severity, _ in _told(found.problems)] == ["error", "error"]
+
+
+def test_place_without_a_usable_machine_is_an_error_once(checked: Callable[[Machines], PlaceCheck]) -> None:
+    found = checked(Machines([LOST], []))
+    assert _told(found.problems) == [("error", "the machine two cannot be used: the host key changed")]
+    found = checked(Machines([], []))
+    assert _told(found.problems) == [("error", "desk cannot run at ssh:one,two: two: the host key changed")]
+
+
+def test_safety_says_who_can_run_code() -> None:
+    assert "neither encrypted" in safety_of("dask://127.0.0.1:8786")
+    assert "TLS encrypts" in safety_of("tls://host:8786")
+    assert "on this machine only" in safety_of("dask-local:2")
+    assert "scheduler or a worker can run code there as you" in safety_of("tls://host:8786")
+    assert safety_of("local") == ""
+    assert safety_of("nonsense") == ""
