@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from workbench.counting import counted
 from workbench.engine.conversation.case_run import CaseRun
 from workbench.engine.conversation.case_scoring import CaseScoring, Verdicts
 from workbench.engine.conversation.context import RunContext
@@ -455,7 +456,7 @@ class CaseFlow:
 
 def _lost_each_time(lost: Sequence[LostAttempt]) -> str:
     each = "; ".join(f"attempt {one.attempt} on {one.machine}: {one.why}" for one in lost)
-    return f"all {len(lost)} attempts were lost: {each}"
+    return f"all {counted(len(lost), 'attempt')} were lost: {each}"
 
 
 def _in_full(scenario: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from workbench.counting import counted
+
 PLAIN, PROGRAM, LINK = 0o100644, 0o100755, 0o120000
 """The modes of entries, as in git."""
 MOST_FILES = 100_000
@@ -65,9 +67,9 @@ def read_manifest(rows: Iterable[Any]) -> tuple[Entry, ...]:
     """
     entries = tuple(map(_entry, rows))
     if len(entries) > MOST_FILES:
-        raise ManifestError(f"the bundle has {len(entries):,} files; at most {MOST_FILES:,} are allowed")
+        raise ManifestError(f"the bundle has {counted(len(entries), 'file')}; at most {MOST_FILES:,} are allowed")
     if (total := sum(entry.size for entry in entries)) > LARGEST:
-        raise ManifestError(f"the bundle has {total:,} bytes; at most {LARGEST:,} are allowed")
+        raise ManifestError(f"the bundle has {counted(total, 'byte')}; at most {LARGEST:,} are allowed")
     for before, entry in pairwise(entries):
         if before.path >= entry.path:
             raise ManifestError(f"the bundle's files are not sorted, or name one twice: {entry.path!r}")
