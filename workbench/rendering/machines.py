@@ -92,7 +92,7 @@ def machine_lines(states: "Sequence[MachineState]", width: int) -> Iterator[Line
 
 
 def _why(state: "MachineState") -> str:
-    return one_line(state.why, limit=_MOST_WHY)
+    return one_line(state.why.removeprefix(f"{state.name}: "), limit=_MOST_WHY)
 
 
 def _padded(text: str, width: int) -> str:
