@@ -1,0 +1,164 @@
+"""A project whose agents put a mark of their process into every event, so that mixed transcripts are seen.
+
+One agent is plain Python, the other one is a google-adk agent with a scripted model. Each attempt at a case is a
+process of its own.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workbench.events import (
+    AgentActed,
+    AttemptLost,
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    MetricScored,
+    OutputCaptured,
+    RunStarted,
+    SpansRecorded,
+    TurnFinished,
+)
+
+DESK = """
+import asyncio, os, uuid
+
+MARKS = {}
+
+def mark():
+    return MARKS.setdefault(os.getpid(), "mark" + uuid.uuid4().hex)
+
+async def root_agent(message, session):
+    print(mark())
+    yield {"tool_call": {"name": "find", "args": {"by": mark()}}}
+    await asyncio.sleep(PAUSE / 2)
+    yield {"tool_response": {"name": "find", "response": {"by": mark()}}}
+    await asyncio.sleep(PAUSE / 2)
+    yield ("the parcel has left " if message.startswith("good") else "no idea ") + mark()
+"""
+CLERK = """
+import asyncio, os, uuid
+from google.adk.agents import LlmAgent
+from google.adk.models import BaseLlm, LlmResponse
+from google.genai import types
+
+MARKS = {}
+
+def mark():
+    return MARKS.setdefault(os.getpid(), "mark" + uuid.uuid4().hex)
+
+async def find(by: str) -> dict:
+    '''Looks a parcel up.'''
+    await asyncio.sleep(PAUSE / 2)
+    return {"by": mark()}
+
+class Scripted(BaseLlm):
+    model: str = "scripted"
+
+    async def generate_content_async(self, llm_request, stream=False):
+        await asyncio.sleep(PAUSE / 2)
+        last = llm_request.contents[-1].parts[-1]
+        if last.function_response is None:
+            part = types.Part(function_call=types.FunctionCall(name="find", args={"by": mark()}))
+        else:
+            asked = [c.parts[0].text for c in llm_request.contents if c.role == "user" and c.parts[0].text]
+            good = asked[-1].startswith("good")
+            part = types.Part(text=("the parcel has left " if good else "no idea ") + mark())
+        yield LlmResponse(content=types.Content(role="model", parts=[part]))
+
+root_agent = LlmAgent(name="clerk", model=Scripted(), instruction="You find parcels.", tools=[find])
+"""
+CRITERIA = {"response_match_score": 0.5}
+_MARK = re.compile(r"mark[0-9a-f]{32}")
+TURNS = 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a report says about one case. `told` is its verdict, scores and transcript, without marks."""
+
+    status: str
+    why: str
+    marks: frozenset[str]
+    told: str
+
+
+def write_project(root: Path, desk: int, clerk: int, pause: float) -> None:
+    """Write both agents with so many cases of three turns, which take `pause` seconds each."""
+    (root / ".workbench").mkdir(parents=True)
+    for name, source, cases in (("desk", DESK, desk), ("clerk", CLERK, clerk)):
+        folder = root / name
+        folder.mkdir()
+        (folder / "agent.py").write_text(source.replace("PAUSE", repr(pause)), encoding="utf-8")
+        (folder / "__init__.py").write_text("", encoding="utf-8")
+        (folder / "test_config.json").write_text(json.dumps({"criteria": CRITERIA}), encoding="utf-8")
+        evalset = {"eval_set_id": "parcels", "eval_cases": [_case(number) for number in range(cases)]}
+        (folder / "parcels.evalset.json").write_text(json.dumps(evalset, indent=1), encoding="utf-8")
+
+
+def _case(number: int) -> dict[str, object]:
+    name = f"{'bad' if number % 3 == 2 else 'good'}_{number:03}"
+    turn = {
+        "user_content": {"role": "user", "parts": [{"text": name}]},
+        "final_response": {"role": "model", "parts": [{"text": "the parcel has left"}]},
+    }
+    return {"eval_id": name, "conversation": [turn] * TURNS}
+
+
+def outcomes(events: Iterator[object]) -> tuple[dict[str, list[Outcome]], int]:
+    """Return all ends of each planned case in a journal, and how many attempts were lost."""
+    found: dict[str, list[Outcome]] = {}
+    open_cases: dict[str, list[dict[str, Any]]] = {}
+    lost = 0
+    for event in events:
+        if isinstance(event, RunStarted):
+            for planned in event.cases:
+                found.setdefault(_name(planned.case), [])
+        elif isinstance(event, CaseStarted):
+            open_cases[_name(event.case)] = []
+        elif isinstance(event, AttemptLost):
+            lost += 1
+        elif isinstance(event, CaseFinished):
+            said = open_cases.pop(_name(event.case), [])
+            found.setdefault(_name(event.case), []).append(_outcome(event, said))
+        elif isinstance(event, AgentActed | TurnFinished | OutputCaptured | MetricScored | SpansRecorded):
+            open_cases.setdefault(_name(event.case), []).append(_said(event))
+    return found, lost
+
+
+def _name(case: CaseRef) -> str:
+    return f"{case.agent}/{case.eval_id}"
+
+
+def _said(event: AgentActed | TurnFinished | OutputCaptured | MetricScored | SpansRecorded) -> dict[str, Any]:
+    """Return an event with what a transcript shows: calls, answers and scores in `told`, everything else in `all`."""
+    told: object = None
+    if isinstance(event, TurnFinished):
+        told = [event.turn, [_parts(content) for content in _contents(event.actual)]]
+    elif isinstance(event, MetricScored) and event.result.name in CRITERIA:
+        told = [event.result.name, event.result.status, event.result.score]
+    return {"all": repr(event), "told": told}
+
+
+def _contents(actual: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield actual.get("user_content") or {}
+    for event in (actual.get("intermediate_data") or {}).get("invocation_events") or []:
+        yield event.get("content") or {}
+    yield actual.get("final_response") or {}
+
+
+def _parts(content: Mapping[str, Any]) -> object:
+    """Return the parts of a content without the ids that each attempt chooses anew."""
+    text = json.dumps(content.get("parts"), sort_keys=True)
+    return re.sub(r'"id": "[^"]*", |, "id": "[^"]*"|"id": "[^"]*"', "", _MARK.sub("MARK", text))
+
+
+def _outcome(end: CaseFinished, said: list[dict[str, Any]]) -> Outcome:
+    marks = frozenset(_MARK.findall("\n".join(one["all"] for one in said)))
+    told = json.dumps([end.status, sorted(str(one["told"]) for one in said if one["told"] is not None)])
+    why = "" if end.error is None else f"{end.error.kind}: {end.error.message}"
+    return Outcome(str(end.status), why, marks, told)
