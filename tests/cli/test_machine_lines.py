@@ -20,7 +20,7 @@ from workbench.rendering.machines import fleet_brief, machine_lines, megabytes, 
 from workbench.store import Store
 
 REFS = [CaseRef("desk", "desk/a.evalset.json", "a", f"case_{number}") for number in range(3)]
-LOST = LostAttempt(1, "two", "the connection\nwas closed")
+LOST = LostAttempt(1, "two", "two: the connection\nwas closed")
 
 
 def started(ref: CaseRef, attempt: int = 1, lost: tuple[LostAttempt, ...] = ()) -> CaseStarted:

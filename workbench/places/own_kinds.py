@@ -22,7 +22,7 @@ _WHO: Final = "Whoever controls {} can run code there as you, and read the files
 def _encrypted(word: str) -> str:
     if word.startswith("dask://"):
         return "The connection is neither encrypted nor authenticated."
-    return "TLS encrypts the connection." if word.startswith("tls://") else "TLS encrypts it, on this machine only."
+    return "TLS encrypts the connection." if word.startswith("tls://") else "The cluster is on this machine only."
 
 
 SSH: Final = PlaceKind(

@@ -27,7 +27,8 @@ def placed_words(record: CaseRecord) -> str:
 def lost_words(lost: LostAttempt) -> str:
     """Return `attempt 1 on one was lost: the connection was closed`."""
     where = f" on {machine_name(lost.machine)}" if lost.machine else ""
-    return f"attempt {lost.attempt}{where} was lost: {one_line(lost.why, limit=_MOST_WHY)}"
+    why = one_line(lost.why.removeprefix(f"{lost.machine}: "), limit=_MOST_WHY)
+    return f"attempt {lost.attempt}{where} was lost: {why}"
 
 
 def placed_texts(record: CaseRecord) -> Iterator[str]:
