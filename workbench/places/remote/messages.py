@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from workbench.agents.channel import Frame
+from workbench.counting import counted
 from workbench.places.remote.preparing import PREPARATION
 
 _OF_THE_PLACE = frozenset({"Placed", "Paused", "Resumed"})
@@ -32,7 +33,7 @@ class Welcome:
     def words(self) -> str:
         """The machine in words: `Python 3.12.4, Linux, 8 processors, 16.0 GB`. Raw text."""
         memory = [f"{self.memory / 1e9:.1f} GB"] if self.memory else []
-        processors = f"{self.cpus} processor{'s' * (self.cpus != 1)}"
+        processors = counted(self.cpus, "processor")
         return ", ".join([f"Python {self.python}", self.platform, processors, *memory])
 
 
