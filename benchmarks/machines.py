@@ -1,6 +1,6 @@
-"""Runs on other machines, and what they cost here.
+"""Runs on other machines, what they cost here, and how many machines one workbench can use.
 
-    python -m benchmarks.machines [ideal|cost|first|memory ...] [--place ssh|dask] [--rounds 5]
+    python -m benchmarks.machines [ideal|cost|first|memory|rates ...] [--place ssh|dask] [--rounds 5]
     python -m benchmarks.machines faults …, see `machine_faults`
 
 All processes are real and on this machine, so the machines share its processors. `ssh` is a script that runs the
@@ -11,6 +11,7 @@ with nannies; it needs `distributed` in this interpreter. Without `--place`, all
 import argparse
 import asyncio
 import contextlib
+import importlib
 import importlib.util
 import json
 import os
@@ -69,6 +70,10 @@ def main() -> None:
     parser.add_argument("--place", choices=KINDS, help="how the machines are reached")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--cases", type=int)
+    parser.add_argument("--seconds", type=float, default=10.0, help="rates: how long a replayed case takes")
+    parser.add_argument("--machines", type=int, action="append", help="rates: numbers of machines (10, 100, 1000)")
+    parser.add_argument("--agent", choices=("plain", "desk"), help="ideal: a function, or an LlmAgent; none: both")
+    parser.add_argument("--slots", type=int, default=8, help="rates: cases at a time on each machine")
     options = parser.parse_args()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPATH"] = os.pathsep.join(
@@ -156,9 +161,11 @@ def ideal(options: argparse.Namespace) -> None:
     for kind, root, word in _each_place(options):
         (root / "plain").mkdir()
         for agent, calls in (("plain", 1), ("desk", 2)):
+            if options.agent not in (None, agent):
+                continue
             one, many = (_write(root, agent, count) for count in (1, cases))
             for name, on in ((kind, ("--on", word, "--remote-python", sys.executable)), ("local", ())):
-                starts = [_wall(root, one, 0.0, on) for _ in range(3)]
+                starts = [_wall(root, one, 0.0, on) for _ in range(2)]
                 walls = [_wall(root, many, LATENCY / calls, on) for _ in range(max(1, options.rounds // 2))]
                 start, wall = min(starts), statistics.median(walls)
                 print(f"{agent} agent, {name}: {cases} cases {wall:.2f} s; waiting {waiting:g} s, start {start:.2f} s")
@@ -285,6 +292,11 @@ def memory(options: argparse.Namespace) -> None:
         _figure(f"{kind}: peak of the user's process, {cases:,} cases", remote.peak, "MiB", PEAK)
 
 
+def rates(options: argparse.Namespace) -> None:
+    """Replay recorded messages of 10, 100 and 1,000 machines into one workbench."""
+    importlib.import_module("benchmarks.machine_rates").measure(options)
+
+
 def _figure(name: str, value: float, unit: str, goal: float | None) -> None:
     figures.record("machines", name, value, unit, goal=goal)
     print(f"    {name:66} {value:8.2f} {unit}{'  MISSED' if goal is not None and value > goal else ''}", flush=True)
@@ -295,6 +307,7 @@ PARTS: Mapping[str, Callable[[argparse.Namespace], None]] = {
     "cost": cost,
     "first": first,
     "memory": memory,
+    "rates": rates,
 }
 
 if __name__ == "__main__":
