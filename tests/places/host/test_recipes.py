@@ -74,6 +74,11 @@ def test_requirements_are_installed_with_uv_and_the_versions_of_here(
     assert "uv says: pip install" in found.log
 
 
+def test_modules_are_compiled_if_python_will_not_do_it(cache: Cache, environ: dict[str, str], tmp_path: Path) -> None:
+    Builder(cache, {**environ, "PYTHONDONTWRITEBYTECODE": "1"}).environment(_recipe(), tmp_path)
+    assert "--compile-bytecode" in _calls(environ)[1]
+
+
 def test_exact_packages_are_installed_without_what_they_need(
     cache: Cache, environ: dict[str, str], tmp_path: Path
 ) -> None:

@@ -71,6 +71,8 @@ class Builder:
     def __init__(self, cache: Cache, environ: Mapping[str, str], *, seconds: float = BUILD_SECONDS) -> None:
         self._cache, self._seconds = cache, seconds
         self._environ = {name: value for name, value in environ.items() if name not in _OF_ANOTHER_PYTHON}
+        # Without it, Python compiles modules at their first import. If that is switched off, each run would do it again.
+        self._compile = ["--compile-bytecode"] if environ.get("PYTHONDONTWRITEBYTECODE") else []
         self._held: list[Lock] = []
         self._probed: dict[str, Environment] = {}
         """Interpreters of this machine that were named, by path."""
@@ -166,7 +168,7 @@ class Builder:
             (project / name).write_bytes(content)
         uv = self._uv() or self._installed_uv(root)
         command = [uv, "sync", "--frozen", "--no-progress", "--no-install-project", "--no-install-workspace"]
-        command += ["--no-install-local", *(["--python", recipe.python] if recipe.python else [])]
+        command += ["--no-install-local", *self._compile, *(["--python", recipe.python] if recipe.python else [])]
         run(command, project, {"UV_PROJECT_ENVIRONMENT": str(environment)})
         return environment / "bin" / "python"
 
@@ -181,7 +183,7 @@ class Builder:
         if uv is not None:
             version = [] if not recipe.python else ["--python", recipe.python]
             run([uv, "venv", "--no-progress", *version, str(environment)], folder)
-            install = [uv, "pip", "install", "--no-progress", "--python", str(python)]
+            install = [uv, "pip", "install", "--no-progress", *self._compile, "--python", str(python)]
         else:
             run([str(base), "-m", "venv", str(environment)], folder)
             install = [str(python), "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
