@@ -6,7 +6,7 @@ Nothing else is exchanged, neither file descriptors nor objects. `docs/worker-pr
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -26,11 +26,15 @@ def ignore(warning: str, hint: str) -> None:
 
 
 class NotStartedError(Exception):
-    """An agent's process that cannot be started. The text says why. `died` means that the interpreter did start."""
+    """An agent's process that cannot be started. The text says why.
 
-    def __init__(self, message: str, *, died: bool = False) -> None:
+    `died` means that the interpreter did start. `elsewhere` means that other machines cannot be used.
+    """
+
+    def __init__(self, message: str, *, died: bool = False, elsewhere: bool = False) -> None:
         super().__init__(message)
         self.died = died
+        self.elsewhere = elsewhere
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,11 @@ class MachineState:
     why: str = ""
     about: str = ""
     """Its Python, system and processors in words, "" if unknown."""
+
+
+def cleaned_states(states: Sequence[MachineState], clean: Callable[[str], str]) -> Sequence[MachineState]:
+    """Return the states with their reasons cleaned, because these have texts of other machines."""
+    return tuple(replace(state, why=clean(state.why)) if state.why else state for state in states)
 
 
 class AgentLink(Protocol):

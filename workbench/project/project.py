@@ -20,6 +20,7 @@ from workbench.engine.chat.chat import Chat, ChatEvent
 from workbench.engine.plan.plan import Plan, agent_setting
 from workbench.engine.plan.run_options import MATRIX, RunOptions, UsageFaultError
 from workbench.engine.plan.run_plan import plan_cases
+from workbench.engine.plan.secrets import Secrets
 from workbench.engine.processes.agent_process import Touched
 from workbench.engine.processes.children import Children
 from workbench.engine.processes.trial_imports import TrialImport, try_imports
@@ -34,7 +35,7 @@ from workbench.history.state_dir import judge_cache_dir
 from workbench.history.state_dir import state_dir as state_of
 from workbench.places.choice import PlaceChoice
 from workbench.places.kinds import UnknownPlaceError, place_at
-from workbench.places.place import MachineState, Place
+from workbench.places.place import MachineState, Place, cleaned_states
 from workbench.project.running import Running, end
 from workbench.project.scoring import plan_of_run
 from workbench.project.targets import NamedTargets, Targets
@@ -185,7 +186,7 @@ class Project:
             UsageFaultError: the place cannot be used.
         """
         place = self.place(options)
-        return () if place is None else place.machines()
+        return () if place is None else cleaned_states(place.machines(), Secrets([os.environ]).clean_text)
 
     def resumed(self, plan: Plan) -> Plan:
         """Return a plan that resumes an interrupted run of the same cases, or `plan` itself if there is none.

@@ -142,6 +142,6 @@ async def test_agent_without_any_machine_has_the_reasons(project: Project, child
     await Run(project.plan(), outcome.take, children, place=place).execute()
     await place.close()
     kind, message = outcome.error("one")
-    assert kind == "import_failed"
+    assert kind == "no_place"
     assert "h1: the host ended with exit code 1" in message
     assert "h2: the host ended with exit code 1" in message

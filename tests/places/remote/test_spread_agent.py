@@ -228,6 +228,28 @@ async def test_place_without_machines_says_why() -> None:
     await place.close()
 
 
+async def test_run_connects_twice_and_warns_once_if_no_machine_answers() -> None:
+    connected: list[FakeHosts] = []
+    warnings: list[str] = []
+
+    def hosts() -> FakeHosts:
+        host = FakeHost("one")
+        host.ended.set_result("refused")
+        connected.append(FakeHosts(host))
+        return connected[-1]
+
+    place = RemotePlace(hosts)
+    for opened in (1, 2):
+        place.open(8, lambda text, hint: warnings.append(text))
+        for _ in range(4):
+            with pytest.raises(NotStartedError, match="one: refused") as failed:
+                await place.start(START, Took().take, cases=1)
+            assert failed.value.elsewhere
+        assert len(connected) == 2 * opened
+        assert len(warnings) == opened
+    await place.close()
+
+
 async def test_next_start_connects_again_when_all_machines_were_lost(world: World) -> None:
     for host in (world.one, world.two):
         host.ended.set_result("gone")

@@ -15,6 +15,7 @@ from workbench.places.agent_clock import done_within
 from workbench.places.place import NotStartedError, Place, Stream
 
 _OTHER_PYTHON = "Use --python to name another interpreter"
+_CHECK_PLACE = "`agent-workbench check --on PLACE` tries each machine"
 
 
 class NoAgentProcessError(Exception):
@@ -160,8 +161,9 @@ class AgentHost:
         try:
             await process.start(self._place, setting.start(), cases=self._alike)
         except NotStartedError as error:
-            kind: ErrorKind = "crashed" if error.died else "import_failed"
-            raise NoAgentProcessError(CaseError(kind, str(error), _OTHER_PYTHON)) from None
+            kind: ErrorKind = "crashed" if error.died else "no_place" if error.elsewhere else "import_failed"
+            hint = _CHECK_PLACE if error.elsewhere else _OTHER_PYTHON
+            raise NoAgentProcessError(CaseError(kind, str(error), hint)) from None
         return process
 
     def _note_stall(self, why: str) -> None:

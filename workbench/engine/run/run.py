@@ -1,6 +1,7 @@
 """The execution of a plan: starts cases, publishes their events in order, and ends."""
 
 import asyncio
+import os
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -36,7 +37,7 @@ from workbench.events import (
     RunResumed,
     RunStarted,
 )
-from workbench.places.place import MachineState, Place
+from workbench.places.place import MachineState, Place, cleaned_states
 
 _HEAD_START = 0.04
 """Seconds for which the first case runs alone, so that its verdict appears soon.
@@ -91,7 +92,7 @@ class Run:
         self._tasks: set[asyncio.Task[None]] = set()
         self._began = 0.0
         self._recorder: Recorder
-        self._secrets: Secrets
+        self._secrets = Secrets([os.environ])
         self._input_recorder = InputRecorder(plan, children, writer)
         self._announced = False
         self._before_announcement: list[Noticed] = []
@@ -167,7 +168,7 @@ class Run:
 
     def machines(self) -> Sequence[MachineState]:
         """Return the current states of other machines; () if agents run on this one."""
-        return () if self._place is None else self._place.machines()
+        return () if self._place is None else cleaned_states(self._place.machines(), self._secrets.clean_text)
 
     def stop(self) -> None:
         """Start no new cases. Running cases finish or reach their timeout."""

@@ -71,7 +71,7 @@ class Builder:
     def __init__(self, cache: Cache, environ: Mapping[str, str], *, seconds: float = BUILD_SECONDS) -> None:
         self._cache, self._seconds = cache, seconds
         self._environ = {name: value for name, value in environ.items() if name not in _OF_ANOTHER_PYTHON}
-        # Without it, Python compiles modules at their first import. If that is switched off, each run would do it again.
+        # Python compiles modules at their first import, and keeps them. If it must not, each run would do it again.
         self._compile = ["--compile-bytecode"] if environ.get("PYTHONDONTWRITEBYTECODE") else []
         self._held: list[Lock] = []
         self._probed: dict[str, Environment] = {}

@@ -14,6 +14,8 @@ from workbench.places.remote.spread_agent import SpreadAgent
 from workbench.places.remote.time_passed import Awake
 
 _TICK = 0.5
+_CONNECTIONS_WITHOUT_MACHINE = 2
+"""Connections of a run without any machine after which the run does not connect again."""
 _LOST_HINT = "Its cases start again on other machines"
 
 
@@ -38,6 +40,8 @@ class RemotePlace:
         self._hosts: Hosts | None = None
         self._connecting: asyncio.Task[None] | None = None
         self._ticking: asyncio.Task[None] | None = None
+        self._counted: asyncio.Task[None] | None = None
+        """The last connection whose result is in `_refused`."""
         self._machines: list[Machine] = []
         self._agents: list[SpreadAgent] = []
         self._dispatching = False
@@ -45,6 +49,10 @@ class RemotePlace:
         self._found: list[Machine] = []
         """All machines of the current connection, lost ones too, in the order in which they were found."""
         self.notify: Notify = ignore
+        self._warned: set[str] = set()
+        """Warnings of this run. Each is given once, however often the place connects."""
+        self._refused: list[str] = []
+        """Why connections of this run found no machine."""
         self._first: asyncio.Event = asyncio.Event()
         """Set when a machine is usable for the first time."""
         self.awake = Awake()
@@ -56,7 +64,15 @@ class RemotePlace:
 
     def open(self, concurrency: int, notify: Notify = ignore) -> None:
         """Prepare for a run. The files are read again when they are needed."""
-        self.concurrency, self.notify = concurrency, notify
+        self.concurrency = concurrency
+        self._warned, self._refused = set(), []
+
+        def notify_once(text: str, hint: str) -> None:
+            if text not in self._warned:
+                self._warned.add(text)
+                notify(text, hint)
+
+        self.notify = notify_once
         self._bundle = self._make_bundle()
 
     async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> SpreadAgent:
@@ -152,6 +168,8 @@ class RemotePlace:
             NotStartedError: there is no machine.
         """
         if not self.more_may_come and not self._machines:
+            if len(self._refused) >= _CONNECTIONS_WITHOUT_MACHINE:
+                raise NotStartedError(self._refused[-1], elsewhere=True)
             self._first.clear()
             self._connecting = asyncio.create_task(self._connect())
             # Nobody waits for it if a machine is ready before.
@@ -161,9 +179,17 @@ class RemotePlace:
             await asyncio.wait([self._connecting, first], return_when=asyncio.FIRST_COMPLETED)
             first.cancel()
         if not self._machines:
-            if self._connecting is not None:
-                await self._connecting
-            raise NotStartedError(self.why_none() or "no machine is connected")
+            connecting = self._connecting
+            try:
+                if connecting is not None:
+                    await connecting
+                why = self.why_none() or "no machine is connected"
+            except NotStartedError as error:
+                why = str(error)
+            if connecting is not self._counted:
+                self._counted = connecting
+                self._refused.append(why)
+            raise NotStartedError(why, elsewhere=True)
 
     async def _connect(self) -> None:
         if self._hosts is not None:

@@ -420,7 +420,7 @@ class SpreadAgent:
             return
         self.ended.set_result(how)
         if not self.begun.done():
-            self.begun.set_exception(NotStartedError(why or how, died=self._died))
+            self.begun.set_exception(NotStartedError(why or how, died=self._died, elsewhere=True))
             self.begun.exception()  # Nobody may wait for it.
         for attempt in tuple(self._attempts.values()):
             self._exit(attempt, {"how": None})
