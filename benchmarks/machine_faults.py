@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections import Counter
@@ -25,7 +26,7 @@ from pathlib import Path
 from benchmarks import aftermath
 from benchmarks.machine_lab import Lab, Machine, NotPossibleError, require
 from benchmarks.marked_project import Outcome, outcomes, write_project
-from benchmarks.parts import end, marked
+from benchmarks.parts import end
 from workbench.history.journal import read_journal
 
 LONGEST = 300.0
@@ -63,10 +64,10 @@ class Trial:
             self.process.wait()
             return None
 
-    def outcomes(self) -> tuple[dict[str, list[Outcome]], int]:
-        """Return the ends of its cases, and the number of lost attempts."""
+    def outcomes(self) -> dict[str, list[Outcome]]:
+        """Return the ends of its cases."""
         journals = sorted((self.project / ".workbench/runs").glob("*/events.jsonl"))
-        return outcomes(iter(read_journal(journals[-1]))) if journals else ({}, 0)
+        return outcomes(iter(read_journal(journals[-1]))) if journals else {}
 
     def until_busy(self) -> bool:
         """Wait until some cases have ended and others run. Return whether it came to that."""
@@ -91,6 +92,10 @@ class Fault:
     before: Callable[[Trial], None] | None = None
 
 
+def _nothing(trial: Trial) -> None:
+    """Let it run."""
+
+
 def _signalled(role: str, number: int, seconds: float = 0.0) -> Callable[[Trial], None]:
     """Return a fault that sends a signal to the first process with a role, and after some seconds lets it go on."""
 
@@ -106,6 +111,42 @@ def _signalled(role: str, number: int, seconds: float = 0.0) -> Callable[[Trial]
                 os.kill(found[0], signal.SIGCONT)
 
     return do
+
+
+def _machine_freezes(trial: Trial) -> None:
+    """Stop all processes of a machine for longer than a lease."""
+    machine = trial.lab.machines["m1"]
+    for number in (signal.SIGSTOP, signal.SIGCONT):
+        for pid in machine.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        time.sleep(_STOPPED if number == signal.SIGSTOP else 0)
+
+
+def _kill_carriers(trial: Trial) -> None:
+    """Kill the user's processes that carry the messages: ssh to the first machine, or the Dask client."""
+    killed = 0
+    for pid, words in trial.lab.users_processes().items():
+        if "workbench.places.dask.client" in words or (words[0] == "ssh" and "m1" in words):
+            os.kill(pid, signal.SIGKILL)
+            killed += 1
+    if not killed:
+        raise NotPossibleError("nothing carries messages")
+
+
+def _early(do: Callable[[Trial], None]) -> Callable[[Trial], None]:
+    """Return a fault that happens as soon as a host runs, while it prepares."""
+
+    def watch(trial: Trial) -> None:
+        def wait() -> None:
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline and not trial.lab.machines["m1"].find("host"):
+                time.sleep(0.02)
+            do(trial)
+
+        threading.Thread(target=wait, daemon=True).start()
+
+    return watch
 
 
 def _machine_dies(trial: Trial) -> None:
@@ -151,7 +192,7 @@ def _sleep(every: bool) -> Callable[[Trial], None]:
 
     def do(trial: Trial) -> None:
         assert trial.process is not None
-        stopped = marked(aftermath.VARIABLE, trial.mark) if every else [trial.process.pid]
+        stopped = [*trial.lab.users_processes()] if every else [trial.process.pid]
         for number in (signal.SIGSTOP, signal.SIGCONT):
             for pid in stopped:
                 with contextlib.suppress(ProcessLookupError):
@@ -181,7 +222,7 @@ def _another_user(trial: Trial) -> None:
 
 
 FAULTS = {
-    "none": Fault(lambda trial: None),
+    "none": Fault(_nothing),
     "kill-case": Fault(_signalled("case", signal.SIGKILL)),
     "kill-agent": Fault(_signalled("agent", signal.SIGKILL)),
     "kill-host": Fault(_signalled("host", signal.SIGKILL)),
@@ -190,7 +231,7 @@ FAULTS = {
     "kill-nanny": Fault(_signalled("nanny", signal.SIGKILL), ("dask",)),
     "kill-scheduler": Fault(_signalled("scheduler", signal.SIGKILL), ("dask",)),
     "kill-machine": Fault(_machine_dies),
-    "full-disk": Fault(lambda trial: None, before=_fill),
+    "full-disk": Fault(_nothing, before=_fill),
     "disk-fills": Fault(_fill),
     "late-machine": Fault(_second_machine_joins, ("dask",), sizes=_MANY, before=_remove_second),
     "two-users": Fault(_another_user),
@@ -206,6 +247,12 @@ FAULTS = {
     "stop-worker": Fault(_signalled("worker", signal.SIGSTOP, _STOPPED), ("dask",)),
     "stop-nanny": Fault(_signalled("nanny", signal.SIGSTOP, _STOPPED), ("dask",)),
     "stop-scheduler": Fault(_signalled("scheduler", signal.SIGSTOP, _STOPPED), ("dask",)),
+    "stop-machine": Fault(_machine_freezes),
+    "kill-host-early": Fault(_nothing, before=_early(_signalled("host", signal.SIGKILL))),
+    "cut-5s-early": Fault(_nothing, before=_early(_cut(5.0))),
+    "cut-early": Fault(_nothing, before=_early(_cut(0.0))),
+    "disk-fills-early": Fault(_nothing, before=_early(_fill)),
+    "kill-carrier": Fault(_kill_carriers),
     "stop-workbench": Fault(_sleep(every=False)),
     "stop-user": Fault(_sleep(every=True)),
 }
@@ -225,7 +272,7 @@ def main(words: Sequence[str]) -> int:
     pythons = [path.absolute() for path in options.python or [Path(sys.executable)]]
     names = [name for name in options.names or FAULTS if options.place in FAULTS[name].places]
     bad = 0
-    folder = Path(tempfile.mkdtemp(prefix="machines-"))
+    folder = Path(tempfile.mkdtemp(prefix="machines-", dir="/var/tmp"))  # Machines have a /tmp of their own.
     try:
         require(options.place, sshd, pythons)
         with Lab(folder, options.place, pythons, sshd) as lab:
@@ -248,62 +295,68 @@ def _inject(lab: Lab, name: str) -> bool:
     reference = _reference(lab, fault.sizes)
     words = ("--on", lab.word("m1", "m2"), "--remote-python", str(lab.python), "--insecure-place")
     trial = _trial(lab, "project", fault.sizes, words)
-    wrong: list[str] = []
-    try:
-        if fault.before is not None:
-            fault.before(trial)
-        trial.start("--fresh")
-        if trial.until_busy():
-            fault.do(trial)
-        else:
-            wrong.append("it was never busy on m1" if fault.before is not _fill else "")
-    except (AssertionError, NotPossibleError) as error:
-        wrong.append(str(error))
-    code = trial.wait()
-    if "m1" in lab.machines and name.startswith("cut"):
-        wrong += _left(lab, trial)  # What runs behind the cut ends without being told.
-        lab.mend(lab.machines["m1"])
-    first_code, ended = code, trial.outcomes()[0]
+    wrong = _break(trial, fault)
+    code = first_code = trial.wait()
+    wrong += _left(lab, trial)  # What runs behind a cut ends without being told.
     seconds = time.monotonic() - began
-    wrong += _left(lab, trial)
+    for machine in lab.machines.values():
+        if machine.is_cut:
+            lab.mend(machine)
+            wrong += _left(lab, trial)
     _remove_fillers(lab)
     if fault.resumes:
-        for ends in ended.values():
-            wrong += [f"a verdict of the ended run: {one}" for one in ends if one.status not in _ENDS]
         _bring_up(lab)
         trial.start()
         code = trial.wait()
     wrong += _wrong(trial, code, reference)
-    found, lost = trial.outcomes()
-    counts = Counter(ends[-1].status if ends else "none" for ends in found.values())
-    whys = Counter(ends[-1].why for ends in found.values() if ends and ends[-1].why)
     files = {machine.name: machine.files() for machine in lab.machines.values()}
     wrong += [f"{each} has {of['temporary']} temporary files" for each, of in files.items() if of["temporary"]]
-    wrong = [one for one in wrong if one]
+    found = trial.outcomes()
+    counts = Counter(ends[-1].status if ends else "none" for ends in found.values())
+    whys = Counter(ends[-1].why for ends in found.values() if ends and ends[-1].why)
+    lost = sum(end.lost for ends in found.values() for end in ends)
     print(
         f"{lab.place:4} {name:16} {seconds:5.1f} s, exit code {first_code}, {dict(counts)}, {lost} attempts lost, "
         f"files {[of['home'] for of in files.values()]}",
         *(f"\n     ERROR x{count}: {why}" for why, count in whys.items()),
         *(f"\n     WRONG {one}" for one in wrong),
-        *([f"\n     {trial.log}"] if wrong else []),
+        *([f"\n     {_kept(trial)}"] if wrong else []),
         flush=True,
     )
     if wrong:
-        end(marked(aftermath.VARIABLE, trial.mark))
+        end([*lab.users_processes()])
         for machine in tuple(lab.machines.values()):
-            if machine.name != "s":
-                lab.stop(machine)
+            lab.stop(machine)
     return bool(wrong)
 
 
-_ENDS = ("passed", "failed", "error", "cancelled")
+def _break(trial: Trial, fault: Fault) -> list[str]:
+    """Start the run and let the fault happen. Return what went wrong with that."""
+    try:
+        if fault.before is not None:
+            fault.before(trial)
+        trial.start("--fresh")
+        if fault.do is not _nothing:
+            if not trial.until_busy():
+                return ["it was never busy on m1"]
+            fault.do(trial)
+    except (AssertionError, NotPossibleError) as error:
+        return [str(error)]
+    return []
+
+
+def _kept(trial: Trial) -> Path:
+    """Keep the project of a run in which something was wrong, with its journal."""
+    kept = trial.log.with_suffix("")
+    shutil.copytree(trial.project, kept)
+    return kept
 
 
 def _wrong(trial: Trial, code: int | None, reference: dict[str, str]) -> Iterator[str]:
     """Return what is wrong with the verdicts of a run."""
     if code is None:
         yield f"it did not end within {LONGEST:g} s"
-    found, _ = trial.outcomes()
+    found = trial.outcomes()
     if found.keys() != reference.keys():
         yield f"{len(found)} of {len(reference)} cases"
     for case, ends in found.items():
@@ -313,6 +366,8 @@ def _wrong(trial: Trial, code: int | None, reference: dict[str, str]) -> Iterato
             continue
         if len(final[0].marks) > 1:
             yield f"{case} mixes {len(final[0].marks)} attempts"
+        if final[0].attempt not in (final[0].lost, final[0].lost + 1):
+            yield f"{case} ends with attempt {final[0].attempt} after {final[0].lost} lost ones"
         if final[0].status == "error" and final[0].why:
             continue
         if final[0].told != reference.get(case):
@@ -324,12 +379,12 @@ def _left(lab: Lab, trial: Trial) -> Iterator[str]:
     deadline = time.monotonic() + GONE_WITHIN
     while time.monotonic() < deadline:
         there = {machine.name: _of_run(machine) for machine in lab.machines.values()}
-        here = marked(aftermath.VARIABLE, trial.mark)
+        here = trial.lab.users_processes()
         if not here and not any(there.values()):
             return
         time.sleep(0.2)
     yield from (f"left on {name}: {pid} {words[:150]}" for name, of in there.items() for pid, words in of.items())
-    yield from (f"left here: {pid}" for pid in here)
+    yield from (f"left here: {pid} {words}" for pid, words in here.items())
 
 
 def _of_run(machine: Machine) -> dict[int, str]:
@@ -376,7 +431,7 @@ def _reference(lab: Lab, sizes: tuple[int, int, float]) -> dict[str, str]:
         trial = _trial(lab, "reference", sizes, ("--on", "local"))
         trial.start("--fresh")
         trial.wait()
-        _references[sizes] = {case: ends[0].told for case, ends in trial.outcomes()[0].items()}
+        _references[sizes] = {case: ends[0].told for case, ends in trial.outcomes().items()}
         if len(_references[sizes]) != sizes[0] + sizes[1]:
             raise NotPossibleError(f"the local run failed:\n{trial.log.read_text()}")
     return _references[sizes]

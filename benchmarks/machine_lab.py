@@ -1,7 +1,7 @@
 """Machines for tests: network namespaces on a bridge, each with its own processes, home, clock, host name and Python.
 
-They need root. A machine's home and its folder for temporary files are small file systems in memory. It does not see
-the user's files. The user's machine is a network namespace as well, so nothing of this computer's network is changed.
+They need root. A machine's home and /tmp are small file systems in memory. It does not see the user's files. The
+user's machine is a network namespace as well, so nothing of this computer's network is changed.
 """
 
 import contextlib
@@ -60,7 +60,7 @@ class Machine:
     @property
     def temporary(self) -> Path:
         """Its folder for temporary files, as seen from here."""
-        return Path(f"/proc/{self.pid}/root{self.folder}/tmp")
+        return Path(f"/proc/{self.pid}/root/tmp")
 
     def processes(self) -> dict[int, str]:
         """Return the command lines of all its processes but the first one, by their ids here."""
@@ -137,7 +137,7 @@ class Lab:
         """Each machine gets an address that none had before."""
 
     def __enter__(self) -> "Lab":
-        for path in (self.user / "home", self.folder / "python"):
+        for path in (self.user / "home", self.folder / "python", self.folder / "sshd"):
             path.mkdir(parents=True)
         run("ip", "netns", "add", self._name)
         self._here("link", "set", "lo", "up")
@@ -166,7 +166,7 @@ class Lab:
         """Start a machine. With Dask, `s` has the scheduler, and all others have a worker."""
         number = next(self._numbers)
         machine = Machine(name, f"10.77.0.{10 + number}", self.folder / name, f"{self._name}{name}")
-        for part in ("home", "tmp", "log"):
+        for part in ("home", "log"):
             (machine.folder / part).mkdir(parents=True, exist_ok=True)
         run("ip", "netns", "add", machine.space)
         self._here("link", "add", f"v{name}", "type", "veth", "peer", "name", "eth0", "netns", machine.space)
@@ -184,12 +184,14 @@ class Lab:
             f"hostname {name}",
             f"mount -t tmpfs none {self.user}",
             f"mount -t tmpfs -o size={_SIZE} none {machine.folder}/home",
-            f"mount -t tmpfs -o size={_SIZE} none {machine.folder}/tmp",
             f"mount --bind {machine.folder}/passwd /etc/passwd",
             "mount -t tmpfs none /run",
             "mkdir -m 755 /run/sshd",
             f"mount --bind {python.parent.parent} {self.folder}/python",
-            f'exec {sys.executable} -c "$1" "$2"',
+            *([f"mount --bind {self._sshd.parent.parent} {self.folder}/sshd"] if self._sshd else []),
+            f"mount -t tmpfs -o size={_SIZE},mode=1777 none /tmp",
+            "mount -t tmpfs -o mode=1777 none /dev/shm",
+            f'exec {self.python} -c "$1" "$2"',
         ]
         offset = str(100_000 * number)
         command = ["ip", "netns", "exec", machine.space, "unshare", "-T", "--monotonic", offset, "--boottime", offset]
@@ -234,6 +236,17 @@ class Lab:
                 command, env=values, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
             )
 
+    def users_processes(self) -> dict[int, list[str]]:
+        """Return the words of the command lines of all processes on the user's machine."""
+        done = subprocess.run(["ip", "netns", "pids", self._name], capture_output=True, text=True, check=True)
+        found = {}
+        for pid in map(int, done.stdout.split()):
+            with contextlib.suppress(OSError):
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+                if not _is_zombie(pid):
+                    found[pid] = words
+        return found
+
     def _here(self, *words: str) -> None:
         run("ip", "-n", self._name, *words)
 
@@ -251,26 +264,26 @@ class Lab:
 
     def _services(self, machine: Machine) -> list[dict[str, object]]:
         values = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": f"{machine.folder}/home"}
-        values |= {"TMPDIR": f"{machine.folder}/tmp", "LANG": "C.UTF-8"}
+        values["LANG"] = "C.UTF-8"
         if self.place == "ssh":
             assert self._sshd is not None
             config = machine.folder / "sshd_config"
             config.write_text(
                 f"HostKey {self.folder}/hostkey\nAuthorizedKeysFile {machine.folder}/authorized\nStrictModes no\n"
-                f"UsePAM no\nPermitRootLogin yes\nSetEnv TMPDIR={machine.folder}/tmp\nPidFile none\n"
+                f"UsePAM no\nPermitRootLogin yes\nPidFile none\n"
                 "MaxStartups 100\n"
             )
             (machine.folder / "authorized").write_text((self.user / "key.pub").read_text())
             beside = self._sshd.parent.parent.glob("lib/*-linux-gnu")
-            values["LD_LIBRARY_PATH"] = ":".join(str(path) for path in beside)
-            words = [str(self._sshd), "-D", "-e", "-f", str(config)]
+            values["LD_LIBRARY_PATH"] = ":".join(f"{self.folder}/sshd/lib/{path.name}" for path in beside)
+            words = [f"{self.folder}/sshd/sbin/sshd", "-D", "-e", "-f", str(config)]
         elif machine.name == "s":
             words = [str(self.python), "-m", "dask", "scheduler", "--host", machine.address, "--port", str(PORT)]
             words += ["--no-dashboard"]
         else:
             words = [str(self.python), "-m", "dask", "worker", f"tcp://{self.machines['s'].address}:{PORT}"]
             words += ["--host", machine.address, "--no-dashboard", "--nthreads", "4", "--local-directory"]
-            words += [f"{machine.folder}/tmp", "--name", machine.name]
+            words += ["/tmp/dask", "--name", machine.name]
         return [{"words": words, "env": values, "log": f"{machine.folder}/log/service"}]
 
     def _until_ready(self, machine: Machine) -> None:

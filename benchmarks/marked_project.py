@@ -6,6 +6,7 @@ process of its own.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,8 +52,12 @@ MARKS = {}
 def mark():
     return MARKS.setdefault(os.getpid(), "mark" + uuid.uuid4().hex)
 
+def said():
+    return mark().replace("mark", "said")
+
 async def find(by: str) -> dict:
     '''Looks a parcel up.'''
+    print(mark())
     await asyncio.sleep(PAUSE / 2)
     return {"by": mark()}
 
@@ -63,25 +68,29 @@ class Scripted(BaseLlm):
         await asyncio.sleep(PAUSE / 2)
         last = llm_request.contents[-1].parts[-1]
         if last.function_response is None:
-            part = types.Part(function_call=types.FunctionCall(name="find", args={"by": mark()}))
+            part = types.Part(function_call=types.FunctionCall(name="find", args={"by": said()}))
         else:
             asked = [c.parts[0].text for c in llm_request.contents if c.role == "user" and c.parts[0].text]
             good = asked[-1].startswith("good")
-            part = types.Part(text=("the parcel has left " if good else "no idea ") + mark())
+            part = types.Part(text=("the parcel has left " if good else "no idea ") + said())
         yield LlmResponse(content=types.Content(role="model", parts=[part]))
 
 root_agent = LlmAgent(name="clerk", model=Scripted(), instruction="You find parcels.", tools=[find])
 """
 CRITERIA = {"response_match_score": 0.5}
 _MARK = re.compile(r"mark[0-9a-f]{32}")
+_ANY_MARK = re.compile(r"(?:mark|said)[0-9a-f]{32}")
+"""Marks of answers of models (`said…`) too: an attempt after a lost one gets the answers that were paid for already."""
 TURNS = 3
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a report says about one case. `told` is its verdict, scores and transcript, without marks."""
+    """How a case ended. `told` is its verdict, scores and transcript, without marks. `lost` counts attempts before."""
 
     status: str
+    attempt: int
+    lost: int
     why: str
     marks: frozenset[str]
     told: str
@@ -109,25 +118,30 @@ def _case(number: int) -> dict[str, object]:
     return {"eval_id": name, "conversation": [turn] * TURNS}
 
 
-def outcomes(events: Iterator[object]) -> tuple[dict[str, list[Outcome]], int]:
-    """Return all ends of each planned case in a journal, and how many attempts were lost."""
+def outcomes(events: Iterator[object]) -> dict[str, list[Outcome]]:
+    """Return all ends of each planned case in a journal."""
     found: dict[str, list[Outcome]] = {}
     open_cases: dict[str, list[dict[str, Any]]] = {}
-    lost = 0
+    attempts: dict[str, int] = {}
+    lost: Counter[str] = Counter()
     for event in events:
         if isinstance(event, RunStarted):
             for planned in event.cases:
                 found.setdefault(_name(planned.case), [])
         elif isinstance(event, CaseStarted):
             open_cases[_name(event.case)] = []
+            attempts[_name(event.case)] = event.attempt
+            if event.attempt == 1:
+                lost[_name(event.case)] = 0
         elif isinstance(event, AttemptLost):
-            lost += 1
+            lost[_name(event.case)] += 1
         elif isinstance(event, CaseFinished):
-            said = open_cases.pop(_name(event.case), [])
-            found.setdefault(_name(event.case), []).append(_outcome(event, said))
+            name = _name(event.case)
+            end = _outcome(event, open_cases.pop(name, []), attempts.get(name, 1), lost[name])
+            found.setdefault(name, []).append(end)
         elif isinstance(event, AgentActed | TurnFinished | OutputCaptured | MetricScored | SpansRecorded):
             open_cases.setdefault(_name(event.case), []).append(_said(event))
-    return found, lost
+    return found
 
 
 def _name(case: CaseRef) -> str:
@@ -154,11 +168,11 @@ def _contents(actual: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _parts(content: Mapping[str, Any]) -> object:
     """Return the parts of a content without the ids that each attempt chooses anew."""
     text = json.dumps(content.get("parts"), sort_keys=True)
-    return re.sub(r'"id": "[^"]*", |, "id": "[^"]*"|"id": "[^"]*"', "", _MARK.sub("MARK", text))
+    return re.sub(r'"id": "[^"]*", |, "id": "[^"]*"|"id": "[^"]*"', "", _ANY_MARK.sub("MARK", text))
 
 
-def _outcome(end: CaseFinished, said: list[dict[str, Any]]) -> Outcome:
+def _outcome(end: CaseFinished, said: list[dict[str, Any]], attempt: int, lost: int) -> Outcome:
     marks = frozenset(_MARK.findall("\n".join(one["all"] for one in said)))
     told = json.dumps([end.status, sorted(str(one["told"]) for one in said if one["told"] is not None)])
     why = "" if end.error is None else f"{end.error.kind}: {end.error.message}"
-    return Outcome(str(end.status), why, marks, told)
+    return Outcome(str(end.status), attempt, lost, why, marks, told)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.channel import Frame
-from workbench.places.place import AgentStart, OnFrame
+from workbench.places.place import AgentStart, NotStartedError, OnFrame
 from workbench.places.remote.link import HostLink
 from workbench.places.remote.remote_place import RemotePlace
 from workbench.places.remote.spread_agent import SpreadAgent
@@ -90,6 +90,13 @@ class FakeHosts:
     def join(self, host: FakeHost) -> None:
         self.hosts.append(host)
         host.on_frame = self._on_link(host)
+
+
+class NoHosts(FakeHosts):
+    """Hosts that cannot be reached."""
+
+    async def open(self, on_link: Callable[[HostLink], OnFrame]) -> None:
+        raise NotStartedError("no scheduler answers")
 
 
 class Took:

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.places.remote.fakes import START, WELCOME, FakeHost, FakeHosts, Took, begin, command, settle
+from tests.places.remote.fakes import START, WELCOME, FakeHost, FakeHosts, NoHosts, Took, begin, command, settle
 from workbench.agents.worker.frames import MAX_FRAME, FrameTooLargeError
 from workbench.places.place import NotStartedError
+from workbench.places.remote import remote_place
 from workbench.places.remote.remote_place import RemotePlace
 from workbench.places.remote.spread_agent import SpreadAgent
+from workbench.places.remote.time_passed import Awake
 
 
 class World:
@@ -258,6 +260,64 @@ async def test_next_start_connects_again_when_all_machines_were_lost(world: Worl
     link = await begin(world.place, world.took, third)
     link.send(command(1))
     assert world.took.of[1][0]["machine"] == "third"
+
+
+class Clock:
+    """A clock that a test sets. Between two looks at it, this machine slept."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def _asleep(*later: FakeHosts) -> World:
+    """Return a world with an attempt on a machine, after a sleep. Connecting again finds the hosts of `later`."""
+    world, clock = World(), Clock()
+    world.place.awake = Awake(clock)
+    await world.begin()
+    world.link.send(command(1))
+    clock.now += 3600
+    found = iter(later)
+    world.place._make_hosts = lambda: next(found)
+    world.one.say({"op": "beat", "t": 1, "held": 0})
+    world.link.send(command(2))
+    await settle()
+    assert world.took.events(1) == ["Placed", "lost"]
+    return world
+
+
+async def test_cases_go_on_after_this_machine_slept() -> None:
+    third = FakeHost("third")
+    world = await _asleep(FakeHosts(third))
+    assert world.took.events(2) == ["Paused"]
+    assert world.one.closed
+    assert world.two.closed
+    third.say(WELCOME)
+    await settle()
+    third.starts(1)
+    assert world.took.events(2) == ["Paused", "Placed", "Resumed"]
+    assert world.took.of[2][1]["machine"] == "third"
+    assert not world.link.ended.done()
+    await world.place.close()
+
+
+async def test_machines_that_stay_away_after_a_sleep_end_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_place, "_BACK_WITHIN", -1.0)
+    world = await _asleep(NoHosts())
+    assert world.took.events(2) == ["Paused", "exited"]
+    assert "no scheduler answers" in world.link.ended.result()
+    await world.place.close()
+
+
+async def test_machines_lost_soon_after_connecting_are_not_connected_again(world: World) -> None:
+    world.link.send(command(1))
+    for host in (world.one, world.two):
+        host.ended.set_result("gone")
+    await settle()
+    assert world.took.events(1) == ["Placed", "lost"]
+    assert world.link.ended.done()
 
 
 STEPS = ("case", "alone", "forget", "kill", "event", "exit", "starts", "fails", "dies", "join", "closes", "leaves")

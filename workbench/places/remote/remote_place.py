@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from workbench.places.lease import LEASE
 from workbench.places.place import AgentStart, MachineState, Notify, NotStartedError, OnFrame, ignore
 from workbench.places.remote.link import HostLink, Hosts
 from workbench.places.remote.machine import Machine, with_name
@@ -17,6 +18,10 @@ _TICK = 0.5
 _CONNECTIONS_WITHOUT_MACHINE = 2
 """Connections of a run without any machine after which the run does not connect again."""
 _LOST_HINT = "Its cases start again on other machines"
+_BACK_WITHIN = 60.0
+"""Seconds that a lost network gets to come back."""
+_AGAIN_AFTER = 3.0
+"""Seconds between two tries to connect."""
 
 
 class RemotePlace:
@@ -55,6 +60,11 @@ class RemotePlace:
         """Why connections of this run found no machine."""
         self._first: asyncio.Event = asyncio.Event()
         """Set when a machine is usable for the first time."""
+        self._since = 0.0
+        """The time of the last connection, on the clock of `Awake`."""
+        self._why_not_again = ""
+        """Why connecting again failed, or ""."""
+        self._closed = False
         self.awake = Awake()
         self.slots: Slots[Machine] = Slots(self.slots_of)
 
@@ -94,6 +104,7 @@ class RemotePlace:
 
     async def close(self) -> None:
         """End everything on all machines, and close the connections."""
+        self._closed = True
         if self._connecting is not None:
             self._connecting.cancel()
             await asyncio.gather(self._connecting, return_exceptions=True)
@@ -148,7 +159,8 @@ class RemotePlace:
 
     def why_none(self) -> str:
         """Return why machines are lost."""
-        return "; ".join(with_name(machine, machine.why_lost) for machine in self._found if machine.why_lost)
+        lost = [with_name(machine, machine.why_lost) for machine in self._found if machine.why_lost]
+        return "; ".join([*lost, *filter(None, [self._why_not_again])])
 
     def slots_of(self, machine: Machine) -> int:
         """Return the number of cases that a machine may run at a time."""
@@ -167,6 +179,7 @@ class RemotePlace:
         Raises:
             NotStartedError: there is no machine.
         """
+        self._closed = False
         if not self.more_may_come and not self._machines:
             if len(self._refused) >= _CONNECTIONS_WITHOUT_MACHINE:
                 raise NotStartedError(self._refused[-1], elsewhere=True)
@@ -180,12 +193,15 @@ class RemotePlace:
             first.cancel()
         if not self._machines:
             connecting = self._connecting
+            why = ""
             try:
                 if connecting is not None:
                     await connecting
-                why = self.why_none() or "no machine is connected"
             except NotStartedError as error:
                 why = str(error)
+            if self._machines:
+                return
+            why = why or self.why_none() or "no machine is connected"
             if connecting is not self._counted:
                 self._counted = connecting
                 self._refused.append(why)
@@ -195,8 +211,9 @@ class RemotePlace:
         if self._hosts is not None:
             hosts, self._hosts = self._hosts, None
             await hosts.close()
-        self._found = []
+        self._found, self._why_not_again = [], ""
         self.awake.look()
+        self._since = self.awake.now
         if self._ticking is None:
             self._ticking = asyncio.create_task(self._tick())
         hosts = self._make_hosts()
@@ -207,6 +224,28 @@ class RemotePlace:
             raise
         self._hosts = hosts
         asyncio.get_running_loop().call_soon(self._all_are_here)
+
+    def _connect_again(self) -> None:
+        """Connect again while agents run. Their cases wait meanwhile."""
+        if not self._closed and self._agents and not self.more_may_come:
+            self._first.clear()
+            self._connecting = asyncio.create_task(self._try_again())
+            self._connecting.add_done_callback(lambda task: self._all_are_here())
+
+    async def _try_again(self) -> None:
+        self.notify("all machines are lost; connecting again", "")
+        loop = asyncio.get_running_loop()
+        until = loop.time() + _BACK_WITHIN
+        while True:
+            try:
+                await self._connect()
+            except NotStartedError as error:
+                if loop.time() > until:
+                    self._why_not_again = "" if self._found else str(error)
+                    return
+            else:
+                return
+            await asyncio.sleep(_AGAIN_AFTER)
 
     def _all_are_here(self) -> None:
         for agent in tuple(self._agents):
@@ -227,6 +266,9 @@ class RemotePlace:
                 self.notify(f"lost a machine: {with_name(machine, machine.why_lost)}", _LOST_HINT)
             else:
                 self.notify(f"cannot use a machine: {with_name(machine, machine.why_lost)}", "")
+            was_long_here = self.awake.now - self._since > LEASE
+            if not self._machines and machine.welcome is not None and was_long_here:
+                self._connect_again()
         elif machine.is_usable:
             self._first.set()
         for agent in tuple(self._agents):
@@ -234,6 +276,8 @@ class RemotePlace:
         self.dispatch()
 
     def _overslept(self) -> None:
+        if self._machines:
+            self._connect_again()
         for machine in tuple(self._machines):
             machine.lose("this machine slept for too long, so the others have given up")
 
