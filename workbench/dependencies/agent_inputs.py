@@ -150,6 +150,11 @@ def packages_bundle(interpreter: Path, root: Path) -> Bundle:
     return Bundle({"packages": {**_installed(interpreter, root), **own}})
 
 
+def recipe_bundle(values: Mapping[str, str]) -> Bundle:
+    """Return what the agent's environment on other machines is made from, and the version of the workbench."""
+    return Bundle({"packages": {**values, "workbench": _workbench()}})
+
+
 def _value(value: str | None, name: str, digests: Digests) -> str:
     """Return a digest that is too short to guess the value from it."""
     return "" if value is None else digests.text(f"{name}={value}".encode("utf-8", "surrogateescape"), size=4)

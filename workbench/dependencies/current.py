@@ -11,13 +11,19 @@ from workbench.agents.environment import agent_environment
 from workbench.agents.interpreter import InterpreterError, choose_interpreter
 from workbench.agents.walk import relative_to
 from workbench.agents.workspace import EvalsetEntry
-from workbench.dependencies.agent_inputs import MANY_NAMES, AgentFiles, environment_bundles, packages_bundle
+from workbench.dependencies.agent_inputs import (
+    MANY_NAMES,
+    AgentFiles,
+    environment_bundles,
+    packages_bundle,
+    recipe_bundle,
+)
 from workbench.dependencies.case_inputs import case_bundle, criteria_bundle, readable, simulator_bundle
 from workbench.dependencies.change import KINDS
 from workbench.dependencies.digests import Digests
 from workbench.dependencies.frozen_inputs import frozen_bundles_like, runs_live
 from workbench.dependencies.functions import other_files
-from workbench.dependencies.record import Bundle, Record, digest
+from workbench.dependencies.record import RECIPE, REMOTE_PYTHON, Bundle, Record, digest
 from workbench.model.criteria import CriteriaConfig, stored_config
 from workbench.model.evalset import EvalsetDocument, case_or_none
 from workbench.recordings.frozen_path import frozen_path
@@ -25,9 +31,14 @@ from workbench.simulation.scenario import full_scenario
 
 Clean = Callable[[Any], Any]
 """A function that removes secrets from JSON data, as in stored runs."""
+Recipes = Callable[[Path, Path, Path, str], Mapping[str, str]]
+"""A function that returns what the environment on other machines is made from.
+
+It takes an agent's folder, its interpreter here, the root, and the interpreter that was named there or "".
+"""
 TIMEOUT = "--timeout"
 FROZEN, ON_MISS = "--frozen", "--on-miss"
-_OF_AGENT = frozenset({"agent_file", "agent_folder", "environment"})
+_OF_AGENT = frozenset({"agent_file", "agent_folder", "environment", "packages"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +64,8 @@ class Options:
     frozen: str = ""
     """The mode of `--frozen`, "" for live runs."""
     on_miss: str = ""
+    remote_python: str | None = None
+    """None if agents run on this machine, else the interpreter that was named for other machines, or ""."""
     frozen_file: str | None = None
     """The file with the project's setting, if that is the mode of `--frozen`."""
 
@@ -73,16 +86,26 @@ class Options:
             Path(python) if isinstance(python, str) else None,
             frozen,
             str(kept.get("on_miss") or ""),
-            file if frozen == setting else None,
+            frozen_file=file if frozen == setting else None,
         )
 
 
 class CurrentInputs:
-    """The current inputs of the cases in `root`, each read on first use. Call all methods in a thread."""
+    """The current inputs of the cases in `root`, each read on first use. Call all methods in a thread.
+
+    `recipes` is for verdicts that were made on other machines. Without it, they are compared with this machine.
+    """
 
     def __init__(
-        self, root: Path, agents: Iterable[AgentFolder], digests: Digests, clean: Clean, options: Options | None = None
+        self,
+        root: Path,
+        agents: Iterable[AgentFolder],
+        digests: Digests,
+        clean: Clean,
+        options: Options | None = None,
+        recipes: Recipes | None = None,
     ) -> None:
+        self._recipes = recipes
         self.root = root
         self.digests = digests
         self._agents = {agent.name: agent for agent in agents}
@@ -199,9 +222,15 @@ class CurrentInputs:
         found = self._once(("environment", agent), lambda: agent_environment(agent.folder, os.environ))
         return environment_bundles(found, self.root, names, self.digests)
 
-    def packages(self, agent: AgentFolder) -> Bundle:
-        """Return the interpreter of an agent and its packages."""
-        python = self._options.python
+    def packages(self, agent: AgentFolder, then: Record | None = None) -> Bundle:
+        """Return the interpreter of an agent and its packages, or on other machines what they are made from.
+
+        A verdict `then` is compared with what it was made with. Without it, the options decide.
+        """
+        python, remote_python = self._options.python, self._options.remote_python
+        if then is not None:
+            is_remote = RECIPE in then.names("packages")
+            remote_python = (then.value("packages", REMOTE_PYTHON) or "") if is_remote else None
 
         def choose() -> Path:
             try:
@@ -210,8 +239,15 @@ class CurrentInputs:
                 return python or Path()  # It has no packages.
 
         found = self._once(("python", agent), choose)
-        bundle: Bundle = self._once(("packages", found), lambda: packages_bundle(found, self.root))
-        return bundle
+        recipes = self._recipes
+        if recipes is None or remote_python is None:
+            bundle: Bundle = self._once(("packages", found), lambda: packages_bundle(found, self.root))
+            return bundle
+        named = remote_python
+        made: Bundle = self._once(
+            ("recipe", agent, named), lambda: recipe_bundle(recipes(agent.folder, found, self.root, named))
+        )
+        return made
 
     def criteria(self, config: CriteriaConfig, *, is_simulated: bool) -> tuple[Bundle, Bundle]:
         """Return the criteria, and with `is_simulated` the settings of the simulated user."""
@@ -230,7 +266,7 @@ class CurrentInputs:
         names = then.names("environment")
         if MANY_NAMES in names:
             names |= self.files(agent).names_in_sources
-        return *self.environment(agent, names), self.packages(agent), files
+        return *self.environment(agent, names), self.packages(agent, then), files
 
     def _once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
         if key not in self._cached:

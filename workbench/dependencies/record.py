@@ -16,6 +16,10 @@ CODE = "custom_metrics"
 
 INTERPRETER = "interpreter"
 """The name of Python's path among the packages."""
+RECIPE = "recipe"
+"""The name of what the environment on other machines is made from, among the packages."""
+REMOTE_PYTHON = "--remote-python"
+"""The name of Python's path on other machines, among the packages."""
 _COMPARISONS = 100
 """Limit of comparisons that a bundle keeps."""
 _NAMED = 2

@@ -26,6 +26,7 @@ from workbench.engine.processes.children import Children
 from workbench.engine.run.provenance import SourceFiles, read_sources, versions
 from workbench.engine.run.recorder import EventWriter
 from workbench.events import CaseFinished, CaseRef, FilesRead, Noticed, Sources
+from workbench.places.bundle.recipe_inputs import recipe_values
 
 _CHANGED = "changed during the run"
 """Placeholder for the digest of a file that changed during the run. It equals no digest."""
@@ -39,8 +40,10 @@ def plan_inputs(plan: Plan, digests: Digests, clean: Clean) -> CurrentInputs:
     options = plan.options
     mode = options.frozen or ""
     file = FILE if mode and mode == options.project_frozen else None
-    chosen = Options(options.isolation, options.timeout, options.python, mode, options.on_miss, file)
-    return CurrentInputs(plan.root, agents, digests, clean, chosen)
+    place = options.place
+    remote_python = None if place is None or place.is_local else place.python
+    chosen = Options(options.isolation, options.timeout, options.python, mode, options.on_miss, remote_python, file)
+    return CurrentInputs(plan.root, agents, digests, clean, chosen, recipe_values)
 
 
 class InputRecorder:
