@@ -47,6 +47,8 @@ class Trial:
     log: Path
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
     process: "subprocess.Popen[bytes] | None" = None
+    happened: bool = True
+    """Whether the fault came to pass."""
 
     def start(self, *more: str) -> None:
         """Start the workbench."""
@@ -140,10 +142,15 @@ def _early(do: Callable[[Trial], None]) -> Callable[[Trial], None]:
     def watch(trial: Trial) -> None:
         def wait() -> None:
             deadline = time.monotonic() + 60
-            while time.monotonic() < deadline and not trial.lab.machines["m1"].find("host"):
+            machine = trial.lab.machines["m1"]
+            while not machine.find("host"):
+                if time.monotonic() > deadline:
+                    return
                 time.sleep(0.02)
             do(trial)
+            trial.happened = True
 
+        trial.happened = False
         threading.Thread(target=wait, daemon=True).start()
 
     return watch
@@ -297,6 +304,7 @@ def _inject(lab: Lab, name: str) -> bool:
     trial = _trial(lab, "project", fault.sizes, words)
     wrong = _break(trial, fault)
     code = first_code = trial.wait()
+    wrong += [] if trial.happened else ["the fault did not happen"]
     wrong += _left(lab, trial)  # What runs behind a cut ends without being told.
     seconds = time.monotonic() - began
     for machine in lab.machines.values():
