@@ -33,6 +33,8 @@ while True:
 """The first process of a machine: it starts the services and collects the dead, as on any machine."""
 _SERVICES = re.compile(r"sshd: .*\[listener\]|\bdask\b|distributed|multiprocessing")
 """Command lines of processes that a machine has without us."""
+_HOST = re.compile(r"agent-workbench(-\d+)?/hosts/")
+"""In the command line of a host, whose program is in /tmp if the home was full."""
 _SIZE = "48m"
 PORT = 8786
 
@@ -90,7 +92,7 @@ class Machine:
             while every.get(above) == words:
                 level, above = level + 1, parent(above)
             return ("zygote", "agent", "case")[min(level, 2)]
-        if "agent-workbench/hosts" in words and ("--stdio" in words or "--control" in words):
+        if _HOST.search(words) and ("--stdio" in words or "--control" in words):
             return "host"
         if re.match(r"sshd: \S+@notty", words):
             return "connection"
