@@ -1,5 +1,7 @@
 import hashlib
 import json
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -172,6 +174,23 @@ def test_broken_packages_are_left_out(root: Path, python: Path) -> None:
     _install(python, "b", "1", direct_url_json=_editable(root), files={"__editable___b_finder.py": "MAPPING = ("})
     assert installed_packages(python, root).pins == {"a": "a==1"}
     assert installed_packages(python, root).in_place[0].paths == ("",)
+
+
+def test_finders_of_other_libraries_are_not_asked(root: Path, python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Backport:
+        """A finder as `importlib_metadata` installs one: each package again, without metadata."""
+
+        @staticmethod
+        def find_spec(*_: object) -> None:
+            return None
+
+        @staticmethod
+        def find_distributions(_: object) -> list[object]:
+            return [types.SimpleNamespace(metadata=None)]
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Backport])
+    _install(python, "a", "1")
+    assert installed_packages(python, root).pins == {"a": "a==1"}
 
 
 def test_the_version_is_known_without_an_environment(tmp_path: Path) -> None:

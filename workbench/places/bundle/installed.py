@@ -5,9 +5,9 @@ import functools
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import Distribution, distributions
+from importlib.metadata import Distribution, DistributionFinder, MetadataPathFinder
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -44,10 +44,10 @@ def _installed(interpreter: Path, root: Path, _changed: tuple[int, ...]) -> Inst
     pins: dict[str, str] = {}
     in_place: list[LocalPackage] = []
     elsewhere: dict[str, str] = {}
-    found = distributions(path=[str(folder) for folder in package_folders(interpreter)])
-    for package in sorted(found, key=lambda one: one.metadata["Name"] or ""):
-        name, version = package.metadata["Name"], package.version
-        if not name or not version or (normal := normalized(name)) in _OWN:
+    found = [(name, package) for package in _distributions(interpreter) if (name := _name(package))]
+    for name, package in sorted(found, key=lambda one: one[0]):
+        version = package.version
+        if not version or (normal := normalized(name)) in _OWN:
             continue
         url, is_editable, commit = _origin(package)
         local = _local_path(url)
@@ -59,6 +59,22 @@ def _installed(interpreter: Path, root: Path, _changed: tuple[int, ...]) -> Inst
         else:
             elsewhere[name] = str(local)
     return Installed(pins, tuple(in_place), elsewhere)
+
+
+def _distributions(interpreter: Path) -> Iterable[Distribution]:
+    """Yield an interpreter's packages as the standard library finds them.
+
+    `importlib.metadata.distributions` asks all finders of this process. Once a library imports the backport
+    `importlib_metadata`, that one finds each package a second time, with None in place of missing metadata.
+    """
+    folders = [str(folder) for folder in package_folders(interpreter)]
+    return MetadataPathFinder.find_distributions(DistributionFinder.Context(path=folders))
+
+
+def _name(package: Distribution) -> str:
+    """Return the name in a package's metadata, or "" if it has none."""
+    found = package.metadata
+    return (found["Name"] or "") if found else ""
 
 
 def normalized(name: str) -> str:

@@ -30,7 +30,8 @@ _LOG_KEPT = 4000
 _OF_ANOTHER_PYTHON = ("VIRTUAL_ENV", "PYTHONHOME", "PYTHONPATH", "UV_PROJECT_ENVIRONMENT", "UV_PYTHON", "UV_PROJECT")
 _PROBE = """
 import importlib.metadata, json, sys
-found = [(one.metadata["Name"], one.version) for one in importlib.metadata.distributions()]
+known = [one for one in importlib.metadata.distributions() if one.metadata]
+found = [(one.metadata["Name"], one.version) for one in known]
 print(json.dumps({
     "executable": sys.executable,
     "base": getattr(sys, "_base_executable", None) or sys.executable,
