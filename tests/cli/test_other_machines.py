@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Here
 from tests.cli.projects import BAD, GOOD, RAISES, Project, case
 
 _SSH = """#!/bin/sh
@@ -94,3 +95,22 @@ def test_machine_that_cannot_be_reached_is_named_and_the_other_runs_all(
     assert "two" in done.stderr + done.stdout
     report = json.loads((project.root / "run.json").read_text())
     assert {item["place"] for item in report["cases"]} == {"one"}
+
+
+def test_project_that_was_sent_connects_nowhere(project: Project, here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, called = project.root / "ssh", project.root / "called"
+    program.write_text(f"#!/bin/sh\ntouch {called}\nexit 255\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("AGENT_WORKBENCH_SSH", str(program))
+    project.evalset(GOOD)
+    project.write("pyproject.toml", '[tool.agent-workbench]\nplace = "ssh:evil"\n')
+    for words in (["run", "echo"], ["run", "echo", "--frozen"], ["run", "echo", "--remote-python", "/bin/p"]):
+        done = here(*words)
+        assert done.returncode == 2
+        assert "would get your environment variables" in done.stderr
+        assert "--on ssh:evil" in done.stderr
+    here("status")
+    here("check")
+    assert not called.exists()
+    here("check", "echo", "--on", "ssh:evil")
+    assert called.exists()

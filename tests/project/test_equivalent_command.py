@@ -157,6 +157,7 @@ def test_command_names_the_place_if_it_is_not_the_projects(
         '[tool.agent-workbench]\nplace = "cluster"\n[tool.agent-workbench.places.cluster]\nat = "ssh:one"\n'
         '[tool.agent-workbench.places.second]\nat = "ssh:two"\nremote-python = "/its"\n'
     )
+    plan_cases(workspace, {min(workspace.case_names)}, RunOptions(place=PlaceChoice("cluster")))  # The user agrees.
     plan = plan_cases(workspace, {min(workspace.case_names)}, RunOptions(place=place))
     command = command_of_plan(plan, workspace, workspace.root / ".workbench", Shell(Path.cwd()))
     assert list(command.arguments[1 : 1 + len(words)]) == words

@@ -72,6 +72,7 @@ def test_place_is_chosen_by_the_command_line_or_the_project(
     tmp_path: Path, chosen: PlaceChoice | None, found: PlaceChoice
 ) -> None:
     (tmp_path / "pyproject.toml").write_text(CLUSTER)
+    with_project_setting(RunOptions(place=PlaceChoice("cluster")), tmp_path)
     assert with_project_setting(RunOptions(place=chosen), tmp_path).place == found
 
 

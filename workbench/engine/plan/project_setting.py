@@ -16,8 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
+from workbench.engine.plan.place_consent import check_consent
 from workbench.engine.plan.run_options import OFF, FrozenMode, RunOptions, UsageFaultError
-from workbench.places.choice import PlaceChoice
+from workbench.places.choice import LOCALLY, PlaceChoice
 from workbench.regular_file import read_regular
 
 FILE = "pyproject.toml"
@@ -30,13 +31,22 @@ def with_project_setting(options: RunOptions, root: Path) -> RunOptions:
     """Return the options of a run with the project's mode of `--frozen` and its place, unless they were chosen.
 
     Raises:
-        UsageFaultError: a setting cannot be read. A live run could call what the project wants frozen.
+        UsageFaultError: a setting cannot be read, or wants a place that the user does not know. A live run could call
+            what the project wants frozen.
     """
-    options = replace(options, place=_place(options.place, root))
+    options = replace(options, place=_known_to_user(_place(options.place, root), options.place, root))
     if options.frozen is not None or options.thaw:
         return replace(options, frozen=options.frozen or "", project_frozen=known_mode(root))
     mode = project_mode(root)
     return replace(options, frozen=mode, project_frozen=mode)
+
+
+def _known_to_user(place: PlaceChoice | None, chosen: PlaceChoice | None, root: Path) -> PlaceChoice | None:
+    if place is not None and not place.is_local:
+        default, named = known_places(root)
+        addresses = [one.word for one in (default, *named) if one is not None]
+        check_consent(place, root, typed=chosen is not None and bool(chosen.word), in_settings=addresses)
+    return place
 
 
 def _place(chosen: PlaceChoice | None, root: Path) -> PlaceChoice | None:
@@ -47,7 +57,9 @@ def _place(chosen: PlaceChoice | None, root: Path) -> PlaceChoice | None:
     if not isinstance(word, str):
         raise _wrong(f"`place` in [tool.{_TABLE}]", word, "a text")
     places = table.get("places", {})
-    named = places.get(word) if isinstance(places, dict) else None
+    # A name must not stand for an address, so that what the user types is what the user gets.
+    is_name = word not in ("", LOCALLY) and ":" not in word
+    named = places.get(word) if isinstance(places, dict) and is_name else None
     if not word and (chosen.python or chosen.insecure):
         option = "--remote-python" if chosen.python else "--insecure-place"
         raise UsageFaultError(f"{option} is for other machines, and none is named", "Name a place with --on PLACE")
@@ -79,7 +91,7 @@ def known_places(root: Path) -> tuple[PlaceChoice | None, tuple[PlaceChoice, ...
     except UsageFaultError:
         return None, ()
     found = [_known(PlaceChoice(name), root) for name in named] if isinstance(named, dict) else []
-    return _known(None, root), tuple(choice for choice in found if choice is not None)
+    return _known(None, root), tuple(choice for choice in found if choice is not None and choice.name)
 
 
 def _known(chosen: PlaceChoice | None, root: Path) -> PlaceChoice | None:
