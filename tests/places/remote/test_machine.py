@@ -45,6 +45,7 @@ class OneMachine:
 
     def __init__(self) -> None:
         self.now = 1000.0
+        self.busy = True
         self.awake = Awake(lambda: self.now)
         self.host = FakeHost("m")
         self.overslept = 0
@@ -65,7 +66,7 @@ class OneMachine:
         self.now += seconds
         if self.awake.look():
             self._overslept()
-        self.machine.tick()
+        self.machine.tick(busy=self.busy)
 
     def beat(self, held: float = 0.0) -> None:
         self.host.say({"op": "beat", "t": 0, "held": held})
@@ -119,6 +120,23 @@ async def test_silence_stops_clocks_until_the_next_message() -> None:
     one.beat()
     assert one.owner.news == [("paused", 2.5), ("resumed", 0.0)]
     assert one.machine.is_usable
+
+
+async def test_machine_without_cases_may_be_silent_for_longer() -> None:
+    one = OneMachine()
+    one.busy = False
+    one.pass_by(5)
+    one.beat()
+    one.pass_by(4)
+    one.busy = True
+    one.pass_by(1)
+    assert one.machine.is_usable
+    one.pass_by(1.5)
+    assert not one.machine.is_usable
+    one.beat()
+    one.busy = False
+    one.pass_by(7.5)
+    assert not one.machine.is_usable
 
 
 async def test_time_in_which_the_host_waited_for_us_does_not_count() -> None:

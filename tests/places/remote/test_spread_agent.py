@@ -104,7 +104,33 @@ async def test_loss_of_all_machines_ends_the_link_with_the_reasons(world: World)
     assert world.link.ended.result() == "has no machine left: one: the disk is full; two: the disk is full"
     world.link.send(command(2))
     await settle()
-    assert world.took.events(2) == ["exited"]
+    assert world.took.events(2) == ["lost"]
+
+
+async def test_case_that_waits_when_all_machines_are_lost_starts_again_like_the_others(world: World) -> None:
+    for number in (1, 2, 3):
+        world.link.send(command(number))
+    for host in (world.two, world.one):
+        host.say({"op": "leaving", "why": "the disk is full"})
+    await settle()
+    assert world.took.events(3) == ["Paused", "lost"]
+    lost = world.took.of[3][1]
+    assert (lost["machine"], lost["died"]) == ("", False)
+    assert lost["lost"] == "no machine is left: one: the disk is full; two: the disk is full"
+
+
+async def test_idle_machine_takes_a_case_at_once() -> None:
+    world, clock = World(), Clock()
+    world.place.awake = Awake(clock)
+    await world.begin()
+    for _ in range(9):
+        clock.now += 0.5
+        world.place.awake.look()
+        for machine in world.place.all():
+            machine.tick(busy=world.place.slots.running(machine) > 0)
+    world.link.send(command(1))
+    assert world.took.events(1) == ["Placed"]
+    await world.place.close()
 
 
 async def test_late_machine_takes_waiting_cases(world: World) -> None:
@@ -306,7 +332,7 @@ async def test_cases_go_on_after_this_machine_slept() -> None:
 async def test_machines_that_stay_away_after_a_sleep_end_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_place, "_BACK_WITHIN", -1.0)
     world = await _asleep(NoHosts())
-    assert world.took.events(2) == ["Paused", "exited"]
+    assert world.took.events(2) == ["Paused", "lost"]
     assert "no scheduler answers" in world.link.ended.result()
     await world.place.close()
 

@@ -455,7 +455,7 @@ class CaseFlow:
 
 
 def _lost_each_time(lost: Sequence[LostAttempt]) -> str:
-    each = "; ".join(f"attempt {one.attempt} on {one.machine}: {one.why}" for one in lost)
+    each = "; ".join(f"attempt {one.attempt}{f' on {one.machine}' if one.machine else ''}: {one.why}" for one in lost)
     return f"all {counted(len(lost), 'attempt')} were lost: {each}"
 
 

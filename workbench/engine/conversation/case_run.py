@@ -315,7 +315,9 @@ class CaseRun:
         if lost is not None:
             if not self._settled.done() and self._is_running_or_overdue():
                 self._transcript.lost = lost
-                self._settle(CaseError("attempt_lost", f"{lost.machine} was lost in turn {turn}: {lost.why}"))
+                self._settle(
+                    CaseError("attempt_lost", f"{lost.machine or 'the place'} was lost in turn {turn}: {lost.why}")
+                )
             self._settle(self._stop_reason)
         elif not self._settled.done() and self._process.agent.stalled and self._is_running_or_overdue():
             self._transcript.stalled = True

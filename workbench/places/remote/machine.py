@@ -182,15 +182,15 @@ class Machine:
         except InvalidMessageError as error:
             self.lose(f"it sent an invalid message: {error}")
 
-    def tick(self) -> None:
-        """Notice silence, and send what is due."""
+    def tick(self, *, busy: bool = True) -> None:
+        """Notice silence, and send what is due. `busy`: whether cases run there, so that it should send more."""
         if self.why_lost is not None:
             return
         now = self._awake.now
         if now - self._silence.since > LEASE:
             self.lose(f"nothing came from it for {LEASE:g} s")
             return
-        if silent := self._silence.notice(now):
+        if silent := self._silence.notice(now, busy=busy):
             for agent in tuple(self._agents.values()):
                 agent.owner.paused(agent, silent)
         if self._handled > self._acknowledged:

@@ -287,7 +287,7 @@ class RemotePlace:
             if self.awake.look():
                 self._overslept()
             for machine in tuple(self._machines):
-                machine.tick()
+                machine.tick(busy=self.slots.running(machine) > 0)
 
     def _state(self, machine: Machine) -> MachineState:
         running, slots = self.slots.running(machine), self.slots_of(machine)

@@ -95,6 +95,8 @@ class SpreadAgent:
         """Machines on which the agent cannot run, with the reasons."""
         self._failure: tuple[Frame, int] | None = None
         """The first report of a failed import."""
+        self._why_over = ""
+        """Why there is no machine any more, or ""."""
         self._died = False
         self._imported = False
         self._closing = False
@@ -254,7 +256,7 @@ class SpreadAgent:
         attempt.keep(frames)
         self._attempts[number] = self._waiting[number] = attempt
         if self.ended.done() or self._closing:
-            self._exit_later(attempt, {"how": None})
+            self._exit_later(attempt, self._without_place())
         elif not self._place(attempt):
             attempt.is_paused = True
             self._on_frame({"id": number, "event": "Paused", "seconds": 0.0}, 0)
@@ -422,9 +424,16 @@ class SpreadAgent:
         if not self.begun.done():
             self.begun.set_exception(NotStartedError(why or how, died=self._died, elsewhere=True))
             self.begun.exception()  # Nobody may wait for it.
+        self._why_over = why
         for attempt in tuple(self._attempts.values()):
-            self._exit(attempt, {"how": None})
+            self._exit(attempt, self._without_place())
         self._machines.leave(self)
+
+    def _without_place(self) -> dict[str, Any]:
+        """Return how an attempt ends that gets no machine. If they are lost, it starts again as those on them do."""
+        if not self._why_over:
+            return {"how": None}
+        return {"how": None, "lost": f"no machine is left: {self._why_over}", "machine": "", "died": False}
 
 
 def _message(frame: Frame) -> str:

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from workbench.places.lease import LEASE, time_since_boot
+from workbench.places.lease import ALIVE, LEASE, time_since_boot
 
 SILENT = 2.0
-"""Seconds without a message after which a machine counts as silent."""
+"""Seconds without a message after which a machine with cases counts as silent. One without cases sends less."""
 
 
 class Awake:
@@ -40,6 +40,8 @@ class Silence:
         self.is_noticed = False
         """Whether the time is stopped because of it."""
         self._held = 0.0
+        self._busy_since: float | None = None
+        """Since when the machine has had cases, or None without any."""
 
     def heard(self, now: float, held: float | None = None) -> float:
         """Record a message. Return the seconds since the last one that count for no case and are not noticed yet.
@@ -55,10 +57,15 @@ class Silence:
             return 0.0
         return gap if gap > SILENT else waited
 
-    def notice(self, now: float) -> float:
-        """Return the seconds of a silence that is noticed now, or 0."""
+    def notice(self, now: float, *, busy: bool = True) -> float:
+        """Return the seconds of a silence that is noticed now, or 0. `busy`: whether the machine has cases."""
+        if not busy:
+            self._busy_since = None
+        elif self._busy_since is None:
+            self._busy_since = now
         gap = now - self.since
-        if self.is_noticed or gap <= SILENT:
+        due = SILENT if self._busy_since is not None and now - self._busy_since >= SILENT else ALIVE + SILENT
+        if self.is_noticed or gap <= due:
             return 0.0
         self.is_noticed = True
         return gap
