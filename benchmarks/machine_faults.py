@@ -1,10 +1,11 @@
 """Faults on other machines, while a run has cases there: real ssh and Dask, machines as in `machine_lab`.
 
-    python -m benchmarks.machines faults [--place ssh|dask] [--sshd PATH] [--python PATH ...] [FAULT ...]
+    python -m benchmarks.machines faults [--place ssh|dask] [--agents plain|adk|both] [--sshd PATH] [--python PATH ...]
+        [FAULT ...]
 
-Of each run it is checked that every case has one verdict, equal to that of a local run, or an error that says what was
-lost; that no transcript mixes attempts; that nothing of ours runs on any machine a minute later; and that no files are
-left. A run that was ended is resumed.
+Of each run it is checked that every case has one verdict, equal to that of a local run, or an error that the fault may
+cause and that says what was lost; that no transcript mixes attempts, in the journal and as it is shown; that nothing of
+ours runs on any machine a minute later; and that no files are left. A run that was ended is resumed.
 """
 
 import argparse
@@ -19,13 +20,13 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks import aftermath
 from benchmarks.machine_lab import Lab, Machine, NotPossibleError, require
-from benchmarks.marked_project import Outcome, outcomes, write_project
+from benchmarks.marked_project import Outcome, outcomes, shown_marks, write_project
 from benchmarks.parts import end
 from workbench.history.journal import read_journal
 
@@ -33,8 +34,15 @@ LONGEST = 300.0
 GONE_WITHIN = 75.0
 _STOPPED = 66.0
 """Seconds: longer than a lease."""
-_SIZES = (24, 6, 1.0)
-_MANY = (60, 0, 0.6)
+_NAP = 20.0
+"""Seconds: shorter than a lease."""
+_BUSY = 3
+"""Cases that run on the first machine when a fault happens."""
+_ATTEMPTS = 3
+_AGENTS = {"plain": (30, 0), "adk": (0, 24), "both": (24, 6)}
+_TURN = 1.0
+_MORE = 2
+"""Factor for runs that must be longer."""
 
 
 @dataclass
@@ -45,16 +53,20 @@ class Trial:
     project: Path
     words: tuple[str, ...]
     log: Path
+    sizes: tuple[int, int, float]
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
+    user: str = "home"
     process: "subprocess.Popen[bytes] | None" = None
     happened: bool = True
     """Whether the fault came to pass."""
+    ended: float = 0.0
+    """When it had ended, in monotonic seconds."""
 
     def start(self, *more: str) -> None:
         """Start the workbench."""
         words = ["run", str(self.project), "--plain", "--no-cache", "--timeout", "60", *self.words, *more]
         environment = aftermath.environment(self.mark)
-        self.process = self.lab.workbench(*words, environment=environment, log=self.log)
+        self.process = self.lab.workbench(*words, environment=environment, log=self.log, home=self.user)
 
     def wait(self) -> int | None:
         """Wait for its end and return the exit code, or None if it hung and was killed."""
@@ -65,10 +77,16 @@ class Trial:
             self.process.kill()
             self.process.wait()
             return None
+        finally:
+            self.ended = time.monotonic()
+
+    def journals(self) -> list[Path]:
+        """Return the journals of its runs, the oldest first."""
+        return sorted((self.project / ".workbench/runs").glob("*/events.jsonl"))
 
     def outcomes(self) -> dict[str, list[Outcome]]:
         """Return the ends of its cases."""
-        journals = sorted((self.project / ".workbench/runs").glob("*/events.jsonl"))
+        journals = self.journals()
         return outcomes(iter(read_journal(journals[-1]))) if journals else {}
 
     def until_busy(self) -> bool:
@@ -76,8 +94,8 @@ class Trial:
         assert self.process is not None
         deadline = time.monotonic() + 90
         while self.process.poll() is None and time.monotonic() < deadline:
-            text = b"".join(path.read_bytes() for path in (self.project / ".workbench/runs").glob("*/events.jsonl"))
-            if text.count(b'"CaseFinished"') >= 3 and self.lab.machines["m1"].find("case"):
+            text = b"".join(path.read_bytes() for path in self.journals())
+            if text.count(b'"CaseFinished"') >= 3 and len(self.lab.machines["m1"].find("case")) >= _BUSY:
                 return True
             time.sleep(0.1)
         return False
@@ -90,8 +108,12 @@ class Fault:
     do: Callable[[Trial], None]
     places: tuple[str, ...] = ("ssh", "dask")
     resumes: bool = False
-    sizes: tuple[int, int, float] = _SIZES
+    longer: bool = False
     before: Callable[[Trial], None] | None = None
+    errors: tuple[str, ...] = ()
+    """The kinds of errors that it may cause. Of all others, no case may have one."""
+    loses: bool | None = None
+    """Whether it must lose attempts, or must not (False). None if both may happen."""
 
 
 def _nothing(trial: Trial) -> None:
@@ -115,14 +137,22 @@ def _signalled(role: str, number: int, seconds: float = 0.0) -> Callable[[Trial]
     return do
 
 
-def _machine_freezes(trial: Trial) -> None:
-    """Stop all processes of a machine for longer than a lease."""
-    machine = trial.lab.machines["m1"]
+def _machine_freezes(seconds: float) -> Callable[[Trial], None]:
+    """Return a fault that stops all processes of a machine for some seconds."""
+
+    def do(trial: Trial) -> None:
+        _stop(list(trial.lab.machines["m1"].processes()), seconds)
+
+    return do
+
+
+def _stop(pids: Sequence[int], seconds: float) -> None:
+    """Stop processes for some seconds."""
     for number in (signal.SIGSTOP, signal.SIGCONT):
-        for pid in machine.processes():
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
-        time.sleep(_STOPPED if number == signal.SIGSTOP else 0)
+        time.sleep(seconds if number == signal.SIGSTOP else 0)
 
 
 def _kill_carriers(trial: Trial) -> None:
@@ -160,13 +190,17 @@ def _machine_dies(trial: Trial) -> None:
     trial.lab.stop(trial.lab.machines["m1"])
 
 
-def _cut(seconds: float) -> Callable[[Trial], None]:
+def _cut(seconds: float, *names: str) -> Callable[[Trial], None]:
+    """Return a fault that cuts the links of machines, for some seconds or (0) for good."""
+
     def do(trial: Trial) -> None:
-        machine = trial.lab.machines["m1"]
-        trial.lab.cut(machine)
+        machines = [trial.lab.machines[name] for name in names or ("m1",) if name in trial.lab.machines]
+        for machine in machines:
+            trial.lab.cut(machine)
         if seconds:
             time.sleep(seconds)
-            trial.lab.mend(machine)
+            for machine in machines:
+                trial.lab.mend(machine)
 
     return do
 
@@ -194,17 +228,12 @@ def _kill_workbench(trial: Trial) -> None:
     trial.process.kill()
 
 
-def _sleep(every: bool) -> Callable[[Trial], None]:
-    """Stop the workbench, or all processes on the user's machine, for longer than a lease."""
+def _sleep(seconds: float, *, every: bool) -> Callable[[Trial], None]:
+    """Return a fault that stops the workbench, or all processes on the user's machine."""
 
     def do(trial: Trial) -> None:
         assert trial.process is not None
-        stopped = [*trial.lab.users_processes()] if every else [trial.process.pid]
-        for number in (signal.SIGSTOP, signal.SIGCONT):
-            for pid in stopped:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
-            time.sleep(_STOPPED + 6 if number == signal.SIGSTOP else 0)
+        _stop([*trial.lab.users_processes()] if every else [trial.process.pid], seconds)
 
     return do
 
@@ -219,49 +248,58 @@ def _remove_second(trial: Trial) -> None:
 
 
 def _another_user(trial: Trial) -> None:
-    """Do the same run a second time, from another project, and compare it as well."""
-    other = _trial(trial.lab, "other", _SIZES, trial.words)
+    """Do the same run a second time, from another project and home, and compare it as well."""
+    other = _trial(trial.lab, "other", trial.sizes, trial.words)
+    other.user = "other-home"
     other.start("--fresh")
     code = other.wait()
-    wrong = list(_wrong(other, code, _reference(trial.lab, _SIZES)))
+    wrong = list(_wrong(other, code, _reference(trial.lab, trial.sizes), FAULTS["two-users"]))
     if wrong:
         raise AssertionError("; ".join(f"the other user: {one}" for one in wrong))
 
 
+_KILLED = ("crashed",)
+_OVER = ("no_place", "attempt_lost")
 FAULTS = {
-    "none": Fault(_nothing),
-    "kill-case": Fault(_signalled("case", signal.SIGKILL)),
-    "kill-agent": Fault(_signalled("agent", signal.SIGKILL)),
-    "kill-host": Fault(_signalled("host", signal.SIGKILL)),
-    "kill-connection": Fault(_signalled("connection", signal.SIGKILL), ("ssh",)),
-    "kill-worker": Fault(_signalled("worker", signal.SIGKILL), ("dask",)),
+    "none": Fault(_nothing, loses=False),
+    "kill-case": Fault(_signalled("case", signal.SIGKILL), errors=_KILLED, loses=False),
+    "kill-agent": Fault(_signalled("agent", signal.SIGKILL), errors=_KILLED, loses=False),
+    "kill-host": Fault(_signalled("host", signal.SIGKILL), loses=True),
+    "kill-connection": Fault(_signalled("connection", signal.SIGKILL), ("ssh",), loses=True),
+    "kill-worker": Fault(_signalled("worker", signal.SIGKILL), ("dask",), loses=True),
     "kill-nanny": Fault(_signalled("nanny", signal.SIGKILL), ("dask",)),
-    "kill-scheduler": Fault(_signalled("scheduler", signal.SIGKILL), ("dask",)),
-    "kill-machine": Fault(_machine_dies),
+    "kill-scheduler": Fault(_signalled("scheduler", signal.SIGKILL), ("dask",), errors=_OVER),
+    "kill-machine": Fault(_machine_dies, loses=True),
     "full-disk": Fault(_nothing, before=_fill),
     "disk-fills": Fault(_fill),
-    "late-machine": Fault(_second_machine_joins, ("dask",), sizes=_MANY, before=_remove_second),
-    "two-users": Fault(_another_user),
+    "late-machine": Fault(_second_machine_joins, ("dask",), longer=True, before=_remove_second, loses=False),
+    "two-users": Fault(_another_user, longer=True, loses=False),
     "ctrl-c": Fault(_interrupt(0.0), resumes=True),
     "ctrl-c-twice": Fault(_interrupt(0.0, 0.3), resumes=True),
     "kill-workbench": Fault(_kill_workbench, resumes=True),
-    "cut-5s": Fault(_cut(5.0)),
-    "cut": Fault(_cut(0.0)),
-    "stop-case": Fault(_signalled("case", signal.SIGSTOP, _STOPPED)),
+    "cut-5s": Fault(_cut(5.0), loses=False),
+    "cut": Fault(_cut(0.0), loses=True),
+    "cut-all-5s": Fault(_cut(5.0, "s", "m1", "m2"), loses=False),
+    "cut-all": Fault(_cut(0.0, "s", "m1", "m2"), errors=_OVER),
+    "stop-case": Fault(_signalled("case", signal.SIGSTOP, _STOPPED), errors=("timeout",), loses=False),
     "stop-agent": Fault(_signalled("agent", signal.SIGSTOP, _STOPPED)),
-    "stop-host": Fault(_signalled("host", signal.SIGSTOP, _STOPPED)),
-    "stop-connection": Fault(_signalled("connection", signal.SIGSTOP, _STOPPED), ("ssh",)),
-    "stop-worker": Fault(_signalled("worker", signal.SIGSTOP, _STOPPED), ("dask",)),
-    "stop-nanny": Fault(_signalled("nanny", signal.SIGSTOP, _STOPPED), ("dask",)),
+    "stop-host": Fault(_signalled("host", signal.SIGSTOP, _STOPPED), loses=True),
+    "stop-connection": Fault(_signalled("connection", signal.SIGSTOP, _STOPPED), ("ssh",), loses=True),
+    "stop-worker": Fault(_signalled("worker", signal.SIGSTOP, _STOPPED), ("dask",), loses=True),
+    "stop-nanny": Fault(_signalled("nanny", signal.SIGSTOP, _STOPPED), ("dask",), loses=False),
     "stop-scheduler": Fault(_signalled("scheduler", signal.SIGSTOP, _STOPPED), ("dask",)),
-    "stop-machine": Fault(_machine_freezes),
+    "stop-machine": Fault(_machine_freezes(_STOPPED), loses=True),
+    "nap-host": Fault(_signalled("host", signal.SIGSTOP, _NAP), loses=False),
+    "nap-machine": Fault(_machine_freezes(_NAP), loses=False),
     "kill-host-early": Fault(_nothing, before=_early(_signalled("host", signal.SIGKILL))),
     "cut-5s-early": Fault(_nothing, before=_early(_cut(5.0))),
     "cut-early": Fault(_nothing, before=_early(_cut(0.0))),
     "disk-fills-early": Fault(_nothing, before=_early(_fill)),
     "kill-carrier": Fault(_kill_carriers),
-    "stop-workbench": Fault(_sleep(every=False)),
-    "stop-user": Fault(_sleep(every=True)),
+    "stop-workbench": Fault(_sleep(_STOPPED + 6, every=False), loses=True),
+    "stop-user": Fault(_sleep(_STOPPED + 6, every=True), loses=True),
+    "nap-workbench": Fault(_sleep(_NAP, every=False), loses=False),
+    "nap-user": Fault(_sleep(_NAP, every=True), loses=False),
 }
 
 
@@ -270,6 +308,7 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.machines faults")
     parser.add_argument("names", nargs="*", metavar="FAULT", choices=[*FAULTS, []], help=", ".join(FAULTS))
     parser.add_argument("--place", choices=("ssh", "dask"), default="ssh")
+    parser.add_argument("--agents", choices=_AGENTS, default="both", help="whose cases run; default: both")
     parser.add_argument("--sshd", type=Path, help="OpenSSH's server (default: on the PATH or in /usr/sbin)")
     parser.add_argument("--python", type=Path, action="append", help="Python of a machine, with google-adk and Dask")
     parser.add_argument("--keep", action="store_true", help="keep the folder of the machines, with logs")
@@ -284,7 +323,7 @@ def main(words: Sequence[str]) -> int:
         require(options.place, sshd, pythons)
         with Lab(folder, options.place, pythons, sshd) as lab:
             for name in names:
-                bad += _inject(lab, name)
+                bad += _inject(lab, name, options.agents)
     except NotPossibleError as error:
         print(error, file=sys.stderr)
         return 2
@@ -294,37 +333,49 @@ def main(words: Sequence[str]) -> int:
     return 1 if bad else 0
 
 
-def _inject(lab: Lab, name: str) -> bool:
+def _inject(lab: Lab, name: str, agents: str) -> bool:
     """Run with a fault, print what came of it, and return whether anything was wrong."""
     fault = FAULTS[name]
-    began = time.monotonic()
     _bring_up(lab)
-    reference = _reference(lab, fault.sizes)
+    desk, clerk = _AGENTS[agents]
+    factor = _MORE if fault.longer else 1
+    sizes = (desk * factor, clerk * factor, _TURN)
+    reference = _reference(lab, sizes)
     words = ("--on", lab.word("m1", "m2"), "--remote-python", str(lab.python), "--insecure-place")
-    trial = _trial(lab, "project", fault.sizes, words)
+    trial = _trial(lab, "project", sizes, words)
+    began = time.monotonic()
     wrong = _break(trial, fault)
     code = first_code = trial.wait()
+    seconds = trial.ended - began
     wrong += [] if trial.happened else ["the fault did not happen"]
-    wrong += _left(lab, trial)  # What runs behind a cut ends without being told.
-    seconds = time.monotonic() - began
-    for machine in lab.machines.values():
-        if machine.is_cut:
-            lab.mend(machine)
-            wrong += _left(lab, trial)
+    gone, left = _left(lab)  # What runs behind a cut ends without being told.
+    wrong += left
+    cut = [machine for machine in lab.machines.values() if machine.is_cut]
+    for machine in cut:
+        lab.mend(machine)
+    if cut:
+        wrong += _left(lab)[1]
     _remove_fillers(lab)
     if fault.resumes:
         _bring_up(lab)
         trial.start()
         code = trial.wait()
-    wrong += _wrong(trial, code, reference)
+        wrong += _left(lab)[1]
+    wrong += _wrong(trial, code, reference, fault)
     files = {machine.name: machine.files() for machine in lab.machines.values()}
     wrong += [f"{each} has {of['temporary']} temporary files" for each, of in files.items() if of["temporary"]]
+    wrong += [f"a temporary file here: {path}" for path in lab.temporary.iterdir()]
     found = trial.outcomes()
     counts = Counter(ends[-1].status if ends else "none" for ends in found.values())
-    whys = Counter(ends[-1].why for ends in found.values() if ends and ends[-1].why)
-    lost = sum(end.lost for ends in found.values() for end in ends)
+    whys = Counter(f"{ends[-1].kind}: {ends[-1].why}" for ends in found.values() if ends and ends[-1].why)
+    ends = [end for each in found.values() for end in each]
+    lost, most = sum(end.lost for end in ends), max((end.attempt for end in ends), default=0)
+    if fault.loses is not None and fault.loses != bool(lost):
+        wrong.append(f"{lost} attempts were lost")
+    reused = sum(len(end.answers) > 1 for end in ends)
     print(
-        f"{lab.place:4} {name:16} {seconds:5.1f} s, exit code {first_code}, {dict(counts)}, {lost} attempts lost, "
+        f"{lab.place:4} {agents:5} {name:16} {seconds:5.1f} s, gone after {gone:4.1f} s, exit code {first_code}, "
+        f"{dict(counts)}, {lost} attempts lost, at most {most} of a case, {reused} with answers of earlier ones, "
         f"files {[of['home'] for of in files.values()]}",
         *(f"\n     ERROR x{count}: {why}" for why, count in whys.items()),
         *(f"\n     WRONG {one}" for one in wrong),
@@ -360,11 +411,19 @@ def _kept(trial: Trial) -> Path:
     return kept
 
 
-def _wrong(trial: Trial, code: int | None, reference: dict[str, str]) -> Iterator[str]:
+def _wrong(trial: Trial, code: int | None, reference: dict[str, str], fault: Fault) -> Iterator[str]:
     """Return what is wrong with the verdicts of a run."""
     if code is None:
         yield f"it did not end within {LONGEST:g} s"
-    found = trial.outcomes()
+    yield from wrong_verdicts(trial.outcomes(), reference, fault.errors)
+    for journal in trial.journals():
+        yield from (f"{case} shows {len(of)} attempts" for case, of in shown_marks(journal).items() if len(of) > 1)
+
+
+def wrong_verdicts(
+    found: dict[str, list[Outcome]], reference: dict[str, str], errors: Collection[str] = ()
+) -> Iterator[str]:
+    """Return what is wrong with the ends of cases. `errors` are the kinds of errors that are right."""
     if found.keys() != reference.keys():
         yield f"{len(found)} of {len(reference)} cases"
     for case, ends in found.items():
@@ -374,25 +433,27 @@ def _wrong(trial: Trial, code: int | None, reference: dict[str, str]) -> Iterato
             continue
         if len(final[0].marks) > 1:
             yield f"{case} mixes {len(final[0].marks)} attempts"
-        if final[0].attempt not in (final[0].lost, final[0].lost + 1):
+        if final[0].attempt not in (final[0].lost, final[0].lost + 1) or final[0].attempt > _ATTEMPTS:
             yield f"{case} ends with attempt {final[0].attempt} after {final[0].lost} lost ones"
-        if final[0].status == "error" and final[0].why:
-            continue
-        if final[0].told != reference.get(case):
+        if final[0].status == "error":
+            if final[0].kind not in errors or not final[0].why:
+                yield f"{case} is an error: {final[0].kind}: {final[0].why}"
+        elif final[0].told != reference.get(case):
             yield f"{case}: {final[0].told} instead of {reference.get(case)}"
 
 
-def _left(lab: Lab, trial: Trial) -> Iterator[str]:
-    """Return the processes that are still there when a minute is over."""
-    deadline = time.monotonic() + GONE_WITHIN
-    while time.monotonic() < deadline:
+def _left(lab: Lab) -> tuple[float, list[str]]:
+    """Return the seconds until nothing of a run was left, and the processes that still are when a minute is over."""
+    began = time.monotonic()
+    while True:
         there = {machine.name: _of_run(machine) for machine in lab.machines.values()}
-        here = trial.lab.users_processes()
-        if not here and not any(there.values()):
-            return
+        here = lab.users_processes()
+        seconds = time.monotonic() - began
+        if seconds > GONE_WITHIN or (not here and not any(there.values())):
+            break
         time.sleep(0.2)
-    yield from (f"left on {name}: {pid} {words[:150]}" for name, of in there.items() for pid, words in of.items())
-    yield from (f"left here: {pid} {words}" for pid, words in here.items())
+    left = [f"left on {name}: {pid} {words[:150]}" for name, of in there.items() for pid, words in of.items()]
+    return seconds, [*left, *(f"left here: {pid} {words}" for pid, words in here.items())]
 
 
 def _of_run(machine: Machine) -> dict[int, str]:
@@ -427,7 +488,7 @@ def _trial(lab: Lab, name: str, sizes: tuple[int, int, float], words: Sequence[s
     project = lab.user / name
     shutil.rmtree(project, ignore_errors=True)
     write_project(project, *sizes)
-    return Trial(lab, project, tuple(words), lab.folder / f"{name}-{time.time():.0f}.log")
+    return Trial(lab, project, tuple(words), lab.folder / f"{name}-{time.time():.0f}.log", sizes)
 
 
 _references: dict[tuple[int, int, float], dict[str, str]] = {}

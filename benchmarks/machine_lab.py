@@ -133,13 +133,15 @@ class Lab:
         self._sshd = sshd
         self._name = f"aw{os.getpid()}{place[0]}"
         self.user = folder / "user"
+        self.temporary = self.user / "tmp"
+        """The user's folder for temporary files."""
         self.python = folder / "python" / "bin" / "python"
         self.machines: dict[str, Machine] = {}
         self._numbers = itertools.count(1)
         """Each machine gets an address that none had before."""
 
     def __enter__(self) -> "Lab":
-        for path in (self.user / "home", self.folder / "python", self.folder / "sshd"):
+        for path in (self.user / "home", self.temporary, self.folder / "python", self.folder / "sshd"):
             path.mkdir(parents=True)
         run("ip", "netns", "add", self._name)
         self._here("link", "set", "lo", "up")
@@ -227,9 +229,13 @@ class Lab:
         machine.is_cut = False
         self._here("link", "set", f"v{machine.name}", "up")
 
-    def workbench(self, *words: str, environment: Mapping[str, str], log: Path) -> "subprocess.Popen[bytes]":
-        """Start the workbench on the user's machine."""
-        values = {**environment, "HOME": str(self.user / "home"), "XDG_CACHE_HOME": str(self.user / "home/.cache")}
+    def workbench(
+        self, *words: str, environment: Mapping[str, str], log: Path, home: str = "home"
+    ) -> "subprocess.Popen[bytes]":
+        """Start the workbench on the user's machine, for the user with this home."""
+        (at := self.user / home).mkdir(exist_ok=True)
+        own = {"HOME": str(at), "XDG_CACHE_HOME": str(at / ".cache"), "TMPDIR": str(self.temporary)}
+        values = {**environment, **own}
         if self.place == "ssh":
             values["AGENT_WORKBENCH_SSH"] = str(self._ssh_program())
         command = ["ip", "netns", "exec", self._name, sys.executable, "-m", "workbench", *words]

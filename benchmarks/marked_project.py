@@ -24,6 +24,8 @@ from workbench.events import (
     SpansRecorded,
     TurnFinished,
 )
+from workbench.history.journal import read_journal
+from workbench.stored_records import read_records
 
 DESK = """
 import asyncio, os, uuid
@@ -79,6 +81,7 @@ root_agent = LlmAgent(name="clerk", model=Scripted(), instruction="You find parc
 """
 CRITERIA = {"response_match_score": 0.5}
 _MARK = re.compile(r"mark[0-9a-f]{32}")
+_ANSWER = re.compile(r"said[0-9a-f]{32}")
 _ANY_MARK = re.compile(r"(?:mark|said)[0-9a-f]{32}")
 """Marks of answers of models (`said…`) too: an attempt after a lost one gets the answers that were paid for already."""
 TURNS = 3
@@ -86,20 +89,27 @@ TURNS = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a case ended. `told` is its verdict, scores and transcript, without marks. `lost` counts attempts before."""
+    """How a case ended. `told` is its verdict, scores and transcript, without marks. `lost` counts attempts before.
+
+    `kind` and `why` are those of its error, or "". `answers` are the marks of the attempts that asked the model.
+    """
 
     status: str
     attempt: int
     lost: int
+    kind: str
     why: str
     marks: frozenset[str]
+    answers: frozenset[str]
     told: str
 
 
 def write_project(root: Path, desk: int, clerk: int, pause: float) -> None:
-    """Write both agents with so many cases of three turns, which take `pause` seconds each."""
+    """Write agents with so many cases of three turns of `pause` seconds. An agent without cases is left out."""
     (root / ".workbench").mkdir(parents=True)
     for name, source, cases in (("desk", DESK, desk), ("clerk", CLERK, clerk)):
+        if not cases:
+            continue
         folder = root / name
         folder.mkdir()
         (folder / "agent.py").write_text(source.replace("PAUSE", repr(pause)), encoding="utf-8")
@@ -124,17 +134,23 @@ def outcomes(events: Iterator[object]) -> dict[str, list[Outcome]]:
     open_cases: dict[str, list[dict[str, Any]]] = {}
     attempts: dict[str, int] = {}
     lost: Counter[str] = Counter()
+    void: set[str] = set()
     for event in events:
         if isinstance(event, RunStarted):
             for planned in event.cases:
                 found.setdefault(_name(planned.case), [])
         elif isinstance(event, CaseStarted):
-            open_cases[_name(event.case)] = []
-            attempts[_name(event.case)] = event.attempt
+            name = _name(event.case)
+            if name not in void:
+                open_cases[name] = []
+            void.discard(name)
+            attempts[name] = event.attempt
             if event.attempt == 1:
-                lost[_name(event.case)] = 0
+                lost[name] = 0
         elif isinstance(event, AttemptLost):
             lost[_name(event.case)] += 1
+            open_cases[_name(event.case)] = []
+            void.add(_name(event.case))  # What still comes of it counts for the next one, and is seen by its mark.
         elif isinstance(event, CaseFinished):
             name = _name(event.case)
             end = _outcome(event, open_cases.pop(name, []), attempts.get(name, 1), lost[name])
@@ -172,7 +188,16 @@ def _parts(content: Mapping[str, Any]) -> object:
 
 
 def _outcome(end: CaseFinished, said: list[dict[str, Any]], attempt: int, lost: int) -> Outcome:
-    marks = frozenset(_MARK.findall("\n".join(one["all"] for one in said)))
+    text = "\n".join(one["all"] for one in said)
     told = json.dumps([end.status, sorted(str(one["told"]) for one in said if one["told"] is not None)])
-    why = "" if end.error is None else f"{end.error.kind}: {end.error.message}"
-    return Outcome(str(end.status), attempt, lost, why, marks, told)
+    kind, why = ("", "") if end.error is None else (end.error.kind, end.error.message)
+    marks, answers = frozenset(_MARK.findall(text)), frozenset(_ANSWER.findall(text))
+    return Outcome(str(end.status), attempt, lost, kind, why, marks, answers, told)
+
+
+def shown_marks(journal: Path) -> dict[str, frozenset[str]]:
+    """Return the marks of attempts in what reports and the screen show of each case of a journal."""
+    events = read_journal(journal)
+    refs = {planned.case for event in events if isinstance(event, RunStarted) for planned in event.cases}
+    shown = read_records(journal, refs)
+    return {_name(ref): frozenset(_MARK.findall(repr(record))) for ref, record in shown.items()}
