@@ -195,6 +195,7 @@ class Lab:
             *([f"mount --bind {self._sshd.parent.parent} {self.folder}/sshd"] if self._sshd else []),
             f"mount -t tmpfs -o size={_SIZE},mode=1777 none /tmp",
             "mount -t tmpfs -o mode=1777 none /dev/shm",
+            "cd /",
             f'exec {self.python} -c "$1" "$2"',
         ]
         offset = str(100_000 * number)
