@@ -65,7 +65,7 @@ class _Link:
                 case "recorded" | "answered":
                     self._cases[number][1].append(json.loads(json.dumps(frame)))
 
-    def kill(self) -> None: ...
+    def kill(self, attempt: int | None = None) -> None: ...
 
     async def close(self) -> None:
         if not self.ended.done():

@@ -94,8 +94,8 @@ class LocalAgent:
         else:
             case.send(*frames)
 
-    def kill(self) -> None:
-        """Kill the process and all its cases."""
+    def kill(self, attempt: int | None = None) -> None:
+        """Kill the process and all its cases, whichever `attempt` is meant."""
         self._process.signal_group(signal.SIGKILL)
 
     async def close(self) -> None:

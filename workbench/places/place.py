@@ -103,8 +103,12 @@ class AgentLink(Protocol):
         """
         ...
 
-    def kill(self) -> None:
-        """Kill the process and all its cases."""
+    def kill(self, attempt: int | None = None) -> None:
+        """Kill the process and all its cases.
+
+        If there is one process on each of several machines, `attempt` names the one that is killed, by its case. None
+        kills all of them.
+        """
         ...
 
     async def close(self) -> None:

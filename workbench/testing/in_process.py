@@ -75,8 +75,8 @@ class InProcessLink:
             elif number in self._running:
                 self._take(number, frame)
 
-    def kill(self) -> None:
-        """Cancel the cases. The process itself cannot be ended."""
+    def kill(self, attempt: int | None = None) -> None:
+        """Cancel all cases. The process itself cannot be ended."""
         for number in tuple(self._running):
             self._cancel(number)
 

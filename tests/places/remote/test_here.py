@@ -15,6 +15,7 @@ import pytest_asyncio
 import workbench
 from tests.engine.project import Outcome, Project
 from workbench.engine.plan.run_options import RunOptions
+from workbench.engine.processes import agent_process
 from workbench.engine.processes.children import Children
 from workbench.engine.run.run import Run
 from workbench.places.remote.here import HereHosts
@@ -145,3 +146,40 @@ async def test_agent_without_any_machine_has_the_reasons(project: Project, child
     assert kind == "no_place"
     assert "h1: the host ended with exit code 1" in message
     assert "h2: the host ended with exit code 1" in message
+
+
+SHARED = """
+import asyncio, os, time
+
+async def root_agent(message, session):
+    if message == "stuck":
+        open("stuck", "w").close()
+        time.sleep(1000)
+    open("waits", "w").close()
+    while not os.path.exists("over"):
+        await asyncio.sleep(0.01)
+    yield "done"
+"""
+
+
+async def test_shared_case_that_is_stuck_costs_only_its_own_machine(
+    project: Project, children: Children, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_process, "_TERMINATE_GRACE", 0.05)
+    project.agent(SHARED)
+    project.cases("stuck", "waits", response_match_score=0.0)
+    outcome = Outcome()
+    plan = project.plan(RunOptions(isolation="run", concurrency=2))
+    run = Run(plan, outcome.take, children, place=here.place)
+    running = asyncio.create_task(run.execute())
+    async with asyncio.timeout(20):
+        while not all((project.root / name).exists() for name in ("stuck", "waits")):
+            await asyncio.sleep(0.01)
+        (ref,) = (entry.ref for entry in plan.entries if entry.ref.eval_id == "stuck")
+        run.cancel(ref, kill=True)
+        while sum(state.running for state in here.place.machines()) > 1:
+            await asyncio.sleep(0.01)
+    (project.root / "over").touch()
+    await running
+    assert outcome.record("stuck").state == "cancelled"
+    assert (outcome.record("waits").state, outcome.record("waits").attempt) == ("passed", 1)

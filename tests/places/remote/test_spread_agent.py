@@ -198,6 +198,19 @@ async def test_dead_process_of_an_agent_is_started_again(world: World) -> None:
     assert world.took.events(2) == ["Paused", "Placed", "Resumed"]
 
 
+async def test_shared_process_of_one_attempt_is_killed_on_its_machine_only(world: World) -> None:
+    for number in (1, 2, 3):
+        world.link.send(command(number, share=True))
+    await settle()
+    world.two.starts(1)
+    assert (world.one.agents, world.two.agents) == ({1: {1, 2}}, {1: {3}})
+    world.link.kill(3)
+    assert (world.one.ops().count("kill"), world.two.ops().count("kill")) == (0, 1)
+    world.link.kill(99)
+    world.link.kill()
+    assert (world.one.ops().count("kill"), world.two.ops().count("kill")) == (1, 2)
+
+
 async def test_too_large_message_is_refused_also_for_a_waiting_case(world: World) -> None:
     large = {"op": "turn", "id": 3, "content": "x" * MAX_FRAME}
     for number in (1, 2, 3):

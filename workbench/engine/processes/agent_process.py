@@ -144,9 +144,9 @@ class AgentProcess:
         if self._cases.pop(number, None) is not None:
             self._link.send({"op": "forget", "id": number})
 
-    def kill(self) -> None:
-        """Kill this process and all its cases."""
-        self._link.kill()
+    def kill(self, number: int | None = None) -> None:
+        """Kill this process and all its cases. If it is one on each machine, kill that of attempt `number`, or all."""
+        self._link.kill(number)
 
     async def close(self) -> None:
         """End the process and everything in it."""
@@ -268,7 +268,7 @@ class CaseProcess:
             return
         self._signal(signal.SIGKILL)
         if self.share:
-            self._later(_TERMINATE_GRACE, self.agent.kill)
+            self._later(_TERMINATE_GRACE, lambda: self.agent.kill(self._number))
         self._later(_KILL_GRACE, self._give_up)
 
     def allow_teardown(self) -> None:

@@ -148,10 +148,13 @@ class SpreadAgent:
         else:
             attempt.keep(frames)
 
-    def kill(self) -> None:
-        """Kill the agent's processes on all machines, with all their cases."""
-        for agent in (*self._starting.values(), *self._ready.values()):
-            agent.kill()
+    def kill(self, attempt: int | None = None) -> None:
+        """Kill the process that runs an attempt, with the cases that share it, or those on all machines."""
+        if attempt is None:
+            for agent in (*self._starting.values(), *self._ready.values()):
+                agent.kill()
+        elif (held := self._attempts.get(attempt)) is not None and held.agent is not None:
+            held.agent.kill()
 
     async def close(self) -> None:
         """End the agent's processes on all machines."""
