@@ -69,6 +69,14 @@ def is_running(pid: int) -> bool:
         return False
 
 
+def children_of(pid: int) -> list[int]:
+    return [*map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
+
+
+def command_line(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
 async def gone(*pids: int) -> bool:
     for _ in range(500):
         if not any(map(is_running, pids)):
@@ -139,6 +147,31 @@ async def test_nothing_is_left_when_the_lease_is_over(unpacked: Path, tmp_path: 
     assert await host.ended() == 0
     assert await gone(*pids)
     host.channel.close()
+
+
+@needs_proc
+async def test_nothing_is_left_when_the_host_is_stopped_for_good(unpacked: Path, tmp_path: Path) -> None:
+    host = RunningHost(unpacked)
+    pids = await waiting_case(host, tmp_path)
+    guards = [pid for pid in children_of(host.process.pid) if b"zygote" not in command_line(pid)]
+    assert len(guards) == 1
+    host.send({**HELLO, "lease": 0.2})
+    await host.until(op="welcome")
+    host.process.send_signal(signal.SIGSTOP)
+    assert await host.ended() == -signal.SIGKILL
+    assert await gone(*pids, *guards)
+    host.channel.close()
+
+
+@needs_proc
+async def test_guard_ends_with_its_host(unpacked: Path) -> None:
+    host = RunningHost(unpacked)
+    host.send(HELLO)
+    await host.until(op="welcome")
+    guards = children_of(host.process.pid)
+    host.channel.close()
+    assert await host.ended() == 0
+    assert [is_running(pid) for pid in guards] == [False]
 
 
 async def test_agent_that_cannot_start_is_reported(host: RunningHost, tmp_path: Path) -> None:

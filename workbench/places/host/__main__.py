@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 
+from workbench.places.host.guard import Guard
 from workbench.places.host.serving import Host
 from workbench.places.host.stdio import stdio_socket
 
@@ -22,20 +23,22 @@ def main() -> None:
     ways.add_argument("--control", type=int, metavar="FD", help="the descriptor of a socket")
     ways.add_argument("--stdio", action="store_true", help="standard input and output")
     chosen = parser.parse_args()
+    guard = Guard()
     writer: threading.Thread | None = None
     if chosen.stdio:
         sock, writer = stdio_socket()
     else:
         sock = socket.socket(fileno=chosen.control)
         sock.set_inheritable(False)
-    asyncio.run(_serve(sock))
+    asyncio.run(_serve(sock, guard))
     if writer is not None:
         writer.join(_WRITTEN_WITHIN)
+    guard.close()
 
 
-async def _serve(sock: socket.socket) -> None:
+async def _serve(sock: socket.socket, guard: Guard) -> None:
     lifeline, end = os.pipe()
-    host = Host(sock, lifeline)
+    host = Host(sock, lifeline, guard.promise)
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
         with contextlib.suppress(NotImplementedError):

@@ -26,9 +26,15 @@ _FLUSHED_WITHIN = 2.0
 
 
 class Host:
-    """One client's host on this machine, which speaks over `sock`. `lifeline` ends its processes if it is killed."""
+    """One client's host on this machine, which speaks over `sock`. `lifeline` ends its processes if it is killed.
 
-    def __init__(self, sock: socket.socket, lifeline: int) -> None:
+    `promise` is called about once a second with the seconds within which it is called again, or this process ends.
+    """
+
+    def __init__(
+        self, sock: socket.socket, lifeline: int, promise: Callable[[float], None] = lambda seconds: None
+    ) -> None:
+        self._promise = promise
         self._left: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._channel = Channel(sock, self._take, lambda reason: self.leave(reason or "the client is gone"))
         self._place = LocalPlace(lifeline)
@@ -48,6 +54,7 @@ class Host:
             why = await self._left
         finally:
             beating.cancel()
+        self._promise(LEASE)
         self._channel.send({"op": "leaving", "why": why})
         await self._agents.close()
         await self._place.close()
@@ -106,6 +113,7 @@ class Host:
             raise ValueError(f"protocol {frame['protocol']}, this host has {PROTOCOL}")
         self._greeted = True
         self._lease.seconds = float(frame["lease"])
+        self._promise(self._lease.seconds)
         self._channel.send({"op": "welcome", "protocol": PROTOCOL, **_description()})
 
     def _start_agent(self, frame: Frame) -> None:
@@ -118,6 +126,7 @@ class Host:
         while True:
             await asyncio.sleep(_TICK)
             silent += _TICK
+            self._promise(self._lease.seconds)
             if self._greeted and (self._place.is_busy or silent >= ALIVE):
                 silent = 0.0
                 self._channel.send({"op": "beat", "t": self._loop.time(), "held": self._outbox.held})
