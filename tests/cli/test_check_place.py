@@ -18,6 +18,7 @@ from workbench.project.project import Project
 
 ONE = MachineState("one", "ready", 8, about="Python 3.12.4, Linux, 8 processors")
 TWO = MachineState("two", "ready", 8)
+SECRET = "s3cr3t-0123456789abcdef"
 LOST = MachineState("two", "lost", 8, why="the host key changed")
 
 
@@ -131,6 +132,21 @@ def test_place_without_a_usable_machine_is_an_error_once(checked: Callable[[Mach
     assert _told(found.problems) == [("error", "the machine two cannot be used: the host key changed")]
     found = checked(Machines([], []))
     assert _told(found.problems) == [("error", "desk cannot run at ssh:one,two: two: the host key changed")]
+
+
+def test_secrets_of_all_agents_are_removed_from_what_machines_say(
+    checked: Callable[[Machines], PlaceCheck], folder: Path
+) -> None:
+    (folder / "desk" / ".env").write_text(f"DESK_API_KEY={SECRET}\n")
+    log = f"`uv sync` ended with exit code 1\n$ uv sync --index https://{SECRET}@host\n\x1b[31m{SECRET}"
+    states = [ONE, MachineState("two", "lost", 8, why=log), MachineState("three", "unusable", 8, why=log)]
+    found = checked(Machines(states, [{"one": "", "three": log}], [f"a warning: {log}"]))
+    lines = "\n".join(_place_lines(found))
+    assert SECRET not in str(found)
+    assert SECRET not in str(_place_report(found))
+    assert [severity for severity, _ in _told(found.problems)] == ["warning"] * 3
+    assert all("[secret DESK_API_KEY]" in message for _, message in _told(found.problems))
+    assert "\x1b" not in lines
 
 
 def test_safety_says_who_can_run_code() -> None:

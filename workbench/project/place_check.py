@@ -1,6 +1,7 @@
 """What `check --on` finds out about a place: whether agents can run there, and what would be missing."""
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from workbench.places.bundle.missing import MissingFile, missing_files, shown
 from workbench.places.bundle.recipe import recipe_of
 from workbench.places.choice import PlaceChoice
 from workbench.places.kinds import safety_of
-from workbench.places.place import AgentStart, MachineState, NotStartedError, Place
+from workbench.places.place import AgentStart, MachineState, NotStartedError, Place, cleaned_states
 
 if TYPE_CHECKING:
     from workbench.engine.processes.agent_process import Touched
@@ -138,9 +139,11 @@ class _Checking:
 
     async def try_place(self, place: Place, settings: Sequence[AgentSetting], tell: Callable[[str], object]) -> None:
         """Import each agent on each machine."""
-        place.open(_ENOUGH, lambda text, hint: self._notices.append((text, hint)))
+        # A machine gets the variables of all agents, so what it says may have those of any.
+        clean = Secrets([os.environ, *(setting.environment.values for setting in settings)]).clean_text
+        place.open(_ENOUGH, lambda text, hint: self._notices.append((clean(text), hint)))
         for setting in settings:
-            start, clean = setting.start(), Secrets([setting.environment.values]).clean_text
+            start = setting.start()
             tell(f"importing {start.name}")
             try:
                 outcome = await _try(place, start)
@@ -151,7 +154,7 @@ class _Checking:
                 outcome = {}
                 self._problem(f"{start.name} was not imported at {self._choice.word} in {_IMPORT_SECONDS:g} s")
             self.found.imports[start.name] = {name: why and clean(why) for name, why in outcome.items()}
-            self.found.machines = tuple(place.machines())
+            self.found.machines = cleaned_states(place.machines(), clean)
             if not any(state.phase == "ready" for state in self.found.machines) and not outcome:
                 break
         self._judge()

@@ -89,6 +89,10 @@ class Project:
         self.run_ids: set[str] = set()
         """The IDs of all runs that this project made or resumed."""
         self._renew = False
+        self._environments: dict[Path, Mapping[str, str]] = {}
+        """The environments of agents that ran at another place, by folder."""
+        self._secrets = Secrets([os.environ])
+        """The secrets in texts of other machines: those of this process and of all agents that ran."""
         self._place = place
         self._named: dict[PlaceChoice, Place] = {}
         """The places named by words, created on first use."""
@@ -186,7 +190,7 @@ class Project:
             UsageFaultError: the place cannot be used.
         """
         place = self.place(options)
-        return () if place is None else cleaned_states(place.machines(), Secrets([os.environ]).clean_text)
+        return () if place is None else cleaned_states(place.machines(), self._secrets.clean_text)
 
     def resumed(self, plan: Plan) -> Plan:
         """Return a plan that resumes an interrupted run of the same cases, or `plan` itself if there is none.
@@ -405,6 +409,9 @@ class Project:
             raise UsageFaultError("this plan injects no faults", "Run the plan that `Project.fault_matrix` makes of it")
         place = self.place(plan.options)
         self.run_ids.add(plan.run_id)
+        if place is not None:
+            self._environments |= {one.agent.folder: one.environment.values for one in plan.agents.values()}
+            self._secrets = Secrets([os.environ, *self._environments.values()])
         state = state_of(plan.root, self._explicit_state)
         journal = self._journal(state, plan)
         if journal is not None:

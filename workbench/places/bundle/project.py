@@ -19,12 +19,12 @@ from workbench.places.bundle.sending import (
     Sending,
     Unpacked,
 )
+from workbench.places.foreign_text import last_lines
 from workbench.places.place import AgentStart, Notify, NotStartedError
 from workbench.places.remote.preparing import Conversation, Prepared
 
 _TRIES = 2
 """Times that the files are read if they change while they are sent."""
-_LOG_SHOWN = 2000
 _STATE_FOLDER = ".workbench"
 
 
@@ -70,7 +70,7 @@ class ProjectBundle:
         except InvalidAnswerError as error:
             raise NotStartedError(f"it sent an invalid message: {error}") from None
         except NotPreparedError as error:
-            log = error.log[-_LOG_SHOWN:].strip()
+            log = last_lines(error.log)
             raise NotStartedError(f"{error}\n{log}" if log else str(error)) from None
         there = {Path(path): PurePosixPath(python) for path, python in answer.interpreters.items()}
         return Prepared(PurePosixPath(answer.root), there)

@@ -6,13 +6,12 @@ from typing import Any, TypeAlias
 
 from workbench.agents.channel import Frame
 from workbench.counting import counted
+from workbench.places.foreign_text import beginning
 from workbench.places.remote.preparing import PREPARATION
 
 _OF_THE_PLACE = frozenset({"Placed", "Paused", "Resumed"})
 """Events that only our own side of the link may make."""
 _OF_AGENTS = frozenset({"imported", "import_failed", "printed", "wrote", "stalled"})
-_LONGEST = 2000
-"""Characters of a text that are shown."""
 
 
 class InvalidMessageError(ValueError):
@@ -162,4 +161,4 @@ def _text(frame: Frame, name: str) -> str:
     value = frame.get(name)
     if not isinstance(value, str):
         raise InvalidMessageError(f"{name} is not a text")
-    return value[:_LONGEST]
+    return beginning(value)
