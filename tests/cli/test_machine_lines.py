@@ -3,6 +3,7 @@
 from workbench.cli.machine_lines import MachineLines
 from workbench.events import (
     AttemptLost,
+    CaseError,
     CaseFinished,
     CasePlaced,
     CaseRef,
@@ -67,6 +68,29 @@ def test_each_machine_and_each_lost_attempt_is_told_once() -> None:
         "one: 3 cases, 0 attempts lost, 3.2 MB sent",
         "two: 0 cases, 1 attempt lost, 0.1 MB sent, lost: cut␛[31m",
     ]
+
+
+def test_cases_that_no_machine_could_run_name_the_check_once() -> None:
+    for kind, expected in (("no_place", 1), ("attempt_lost", 1), ("agent_raised", 0)):
+        store, said = Store(), list[str]()
+        lines = MachineLines("ssh:one", list, store, said.append, check=PlaceChoice("ssh:one").check)
+        store.subscribe(lines.apply)
+        for event, _ in a_run()[:1]:
+            store.apply(event)
+        for ref in REFS:
+            store.apply(started(ref))
+            store.apply(CaseFinished(ref, "error", CaseError(kind, "gone"), 1.0))  # type: ignore[arg-type]
+        store.apply(RunFinished(2.0))
+        assert said.count("`agent-workbench check --on ssh:one` tries each machine") == expected
+
+
+def test_check_of_a_place_can_be_typed() -> None:
+    assert PlaceChoice("").check == "`agent-workbench check --on PLACE` tries each machine"
+    assert PlaceChoice("ssh:one*2", python="/my python").check == (
+        "`agent-workbench check --on 'ssh:one*2' --remote-python '/my python'` tries each machine"
+    )
+    named = PlaceChoice("dask://h:1", python="/p", insecure=True, name="cluster")
+    assert named.check == "`agent-workbench check --on cluster --insecure-place` tries each machine"
 
 
 def test_a_watch_tells_the_place_once_and_sums_nothing_up() -> None:

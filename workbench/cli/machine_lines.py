@@ -14,6 +14,10 @@ from workbench.rendering.machines import fleet_line, machine_line, place_words
 from workbench.rendering.placed import lost_words
 from workbench.rendering.plain_lines import label
 from workbench.store import Store
+from workbench.text import one_line
+
+_OF_MACHINES = {"no_place", "attempt_lost"}
+"""Errors that are no fault of the agent or the case."""
 
 
 def machine_lines(
@@ -23,14 +27,20 @@ def machine_lines(
     if options.place is None or options.place.is_local:
         return None
     return MachineLines(
-        place_words(options.place), lambda: project.machines(options), project.store, say, sums_up=sums_up
+        place_words(options.place),
+        lambda: project.machines(options),
+        project.store,
+        say,
+        sums_up=sums_up,
+        check=one_line(options.place.check),
     )
 
 
 class MachineLines:
     """Messages about a run at `place` (safe text), for `say`. Subscribe `apply` to the store.
 
-    `machines` returns the current states. With `sums_up`, the end of a run has a line for each machine.
+    `machines` returns the current states. With `sums_up`, the end of a run has a line for each machine, and `check` if
+    there are cases that no machine could run.
     """
 
     def __init__(
@@ -41,9 +51,10 @@ class MachineLines:
         say: Callable[[str], None],
         *,
         sums_up: bool = True,
+        check: str = "",
     ) -> None:
         self._place, self._machines, self._store, self._say = place, machines, store, say
-        self._sums_up = sums_up
+        self._sums_up, self._check = sums_up, check
         self._told: set[str] = set()
         """Machines that were told of, and have not been lost since."""
         self._begun = False
@@ -75,3 +86,6 @@ class MachineLines:
         cases = Counter(record.machine for record in self._store.current_records())
         for state in self._machines():
             self._say(machine_line(state, cases[state.name]))
+        errors = {record.error.kind for record in self._store.current_records() if record.error is not None}
+        if self._check and errors & _OF_MACHINES:
+            self._say(self._check)

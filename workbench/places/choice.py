@@ -26,3 +26,15 @@ class PlaceChoice:
     def is_local(self) -> bool:
         """Whether agents run on this machine as usual."""
         return self.word == LOCALLY
+
+    @property
+    def check(self) -> str:
+        """What tries the machines: "`agent-workbench check --on ssh:one,two` tries each machine"."""
+        # Imported late, because the first frame needs no command line.
+        from shlex import join
+
+        # A name in the settings stands for the place and its interpreter.
+        words = ["--on", self.name or self.word or "PLACE"]
+        words += ["--remote-python", self.python] if self.python and not self.name else []
+        words += ["--insecure-place"] if self.insecure else []
+        return f"`agent-workbench check {join(words)}` tries each machine"

@@ -120,8 +120,8 @@ async def test_case_whose_attempts_are_all_lost_is_an_error_that_names_them(plan
     assert (record.state, record.attempt) == ("error", 3)
     assert outcome.error("hello") == (
         "attempt_lost",
-        "all 3 attempts were lost: attempt 1 on m1: the connection was cut; attempt 2 on m2: it was switched off;"
-        " attempt 3 on m1: the connection was cut",
+        "all 3 attempts were lost with their machines: attempt 1 on m1: the connection was cut;"
+        " attempt 2 on m2: it was switched off; attempt 3 on m1: the connection was cut",
     )
     assert place.alone == [False, False, False]
 

@@ -252,8 +252,26 @@ async def test_import_that_fails_everywhere_is_reported_as_of_one_process() -> N
         host.say_from(1, op="import_failed", error=error, files=["/p/desk/agent.py", "/etc/x"])
         await settle()
     link = await starting
+    error["message"] = "on one, two: no module"
     assert took.others == [{"op": "import_failed", "error": error, "files": ["/p/desk/agent.py"]}]
     assert "no module" in link.ended.result()
+    await place.close()
+
+
+async def test_failed_import_names_its_machine_and_why_the_others_cannot_run_the_agent() -> None:
+    one, two, took = FakeHost("one"), FakeHost("two"), Took()
+    place = RemotePlace(lambda: FakeHosts(one, two))
+    starting = asyncio.create_task(place.start(START, took.take, cases=2))
+    await settle()
+    for host in (one, two):
+        host.say(WELCOME)
+        await settle()
+    one.say({"op": "agent_started", "agent": 1, "serves_one_case": False})
+    one.say_from(1, op="import_failed", error={"kind": "import_failed", "message": "no module"}, files=[])
+    await settle()
+    two.say({"op": "agent_failed", "agent": 1, "message": "no python", "died": False})
+    await starting
+    assert took.others[0]["error"] == {"kind": "import_failed", "message": "on one: no module; two: no python"}
     await place.close()
 
 

@@ -45,6 +45,7 @@ from workbench.judge.environment import JudgeEnvironment
 from workbench.metrics.base import Scored
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.evalset import BrokenCaseError, EvalCase
+from workbench.places.choice import PlaceChoice
 from workbench.simulation.scenario import full_scenario
 
 _STALLED_TWICE = (
@@ -55,7 +56,6 @@ _MORE_ATTEMPTS = 2
 """Number of attempts after a first one that was lost with its machine."""
 _DEATHS_SHARED = 2
 """Number of deaths on other machines after which a case runs alone there."""
-_LOST_HINT = "Look at the machines, then run the case again"
 
 
 class CaseFlow:
@@ -259,11 +259,15 @@ class CaseFlow:
                 transcript.error = CaseError("crashed", message)
                 return transcript
             if len(self._lost) > _MORE_ATTEMPTS:
-                transcript.error = CaseError("attempt_lost", _lost_each_time(self._lost), _LOST_HINT)
+                transcript.error = CaseError("attempt_lost", _lost_each_time(self._lost), self._lost_hint)
                 return transcript
             deaths += lost.died
             self._emit(AttemptLost(self.ref, self._lost[-1]))
             await self._clean_up()
+
+    @property
+    def _lost_hint(self) -> str:
+        return f"{(self._context.options.place or PlaceChoice('')).check}. Then run the case again"
 
     def _needs_second_attempt(self, transcript: Transcript) -> bool:
         if self._cancelled is not None:
@@ -456,7 +460,7 @@ class CaseFlow:
 
 def _lost_each_time(lost: Sequence[LostAttempt]) -> str:
     each = "; ".join(f"attempt {one.attempt}{f' on {one.machine}' if one.machine else ''}: {one.why}" for one in lost)
-    return f"all {counted(len(lost), 'attempt')} were lost: {each}"
+    return f"all {counted(len(lost), 'attempt')} were lost with their machines: {each}"
 
 
 def _in_full(scenario: dict[str, Any] | None) -> dict[str, Any] | None:

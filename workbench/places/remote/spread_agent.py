@@ -5,6 +5,9 @@ from typing import Any, Protocol
 
 from workbench.agents.channel import Frame
 from workbench.agents.worker.frames import FrameTooLargeError
+from workbench.counting import few
+from workbench.places.choice import PlaceChoice
+from workbench.places.foreign_text import beginning
 from workbench.places.place import AgentStart, Notify, NotStartedError, OnFrame
 from workbench.places.remote.attempts import Attempt, wrapped_size
 from workbench.places.remote.machine import Machine, RemoteAgent, with_name
@@ -17,6 +20,7 @@ from workbench.places.remote.time_passed import Awake
 
 _CLOSED_WITHIN = 10.0
 """Seconds that machines have to report the end of an agent. Later, they end it by themselves."""
+_MOST_NAMED = 5
 
 
 class Machines(Protocol):
@@ -95,6 +99,8 @@ class SpreadAgent:
         """Machines on which the agent cannot run, with the reasons."""
         self._failure: tuple[Frame, int] | None = None
         """The first report of a failed import."""
+        self._not_imported: set[Machine] = set()
+        """Machines on which the import failed."""
         self._why_over = ""
         """Why there is no machine any more, or ""."""
         self._died = False
@@ -218,13 +224,14 @@ class SpreadAgent:
             case "import_failed" if self._starting.pop(agent.machine, None) is agent:
                 frame = self._paths[agent.machine].localized(frame)
                 self._failure = self._failure or (frame, size)
+                self._not_imported.add(agent.machine)
                 self._cannot_use(agent.machine, f"the agent cannot be imported there: {_message(frame)}")
             case "printed" if not self._imported and agent is next(iter(self._starting.values()), None):
                 self._on_frame(frame, size)
             case "wrote":
                 self._on_frame(self._paths[agent.machine].localized(frame), size)
             case "stalled":
-                self._stalled(agent, str(frame.get("why"))[:2000])
+                self._stalled(agent, beginning(str(frame.get("why"))))
 
     def over(self, agent: RemoteAgent, how: str) -> None:
         """Handle the end of the process on a machine."""
@@ -381,7 +388,7 @@ class SpreadAgent:
     def _notice(self, machine: Machine, why: str) -> None:
         if machine.is_coming:  # The loss of a machine is reported by the place.
             message = f"{self._start.name} does not run on a machine: {with_name(machine, why)}"
-            self._machines.notify(message, "Its cases run on other machines")
+            self._machines.notify(message, f"Its cases run on other machines. {PlaceChoice('').check}")
 
     def _stalled(self, agent: RemoteAgent, why: str) -> None:
         """Give up a process that hung and is being replaced. Its cases start again."""
@@ -413,8 +420,15 @@ class SpreadAgent:
         reasons = [with_name(machine, why) for machine, why in self.unusable.items() if machine.is_coming]
         why = "; ".join(filter(None, [*reasons, self._machines.why_none()])) or "there is none"
         if self.begun.done() and not self._imported and self._failure is not None:
-            self._on_frame(*self._failure)
+            self._on_frame(*self._failed_import(*self._failure))
         self._end_with(f"has no machine left: {why}", why)
+
+    def _failed_import(self, frame: Frame, size: int) -> tuple[Frame, int]:
+        """Return the first report of a failed import, with the machines that it is about."""
+        failed = [machine.name for machine in self.unusable if machine in self._not_imported]
+        others = [with_name(machine, why) for machine, why in self.unusable.items() if machine.name not in failed]
+        message = f"on {few(failed, most=_MOST_NAMED)}: {_message(frame)}"
+        return {**frame, "error": {**_error(frame), "message": "; ".join([message, *others])}}, size
 
     def _end_if_over(self) -> None:
         if self._closing and not (self._starting or self._ready):
@@ -439,6 +453,10 @@ class SpreadAgent:
         return {"how": None, "lost": f"no machine is left: {self._why_over}", "machine": "", "died": False}
 
 
-def _message(frame: Frame) -> str:
+def _error(frame: Frame) -> dict[str, Any]:
     error = frame.get("error")
-    return str(error.get("message"))[:2000] if isinstance(error, dict) else "it does not say why"
+    return error if isinstance(error, dict) else {}
+
+
+def _message(frame: Frame) -> str:
+    return beginning(str(_error(frame).get("message") or "it does not say why"))
