@@ -48,6 +48,8 @@ class RemotePlace:
         self._counted: asyncio.Task[None] | None = None
         """The last connection whose result is in `_refused`."""
         self._machines: list[Machine] = []
+        self._cpus = 0
+        """The processors of all machines together."""
         self._agents: list[SpreadAgent] = []
         self._dispatching = False
         self._dispatch_again = False
@@ -75,6 +77,7 @@ class RemotePlace:
     def open(self, concurrency: int, notify: Notify = ignore) -> None:
         """Prepare for a run. The files are read again when they are needed."""
         self.concurrency = concurrency
+        self.slots.resize()
         self._warned, self._refused = set(), []
 
         def notify_once(text: str, hint: str) -> None:
@@ -167,9 +170,8 @@ class RemotePlace:
         stated = self._slots_each or machine.link.slots
         if stated is not None:
             return stated
-        cpus = [0 if one.welcome is None else one.welcome.cpus for one in self._machines]
         own = 1 if machine.welcome is None else machine.welcome.cpus
-        return even_slots(self.concurrency, own, sum(cpus))
+        return even_slots(self.concurrency, own, self._cpus)
 
     # The connection:
 
@@ -255,6 +257,7 @@ class RemotePlace:
         machine = Machine(link, self.awake, self._changed, self._overslept)
         self._machines.append(machine)
         self._found.append(machine)
+        self.slots.add(machine)
         machine.greet()
         return machine.take
 
@@ -262,6 +265,11 @@ class RemotePlace:
         if machine.why_lost is not None:
             self._machines.remove(machine)
             self.slots.drop(machine)
+        cpus = sum(one.welcome.cpus for one in self._machines if one.welcome is not None)
+        if cpus != self._cpus:
+            self._cpus = cpus
+            self.slots.resize()
+        if machine.why_lost is not None:
             if machine.welcome is not None:
                 self.notify(f"lost a machine: {with_name(machine, machine.why_lost)}", _LOST_HINT)
             else:

@@ -95,6 +95,8 @@ class SpreadAgent:
         self._paths: dict[Machine, Paths] = {}
         self._sent: dict[RemoteAgent, set[int]] = {}
         """The attempts that a process ever got."""
+        self._running: dict[RemoteAgent, dict[int, Attempt]] = {}
+        """The attempts on each process, by number."""
         self.unusable: dict[Machine, str] = {}
         """Machines on which the agent cannot run, with the reasons."""
         self._failure: tuple[Frame, int] | None = None
@@ -112,11 +114,12 @@ class SpreadAgent:
         machines = self._machines
         begun = {*self._beginning, *self._starting, *self._ready}
         wanted = min(self._cases, machines.concurrency) - sum(map(machines.slots_of, begun))
-        others = [machine for machine in self._usable() if machine not in begun]
-        while wanted > 0 and (best := machines.slots.best(others, None)) is not None:
-            self._begin_on(best)
-            others.remove(best)
-            wanted -= machines.slots_of(best)
+        for machine in machines.slots.by_share(None):
+            if wanted <= 0:
+                break
+            if machine not in begun and self._may_use(machine):
+                self._begin_on(machine)
+                wanted -= machines.slots_of(machine)
         self._end_without_machines()
 
     def tried(self) -> dict[str, str | None]:
@@ -273,14 +276,18 @@ class SpreadAgent:
 
     def _place(self, attempt: Attempt) -> bool:
         """Give an attempt to a machine. Return False if it must wait."""
-        slots, usable = self._machines.slots, self._usable()
-        best = slots.best(usable, attempt)
+        slots = self._machines.slots
+        best = slots.best(self._may_use, attempt)
         if best is None:
             if attempt.alone:
-                slots.reserve(usable, attempt)
+                slots.reserve(self._usable(), attempt)
             return False
-        ready = [machine for machine in usable if machine in self._ready]
-        machine = slots.reserve(ready or usable, attempt) if attempt.alone else slots.best(ready, attempt)
+        if attempt.alone:
+            usable = self._usable()
+            ready = [machine for machine in usable if machine in self._ready]
+            machine = slots.reserve(ready or usable, attempt)
+        else:
+            machine = best if best in self._ready else slots.best(self._is_ready, attempt)
         if machine is None or slots.free_share(machine, attempt) < slots.free_share(best, attempt):
             self._begin_on(best)
         if machine is None or machine not in self._ready:
@@ -291,6 +298,7 @@ class SpreadAgent:
         del self._waiting[attempt.number]
         slots.take(machine)
         self._sent.setdefault(agent, set()).add(attempt.number)
+        self._running.setdefault(agent, {})[attempt.number] = attempt
         attempt.place(agent, self._machines.awake.now)
         self._on_frame({"id": attempt.number, "event": "Placed", "machine": machine.name}, 0)
         if attempt.is_paused and attempt.number in self._attempts:
@@ -332,10 +340,11 @@ class SpreadAgent:
         self._waiting.pop(attempt.number, None)
         self._machines.slots.release(attempt)
         if attempt.agent is not None:
+            del self._running[attempt.agent][attempt.number]
             self._machines.slots.give_back(attempt.agent.machine)
 
     def _of(self, agent: RemoteAgent) -> list[Attempt]:
-        return [attempt for attempt in self._attempts.values() if attempt.agent is agent]
+        return list(self._running.get(agent, {}).values())
 
     def _tell_times(self, agent: RemoteAgent, event: str, seconds: float) -> None:
         now = self._machines.awake.now
@@ -347,7 +356,13 @@ class SpreadAgent:
     # Machines:
 
     def _usable(self) -> list[Machine]:
-        return [one for one in self._machines.all() if one.is_usable and one not in self.unusable]
+        return [machine for machine in self._machines.all() if self._may_use(machine)]
+
+    def _may_use(self, machine: Machine) -> bool:
+        return machine.is_usable and machine not in self.unusable
+
+    def _is_ready(self, machine: Machine) -> bool:
+        return machine in self._ready and self._may_use(machine)
 
     def _begin_on(self, machine: Machine) -> None:
         if machine not in self._beginning and machine not in self._starting and machine not in self._ready:
