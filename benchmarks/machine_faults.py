@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks import aftermath
-from benchmarks.machine_lab import Lab, Machine, NotPossibleError, require
-from benchmarks.marked_project import Outcome, outcomes, shown_marks, write_project
+from benchmarks.machine_lab import Lab, Machine, NotPossibleError, parent, require
+from benchmarks.marked_project import Outcome, outcomes, shown_marks, under_way, write_project
 from benchmarks.parts import end
 from workbench.history.journal import read_journal
 
@@ -36,8 +36,8 @@ _STOPPED = 66.0
 """Seconds: longer than a lease."""
 _NAP = 20.0
 """Seconds: shorter than a lease."""
-_BUSY = 3
-"""Cases that run on the first machine when a fault happens."""
+_BUSY, _ENDED = 3, 3
+"""Cases that are in the middle on the first machine when a fault happens, and cases that have ended."""
 _ATTEMPTS = 3
 _AGENTS = {"plain": (30, 0), "adk": (0, 24), "both": (24, 6)}
 _TURN = 1.0
@@ -90,13 +90,16 @@ class Trial:
         return outcomes(iter(read_journal(journals[-1]))) if journals else {}
 
     def until_busy(self) -> bool:
-        """Wait until some cases have ended and others run. Return whether it came to that."""
+        """Wait until some cases have ended, and others are in the middle on m1. Return whether it came to that."""
         assert self.process is not None
+        m1 = self.lab.machines["m1"]
+        name = m1.name if self.lab.place == "ssh" else m1.address
         deadline = time.monotonic() + 90
         while self.process.poll() is None and time.monotonic() < deadline:
-            text = b"".join(path.read_bytes() for path in self.journals())
-            if text.count(b'"CaseFinished"') >= 3 and len(self.lab.machines["m1"].find("case")) >= _BUSY:
-                return True
+            for journal in self.journals():
+                text = journal.read_bytes()
+                if text.count(b'"CaseFinished"') >= _ENDED and under_way(iter(read_journal(journal)), name) >= _BUSY:
+                    return True
             time.sleep(0.1)
         return False
 
@@ -121,18 +124,23 @@ def _nothing(trial: Trial) -> None:
 
 
 def _signalled(role: str, number: int, seconds: float = 0.0) -> Callable[[Trial], None]:
-    """Return a fault that sends a signal to the first process with a role, and after some seconds lets it go on."""
+    """Return a fault that sends a signal to a process with a role, and after some seconds lets it go on.
+
+    Of several, it is the one with the most children, such as the agent whose cases run.
+    """
 
     def do(trial: Trial) -> None:
         machine = trial.lab.machines["s" if role == "scheduler" else "m1"]
         found = machine.find(role)
         if not found:
             raise NotPossibleError(f"no {role} runs on {machine.name}")
-        os.kill(found[0], number)
+        parents = Counter(map(parent, machine.processes()))
+        chosen = max(found, key=lambda pid: parents[pid])
+        os.kill(chosen, number)
         if seconds:
             time.sleep(seconds)
             with contextlib.suppress(ProcessLookupError):
-                os.kill(found[0], signal.SIGCONT)
+                os.kill(chosen, signal.SIGCONT)
 
     return do
 
@@ -318,6 +326,7 @@ def main(words: Sequence[str]) -> int:
     pythons = [path.absolute() for path in options.python or [Path(sys.executable)]]
     names = [name for name in options.names or FAULTS if options.place in FAULTS[name].places]
     bad = 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # The machines are removed.
     folder = Path(tempfile.mkdtemp(prefix="machines-", dir="/var/tmp"))  # Machines have a /tmp of their own.
     try:
         require(options.place, sshd, pythons)

@@ -18,6 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.parts import end
+
 INIT = """
 import json, os, subprocess, sys, time
 for command in json.loads(sys.argv[1]):
@@ -156,6 +158,7 @@ class Lab:
         return self
 
     def __exit__(self, *_: object) -> None:
+        end([*self.users_processes()])
         for machine in tuple(self.machines.values()):
             self.stop(machine)
         subprocess.run(["ip", "netns", "del", self._name], check=False)

@@ -16,6 +16,7 @@ from workbench.events import (
     AgentActed,
     AttemptLost,
     CaseFinished,
+    CasePlaced,
     CaseRef,
     CaseStarted,
     MetricScored,
@@ -158,6 +159,19 @@ def outcomes(events: Iterator[object]) -> dict[str, list[Outcome]]:
         elif isinstance(event, AgentActed | TurnFinished | OutputCaptured | MetricScored | SpansRecorded):
             open_cases.setdefault(_name(event.case), []).append(_said(event))
     return found
+
+
+def under_way(events: Iterator[object], machine: str) -> int:
+    """Return how many cases are in the middle, after their first turn, on a machine whose name begins like this."""
+    turns: dict[CaseRef, int] = {}
+    for event in events:
+        if isinstance(event, CasePlaced) and event.machine.startswith(machine):
+            turns[event.case] = 0
+        elif isinstance(event, TurnFinished) and event.case in turns:
+            turns[event.case] += 1
+        elif isinstance(event, CaseFinished | AttemptLost):
+            turns.pop(event.case, None)
+    return sum(0 < done < TURNS for done in turns.values())
 
 
 def _name(case: CaseRef) -> str:

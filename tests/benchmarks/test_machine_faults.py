@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.machine_faults import wrong_verdicts
-from benchmarks.marked_project import Outcome, outcomes
+from benchmarks.marked_project import Outcome, outcomes, under_way
 from workbench.events import (
     AttemptLost,
     CaseFinished,
+    CasePlaced,
     CaseRef,
     CaseStarted,
     Event,
@@ -16,6 +17,7 @@ from workbench.events import (
     OutputCaptured,
     PlannedCase,
     RunStarted,
+    TurnFinished,
 )
 
 REF = CaseRef("desk", "desk/parcels.evalset.json", "parcels", "good_000")
@@ -71,3 +73,13 @@ def test_event_after_the_loss_of_its_attempt_is_seen(late: bool) -> None:
     (end,) = outcomes(iter(events))["desk/good_000"]
     assert (end.attempt, end.lost) == (2, 1)
     assert end.marks == frozenset(MARKS if late else MARKS[1:])
+
+
+def test_faults_wait_for_cases_in_the_middle() -> None:
+    events: list[Event] = [_started(1), CasePlaced(REF, "10.77.0.12:4000")]
+    assert under_way(iter(events), "10.77.0.12") == 0
+    events.append(TurnFinished(REF, 0, {}))
+    assert under_way(iter(events), "10.77.0.12") == 1
+    assert under_way(iter(events), "10.77.0.13") == 0
+    assert under_way(iter([*events, AttemptLost(REF, LostAttempt(1, "one", "cut"))]), "10.77.0.12") == 0
+    assert under_way(iter([*events, CaseFinished(REF, "passed", None, 0.1)]), "10.77.0.12") == 0
