@@ -67,6 +67,7 @@ class Trial:
         words = ["run", str(self.project), "--plain", "--no-cache", "--timeout", "60", *self.words, *more]
         environment = aftermath.environment(self.mark)
         self.process = self.lab.workbench(*words, environment=environment, log=self.log, home=self.user)
+        threading.Thread(target=self._watch, args=(self.process,), daemon=True).start()
 
     def wait(self) -> int | None:
         """Wait for its end and return the exit code, or None if it hung and was killed."""
@@ -77,8 +78,10 @@ class Trial:
             self.process.kill()
             self.process.wait()
             return None
-        finally:
-            self.ended = time.monotonic()
+
+    def _watch(self, process: "subprocess.Popen[bytes]") -> None:
+        process.wait()
+        self.ended = time.monotonic()
 
     def journals(self) -> list[Path]:
         """Return the journals of its runs, the oldest first."""
@@ -141,6 +144,20 @@ def _signalled(role: str, number: int, seconds: float = 0.0) -> Callable[[Trial]
             time.sleep(seconds)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(chosen, signal.SIGCONT)
+
+    return do
+
+
+def _kill_hosts(times: int) -> Callable[[Trial], None]:
+    """Return a fault that kills the hosts on all machines, and those that are started after them."""
+
+    def do(trial: Trial) -> None:
+        for number in range(times):
+            if number and not trial.until_busy():
+                raise NotPossibleError("it was not busy again")
+            for machine in trial.lab.machines.values():
+                for pid in machine.find("host"):
+                    os.kill(pid, signal.SIGKILL)
 
     return do
 
@@ -273,6 +290,8 @@ FAULTS = {
     "kill-case": Fault(_signalled("case", signal.SIGKILL), errors=_KILLED, loses=False),
     "kill-agent": Fault(_signalled("agent", signal.SIGKILL), errors=_KILLED, loses=False),
     "kill-host": Fault(_signalled("host", signal.SIGKILL), loses=True),
+    "kill-hosts": Fault(_kill_hosts(1), loses=True),
+    "kill-hosts-twice": Fault(_kill_hosts(2), loses=True),
     "kill-connection": Fault(_signalled("connection", signal.SIGKILL), ("ssh",), loses=True),
     "kill-worker": Fault(_signalled("worker", signal.SIGKILL), ("dask",), loses=True),
     "kill-nanny": Fault(_signalled("nanny", signal.SIGKILL), ("dask",)),
@@ -355,7 +374,7 @@ def _inject(lab: Lab, name: str, agents: str) -> bool:
     began = time.monotonic()
     wrong = _break(trial, fault)
     code = first_code = trial.wait()
-    seconds = trial.ended - began
+    seconds = (trial.ended or time.monotonic()) - began
     wrong += [] if trial.happened else ["the fault did not happen"]
     gone, left = _left(lab)  # What runs behind a cut ends without being told.
     wrong += left

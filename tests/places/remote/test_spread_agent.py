@@ -96,6 +96,16 @@ async def test_attempts_of_a_lost_machine_are_lost_once_and_silent(world: World)
     assert world.took.events(3) == ["Paused", "Placed", "Resumed"]
 
 
+async def test_attempt_that_had_ended_before_the_loss_is_not_counted(world: World) -> None:
+    for number in (1, 2):
+        world.link.send(command(number))
+    world.one.say_from(1, id=1, event="Ended")
+    world.one.ended.set_result("the connection closed")
+    await settle()
+    assert world.took.events(1) == ["Placed", "Ended", "lost"]
+    assert [state.lost for state in world.place.machines()] == [1, 0]
+
+
 async def test_loss_of_all_machines_ends_the_link_with_the_reasons(world: World) -> None:
     world.link.send(command(1))
     for host in (world.one, world.two):

@@ -26,6 +26,8 @@ class Attempt:
     since: float = 0.0
     is_paused: bool = False
     """Whether its clock was stopped because it has no machine."""
+    has_ended: bool = False
+    """Whether it has told all it had to tell. Only the exit of its process is to come."""
 
     def keep(self, frames: tuple[Frame, ...]) -> None:
         """Keep messages until the attempt has a machine.

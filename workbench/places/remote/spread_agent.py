@@ -316,6 +316,7 @@ class SpreadAgent:
             self._exit(attempt, frame)
             self._machines.dispatch()
         else:
+            attempt.has_ended = attempt.has_ended or frame.get("event") == "Ended"
             self._on_frame(self._paths[agent.machine].localized(frame), size)
 
     def _exit_later(self, attempt: Attempt, values: dict[str, Any]) -> None:
@@ -417,7 +418,7 @@ class SpreadAgent:
 
     def _lose(self, agent: RemoteAgent, why: str, *, died: bool) -> None:
         for attempt in self._of(agent):
-            agent.machine.lost_attempts += 1
+            agent.machine.lost_attempts += not attempt.has_ended
             self._exit(attempt, {"how": None, "lost": why, "machine": agent.machine.name, "died": died})
 
     def _remove(self, agent: RemoteAgent) -> None:
