@@ -244,7 +244,7 @@ class _ChatRun(CaseRun):
             case "TurnFailed":
                 self._buffer.publish_now()
                 self._buffer.end()
-                self._tell(TurnFailed(len(self._transcript.turns), read_error(dict(frame["error"]))))
+                self._tell(TurnFailed(len(self._transcript.turns), read_error(dict(frame["error"]), ours=True)))
                 if self._stop_reason is None:
                     self._next_move()
             case "AgentActed":

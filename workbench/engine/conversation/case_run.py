@@ -28,8 +28,12 @@ from workbench.events import (
     UserSimulated,
 )
 from workbench.places.agent_clock import AgentClock
+from workbench.places.foreign_text import beginning
 from workbench.places.place import Stream
 
+_LONGEST_FAULT = 500
+_LARGEST = 2**53
+"""A number from which on no count can be."""
 FRAMES_LIMIT = 256 * 1024 * 1024
 """Limit of a case's events in bytes: sixteen of the largest answers."""
 
@@ -204,8 +208,11 @@ class CaseRun:
             if "usage" in frame:
                 self._transcript.usage = _usage(frame["usage"])
             self._handle_frame(frame)
-        except (KeyError, TypeError, ValueError) as error:
-            self.cancel(CaseError("internal", f"the agent's process sent an invalid message: {error!r}"))
+        except Exception as error:  # Whatever it is, it comes from the message, and must end only this case.
+            what = beginning(f"{error!r}", _LONGEST_FAULT)
+            invalid = CaseError("internal", f"the agent's process sent an invalid message: {what}")
+            self.cancel(invalid, kill=True)
+            self._settle(invalid)  # A valid end that follows does not make the rest true.
         if self._frames_bytes > FRAMES_LIMIT:
             limit = FRAMES_LIMIT // 2**20
             self.cancel(CaseError("too_large", f"the agent made more than {limit} MiB of events in one case"))
@@ -213,7 +220,7 @@ class CaseRun:
     def _handle_frame(self, frame: Frame) -> None:
         match frame["event"]:
             case "AgentActed":
-                self._event(_agent_acted(self._ref, frame))
+                self._record(_agent_acted(self._ref, frame))
             case "TurnFinished":
                 self._turn_finished(*_turn_finished(frame))
             case "Spans":
@@ -221,7 +228,7 @@ class CaseRun:
             case "Calls":
                 self._record_calls(frame)
             case "Printed":
-                self._capture_output(frame["stream"], str(frame["text"]))
+                self._capture_output(_stream(frame["stream"]), str(frame["text"]))
             case "Failed":
                 error = dict(frame["error"])
                 self._transcript.differs = str(error.get("differs") or "")
@@ -285,7 +292,7 @@ class CaseRun:
             self._transcript.declared.update(declarations(str(frame["calls"])))
         self._record(_calls(self._ref, frame))
 
-    def _record(self, event: SpansRecorded | CallsRecorded) -> None:
+    def _record(self, event: AgentActed | SpansRecorded | CallsRecorded) -> None:
         if event.turn == len(self._transcript.turns):
             self._event(event)
 
@@ -374,9 +381,16 @@ def _usage(spent: Any) -> Usage:
 
 
 def _int(value: Any) -> int:
-    if not isinstance(value, int):
-        raise TypeError(f"{value!r} is not a number")
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _LARGEST:
+        raise TypeError(f"{str(value)[:80]!r} is not a number of something")
     return value
+
+
+def _stream(value: Any) -> Stream:
+    if value not in ("stdout", "stderr"):
+        raise ValueError(f"{str(value)[:80]!r} is no stream")
+    stream: Stream = value
+    return stream
 
 
 def _seconds(frame: Frame) -> float:

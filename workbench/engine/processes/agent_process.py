@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import os
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,6 +14,13 @@ from workbench.events import CaseError, ErrorKind
 from workbench.places.place import AgentLink, AgentStart, OnFrame, Place, Stream
 
 _OUTPUT_LIMIT = 200_000
+_MOST_PATHS = 10_000
+"""Paths in one message. A worker stops watching files at half as many."""
+_MOST_TOUCHED = 100_000
+"""Files, or folders, of an agent that are remembered for all runs."""
+_LONGEST_PATH = 4096
+_OURS: tuple[ErrorKind, ...] = ("cancelled", "attempt_lost", "no_place")
+"""Errors that no process of an agent can report, because they are the engine's own decisions."""
 _TERMINATE_GRACE = 1.0
 _KILL_GRACE = 5.0
 _TEARDOWN_GRACE = 8.0
@@ -43,7 +51,11 @@ class Reads:
 
     @classmethod
     def from_frame(cls, frame: Frame) -> "Reads":
-        """Return the reads that a process reported."""
+        """Return the reads that a process reported.
+
+        Raises:
+            ValueError: there are too many.
+        """
         return cls(frozenset(_paths(frame.get("files"))), frozenset(_paths(frame.get("folders"))))
 
     def __or__(self, other: "Reads") -> "Reads":
@@ -122,7 +134,7 @@ class AgentProcess:
     @property
     def how_it_ended(self) -> str:
         """A phrase such as "ended with exit code 1", once an attempt has ended with the process."""
-        return self._parent_ended or self.gone.result()
+        return self._parent_ended or (self.gone.result() if self.gone.done() else "ended for no known reason")
 
     @property
     def serves_one_case(self) -> bool:
@@ -154,15 +166,22 @@ class AgentProcess:
 
     def note_reads(self, reads: Reads, *, own: bool) -> None:
         """Record the reads of the process or one of its cases. `own` means that this process itself read them."""
-        self._touched.files |= reads.files - self._touched.written
-        self._touched.folders |= reads.folders
+        touched = self._touched
+        if len(touched.files) < _MOST_TOUCHED and len(touched.folders) < _MOST_TOUCHED:
+            touched.files |= reads.files - touched.written
+            touched.folders |= reads.folders
         if own:
             self.reads |= reads
 
     def note_written(self, files: Any) -> None:
-        """Record paths that the process or one of its cases wrote. They are results, even if they are read later."""
-        self._touched.written |= _paths(files)
-        self._touched.files -= self._touched.written
+        """Record paths that the process or one of its cases wrote. They are results, even if they are read later.
+
+        Raises:
+            ValueError: there are too many.
+        """
+        if len(self._touched.written) < _MOST_TOUCHED:
+            self._touched.written |= _paths(files)
+            self._touched.files -= self._touched.written
 
     def _take(self, frame: Frame, size: int) -> None:
         if "id" in frame:
@@ -176,11 +195,19 @@ class AgentProcess:
                 self._parent_ended = frame.get("parent")
                 case.on_exit(frame["how"], _lost(frame))
             return
+        try:
+            self._take_of_process(frame)
+        except ValueError as error:
+            self._set(CaseError("internal", f"the agent's process sent an invalid message: {error}"))
+
+    def _take_of_process(self, frame: Frame) -> None:
         match frame:
             case {"op": "imported", "framework": str(framework), "can_fork": bool(can_fork)}:
-                warnings = tuple(str(warning) for warning in frame.get("warnings") or ())
+                warnings, adk = frame.get("warnings"), frame.get("adk")
+                told = tuple(map(str, warnings)) if isinstance(warnings, list) else ()
                 self.note_reads(Reads.from_frame(frame), own=True)
-                self._set(Imported(framework, frame.get("adk"), can_fork, str(frame.get("why", "")), warnings))
+                version = adk if isinstance(adk, str) else None
+                self._set(Imported(framework, version, can_fork, str(frame.get("why", "")), told))
             case {"op": "import_failed", "error": dict(error)}:
                 self.note_reads(Reads.from_frame(frame), own=True)
                 self._set(read_error(error))
@@ -315,11 +342,24 @@ def _lost(frame: Frame) -> MachineLost | None:
 
 
 def _paths(names: Any) -> set[Path]:
-    return {Path(name) for name in names if isinstance(name, str)} if isinstance(names, list) else set()
+    """Return the absolute paths in a list. What cannot be the name of a file is left out."""
+    if not isinstance(names, list):
+        return set()
+    if len(names) > _MOST_PATHS:
+        raise ValueError(f"it names {len(names):,} files")
+    return {Path(name) for name in names if isinstance(name, str) and _can_be_path(name)}
 
 
-def read_error(data: dict[str, Any]) -> CaseError:
-    """Return an error of the worker protocol as a `CaseError`."""
+def _can_be_path(name: str) -> bool:
+    try:
+        return name.startswith("/") and len(os.fsencode(name)) < _LONGEST_PATH and "\0" not in name
+    except UnicodeEncodeError:
+        return False
+
+
+def read_error(data: dict[str, Any], *, ours: bool = False) -> CaseError:
+    """Return an error of the worker protocol as a `CaseError`. With `ours`, it may be one of the engine's own."""
     kind: Any = data.get("kind")
     texts = (str(data.get(key) or "") for key in ("message", "hint", "traceback"))
-    return CaseError(kind if kind in get_args(ErrorKind) else "internal", *texts)
+    is_known = kind in get_args(ErrorKind) and (ours or kind not in _OURS)
+    return CaseError(kind if is_known else "internal", *texts)

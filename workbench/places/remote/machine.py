@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 from workbench.agents.channel import Frame
+from workbench.places.foreign_text import beginning
 from workbench.places.lease import ALIVE, LEASE
 from workbench.places.place import NotStartedError
 from workbench.places.remote import messages
@@ -17,6 +18,9 @@ from workbench.places.remote.time_passed import Awake, Silence
 PROTOCOL = 1
 _ACKNOWLEDGED_AFTER = 256 * 1024
 """Bytes after which messages are acknowledged at once."""
+_LONGEST_FAULT = 500
+_ANSWER_WITHIN = 2700.0
+"""Seconds for the next answer about a bundle. A host gives up building an interpreter before."""
 _ANSWERS = 1000
 """Answers about a bundle that may wait to be read."""
 
@@ -103,7 +107,7 @@ class Machine:
         """The number of the last message of an agent."""
         self._unacknowledged = 0
         self._acknowledged = 0
-        self._sent_at = awake.now
+        self._since = self._sent_at = awake.now
         self._answers: asyncio.Queue[Frame | None] = asyncio.Queue()
         self.preparing = asyncio.Lock()
         self._closing: asyncio.Task[None] | None = None
@@ -166,7 +170,12 @@ class Machine:
         Raises:
             NotStartedError: the machine is lost.
         """
-        frame = await self._answers.get() if self.why_lost is None else None
+        frame = None
+        try:
+            async with asyncio.timeout(_ANSWER_WITHIN):
+                frame = await self._answers.get() if self.why_lost is None else None
+        except TimeoutError:
+            self.lose(f"it did not prepare the project within {_ANSWER_WITHIN:g} s")
         if frame is None:
             raise NotStartedError(self.why_lost or f"{self.name} is lost")
         return frame
@@ -181,6 +190,8 @@ class Machine:
             self._handle(parse(frame), size)
         except InvalidMessageError as error:
             self.lose(f"it sent an invalid message: {error}")
+        except Exception as error:  # Not expected, but no message of a machine may harm the others.
+            self.lose(f"its message cannot be handled: {type(error).__name__}: {beginning(str(error), _LONGEST_FAULT)}")
 
     def tick(self, *, busy: bool = True) -> None:
         """Notice silence, and send what is due. `busy`: whether cases run there, so that it should send more."""
@@ -189,6 +200,9 @@ class Machine:
         now = self._awake.now
         if now - self._silence.since > LEASE:
             self.lose(f"nothing came from it for {LEASE:g} s")
+            return
+        if self.welcome is None and now - self._since > LEASE:
+            self.lose(f"it did not say what it is within {LEASE:g} s")
             return
         if silent := self._silence.notice(now, busy=busy):
             for agent in tuple(self._agents.values()):

@@ -1,6 +1,5 @@
 """The messages of a host, checked. They come from another machine, so nothing about them is taken for granted."""
 
-import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -12,6 +11,7 @@ from workbench.places.remote.preparing import PREPARATION
 _OF_THE_PLACE = frozenset({"Placed", "Paused", "Resumed"})
 """Events that only our own side of the link may make."""
 _OF_AGENTS = frozenset({"imported", "import_failed", "printed", "wrote", "stalled"})
+_MOST_SECONDS = 1e10
 
 
 class InvalidMessageError(ValueError):
@@ -152,7 +152,7 @@ def _count(frame: Frame, name: str) -> int:
 
 def _seconds(frame: Frame, name: str) -> float:
     value = frame.get(name)
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value) or value < 0:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < _MOST_SECONDS:
         raise InvalidMessageError(f"{name} is not a number of seconds")
     return float(value)
 

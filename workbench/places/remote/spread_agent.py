@@ -18,6 +18,8 @@ from workbench.places.remote.slots import Slots
 from workbench.places.remote.starting import start_message
 from workbench.places.remote.time_passed import Awake
 
+_IMPORTED_WITHIN = 900.0
+"""Seconds for the import on a machine. The engine waits for the first one as long as its time limit says."""
 _CLOSED_WITHIN = 10.0
 """Seconds that machines have to report the end of an agent. Later, they end it by themselves."""
 _MOST_NAMED = 5
@@ -351,8 +353,9 @@ class SpreadAgent:
         now = self._machines.awake.now
         for attempt in self._of(agent):
             # What was before the attempt does not concern it.
-            frame = {"id": attempt.number, "event": event, "seconds": min(seconds, now - attempt.since)}
-            self._on_frame(frame, 0)
+            excused = attempt.excuse(seconds, now, goes_on=event == "Paused")
+            if event == "Resumed" or attempt.is_excused:
+                self._on_frame({"id": attempt.number, "event": event, "seconds": excused}, 0)
 
     # Machines:
 
@@ -378,10 +381,19 @@ class SpreadAgent:
             else:
                 message = start_message(self._start, prepared)
             self._paths[machine] = Paths(self._start.root, prepared.root)
-            self._starting[machine] = machine.start_agent({**message, "cases": self._cases}, self)
+            agent = self._starting[machine] = machine.start_agent({**message, "cases": self._cases}, self)
+            self._loop.call_later(_IMPORTED_WITHIN, self._import_is_late, agent)
         except (NotStartedError, FrameTooLargeError) as error:
             self._beginning.pop(machine, None)
             self._cannot_use(machine, str(error))
+
+    def _import_is_late(self, agent: RemoteAgent) -> None:
+        if self._starting.get(agent.machine) is agent:
+            self._remove(agent)
+            agent.machine.forget(agent)
+            agent.kill()
+            agent.close()
+            self._cannot_use(agent.machine, f"importing the agent there took longer than {_IMPORTED_WITHIN:g} s")
 
     def _cannot_use(self, machine: Machine, why: str, *, died: bool = False) -> None:
         """Note that the agent does not run on a machine, and start it on the others if it runs nowhere."""
