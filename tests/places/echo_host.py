@@ -2,22 +2,17 @@
 
 from workbench.places.remote.program import HostProgram
 
-_MAIN = b"""
-import os, socket, sys
-if sys.argv[1] == "--stdio":
-    source, target = 0, 1
-else:
-    source = target = int(sys.argv[sys.argv.index("--control") + 1])
-    os.set_blocking(source, True)
+ECHO = """
+import os, sys
 print("this host prints", file=sys.stderr, flush=True)
-while data := os.read(source, 65536):
+while data := os.read(0, 65536):
     if b'"die"' in data:
         sys.exit("the host died on request")
     while data:
-        data = data[os.write(target, data):]
+        data = data[os.write(1, data):]
 """
 
 
 def echo_program(extra: bytes = b"") -> HostProgram:
     """Return the program; `extra` makes its digest another one."""
-    return HostProgram.of({"__main__.py": _MAIN, "extra": extra})
+    return HostProgram.of({"__main__.py": ECHO.encode(), "extra": extra})

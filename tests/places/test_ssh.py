@@ -13,6 +13,7 @@ from tests.places.echo_host import echo_program
 from workbench.agents.channel import Frame
 from workbench.places import ssh as ssh_module
 from workbench.places.place import NotStartedError, OnFrame
+from workbench.places.remote import program as program_module
 from workbench.places.remote.link import HostLink
 from workbench.places.ssh import PROGRAM, InvalidHostError, SshHosts, host_names
 
@@ -100,7 +101,7 @@ async def test_endless_noise_is_an_error(fake_ssh: FakeSsh) -> None:
 
 
 async def test_host_that_never_answers_is_given_up(fake_ssh: FakeSsh, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ssh_module, "_ANSWER_WITHIN", 0.2)
+    monkeypatch.setattr(program_module, "_ANSWER_WITHIN", 0.2)
     monkeypatch.setattr(ssh_module, "_ENDS_WITHIN", 0.0)
     fake_ssh("exec cat >/dev/null")
     assert await why_not("mute") == "mute: no answer in 0.2 s"

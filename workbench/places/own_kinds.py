@@ -80,7 +80,9 @@ def dask_place(choice: PlaceChoice, local: Place) -> "RemotePlace":
     """
     from workbench.places.bundle.project import RunBundle
     from workbench.places.dask.hosts import DaskHosts, DaskPlaceError, target
+    from workbench.places.remote.program import HostProgram
     from workbench.places.remote.remote_place import RemotePlace
+    from workbench.places.shipping import host_sources
 
     word, slots = with_slots(choice)
     try:
@@ -88,7 +90,7 @@ def dask_place(choice: PlaceChoice, local: Place) -> "RemotePlace":
     except DaskPlaceError as error:
         raise UnknownPlaceError(str(error), error.hint) from None
     place = RemotePlace(
-        lambda: DaskHosts(opening, lambda text: place.notify(text, "")),
+        lambda: DaskHosts(opening, HostProgram.of(host_sources()), lambda text: place.notify(text, "")),
         bundle=lambda: RunBundle(choice.python, lambda text, hint: place.notify(text, hint)),
         slots=slots,
     )

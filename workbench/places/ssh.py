@@ -6,10 +6,8 @@ is an error that names the command to run once.
 
 import asyncio
 import contextlib
-import json
 import os
 import re
-import secrets
 import shlex
 import signal
 import socket
@@ -22,8 +20,8 @@ from workbench.agents.orphans import kill_marked, new_mark
 from workbench.agents.output import OutputPipe
 from workbench.agents.worker.processes import MARK
 from workbench.places.place import NotStartedError, OnFrame
-from workbench.places.remote.link import HostLink
-from workbench.places.remote.program import HostProgram, landing_source
+from workbench.places.remote.link import End, HostLink
+from workbench.places.remote.program import BOOT, HostProgram, land
 from workbench.places.remote.stream_link import NoLink, StreamLink, connect
 
 PROGRAM: Final = "AGENT_WORKBENCH_SSH"
@@ -49,12 +47,6 @@ _FIND_PYTHON: Final = (
     f'echo "${{found#, }}" >&2; exit {_NO_PYTHON}'
 )
 """A shell script that replaces itself by the first Python that is new enough. It has no single quotes and no `!`."""
-_BOOT: Final = 'import os; end = bytes([10]); exec(eval(b"".join(iter(lambda: os.read(0, 1) or end, end)) or b"str()"))'
-"""Runs the Python source that comes as one line, a literal."""
-_ANSWER_WITHIN: Final = 60.0
-_NOISE: Final = 64 * 1024
-"""Bytes that shells and login messages may print before our marker."""
-_LINE: Final = 4096
 _ENDS_WITHIN: Final = 5.0
 """Seconds that ssh has to end after its connection was closed."""
 _STDERR_KEPT: Final = 8000
@@ -136,20 +128,7 @@ class SshHosts:
         if why:
             on_link(NoLink(name, why))
         else:
-            self._links.append(connect(_SshLink(name, ssh), on_link))
-        return why
-
-
-class _SshLink(StreamLink):
-    """A link over ssh, which tells whether the host died or the connection was lost."""
-
-    def __init__(self, name: str, ssh: "_Ssh") -> None:
-        super().__init__(name, ssh.socket, self._why)
-        self._ssh = ssh
-
-    async def _why(self, reason: str) -> str:
-        why = await self._ssh.why_it_ended(reason)
-        self.host_died = not reason and self._ssh.host_died
+            self._links.append(connect(StreamLink(name, ssh.socket, ssh.why_it_ended), on_link))
         return why
 
 
@@ -165,12 +144,10 @@ class _Ssh:
         self._pythons = pythons
         self._mark = new_mark()
         self._printed = ""
-        self.host_died = False
-        """Whether the program at the other end was killed or failed, while the connection was there."""
         self._exit: asyncio.Task[int] | None = None
         self.socket, childs = socket.socketpair()
         errors, childs_errors = os.pipe()
-        command = shlex.join(["sh", "-c", _FIND_PYTHON, "sh", _BOOT, *pythons])
+        command = shlex.join(["sh", "-c", _FIND_PYTHON, "sh", BOOT, *pythons])
         try:
             self._process = subprocess.Popen(
                 [os.environ.get(PROGRAM) or "ssh", *_OPTIONS, "--", host, command],
@@ -191,32 +168,27 @@ class _Ssh:
         self._errors = OutputPipe(errors, self._keep, lambda count: None)
 
     async def start_host(self, program: HostProgram) -> str:
-        """Start the host program at the other end, which gets it first if it lacks it. Return why it failed, or ""."""
+        """Make the program at the other end the host. Return why it failed, or ""."""
         try:
-            async with asyncio.timeout(_ANSWER_WITHIN):
-                wrong = await self._shake_hands(program)
-        except TimeoutError:
-            wrong = f"no answer in {_ANSWER_WITHIN:g} s"
-        except OSError:
-            wrong = ""
+            wrong = await land(self.socket, program)
         except asyncio.CancelledError:
             self.socket.close()
             await self.end()
             raise
-        else:
-            if wrong is None:
-                return ""
+        if wrong is None:
+            return ""
         self.socket.close()
-        return await self.why_it_ended(wrong)
+        return (await self.why_it_ended(wrong)).why
 
-    async def why_it_ended(self, reason: str) -> str:
+    async def why_it_ended(self, reason: str) -> End:
         """Wait until ssh has ended, or kill it, and return why. `reason` is what is known already, or ""."""
         try:
             code = await self._ended(_ENDS_WITHIN)
         except TimeoutError:
             await self.end()
             code = 0
-        return f"{self.host}: {self._why(reason, code)}"
+        end = End(reason) if reason else self._why(code)
+        return End(f"{self.host}: {end.why}", end.died)
 
     async def end(self) -> None:
         """Kill ssh if it still runs."""
@@ -224,30 +196,6 @@ class _Ssh:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         await self._ended(None)
-
-    async def _shake_hands(self, program: HostProgram) -> str | None:
-        """Return what the other end did wrong, or None if it has become the host."""
-        loop = asyncio.get_running_loop()
-        token = f"agent-workbench-{secrets.token_hex(8)}"
-        source = f"{landing_source()}\nbecome_host({program.digest!r}, {token!r})\n"
-        await loop.sock_sendall(self.socket, f"{source!a}\n".encode())
-        marker = f"\n{token} ".encode()
-        heard = b""
-        while marker not in heard or b"\n" not in heard.partition(marker)[2]:
-            data = await loop.sock_recv(self.socket, _LINE)
-            if not data:
-                return ""
-            heard += data
-            if len(heard) > _NOISE:
-                return "its login shell prints without end; it must be silent for commands"
-        try:
-            known = json.loads(heard.partition(marker)[2])
-            here = known["here"] is True
-        except (ValueError, KeyError, TypeError):
-            return "it sent something that is not an answer"
-        archive = b"" if here else program.archive
-        await loop.sock_sendall(self.socket, b"%016x" % len(archive) + archive)
-        return None
 
     async def _ended(self, within: float | None) -> int:
         """Return the exit code once ssh has ended and what it started is gone.
@@ -270,20 +218,17 @@ class _Ssh:
     def _keep(self, text: str) -> None:
         self._printed = (self._printed + text)[-_STDERR_KEPT:]
 
-    def _why(self, reason: str, code: int) -> str:
+    def _why(self, code: int) -> End:
         printed = self._printed.strip()
         last = printed.splitlines()[-1].strip() if printed else ""
-        if reason:
-            return reason
         if code == _NO_PYTHON:
             found = last or f"there is none of {', '.join(self._pythons)}"
-            return f"there is no Python 3.11 or newer ({found}); name one with --remote-python"
+            return End(f"there is no Python 3.11 or newer ({found}); name one with --remote-python")
         for sign, what, remedy in _FAILURES:
             if code == 255 and sign in printed:
-                return f"{what}: {last} ({remedy.format(host=self.host)})"
+                return End(f"{what}: {last} ({remedy.format(host=self.host)})")
         if code == 255 and not _CONNECTION.search(printed):
-            self.host_died = True
-            return "the host was killed"  # ssh does not know the signal, and says nothing.
-        self.host_died = code > 0 and code != 255
-        what = f"the host {how_it_ended(code)}" if self.host_died else "the ssh connection was closed"
-        return f"{what}: {last}" if last else what
+            return End("the host was killed", died=True)  # ssh does not know the signal, and says nothing.
+        died = code > 0 and code != 255
+        what = f"the host {how_it_ended(code)}" if died else "the ssh connection was closed"
+        return End(f"{what}: {last}" if last else what, died)

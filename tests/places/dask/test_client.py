@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.places.echo_host import echo_program
 from workbench.agents.channel import Frame
 from workbench.agents.worker.frames import Channel
 from workbench.places.dask import client as client_module
@@ -16,7 +15,7 @@ from workbench.places.dask.carrying import LostError
 from workbench.places.dask.client import Client
 
 
-class Seat:
+class Actor:
     """An actor whose host ends when `end` is set."""
 
     waits = 5.0
@@ -28,16 +27,16 @@ class Seat:
         self._python = python
         self._free = free
 
-    async def ready(self, digest: str) -> Any:
+    async def ready(self) -> Any:
         if not self._free:
             await asyncio.Event().wait()
-        return {"here": False, "python": self._python, "distributed": "2"}
+        return self._python, "2"
 
     async def call(self, method: str, *arguments: Any) -> Any:
         self.calls.append(method)
         if method == "read":
             await self.end.wait()
-            return b"last bytes", (0, "")
+            return (b"", (0, "")) if arguments[0] else (b"last bytes", None)
         return "no space left" if method == "start" and self._python == "3.11.0" else ""
 
     def release(self) -> None:
@@ -49,7 +48,7 @@ class Cluster:
 
     def __init__(self) -> None:
         self.workers: dict[str, str | None] = {}
-        self.seats: dict[str, Seat] = {}
+        self.actors: dict[str, Actor] = {}
         self.lost = False
 
     async def now(self) -> dict[str, int]:
@@ -57,10 +56,10 @@ class Cluster:
             raise LostError("the connection to the Dask scheduler was lost")
         return dict.fromkeys(self.workers, 2)
 
-    def seat(self, worker: str) -> Seat:
+    def actor(self, worker: str) -> Actor:
         python = self.workers[worker]
-        self.seats[worker] = Seat(python or "3.12.1", free=python is not None)
-        return self.seats[worker]
+        self.actors[worker] = Actor(python or "3.12.1", free=python is not None)
+        return self.actors[worker]
 
 
 class Workbench:
@@ -80,7 +79,7 @@ class Workbench:
 async def running(cluster: Cluster) -> AsyncIterator[tuple[Workbench, "asyncio.Task[None]"]]:
     ours, clients = socket.socketpair()
     with ours, clients:
-        client = Client(cluster, Channel(clients), echo_program())
+        client = Client(cluster, Channel(clients), "2")
         task = asyncio.create_task(client.run())
         yield Workbench(ours, client), task
         task.cancel()
@@ -95,22 +94,21 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_workers_that_come_and_go_are_told() -> None:
     cluster = Cluster()
-    cluster.workers["first"] = "3.12.1"
+    cluster.workers["tcp://first"] = "3.12.1"
     async with running(cluster) as (workbench, _):
-        told = await workbench.told()
-        assert told == {"op": "worker", "worker": "first", "threads": 2, "python": "3.12.1", "version": "2"}
+        assert await workbench.told() == {"op": "worker", "worker": "first", "threads": 2}
         assert await workbench.told() == {"op": "settled"}
         cluster.workers["late"] = "3.13.0"
         assert (await workbench.told())["worker"] == "late"
-        del cluster.workers["first"]
+        del cluster.workers["tcp://first"]
         assert await workbench.told() == {
-            "op": "lost",
+            "op": "ended",
             "worker": "first",
             "why": "its worker left the cluster",
             "died": False,
         }
-    assert cluster.seats["first"].released
-    assert cluster.seats["late"].calls == ["start", "stop"]
+    assert cluster.actors["tcp://first"].released
+    assert cluster.actors["late"].calls == ["start", "stop"]
 
 
 async def test_link_carries_until_the_host_ends() -> None:
@@ -122,9 +120,9 @@ async def test_link_carries_until_the_host_ends() -> None:
         ours, theirs = socket.socketpair()
         with ours:
             workbench.client.link("one", theirs)
-            cluster.seats["one"].end.set()
+            cluster.actors["one"].end.set()
             assert await workbench.told() == {
-                "op": "lost",
+                "op": "ended",
                 "worker": "one",
                 "why": "the host ended with exit code 0",
                 "died": False,
@@ -144,7 +142,7 @@ async def test_worker_of_no_use_is_told(python: str, why: str) -> None:
     cluster = Cluster()
     cluster.workers["one"] = python
     async with running(cluster) as (workbench, _):
-        assert await workbench.told() == {"op": "unusable", "worker": "one", "why": why}
+        assert await workbench.told() == {"op": "ended", "worker": "one", "why": why, "died": False}
 
 
 async def test_busy_workers_hold_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +151,17 @@ async def test_busy_workers_hold_nothing_up(monkeypatch: pytest.MonkeyPatch) -> 
     cluster.workers |= {"busy": None, "free": "3.12.1"}
     async with running(cluster) as (workbench, _):
         told = [await workbench.told() for _ in range(3)]
-    assert [frame["op"] for frame in told] == ["worker", "busy", "settled"]
+    assert [frame["op"] for frame in told] == ["worker", "notice", "settled"]
+    assert told[1]["text"] == "busy is busy with other work; cases start there when a thread is free"
+
+
+async def test_other_version_of_dask_is_told_once() -> None:
+    async with running(Cluster()) as (workbench, _):
+        for version in ("2", "1", "1"):
+            workbench.client.compare(version, "the scheduler")
+        workbench.client.notice("next")
+        text = "the scheduler has distributed 1, and this machine 2"
+        assert [(await workbench.told())["text"] for _ in range(2)] == [text, "next"]
 
 
 async def test_lost_scheduler_ends_the_client() -> None:

@@ -3,17 +3,21 @@
 import asyncio
 import importlib.util
 import os
+import socket
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.places.echo_host import echo_program
+from tests.places.remote.fakes import settle
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import Command
 from workbench.places.dask import hosts as hosts_module
 from workbench.places.dask.hosts import DaskHosts, DaskPlaceError, target
 from workbench.places.place import NotStartedError, OnFrame
 from workbench.places.remote.link import HostLink
+from workbench.places.remote.program import HostProgram
 
 
 @pytest.fixture
@@ -97,11 +101,16 @@ class Cluster:
 
         def start(command: Command, lifeline: int, on_frame: Callable[[Frame], None]) -> Any:
             self.environment = dict(command.environment)
-            self.child = ScriptedChild([{"op": "connected", "ours": "2", "scheduler": "1"}, *answers], on_frame)
+            self.child = ScriptedChild([*answers], on_frame)
             return self.child
 
+        async def land(sock: socket.socket, program: HostProgram) -> str | None:
+            return self.refusal
+
+        self.refusal: str | None = None
         monkeypatch.setattr(hosts_module, "ChildProcess", start)
-        self.hosts = DaskHosts({"address": "tcp://h:1"}, self.notices.append)
+        monkeypatch.setattr(hosts_module, "land", land)
+        self.hosts = DaskHosts({"address": "tcp://h:1"}, echo_program(), self.notices.append)
 
     def take(self, link: HostLink) -> OnFrame:
         self.links.append(link)
@@ -111,8 +120,12 @@ class Cluster:
         await self.hosts.open(self.take)
 
 
-def joined(worker: str, version: str = "2") -> Frame:
-    return {"op": "worker", "worker": f"tcp://{worker}", "threads": 4, "python": "3.12.1", "version": version}
+def joined(worker: str) -> Frame:
+    return {"op": "worker", "worker": worker, "threads": 4}
+
+
+def ended(worker: str, why: str, *, died: bool = False) -> Frame:
+    return {"op": "ended", "worker": worker, "why": why, "died": died}
 
 
 SETTLED: Frame = {"op": "settled"}
@@ -121,14 +134,14 @@ SETTLED: Frame = {"op": "settled"}
 async def test_each_worker_is_a_link_with_its_threads_as_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     monkeypatch.setenv("DASK_TEMPORARY_DIRECTORY", "/scratch")
-    cluster = Cluster(monkeypatch, joined("a:1"), joined("b:2", "1"), SETTLED)
+    cluster = Cluster(monkeypatch, joined("a:1"), joined("b:2"), SETTLED)
     await cluster.open()
     assert [(link.name, link.slots) for link in cluster.links] == [("a:1", 4), ("b:2", 4)]
     assert len(cluster.child.descriptors) == 2
-    assert cluster.notices == ["the scheduler has distributed 1, and this machine 2"]
     assert "OPENAI_API_KEY" not in cluster.environment
     assert cluster.environment["DASK_TEMPORARY_DIRECTORY"] == "/scratch"
     cluster.child.tell(joined("late:3"))
+    await settle()
     assert cluster.links[-1].name == "late:3"
     await cluster.hosts.close()
 
@@ -136,23 +149,23 @@ async def test_each_worker_is_a_link_with_its_threads_as_slots(monkeypatch: pyte
 async def test_lost_worker_and_lost_scheduler_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster(monkeypatch, joined("a:1"), joined("b:2"), SETTLED)
     await cluster.open()
-    cluster.child.tell({"op": "lost", "worker": "tcp://a:1", "why": "the host was killed by SIGKILL", "died": True})
+    cluster.child.tell(ended("a:1", "the host was killed by SIGKILL", died=True))
     cluster.child.tell({"op": "failed", "why": "the connection to the Dask scheduler was lost"})
     close_all(cluster.child.descriptors)
-    ended = [await link.ended for link in cluster.links]
+    reasons = [await link.ended for link in cluster.links]
     assert [link.host_died for link in cluster.links] == [True, False]
-    assert ended == ["a:1: the host was killed by SIGKILL", "b:2: the connection to the Dask scheduler was lost"]
+    assert reasons == ["a:1: the host was killed by SIGKILL", "b:2: the connection to the Dask scheduler was lost"]
     await cluster.hosts.close()
 
 
 async def test_unusable_worker_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    bad = {"op": "unusable", "worker": "tcp://a:1", "why": "its worker's Python is 3.10"}
-    busy = {"op": "busy", "worker": "tcp://c:3"}
+    bad = ended("a:1", "its worker's Python is 3.10")
+    busy = {"op": "notice", "text": "c:3 is busy"}
     cluster = Cluster(monkeypatch, bad, busy, joined("b:2"), SETTLED)
     await cluster.open()
     assert cluster.links[0].ended.result() == "a:1: its worker's Python is 3.10"
     assert not cluster.links[1].ended.done()
-    assert cluster.notices[1:] == ["c:3 is busy with other work; cases start there when a thread is free"]
+    assert cluster.notices == ["c:3 is busy"]
     close_all(cluster.child.descriptors)
     await cluster.hosts.close()
 
@@ -161,12 +174,21 @@ async def test_unusable_worker_leaves_the_others(monkeypatch: pytest.MonkeyPatch
     ("answer", "why"),
     [
         ({"op": "failed", "why": "no Dask scheduler answers"}, "no Dask scheduler answers"),
-        ({"op": "unusable", "worker": "tcp://a:1", "why": "full disk"}, "tcp://a:1: full disk"),
+        (ended("a:1", "full disk"), "a:1: full disk"),
     ],
 )
 async def test_cluster_of_no_use_is_an_error(monkeypatch: pytest.MonkeyPatch, answer: Frame, why: str) -> None:
     with pytest.raises(NotStartedError, match=why):
         await Cluster(monkeypatch, answer, SETTLED).open()
+
+
+async def test_process_that_does_not_become_the_host_is_no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster(monkeypatch, joined("a:1"), SETTLED)
+    cluster.refusal = "no answer in 60 s"
+    with pytest.raises(NotStartedError, match="a:1: no answer in 60 s"):
+        await cluster.open()
+    assert [link.name for link in cluster.links] == ["a:1"]
+    close_all(cluster.child.descriptors)
 
 
 async def test_scheduler_without_workers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
-"""The actor beside which a host process runs, and which carries bytes to and from it.
+"""The actor beside a worker: it starts a process there, and carries bytes to and from it.
 
 The text of this module is sent to workers and executed there, so it imports only the standard library. Nothing of it is
-pickled, which would fail between different versions of Python. The positions that both directions carry make each call
-repeatable.
+pickled, which would fail between different versions of Python. Both directions count bytes, so that each call can be
+repeated.
 """
 
 import asyncio
@@ -14,204 +14,152 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Coroutine
 from types import SimpleNamespace
 from typing import IO, Any
 
-_KEPT = 4 * 1024 * 1024
-"""Bytes that wait in one direction before the writer has to wait."""
-_READ = 256 * 1024
 _WAIT = 5.0
 """Maximum seconds of a call that waits."""
 _ENDS_WITHIN = 5.0
-"""Seconds that the host has to end after its connection was closed."""
+"""Seconds that the process has to end after its connection was closed."""
 _LAST_WORDS = 2000
 
 End = tuple[int, str]
-"""How a host ended: its exit code (negative: a signal), and the last line that it printed."""
-
-
-class Host:
-    """A running host process, and the bytes that wait in both directions.
-
-    It ends when its end of the socket pair is closed, which the death of the worker's process does as well.
-    """
-
-    def __init__(self, process: "subprocess.Popen[bytes]", sock: socket.socket, printed: IO[bytes]) -> None:
-        self._process = process
-        self._socket = sock
-        self._printed = printed
-        self._loop = asyncio.get_running_loop()
-        self._changed = asyncio.Condition()
-        self._inward = bytearray()
-        self._taken = 0
-        """Bytes taken from the client so far."""
-        self._outward = bytearray()
-        self._confirmed = 0
-        """Bytes that the client has confirmed. `_outward` begins there."""
-        self._end: End | None = None
-        self._tasks = [self._loop.create_task(self._pump_in()), self._loop.create_task(self._pump_out())]
-        self._tasks[1].add_done_callback(self._over)
-
-    async def write(self, at: int, data: bytes) -> int:
-        """Take what is new of the bytes from position `at` on, as far as there is room. Return the next position."""
-        async with self._changed:
-            await self._until(lambda: len(self._inward) < _KEPT or self._end is not None)
-            if at > self._taken:
-                raise ValueError(f"bytes from {self._taken} to {at} are missing")
-            new = data[self._taken - at :][: max(0, _KEPT - len(self._inward))]
-            if self._end is None:
-                self._inward += new
-            else:
-                new = data[self._taken - at :]
-            self._taken += len(new)
-            self._changed.notify_all()
-            return self._taken
-
-    async def read(self, after: int, limit: int, wait: float) -> "tuple[bytes, End | None]":
-        """Confirm the bytes before position `after`. Return the following ones, and why there will be no more."""
-        async with self._changed:
-            if after > self._confirmed:
-                del self._outward[: after - self._confirmed]
-                self._confirmed = after
-                self._changed.notify_all()
-            await self._until(lambda: bool(self._outward) or self._end is not None, wait)
-            if after < self._confirmed:
-                return b"", None  # A call that was repeated, and has been answered.
-            data = bytes(self._outward[:limit])
-            return data, self._end if len(data) == len(self._outward) else None
-
-    def close(self) -> None:
-        """Close the host's connection. It ends, or is killed soon."""
-        for task in self._tasks:
-            task.cancel()
-
-    async def stop(self) -> None:
-        """Close the connection and wait until the host has ended."""
-        self.close()
-        async with self._changed:
-            await self._until(lambda: self._end is not None, _WAIT + _ENDS_WITHIN)
-
-    async def _until(self, condition: Any, wait: float = _WAIT) -> None:
-        try:
-            async with asyncio.timeout(min(wait, _WAIT + _ENDS_WITHIN)):
-                await self._changed.wait_for(condition)
-        except TimeoutError:
-            return
-
-    async def _pump_in(self) -> None:
-        try:
-            while True:
-                async with self._changed:
-                    await self._changed.wait_for(lambda: self._inward)
-                    data = bytes(self._inward[:_READ])
-                await self._loop.sock_sendall(self._socket, data)
-                async with self._changed:
-                    del self._inward[: len(data)]
-                    self._changed.notify_all()
-        except OSError:
-            return  # The host has ended, which the other direction notices.
-
-    async def _pump_out(self) -> None:
-        try:
-            while data := await self._loop.sock_recv(self._socket, _READ):
-                async with self._changed:
-                    self._outward += data
-                    self._changed.notify_all()
-                    await self._changed.wait_for(lambda: len(self._outward) < _KEPT)
-        except OSError:
-            return
-
-    def _over(self, task: "asyncio.Task[None]") -> None:
-        self._socket.close()
-        self._ending = self._loop.create_task(self._reap())
-
-    async def _reap(self) -> None:
-        end = await self._loop.run_in_executor(None, self._wait)
-        async with self._changed:
-            self._end = end
-            self._changed.notify_all()
-
-    def _wait(self) -> "End":
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_ENDS_WITHIN)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        code = self._process.wait()
-        size = self._printed.seek(0, os.SEEK_END)
-        self._printed.seek(max(0, size - _LAST_WORDS))
-        lines = self._printed.read().decode("utf-8", "replace").strip().splitlines()
-        self._printed.close()
-        return code, lines[-1] if lines else ""
+"""How a process ended: its exit code (negative: a signal), and the last line that it printed."""
 
 
 class Seat:
-    """What the actor's methods do. `landing` has the functions of the landing module."""
+    """What the actor's methods do. No bytes are kept but those of one call in each direction.
 
-    def __init__(self, landing: Any) -> None:
-        self._landing = landing
-        self._host: Host | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+    The process ends when the other end of its standard input and output is closed, which the death of the worker's
+    process does as well.
+    """
 
-    async def greet(self, digest: str) -> dict[str, Any]:
-        """Return whether the host program is on this machine, and the versions here."""
-        return {
-            "here": self._landing.landed(digest) is not None,
-            "python": platform.python_version(),
-            "distributed": getattr(sys.modules.get("distributed"), "__version__", ""),
-        }
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._taken = 0
+        """Bytes taken from the client so far."""
+        self._sending: asyncio.Task[None] | None = None
+        self._confirmed = 0
+        """Bytes that the client has confirmed. `_kept` are the following ones, if they were read already."""
+        self._kept = b""
+        self._receiving: asyncio.Task[bytes] | None = None
+        self._ending: asyncio.Task[End] | None = None
 
-    async def start(self, digest: str, archive: bytes) -> str:
-        """Start the host process, from `archive` if the program is not here. Return why it failed, or ""."""
-        if self._host is not None:
+    async def greet(self) -> tuple[str, str]:
+        """Return the versions of Python and distributed here."""
+        return platform.python_version(), str(getattr(sys.modules.get("distributed"), "__version__", ""))
+
+    async def start(self, code: str) -> str:
+        """Run code with the worker's Python in a process and a session of its own. Return why that failed, or ""."""
+        if self._process is not None:
             return ""  # A call that was repeated.
         self._loop = asyncio.get_running_loop()
-        ours, hosts = socket.socketpair()
-        try:
-            process, printed = await self._loop.run_in_executor(None, self._start, digest, archive, hosts.fileno())
-        except Exception as error:
-            ours.close()
-            return f"the host program {error}" if type(error).__name__ == "NotLandedError" else f"{error}"
-        finally:
-            hosts.close()
+        with contextlib.ExitStack() as opened:
+            ours, its = map(opened.enter_context, socket.socketpair())
+            try:
+                self._printed = opened.enter_context(tempfile.TemporaryFile())
+                self._process = subprocess.Popen(
+                    [sys.executable, "-I", "-S", "-c", code],
+                    stdin=its.fileno(),
+                    stdout=its.fileno(),
+                    stderr=self._printed,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                return f"no process can be started: {error}"
+            opened.pop_all()
+        its.close()
         ours.setblocking(False)
-        self._host = Host(process, ours, printed)
+        self._socket = ours
         return ""
 
     async def write(self, at: int, data: bytes) -> int:
-        """See `Host.write`."""
-        assert self._host is not None
-        return await self._host.write(at, bytes(data))
+        """Take what is new of the bytes from position `at` on, or nothing if the process is slow.
+
+        Return the next position.
+        """
+        while self._sending is not None and not self._sending.done():
+            if not (await asyncio.wait([self._sending], timeout=_WAIT))[0]:
+                return self._taken
+        if at > self._taken:
+            raise ValueError(f"bytes from {self._taken} to {at} are missing")
+        new = data[self._taken - at :]
+        self._taken += len(new)
+        self._sending = asyncio.create_task(_send(self._socket, bytes(new)))
+        return self._taken
 
     async def read(self, after: int, limit: int, wait: float) -> "tuple[bytes, End | None]":
-        """See `Host.read`."""
-        assert self._host is not None
-        return await self._host.read(after, limit, wait)
+        """Confirm the bytes before position `after`. Return the following ones, or how the process has ended."""
+        if after == self._confirmed + len(self._kept):
+            self._confirmed, self._kept = after, b""
+            if self._receiving is None:
+                self._receiving = asyncio.create_task(_receive(self._socket, limit))
+            await asyncio.wait([self._receiving], timeout=min(wait, _WAIT))
+        if after != self._confirmed:
+            return b"", None  # A call that was repeated, and has been answered.
+        if self._receiving is not None and self._receiving.done():
+            self._kept = self._receiving.result()
+            if not self._kept:
+                return b"", await self.stop()
+            self._receiving = None
+        return self._kept, None
 
-    async def stop(self) -> None:
-        """End the host and wait for it."""
-        if self._host is not None:
-            await self._host.stop()
+    async def stop(self) -> "End | None":
+        """Close the connection, and wait until the process has ended, or kill it."""
+        if self._process is None:
+            return None
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._end())
+        return await asyncio.shield(self._ending)
 
     def __del__(self) -> None:
         # Dask forgets the actor when its client is gone.
-        if self._host is not None and self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._host.close)
+        if self._process is not None and self._ending is None and not self._loop.is_closed():
+            asyncio.run_coroutine_threadsafe(self._end(), self._loop)
 
-    def _start(self, digest: str, archive: bytes, control: int) -> tuple["subprocess.Popen[bytes]", IO[bytes]]:
-        folder = self._landing.landed(digest) or self._landing.land(digest, bytes(archive))
-        printed = tempfile.TemporaryFile()  # noqa: SIM115 - the host outlives this call
-        process = subprocess.Popen(
-            self._landing.host_arguments(folder, "--control", str(control)),
-            stdin=subprocess.DEVNULL,
-            stdout=printed,
-            stderr=printed,
-            pass_fds=(control,),
-            start_new_session=True,
-        )
-        return process, printed
+    def _end(self) -> "Coroutine[Any, Any, End]":
+        assert self._process is not None
+        tasks = [task for task in (self._sending, self._receiving) if task is not None]
+        return _end(self._process, self._printed, self._socket, tasks)
 
 
-def sit_down(landing: dict[str, Any]) -> SimpleNamespace:
+async def _send(sock: socket.socket, data: bytes) -> None:
+    with contextlib.suppress(OSError):  # The process has ended, which the other direction notices.
+        await asyncio.get_running_loop().sock_sendall(sock, data)
+
+
+async def _receive(sock: socket.socket, limit: int) -> bytes:
+    try:
+        return await asyncio.get_running_loop().sock_recv(sock, limit)
+    except OSError:
+        return b""
+
+
+async def _end(
+    process: "subprocess.Popen[bytes]", printed: IO[bytes], sock: socket.socket, tasks: "list[asyncio.Task[Any]]"
+) -> End:
+    with contextlib.suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)
+    if tasks:
+        await asyncio.wait(tasks)
+    sock.close()
+    return await asyncio.to_thread(_wait, process, printed)
+
+
+def _wait(process: "subprocess.Popen[bytes]", printed: IO[bytes]) -> End:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_ENDS_WITHIN)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    code = process.wait()
+    printed.seek(max(0, printed.seek(0, os.SEEK_END) - _LAST_WORDS))
+    lines = printed.read().decode("utf-8", "replace").strip().splitlines()
+    printed.close()
+    return code, lines[-1] if lines else ""
+
+
+def sit_down() -> Any:
     """Return the actor. Its class is one of the standard library's, so that Dask can pickle it by name."""
-    seat = Seat(SimpleNamespace(**landing))
+    seat = Seat()
     return SimpleNamespace(greet=seat.greet, start=seat.start, write=seat.write, read=seat.read, stop=seat.stop)

@@ -1,35 +1,33 @@
-"""The bytes of one link, between its socket here and the actor beside its host."""
+"""The bytes of one link, between its socket here and the actor beside its worker."""
 
 import asyncio
+import contextlib
 import socket
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from workbench.agents.child_process import how_it_ended
+from workbench.places.remote.link import End
 
-_WRITTEN = 1024 * 1024
-"""Maximum bytes of one call to the host, and of one call from it."""
-_READ = 4 * 1024 * 1024
+_AT_ONCE = 1024 * 1024
+"""Maximum bytes of one call, in either direction."""
 
 
 class LostError(Exception):
     """The actor cannot be reached any more. The text says why."""
 
 
-@dataclass(frozen=True)
-class End:
-    """Why a link ended ("": our side was closed), and whether its host has died."""
+class Actor(Protocol):
+    """An actor on a worker, whose methods are those of `actor.Seat`."""
 
-    why: str
-    died: bool = False
+    waits: float
+    """Seconds that a call may wait for bytes."""
 
+    async def ready(self) -> Any:
+        """Wait until the actor is there, and return its greeting.
 
-class Calls(Protocol):
-    """The methods of an actor (`actor.Seat`)."""
-
-    @property
-    def waits(self) -> float:
-        """Seconds that a call may wait for bytes from the host."""
+        Raises:
+            LostError: it cannot be created or reached.
+        """
         ...
 
     async def call(self, method: str, *arguments: Any) -> Any:
@@ -40,43 +38,43 @@ class Calls(Protocol):
         """
         ...
 
+    def release(self) -> None:
+        """Let Dask forget the actor."""
+        ...
 
-async def carry(actor: Calls, sock: socket.socket) -> End:
-    """Carry bytes both ways until one side ends."""
-    ways = [asyncio.create_task(_to_host(actor, sock)), asyncio.create_task(_from_host(actor, sock))]
+
+async def carry(actor: Actor, sock: socket.socket) -> End:
+    """Carry bytes both ways until one side ends. Return why ("": our side was closed)."""
+    ways = [asyncio.create_task(_to_process(actor, sock)), asyncio.create_task(_from_process(actor, sock))]
     try:
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        return done.pop().result()
+    except LostError as error:
+        return End(str(error))
     finally:
         for way in ways:
             way.cancel()
-        ended = await asyncio.gather(*ways, return_exceptions=True)
-    for end in ended:
-        if isinstance(end, LostError):
-            return End(str(end))
-    return next((end for end in ended if isinstance(end, End)), End(""))
+        await asyncio.gather(*ways, return_exceptions=True)
 
 
-async def _to_host(actor: Calls, sock: socket.socket) -> None:
+async def _to_process(actor: Actor, sock: socket.socket) -> End:
     position = 0
-    try:
-        while data := await asyncio.get_running_loop().sock_recv(sock, _WRITTEN):
+    with contextlib.suppress(OSError):
+        while data := await asyncio.get_running_loop().sock_recv(sock, _AT_ONCE):
             end = position + len(data)
             while position < end:
-                position = await actor.call("write", position, data[len(data) - (end - position) :])
-    except OSError:
-        return
+                position = await actor.call("write", position, data[position - end :])
+    return End("")
 
 
-async def _from_host(actor: Calls, sock: socket.socket) -> End | None:
-    """Return how the host ended, or None if our side was closed."""
+async def _from_process(actor: Actor, sock: socket.socket) -> End:
     position = 0
-    try:
+    with contextlib.suppress(OSError):
         while True:
-            data, end = await actor.call("read", position, _READ, actor.waits)
+            data, ended = await actor.call("read", position, _AT_ONCE, actor.waits)
             await asyncio.get_running_loop().sock_sendall(sock, data)
             position += len(data)
-            if end is not None:
-                code, last = end
+            if ended is not None:
+                code, last = ended
                 return End(f"the host {how_it_ended(code)}" + (f": {last}" if last else ""), code != 0)
-    except OSError:
-        return None
+    return End("")

@@ -1,13 +1,12 @@
-"""The child process with the Dask client: it starts a host beside each worker and carries the bytes of their links.
+"""The child process with the Dask client: it creates an actor on each worker and carries the bytes of their links.
 
 → `{"op": "open", "address"}`, or `{"op": "open", "workers"}` for a cluster of worker processes on this machine
-→ `{"op": "link", "worker"}` with the socket of a link to the worker's host
+→ `{"op": "link", "worker"}` with the socket of a worker's link
 → `{"op": "quit"}`, or the end of the socket
-← `{"op": "connected", "ours", "scheduler"}`: our version of distributed, and the scheduler's
-← `{"op": "worker", "worker", "threads", "python", "version"}`: a host runs there and waits for its link
-← `{"op": "unusable", "worker", "why"}`; `{"op": "busy", "worker"}`: no thread of it was free so far
+← `{"op": "worker", "worker", "threads"}`: a process that can become a host waits for its link there
+← `{"op": "ended", "worker", "why", "died"}`: the link of this worker ends now, or it gets none; `died`: its host died
 ← `{"op": "settled"}`: all workers of the beginning were named
-← `{"op": "lost", "worker", "why", "died"}`: the link of this worker ends now; `died`: because its host died
+← `{"op": "notice", "text"}`: something that the user may want to know
 ← `{"op": "failed", "why"}`: the scheduler cannot be reached, or is gone
 """
 
@@ -24,8 +23,9 @@ from typing import Any, Protocol
 
 from workbench.agents.worker import processes
 from workbench.agents.worker.frames import Channel
-from workbench.places.dask.carrying import Calls, End, LostError, carry
-from workbench.places.remote.program import HostProgram
+from workbench.places.dask.carrying import Actor, LostError, carry
+from workbench.places.remote.link import End
+from workbench.places.remote.program import BOOT
 
 _LOOK_EVERY = 1.0
 """Seconds between two looks at the workers of the scheduler."""
@@ -34,42 +34,37 @@ _STOPPED_WITHIN = 1.5
 """Seconds that hosts get to end when we end. Afterwards Dask forgets their actors, which ends them as well."""
 
 
-class Seat(Calls, Protocol):
-    """An actor on a worker (`workers.ActorOn`)."""
-
-    async def ready(self, digest: str) -> Any:
-        """Wait until the actor is there, and return its greeting."""
-        ...
-
-    def release(self) -> None:
-        """Let Dask forget the actor."""
-        ...
-
-
 class Cluster(Protocol):
     """A connection to a scheduler (`workers.Workers`)."""
 
     async def now(self) -> dict[str, int]:
-        """Return the number of threads of each worker, by address."""
+        """Return the number of threads of each worker, by address.
+
+        Raises:
+            LostError: the scheduler is gone.
+        """
         ...
 
-    def seat(self, worker: str) -> Seat:
+    def actor(self, worker: str) -> Actor:
         """Create an actor on a worker."""
         ...
 
 
 class Client:
-    """The links to the workers of a cluster. `channel` leads to the workbench."""
+    """The links to the workers of a cluster. `channel` leads to the workbench, `version` is our one of distributed."""
 
-    def __init__(self, cluster: Cluster, channel: Channel, program: HostProgram) -> None:
+    def __init__(self, cluster: Cluster, channel: Channel, version: str) -> None:
         self._cluster = cluster
         self._channel = channel
-        self._program = program
+        self._versions = {version}
+        """Versions of distributed that need no notice."""
+        self._version = version
         self._sockets: dict[str, asyncio.Future[socket.socket]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._closing = False
         self._waiting: set[str] = set()
         """Workers of which the workbench knows nothing yet."""
+        self._named = asyncio.Event()
+        self._closing = False
 
     async def run(self) -> None:
         """Serve the workers that are there, and those that join, until the scheduler is gone.
@@ -77,30 +72,43 @@ class Client:
         Raises:
             LostError: it is gone.
         """
-        began, settled = asyncio.get_running_loop().time(), False
+        loop = asyncio.get_running_loop()
+        began, settled = loop.time(), False
         while True:
             now = await self._cluster.now()
             for worker in now.keys() - self._tasks.keys():
                 self._waiting.add(worker)
-                self._tasks[worker] = asyncio.create_task(self._serve(worker, now[worker]))
+                self._tasks[worker] = loop.create_task(self._serve(worker, now[worker]))
             for worker in self._tasks.keys() - now.keys():
                 self._tasks.pop(worker).cancel()
-            late = asyncio.get_running_loop().time() - began > _BUSY_AFTER
-            if not settled and ((now and not self._waiting) or late):
+            self._waiting &= now.keys()
+            if not settled and ((now and not self._waiting) or loop.time() - began > _BUSY_AFTER):
                 settled = True
                 for worker in sorted(self._waiting):
-                    self._tell("busy", worker=worker)
+                    self.notice(f"{_name(worker)} is busy with other work; cases start there when a thread is free")
                 self._tell("settled")
-            await asyncio.sleep(_LOOK_EVERY if settled else _LOOK_EVERY / 10)
+            self._named.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._named.wait(), _LOOK_EVERY)
 
-    def link(self, worker: str, sock: socket.socket) -> None:
+    def link(self, name: str, sock: socket.socket) -> None:
         """Take the socket of a worker's link."""
-        waiting = self._sockets.get(worker)
+        waiting = self._sockets.get(name)
         if waiting is None or waiting.done():
             sock.close()
         else:
             sock.setblocking(False)
             waiting.set_result(sock)
+
+    def compare(self, version: str, whose: str) -> None:
+        """Report a version of Dask that is not ours, once."""
+        if version not in self._versions:
+            self._versions.add(version)
+            self.notice(f"{whose} has distributed {version}, and this machine {self._version}")
+
+    def notice(self, text: str) -> None:
+        """Tell the user something."""
+        self._tell("notice", text=text)
 
     async def close(self) -> None:
         """End all hosts."""
@@ -112,57 +120,51 @@ class Client:
             await asyncio.wait(tasks, timeout=_STOPPED_WITHIN)
 
     async def _serve(self, worker: str, threads: int) -> None:
-        """Start the host beside a worker, and carry the bytes of its link until one side ends."""
-        seat = self._cluster.seat(worker)
-        end, linked, sock = End(""), False, None
+        """Start a process beside a worker, and carry the bytes of its link until one side ends."""
+        actor, name = self._cluster.actor(worker), _name(worker)
+        opened = self._sockets[name] = asyncio.get_running_loop().create_future()
+        end = End("")
         try:
-            greeting = await seat.ready(self._program.digest)
-            await self._start(seat, greeting)
-            opened = self._sockets[worker] = asyncio.get_running_loop().create_future()
-            self._tell(
-                "worker",
-                worker=worker,
-                threads=threads,
-                python=greeting["python"],
-                version=greeting["distributed"],
-            )
-            linked = True
-            self._waiting.discard(worker)
-            sock = await opened
-            end = await carry(seat, sock)
+            await self._start(actor, name)
+            self._tell("worker", worker=name, threads=threads)
+            self._know(worker)
+            with await opened as sock:
+                end = await carry(actor, sock)
         except LostError as error:
             end = End(str(error))
         except asyncio.CancelledError:
             end = End("was closed" if self._closing else "its worker left the cluster")
         finally:
-            self._waiting.discard(worker)
-            if linked:
-                self._tell("lost", worker=worker, why=end.why, died=end.died)
-            else:
-                self._tell("unusable", worker=worker, why=end.why)
-            self._sockets.pop(worker, None)
-            if sock is not None:
-                sock.close()
+            opened.cancel()
+            self._tell("ended", worker=name, why=end.why, died=end.died)
+            self._know(worker)
             with contextlib.suppress(LostError, TimeoutError):
-                async with asyncio.timeout(_STOPPED_WITHIN):
-                    await seat.call("stop")
-            seat.release()
+                await asyncio.wait_for(actor.call("stop"), _STOPPED_WITHIN)
+            actor.release()
 
-    async def _start(self, seat: Seat, greeting: Any) -> None:
-        major, minor, *_ = map(int, str(greeting["python"]).split(".")[:2])
-        if (major, minor) < (3, 11):
-            raise LostError(f"its worker's Python is {greeting['python']}, and 3.11 or newer is needed")
-        archive = b"" if greeting["here"] else self._program.archive
-        failure = await seat.call("start", self._program.digest, archive)
-        if failure:
-            raise LostError(str(failure))
+    async def _start(self, actor: Actor, name: str) -> None:
+        python, version = await actor.ready()
+        self.compare(version, name)
+        if tuple(map(int, python.split(".")[:2])) < (3, 11):
+            raise LostError(f"its worker's Python is {python}, and 3.11 or newer is needed")
+        if failure := await actor.call("start", BOOT):
+            raise LostError(failure)
+
+    def _know(self, worker: str) -> None:
+        self._waiting.discard(worker)
+        self._named.set()
 
     def _tell(self, op: str, **fields: Any) -> None:
         with contextlib.suppress(OSError):
             self._channel.send({"op": op, **fields})
 
 
-async def serve(channel: Channel, program: HostProgram) -> None:
+def _name(worker: str) -> str:
+    """Return a worker's address without its protocol, which is how the workbench knows it."""
+    return worker.partition("://")[2] or worker
+
+
+async def serve(channel: Channel) -> None:
     """Do what the messages say, until the workbench closes the channel."""
     # Imported here, so that the messages about a missing or broken Dask reach the workbench.
     from workbench.places.dask.workers import NotConnectedError, Workers
@@ -178,7 +180,9 @@ async def serve(channel: Channel, program: HostProgram) -> None:
     except NotConnectedError as error:
         channel.send({"op": "failed", "why": str(error)})
         return
-    client = Client(workers, channel, program)
+    ours, schedulers = await workers.versions()
+    client = Client(workers, channel, ours)
+    client.compare(schedulers, "the scheduler")
 
     def read() -> None:
         if not channel.fill(wait=False):
@@ -193,8 +197,6 @@ async def serve(channel: Channel, program: HostProgram) -> None:
                 over.set()
 
     loop.add_reader(channel.fileno(), read)
-    ours, schedulers = await workers.versions()
-    channel.send({"op": "connected", "ours": ours, "scheduler": schedulers})
     running, ending = asyncio.create_task(client.run()), asyncio.create_task(over.wait())
     await asyncio.wait([running, ending], return_when=asyncio.FIRST_COMPLETED)
     if running.done():
@@ -219,10 +221,7 @@ def main() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # Each worker needs three.
-    from workbench.places.shipping import host_sources
-
-    channel = Channel(socket.socket(fileno=options.control))
-    asyncio.run(serve(channel, HostProgram.of(host_sources())))
+    asyncio.run(serve(Channel(socket.socket(fileno=options.control))))
     if sys.platform == "linux":
         processes.kill_descendants()
     os._exit(0)

@@ -6,13 +6,13 @@ import re
 import socket
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Final
 
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, own_python
-from workbench.places.dask.carrying import End
 from workbench.places.place import NotStartedError, OnFrame
-from workbench.places.remote.link import HostLink
+from workbench.places.remote.link import End, HostLink
+from workbench.places.remote.program import HostProgram, land
 from workbench.places.remote.stream_link import NoLink, StreamLink, connect
 
 _MODULE: Final = "workbench.places.dask.client"
@@ -67,26 +67,28 @@ def target(word: str, *, insecure: bool) -> Frame:
 
 
 class DaskHosts:
-    """The workers of one scheduler. `opening` is a `target`. `notices` are told what may concern the user.
+    """The workers of one scheduler. `opening` is a `target`. `on_notice` is told what may concern the user.
 
     A worker that joins late gets its link then. All links end if the scheduler is gone.
     """
 
-    def __init__(self, opening: Frame, on_notice: Callable[[str], None] = lambda text: None) -> None:
+    def __init__(
+        self, opening: Frame, program: HostProgram, on_notice: Callable[[str], None] = lambda text: None
+    ) -> None:
         self._opening = opening
+        self._program = program
         self._on_notice = on_notice
         self._child: ChildProcess | None = None
         self._lifeline = -1
-        self._links: dict[str, StreamLink] = {}
+        self._links: list[StreamLink] = []
+        self._joining: set[asyncio.Task[None]] = set()
         self._ends: dict[str, asyncio.Future[End]] = {}
-        self._failures: dict[str, str] = {}
+        """Why the link of each worker ended, once that is known."""
+        self._failures: list[str] = []
         self._over = ""
         """Why the cluster cannot be used any more."""
         self._changed = asyncio.Event()
         self._settled = False
-        self._version = ""
-        """Our version of distributed, and those that were reported as different."""
-        self._reported: set[str] = set()
 
     async def open(self, on_link: Callable[[HostLink], OnFrame]) -> None:
         """Connect to the scheduler, and call `on_link` for each worker beside which a host was started.
@@ -98,33 +100,32 @@ class DaskHosts:
         environment = {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)}
         childs_lifeline, self._lifeline = os.pipe()
         try:
-            self._child = ChildProcess(own_python(_MODULE, environment), childs_lifeline, self._take)
+            child = self._child = ChildProcess(own_python(_MODULE, environment), childs_lifeline, self._take)
         except OSError as error:
             raise NotStartedError(f"Dask's client cannot be started: {error.strerror or error}") from None
         finally:
             os.close(childs_lifeline)
-        self._child.ended.add_done_callback(lambda ended: self._finish(self._how(ended.result())))
-        self._child.channel.send({"op": "open", **self._opening})
+        child.ended.add_done_callback(lambda ended: self._finish(_how(child, ended.result())))
+        child.channel.send({"op": "open", **self._opening})
         try:
-            await self._until(lambda: self._settled)
+            await self._until(lambda: self._settled and not self._joining)
             async with asyncio.timeout(_WORKER_WITHIN):
                 await self._until(lambda: bool(self._links or self._failures))
+            if not self._links:
+                raise NotStartedError("\n".join(self._failures))
         except TimeoutError:
             await self.close()
             raise NotStartedError(f"no worker has joined the Dask scheduler in {_WORKER_WITHIN:g} s") from None
         except NotStartedError:
             await self.close()
             raise
-        if not self._links:
-            await self.close()
-            raise NotStartedError("\n".join(f"{worker}: {why}" for worker, why in self._failures.items()))
 
     async def close(self) -> None:
         """End all hosts and the client process."""
         child, self._child = self._child, None
         if child is not None:
             await child.close(grace=_ENDS_WITHIN)
-            await asyncio.gather(*(link.close() for link in self._links.values()))
+            await asyncio.gather(*(link.close() for link in self._links), *self._joining)
         if self._lifeline >= 0:
             os.close(self._lifeline)
             self._lifeline = -1
@@ -137,42 +138,64 @@ class DaskHosts:
             await self._changed.wait()
 
     def _take(self, frame: Frame) -> None:
-        worker = str(frame.get("worker", ""))
         match frame["op"]:
-            case "connected":
-                self._version = frame["ours"]
-                self._compare(frame["scheduler"], "the scheduler")
             case "worker":
-                self._join(worker, frame)
-            case "unusable":
-                self._failures[worker] = frame["why"]
-                self._on_link(NoLink(_name(worker), f"{_name(worker)}: {frame['why']}"))
-            case "busy":
-                self._on_notice(f"{_name(worker)} is busy with other work; cases start there when a thread is free")
-            case "lost":
-                self._explain(worker, End(frame["why"], frame["died"]))
+                self._join(frame["worker"], frame["threads"])
+            case "ended":
+                self._explain(frame["worker"], End(frame["why"], frame["died"]))
             case "settled":
                 self._settled = True
+            case "notice":
+                self._on_notice(frame["text"])
             case "failed":
                 self._finish(frame["why"])
         self._changed.set()
 
-    def _join(self, worker: str, frame: Frame) -> None:
-        """Connect a socket to the host beside a worker."""
+    def _join(self, worker: str, threads: int) -> None:
+        """Connect a socket to the process beside a worker."""
         assert self._child is not None
-        self._compare(frame["version"], _name(worker))
         ours, childs = socket.socketpair()
+        ours.setblocking(False)
         self._child.channel.send({"op": "link", "worker": worker}, descriptors=[childs.detach()])
-        link = _DaskLink(_name(worker), ours)
+        loop = asyncio.get_running_loop()
+        self._ends[worker] = loop.create_future()
         # Threads of our own worker processes say nothing about how many cases may wait for models.
-        link.slots = None if "workers" in self._opening else frame["threads"]
-        self._ends[worker] = link.end
-        self._links[worker] = connect(link, self._on_link)
+        slots = None if "workers" in self._opening else threads
+        joining = loop.create_task(self._make_host(worker, ours, self._ends[worker], slots))
+        self._joining.add(joining)
+        joining.add_done_callback(self._joined)
+
+    async def _make_host(self, worker: str, sock: socket.socket, end: "asyncio.Future[End]", slots: int | None) -> None:
+        """Make the process beside a worker the host, and announce its link."""
+
+        async def explain(reason: str) -> End:
+            if not reason:
+                await asyncio.wait([end], timeout=_EXPLAINED_WITHIN)
+            known = end.result() if end.done() and not reason else End(reason or "its link was closed")
+            return End(f"{worker}: {known.why}", known.died)
+
+        wrong = await land(sock, self._program)
+        if wrong is None:
+            self._links.append(connect(StreamLink(worker, sock, explain, slots), self._on_link))
+        else:
+            sock.close()
+            self._fail(worker, (await explain(wrong)).why)
+
+    def _joined(self, joining: "asyncio.Task[None]") -> None:
+        self._joining.discard(joining)
+        self._changed.set()
 
     def _explain(self, worker: str, why: End) -> None:
         end = self._ends.get(worker)
         if end is not None and not end.done():
             end.set_result(why)
+        elif end is None:
+            self._fail(worker, f"{worker}: {why.why}")
+
+    def _fail(self, worker: str, why: str) -> None:
+        if self._child is not None:
+            self._failures.append(why)
+            self._on_link(NoLink(worker, why))
 
     def _finish(self, why: str) -> None:
         self._over = self._over or why
@@ -180,33 +203,6 @@ class DaskHosts:
             self._explain(worker, End(self._over))
         self._changed.set()
 
-    def _how(self, ended: str) -> str:
-        last = self._child.last_line if self._child is not None else ""
-        return f"the process of Dask's client {ended}" + (f": {last}" if last else "")
 
-    def _compare(self, version: Any, whose: str) -> None:
-        """Report a version of Dask that is not ours, once."""
-        if version != self._version and version not in self._reported:
-            self._reported.add(version)
-            self._on_notice(f"{whose} has distributed {version}, and this machine {self._version}")
-
-
-class _DaskLink(StreamLink):
-    """A link whose end is explained by the client process. `end` is done then."""
-
-    def __init__(self, name: str, sock: socket.socket) -> None:
-        super().__init__(name, sock, self._why)
-        self.end: asyncio.Future[End] = asyncio.get_running_loop().create_future()
-
-    async def _why(self, reason: str) -> str:
-        if not reason:
-            await asyncio.wait([self.end], timeout=_EXPLAINED_WITHIN)
-        if not reason and self.end.done():
-            self.host_died = self.end.result().died
-            reason = self.end.result().why
-        return f"{self.name}: {reason or 'its link was closed'}"
-
-
-def _name(worker: str) -> str:
-    """Return a worker's address without its protocol."""
-    return worker.partition("://")[2] or worker
+def _how(child: ChildProcess, ended: str) -> str:
+    return f"the process of Dask's client {ended}" + (f": {child.last_line}" if child.last_line else "")

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import distributed
-from distributed.protocol import to_serialize
+from distributed.actor import ProxyRPC
 
 from workbench.places.dask import actor
 from workbench.places.dask.carrying import LostError
-from workbench.places.remote.program import landing_source
 
 _CONNECTED_WITHIN = 10.0
 _REACHED_WITHIN = 3.0
@@ -39,8 +38,6 @@ class Workers:
         self.client = client
         self._cluster = cluster
         self.through_scheduler = asyncio.Semaphore(_THROUGH_SCHEDULER)
-        self.indirect = 0
-        """Number of workers that only the scheduler can reach."""
         self._known: dict[str, int] = {}
         self._source = _actor_source()
 
@@ -90,7 +87,7 @@ class Workers:
             raise LostError(_SCHEDULER_LOST)
         return self._known
 
-    def seat(self, worker: str) -> "ActorOn":
+    def actor(self, worker: str) -> "ActorOn":
         """Create an actor on a worker. Nothing but the name of the key is visible to other users."""
         future = self.client.submit(
             eval,  # Source works between different versions of Python. A pickled function does not.
@@ -112,43 +109,30 @@ class Workers:
 
 
 class ActorOn:
-    """The actor on one worker (`carrying.Calls`)."""
+    """The actor on one worker (`carrying.Actor`). The worker is called directly, or else through the scheduler."""
 
     def __init__(self, workers: Workers, worker: str, future: Any) -> None:
-        self._workers = workers
+        self._client = workers.client
+        self._through_scheduler = workers.through_scheduler
         self._worker = worker
         self._future = future
         self._direct = True
+        self.waits = _WAITS
 
-    @property
-    def waits(self) -> float:
-        """Seconds that a call may wait for bytes from the host."""
-        return _WAITS if self._direct or self._workers.indirect < _THROUGH_SCHEDULER // 2 else _WAITS_BRIEFLY
-
-    async def ready(self, digest: str) -> Any:
-        """Wait until the worker has created the actor, and return its greeting.
-
-        Raises:
-            LostError: it cannot be created or reached.
-        """
-        with self._workers.client.as_current():
+    async def ready(self) -> Any:
+        """Wait until the worker has created the actor, and return its greeting."""
+        with self._client.as_current():
             await distributed.wait(self._future)
         if self._future.status == "error":
             raise LostError(f"its worker cannot create an actor: {await self._future.exception()}")
         try:
-            async with asyncio.timeout(_REACHED_WITHIN):
-                return await self._ask("greet", digest)
+            return await asyncio.wait_for(self._ask("greet"), _REACHED_WITHIN)
         except Exception:
-            self._direct = False
-            self._workers.indirect += 1
-        return await self.call("greet", digest)
+            self._direct, self.waits = False, _WAITS_BRIEFLY
+        return await self.call("greet")
 
     async def call(self, method: str, *arguments: Any) -> Any:
-        """Return what a method returns. It is called again if its answer is lost.
-
-        Raises:
-            LostError: the actor is gone, or failed.
-        """
+        """Return what a method returns. It is called again if its answer is lost."""
         loop = asyncio.get_running_loop()
         given_up = None
         while True:
@@ -158,35 +142,25 @@ class ActorOn:
                 given_up = given_up or loop.time() + _REPEATED_FOR
                 if loop.time() > given_up:
                     raise LostError(f"its worker cannot be reached: {error}") from None
-            except (KeyError, AttributeError, AssertionError):
+            except KeyError:
                 raise LostError("its worker was restarted") from None
             except Exception as error:
                 raise LostError(f"its worker failed: {type(error).__name__}: {error}") from None
             if self._future.status in _LOST:
-                connected = self._workers.client.status == "running"
-                raise LostError("Dask lost its worker" if connected else _SCHEDULER_LOST)
+                raise LostError("Dask lost its worker" if self._client.status == "running" else _SCHEDULER_LOST)
             await asyncio.sleep(_REPEATED_EVERY)
 
     def release(self) -> None:
         """Let Dask forget the actor."""
-        if not self._direct:
-            self._workers.indirect -= 1
         self._future.release()
 
     async def _ask(self, method: str, *arguments: Any) -> Any:
-        message = {
-            "actor": self._future.key,
-            "function": method,
-            "args": [to_serialize(argument) for argument in arguments],
-            "kwargs": {},
-        }
+        message = {"actor": self._future.key, "function": method, "args": arguments, "kwargs": {}}
         if self._direct:
-            answer = await self._workers.client.rpc(self._worker).actor_execute(**message)
+            answer = await self._client.rpc(self._worker).actor_execute(**message)
         else:
-            async with self._workers.through_scheduler:
-                answer = await self._workers.client.scheduler.proxy(
-                    worker=self._worker, msg={"op": "actor_execute", **message}
-                )
+            async with self._through_scheduler:
+                answer = await ProxyRPC(self._client.scheduler, self._worker).actor_execute(**message)
         if answer["status"] != "OK":
             raise answer["exception"]
         return answer["result"]
@@ -210,7 +184,5 @@ async def _client(address: str, **options: Any) -> Any:
 
 def _actor_source() -> str:
     """Return an expression whose value is the actor (`actor.sit_down`)."""
-    run = "exec(compile({!r}, '<agent-workbench>', 'exec'), {})"
-    first = run.format(landing_source(), "names")
-    second = run.format(Path(actor.__file__).read_text(encoding="utf-8"), "actor")
-    return f"(lambda names, actor: ({first}, {second}, actor['sit_down'](names))[2])({{}}, {{}})"
+    run = f"exec(compile({Path(actor.__file__).read_text(encoding='utf-8')!r}, '<agent-workbench>', 'exec'), names)"
+    return f"(lambda names: ({run}, names['sit_down']())[1])({{}})"

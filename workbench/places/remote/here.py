@@ -9,7 +9,7 @@ from pathlib import Path
 
 from workbench.agents.child_process import how_it_ended, own_python
 from workbench.places.place import OnFrame
-from workbench.places.remote.link import HostLink
+from workbench.places.remote.link import End, HostLink
 from workbench.places.remote.stream_link import StreamLink, connect
 
 _ENDS_WITHIN = 5.0
@@ -51,27 +51,17 @@ class HereHosts:
         finally:
             its.close()
         self.processes[name] = process
-        link = _HereLink(name, own, process)
-        self._links.append(link)
-        connect(link, self._on_link)
+        self._links.append(connect(StreamLink(name, own, lambda reason: _why(process, reason)), self._on_link))
 
     async def close(self) -> None:
         """End all hosts."""
         await asyncio.gather(*(link.close() for link in self._links))
 
 
-class _HereLink(StreamLink):
-    """A link to a child process, whose death is known."""
-
-    def __init__(self, name: str, sock: socket.socket, process: "subprocess.Popen[bytes]") -> None:
-        super().__init__(name, sock, self._why)
-        self._process = process
-
-    async def _why(self, reason: str) -> str:
-        try:
-            code = await asyncio.to_thread(self._process.wait, _ENDS_WITHIN)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            code = await asyncio.to_thread(self._process.wait)
-        self.host_died = not reason and code != 0
-        return reason or f"the host {how_it_ended(code)}"
+async def _why(process: "subprocess.Popen[bytes]", reason: str) -> End:
+    try:
+        code = await asyncio.to_thread(process.wait, _ENDS_WITHIN)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        code = await asyncio.to_thread(process.wait)
+    return End(reason or f"the host {how_it_ended(code)}", code != 0)

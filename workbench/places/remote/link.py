@@ -2,10 +2,19 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from workbench.agents.channel import Frame
 from workbench.places.place import OnFrame
+
+
+@dataclass(frozen=True)
+class End:
+    """Why a link ended. `died`: its host process is known to have died, so that a case there may be the cause."""
+
+    why: str
+    died: bool = False
 
 
 class HostLink(Protocol):

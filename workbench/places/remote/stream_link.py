@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from workbench.agents.channel import Channel, Frame
 from workbench.places.place import OnFrame
-from workbench.places.remote.link import HostLink
+from workbench.places.remote.link import End, HostLink
 
 
 class StreamLink:
@@ -16,11 +16,13 @@ class StreamLink:
     or "" if the other side closed it.
     """
 
-    slots: int | None = None
     host_died = False
 
-    def __init__(self, name: str, sock: socket.socket, explain: Callable[[str], Awaitable[str]]) -> None:
+    def __init__(
+        self, name: str, sock: socket.socket, explain: Callable[[str], Awaitable[End]], slots: int | None = None
+    ) -> None:
         self.name = name
+        self.slots = slots
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.on_frame: OnFrame = _drop
         self._explain = explain
@@ -49,7 +51,9 @@ class StreamLink:
             self._explaining = asyncio.get_running_loop().create_task(self._end(reason))
 
     async def _end(self, reason: str) -> None:
-        self.ended.set_result(await self._explain(reason))
+        end = await self._explain(reason)
+        self.host_died = end.died and not reason
+        self.ended.set_result(end.why)
 
 
 class NoLink:
