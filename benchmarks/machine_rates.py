@@ -23,7 +23,7 @@ from benchmarks.run_adk import write_project
 from workbench.agents.channel import Channel, Frame
 from workbench.places.place import OnFrame, Place
 from workbench.places.remote.here import HereHosts
-from workbench.places.remote.link import HostLink
+from workbench.places.remote.link import End, HostLink
 from workbench.places.remote.remote_place import RemotePlace
 from workbench.places.remote.stream_link import StreamLink, connect
 
@@ -185,8 +185,8 @@ class _ReplayHosts:
         self._links: list[StreamLink] = []
 
     async def open(self, on_link: Callable[[HostLink], OnFrame]) -> None:
-        async def ended(reason: str) -> str:
-            return reason or "the replay has ended"
+        async def ended(reason: str) -> End:
+            return End(reason or "the replay has ended")
 
         for number in range(self._count):
             sock = socket.socket(socket.AF_UNIX)
