@@ -7,6 +7,7 @@ import pytest
 
 from workbench.dependencies import digest_cache
 from workbench.places.bundle import contents as module
+from workbench.places.bundle import listing
 from workbench.places.bundle.contents import BundleError, read_contents
 from workbench.places.host.manifest import LINK, PLAIN, PROGRAM
 from workbench.regular_file import open_regular
@@ -58,7 +59,16 @@ def test_files_travel_but_ignored_ones_do_not(root: Path) -> None:
 
 
 def test_secrets_state_and_environments_never_travel(root: Path) -> None:
-    for name in (".env", "agent/.env", ".env.local", ".envrc", ".envs/production", "a/.env.d/x"):
+    for name in (
+        ".env",
+        "agent/.env",
+        ".env.local",
+        ".envrc",
+        ".envs/production",
+        "a/.env.d/x",
+        ".ENV",
+        "b/.Env.Local",
+    ):
         _file(root, name)
     for name in (".workbench/runs/x", ".adk/session.db", "__pycache__/a.pyc", "a/__pycache__/b.pyc"):
         _file(root, name)
@@ -117,6 +127,42 @@ def test_tracked_files_travel_even_if_they_are_ignored_and_deleted_ones_do_not(t
     (tmp_path / "gone").unlink()
     _write(tmp_path, **{".gitignore": "*.log\n", "other.log": "x"})
     assert _paths(tmp_path) == [".gitignore", "kept.log"]
+
+
+def test_files_behind_a_link_do_not_travel_although_git_still_has_them(tmp_path: Path) -> None:
+    root, home = tmp_path / "project", tmp_path / "home"
+    root.mkdir()
+    _git(root, "init")
+    _write(root, **{"keys/id": "tracked once", "keys/deep/id": "tracked once", "a.py": "x"})
+    _git(root, "add", ".")
+    _write(home, id="secret", **{"deep/id": "secret"})
+    (root / "keys").rename(tmp_path / "old")
+    (root / "keys").symlink_to(home)
+    contents = read_contents(root)
+    assert [entry.path for entry in contents.entries] == ["a.py"]
+    assert contents.left_out["keys/id"] == contents.left_out["keys/deep/id"] == "it is behind a link"
+    assert "outside of the project" in contents.left_out["keys"]
+
+
+def test_names_in_a_damaged_index_cannot_lead_out(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _file(root, "a")
+    _file(root.parent, "secret")
+    names = [b"../secret", b"x/../../secret", b"./a", b"/etc/passwd", b"a"]
+    monkeypatch.setattr(listing, "_from_git", lambda base: names)
+    assert _paths(root) == ["a"]
+
+
+def test_variables_of_a_git_hook_do_not_change_what_travels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, other = tmp_path / "project", tmp_path / "other"
+    for folder in (root, other):
+        folder.mkdir()
+        _git(folder, "init")
+        _file(folder, "a.py")
+    _file(root, "secret.txt")
+    (root / ".git/info/exclude").write_text("secret.txt\n")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git/index"))
+    assert _paths(root) == ["a.py"]
 
 
 def test_repositories_inside_are_listed_by_their_own_rules(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from workbench.places.host import cache as cache_module
 from workbench.places.host.cache import UNUSED_SECONDS, Cache, cache_folder, remove_all
 from workbench.places.host.contents import Incoming
+from workbench.places.host.drivers import store_drivers
 from workbench.places.host.manifest import LINK, PIECE, PLAIN, Entry, manifest_digest
 from workbench.places.host.unpack import Preparing, Unpacking
 
@@ -199,6 +200,31 @@ def test_the_cache_must_belong_to_the_user_alone(
     answer = _ops(unpacking, {**_ONE, "number": 2})[-1]
     assert answer["op"] == "unready"
     assert "XDG_CACHE_HOME" in answer["why"]
+
+
+def test_a_link_to_the_cache_must_be_the_users_own(
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "large disk").mkdir()
+    cache.folder.symlink_to(tmp_path / "large disk")
+    cache.make()
+    assert (tmp_path / "large disk" / "roots").is_dir()
+    theirs = os.stat_result([0o120777, 0, 0, 0, os.geteuid() + 1, 0, 0, 0, 0, 0])
+    monkeypatch.setattr(Path, "lstat", lambda path: theirs)
+    with pytest.raises(PermissionError, match="belongs to another user"):
+        cache.make()
+
+
+def test_drivers_are_not_taken_from_the_cache_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert store_drivers({}) == {}
+    path = Path(store_drivers({"kind": "x = 1"})["kind"])
+    assert path.read_text() == "x = 1"
+    path.write_text("x = 1; planted()")
+    assert Path(store_drivers({"kind": "x = 1"})["kind"]).read_text() == "x = 1"
+    monkeypatch.setattr(os, "geteuid", lambda: 7)
+    with pytest.raises(PermissionError):
+        store_drivers({"kind": "x = 1"})
 
 
 def test_the_cache_is_below_the_home_or_among_the_temporary_files(

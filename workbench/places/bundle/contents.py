@@ -88,6 +88,7 @@ class _Reading:
         self._real = os.path.realpath(self._base)
         self._left_out: dict[str, str] = {}
         self._links: dict[str, bytes] = {}
+        self._folders: dict[bytes, bool] = {b"": True}
 
     def contents(self) -> Contents:
         found = self._found()
@@ -102,6 +103,10 @@ class _Reading:
         found: dict[str, os.stat_result] = {}
         for name in project_files(self._root):
             path = decoded(name)
+            if not self._is_folder(os.path.dirname(name)):  # noqa: PTH120
+                # Git still has a file where a link to a folder is now.
+                self._left_out[path] = "it is behind a link"
+                continue
             try:
                 status = os.lstat(os.path.join(self._base, name))  # noqa: PTH118
             except OSError:
@@ -113,6 +118,14 @@ class _Reading:
             else:
                 self._left_out[path] = "it is no regular file"
         return found
+
+    def _is_folder(self, path: bytes) -> bool:
+        """Return whether a folder of the project, which need not exist, is one without any link above it."""
+        known = self._folders.get(path)
+        if known is None:
+            known = self._is_folder(os.path.dirname(path)) and not os.path.islink(self._base + b"/" + path)  # noqa: PTH114, PTH120
+            self._folders[path] = known
+        return known
 
     def _entry(self, path: str, status: os.stat_result) -> Entry:
         mode = PROGRAM if status.st_mode & stat.S_IXUSR else PLAIN

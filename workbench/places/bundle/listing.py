@@ -9,10 +9,13 @@ from workbench.agents.gitignore import ignored_by
 from workbench.agents.walk import ENVIRONMENT_MARKS, STATE_FOLDER, read_rules, rules_above
 
 _GIT_SECONDS = 120
+_GIT_KEPT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")
 _NEVER = frozenset({b".git", os.fsencode(STATE_FOLDER), b".adk", b"__pycache__"})
 """Names of folders and files that never travel: the state of git, the workbench and ADK, and byte-code."""
 _SECRETS = b".env"
-"""Files and folders whose names start like this hold secrets."""
+"""Files and folders whose names start like this, in any case, hold secrets."""
+_NO_NAMES = frozenset({b"", b".", b".."})
+"""Parts of paths that a damaged index of git may have. They could lead out of the project."""
 _MARKS = tuple(mark.encode() for mark in ENVIRONMENT_MARKS)
 
 
@@ -30,7 +33,7 @@ def project_files(root: Path) -> list[bytes]:
 
 def is_secret(path: str) -> bool:
     """Return whether a path names a file such as `.env`, which never travels."""
-    return any(part.startswith(_SECRETS.decode()) for part in path.split("/"))
+    return any(part.lower().startswith(_SECRETS.decode()) for part in path.split("/"))
 
 
 def _travelling(names: set[bytes]) -> Iterator[bytes]:
@@ -42,7 +45,7 @@ def _travelling(names: set[bytes]) -> Iterator[bytes]:
     }
     for name in names:
         parts = name.split(b"/")
-        if not _NEVER.isdisjoint(parts) or any(part.startswith(_SECRETS) for part in parts):
+        if not (_NEVER | _NO_NAMES).isdisjoint(parts) or any(part.lower().startswith(_SECRETS) for part in parts):
             continue
         if environments and any(b"/".join(parts[:depth]) in environments for depth in range(1, len(parts))):
             continue
@@ -77,8 +80,17 @@ def _from_git(base: bytes) -> list[bytes] | None:
 def _git(base: bytes, *arguments: str) -> bytes | None:
     """Return the output of a git command in a folder, or None if it failed. It runs no programs of the project."""
     command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", os.fsdecode(base), *arguments]
+    # In a hook of git, variables name the repository of the hook. Missing objects are not fetched by a program of its.
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _GIT_KEPT}
     try:
-        done = subprocess.run(command, capture_output=True, check=True, timeout=_GIT_SECONDS, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            check=True,
+            timeout=_GIT_SECONDS,
+            stdin=subprocess.DEVNULL,
+            env={**own, "GIT_NO_LAZY_FETCH": "1"},
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout

@@ -57,12 +57,14 @@ class Cache:
         Raises:
             OSError: they cannot be made, or belong to another user.
         """
-        for folder in (self.folder, self.contents, self.roots, self.environments):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self.folder.stat().st_uid != os.geteuid():
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # A link of another user could lead elsewhere at any time, although its target belongs to this user now.
+        if {self.folder.lstat().st_uid, self.folder.stat().st_uid} != {os.geteuid()}:
             why = "it belongs to another user: set XDG_CACHE_HOME to another folder"
             raise PermissionError(errno.EPERM, why, str(self.folder))
         self.folder.chmod(0o700)  # It may be older than this program.
+        for folder in (self.contents, self.roots, self.environments):
+            folder.mkdir(mode=0o700, exist_ok=True)
 
     def lock(self, kind: str, name: str) -> Lock:
         """Return the lock of a root or an environment, which is not taken yet."""

@@ -4,8 +4,9 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
-from workbench.places.host.cache import cache_folder
+from workbench.places.host.cache import Cache, cache_folder
 
 
 def store_drivers(drivers: Mapping[str, str]) -> dict[str, str]:
@@ -15,16 +16,27 @@ def store_drivers(drivers: Mapping[str, str]) -> dict[str, str]:
         OSError: one cannot be written.
         ValueError: a name cannot be that of a file.
     """
-    paths = {}
+    paths: dict[str, str] = {}
+    if not drivers:
+        return paths
+    cache = Cache(cache_folder())
+    cache.make()
     for name, text in drivers.items():
         if not re.fullmatch(r"[\w-]{1,100}", name, re.ASCII):
             raise ValueError(f"{name!r} cannot be the name of a driver")
         content = text.encode("utf-8", "surrogatepass")
-        path = cache_folder() / "drivers" / hashlib.sha256(content).hexdigest() / f"{name}.py"
-        if not path.exists():
+        path = cache.folder / "drivers" / hashlib.sha256(content).hexdigest() / f"{name}.py"
+        if not _has(path, content):
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_suffix(f".{os.getpid()}")
             part.write_bytes(content)
             part.replace(path)
         paths[name] = str(path)
     return paths
+
+
+def _has(path: Path, content: bytes) -> bool:
+    try:
+        return path.read_bytes() == content
+    except OSError:
+        return False
