@@ -397,7 +397,8 @@ def _inject(lab: Lab, name: str, agents: str) -> bool:
     counts = Counter(ends[-1].status if ends else "none" for ends in found.values())
     whys = Counter(f"{ends[-1].kind}: {ends[-1].why}" for ends in found.values() if ends and ends[-1].why)
     ends = [end for each in found.values() for end in each]
-    lost, most = sum(end.lost for end in ends), max((end.attempt for end in ends), default=0)
+    lost = sum(end.lost - end.waited for end in ends)
+    most = max((end.attempt - end.waited for end in ends), default=0)
     if fault.loses is not None and fault.loses != bool(lost):
         wrong.append(f"{lost} attempts were lost")
     reused = sum(len(end.answers) > 1 for end in ends)
@@ -461,7 +462,8 @@ def wrong_verdicts(
             continue
         if len(final[0].marks) > 1:
             yield f"{case} mixes {len(final[0].marks)} attempts"
-        if final[0].attempt not in (final[0].lost, final[0].lost + 1) or final[0].attempt > _ATTEMPTS:
+        ran = final[0].attempt - final[0].waited
+        if final[0].attempt not in (final[0].lost, final[0].lost + 1) or ran > _ATTEMPTS:
             yield f"{case} ends with attempt {final[0].attempt} after {final[0].lost} lost ones"
         if final[0].status == "error":
             if final[0].kind not in errors or not final[0].why:

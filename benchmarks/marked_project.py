@@ -90,14 +90,16 @@ TURNS = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a case ended. `told` is its verdict, scores and transcript, without marks. `lost` counts attempts before.
+    """How a case ended. `told` is its verdict, scores and transcript, without marks.
 
+    `lost` counts attempts before, `waited` those of them that had no machine yet.
     `kind` and `why` are those of its error, or "". `answers` are the marks of the attempts that asked the model.
     """
 
     status: str
     attempt: int
     lost: int
+    waited: int
     kind: str
     why: str
     marks: frozenset[str]
@@ -135,6 +137,7 @@ def outcomes(events: Iterator[object]) -> dict[str, list[Outcome]]:
     open_cases: dict[str, list[dict[str, Any]]] = {}
     attempts: dict[str, int] = {}
     lost: Counter[str] = Counter()
+    waited: Counter[str] = Counter()
     void: set[str] = set()
     for event in events:
         if isinstance(event, RunStarted):
@@ -147,14 +150,15 @@ def outcomes(events: Iterator[object]) -> dict[str, list[Outcome]]:
             void.discard(name)
             attempts[name] = event.attempt
             if event.attempt == 1:
-                lost[name] = 0
+                lost[name] = waited[name] = 0
         elif isinstance(event, AttemptLost):
             lost[_name(event.case)] += 1
+            waited[_name(event.case)] += not event.lost.machine
             open_cases[_name(event.case)] = []
             void.add(_name(event.case))  # What still comes of it counts for the next one, and is seen by its mark.
         elif isinstance(event, CaseFinished):
             name = _name(event.case)
-            end = _outcome(event, open_cases.pop(name, []), attempts.get(name, 1), lost[name])
+            end = _outcome(event, open_cases.pop(name, []), attempts.get(name, 1), lost[name], waited[name])
             found.setdefault(name, []).append(end)
         elif isinstance(event, AgentActed | TurnFinished | OutputCaptured | MetricScored | SpansRecorded):
             open_cases.setdefault(_name(event.case), []).append(_said(event))
@@ -201,12 +205,12 @@ def _parts(content: Mapping[str, Any]) -> object:
     return re.sub(r'"id": "[^"]*", |, "id": "[^"]*"|"id": "[^"]*"', "", _ANY_MARK.sub("MARK", text))
 
 
-def _outcome(end: CaseFinished, said: list[dict[str, Any]], attempt: int, lost: int) -> Outcome:
+def _outcome(end: CaseFinished, said: list[dict[str, Any]], attempt: int, lost: int, waited: int) -> Outcome:
     text = "\n".join(one["all"] for one in said)
     told = json.dumps([end.status, sorted(str(one["told"]) for one in said if one["told"] is not None)])
     kind, why = ("", "") if end.error is None else (end.error.kind, end.error.message)
     marks, answers = frozenset(_MARK.findall(text)), frozenset(_ANSWER.findall(text))
-    return Outcome(str(end.status), attempt, lost, kind, why, marks, answers, told)
+    return Outcome(str(end.status), attempt, lost, waited, kind, why, marks, answers, told)
 
 
 def shown_marks(journal: Path) -> dict[str, frozenset[str]]:

@@ -22,7 +22,7 @@ from workbench.events import (
 
 REF = CaseRef("desk", "desk/parcels.evalset.json", "parcels", "good_000")
 MARKS = ("mark" + "a" * 32, "mark" + "b" * 32)
-RIGHT = Outcome("passed", 2, 1, "", "", frozenset(MARKS[:1]), frozenset(), "told")
+RIGHT = Outcome("passed", 2, 1, 0, "", "", frozenset(MARKS[:1]), frozenset(), "told")
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,7 @@ RIGHT = Outcome("passed", 2, 1, "", "", frozenset(MARKS[:1]), frozenset(), "told
         ([replace(RIGHT, marks=frozenset(MARKS))], "mixes 2 attempts"),
         ([replace(RIGHT, attempt=1, lost=2)], "attempt 1 after 2 lost ones"),
         ([replace(RIGHT, attempt=4, lost=3)], "attempt 4 after 3 lost ones"),
+        ([replace(RIGHT, attempt=4, lost=3, waited=1)], ""),
         ([replace(RIGHT, status="error", kind="attempt_lost", why="lost one")], ""),
         ([replace(RIGHT, status="error", kind="attempt_lost")], "is an error"),
         ([replace(RIGHT, status="error", kind="crashed", why="killed")], "is an error: crashed: killed"),

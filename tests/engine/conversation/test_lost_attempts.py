@@ -126,6 +126,15 @@ async def test_case_whose_attempts_are_all_lost_is_an_error_that_names_them(plan
     assert place.alone == [False, False, False]
 
 
+async def test_attempt_that_only_waited_for_a_machine_does_not_count(plan: Plan, children: Children) -> None:
+    waited = lost("", "no machine is left")
+    place = Attempts([lost("m1")], [waited], [lost("m2")], [waited], [placed("m1"), finished()])
+    outcome = await run(plan, children, place)
+    record = outcome.record("hello")
+    assert (record.state, record.attempt) == ("passed", 5)
+    assert [one.machine for one in record.lost] == ["m1", "", "m2", ""]
+
+
 async def test_case_runs_alone_after_two_deaths_and_only_the_third_counts(plan: Plan, children: Children) -> None:
     died = "it was killed by SIGKILL"
     place = Attempts(*[[lost(machine, died, died=True)] for machine in ("m1", "m2", "m1")])

@@ -241,6 +241,7 @@ class CaseFlow:
     async def _unless_lost(self, case: EvalCase, host: AgentHost, known: list[Answer], *, alone: bool) -> Transcript:
         """Make an attempt, and up to two more in the whole case if a machine is lost.
 
+        An attempt that only waited for a machine does not count. Its case starts again until the place refuses it.
         An answer of a model that arrived before a loss is not requested again. After two deaths of the process for our
         cases on a machine, the case gets a machine alone. Only a death during that counts against the case.
         """
@@ -258,7 +259,7 @@ class CaseFlow:
                 message = f"the case ran alone on {lost.machine}, and the process there died: {lost.why}"
                 transcript.error = CaseError("crashed", message)
                 return transcript
-            if len(self._lost) > _MORE_ATTEMPTS:
+            if sum(bool(one.machine) for one in self._lost) > _MORE_ATTEMPTS:
                 transcript.error = CaseError("attempt_lost", _lost_each_time(self._lost), self._lost_hint)
                 return transcript
             deaths += lost.died
