@@ -38,6 +38,7 @@ _SERVICES = re.compile(r"sshd: .*\[listener\]|\bdask\b|distributed|multiprocessi
 _HOST = re.compile(r"agent-workbench(-\d+)?/hosts/")
 """In the command line of a host, whose program is in /tmp if the home was full."""
 _SIZE = "48m"
+_ZONE = "/usr/share/zoneinfo/Pacific/Auckland"
 PORT = 8786
 
 
@@ -125,14 +126,18 @@ def parent(pid: int) -> int:
 class Lab:
     """A user's machine and others. `pythons` are interpreters of agents, one machine after the other gets the next.
 
-    On each machine, `python` is the path of its interpreter.
+    On each machine, `python` is the path of its interpreter. With `is_foreign`, other machines have the locale C, and
+    another time zone than the user's.
     """
 
-    def __init__(self, folder: Path, place: str, pythons: Sequence[Path], sshd: Path | None) -> None:
+    def __init__(
+        self, folder: Path, place: str, pythons: Sequence[Path], sshd: Path | None, is_foreign: bool = False
+    ) -> None:
         self.folder = folder
         self.place = place
         self._pythons = pythons
         self._sshd = sshd
+        self._is_foreign = is_foreign
         self._name = f"aw{os.getpid()}{place[0]}"
         self.user = folder / "user"
         self.temporary = self.user / "tmp"
@@ -196,6 +201,7 @@ class Lab:
             "mkdir -m 755 /run/sshd",
             f"mount --bind {python.parent.parent} {self.folder}/python",
             *([f"mount --bind {self._sshd.parent.parent} {self.folder}/sshd"] if self._sshd else []),
+            *([f"mount --bind {_ZONE} /etc/localtime"] if self._is_foreign else []),
             f"mount -t tmpfs -o size={_SIZE},mode=1777 none /tmp",
             "mount -t tmpfs -o mode=1777 none /dev/shm",
             "cd /",
@@ -234,9 +240,9 @@ class Lab:
         self._here("link", "set", f"v{machine.name}", "up")
 
     def workbench(
-        self, *words: str, environment: Mapping[str, str], log: Path, home: str = "home"
+        self, *words: str, environment: Mapping[str, str], log: Path, home: str = "home", folder: Path | None = None
     ) -> "subprocess.Popen[bytes]":
-        """Start the workbench on the user's machine, for the user with this home."""
+        """Start the workbench on the user's machine, in `folder`, for the user with this home."""
         (at := self.user / home).mkdir(exist_ok=True)
         own = {"HOME": str(at), "XDG_CACHE_HOME": str(at / ".cache"), "TMPDIR": str(self.temporary)}
         values = {**environment, **own}
@@ -245,7 +251,13 @@ class Lab:
         command = ["ip", "netns", "exec", self._name, sys.executable, "-m", "workbench", *words]
         with log.open("ab") as output:
             return subprocess.Popen(
-                command, env=values, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+                command,
+                env=values,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
             )
 
     def users_processes(self) -> dict[int, list[str]]:
@@ -276,7 +288,7 @@ class Lab:
 
     def _services(self, machine: Machine) -> list[dict[str, object]]:
         values = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": f"{machine.folder}/home"}
-        values["LANG"] = "C.UTF-8"
+        values |= {"LC_ALL": "C"} if self._is_foreign else {"LANG": "C.UTF-8"}
         if self.place == "ssh":
             assert self._sshd is not None
             config = machine.folder / "sshd_config"

@@ -2,6 +2,7 @@
 
     python -m benchmarks.machines [ideal|cost|first|memory|rates ...] [--place ssh|dask] [--rounds 5]
     python -m benchmarks.machines faults …, see `machine_faults`
+    python -m benchmarks.machines equal …, see `machine_equality`
 
 All processes are real and on this machine, so the machines share its processors. `ssh` is a script that runs the
 command with a home of its own, so encryption and the network are not measured. `dask` is a scheduler and its workers,
@@ -25,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import figures, machine_faults, many_cases
+from benchmarks import figures, machine_equality, machine_faults, many_cases
 from benchmarks.run_adk import write_project
 
 MACHINES, SLOTS = 4, 100
@@ -63,8 +64,9 @@ class Took(NamedTuple):
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["faults"]:
-        sys.exit(machine_faults.main(sys.argv[2:]))
+    if sys.argv[1:2] in (["faults"], ["equal"]):
+        check = machine_faults if sys.argv[1] == "faults" else machine_equality
+        sys.exit(check.main(sys.argv[2:]))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", choices=[*PARTS, []], help=f"{', '.join(PARTS)}; none: all")
     parser.add_argument("--place", choices=KINDS, help="how the machines are reached")

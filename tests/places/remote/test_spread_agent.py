@@ -111,7 +111,7 @@ async def test_loss_of_all_machines_ends_the_link_with_the_reasons(world: World)
     for host in (world.one, world.two):
         host.say({"op": "leaving", "why": "the disk is full"})
     await settle()
-    assert world.link.ended.result() == "has no machine left: one: the disk is full; two: the disk is full"
+    assert world.link.ended.result() == "has no machine left (one: the disk is full; two: the disk is full)"
     world.link.send(command(2))
     await settle()
     assert world.took.events(2) == ["lost"]

@@ -141,6 +141,11 @@ class CaseRun:
         elif first:
             self._process.terminate()
 
+    def _break_off(self, error: CaseError) -> None:
+        """Kill the case. What it sent meanwhile does not count, or the verdict would depend on how long that takes."""
+        self.cancel(error, kill=True)
+        self._settle(self._stop_reason)
+
     def _time_out(self) -> None:
         turn = len(self._transcript.turns) + 1
         self.cancel(
@@ -269,10 +274,10 @@ class CaseRun:
                     self._capture_output("stderr", f"{warning}\n")
                 self._process.note_closed()
             case "Flooded":
-                self.cancel(CaseError("output_flood", str(frame["why"])), kill=True)
+                self._break_off(CaseError("output_flood", str(frame["why"])))
             case "Spoilt":
                 why = f"the output of the agent's process cannot be read: {frame['why']}"
-                self.cancel(CaseError("internal", why), kill=True)
+                self._break_off(CaseError("internal", why))
 
     def _turn_finished(self, turn: int, actual: dict[str, Any], note: str) -> None:
         if self._settled.done() or turn != len(self._transcript.turns):

@@ -1,6 +1,8 @@
 """Paths of the project, here and on another machine."""
 
+import functools
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -9,6 +11,13 @@ from typing import Any
 from workbench.agents.channel import Frame
 
 _LISTS = ("files", "folders")
+_TEXTS = {
+    **dict.fromkeys(("Failed", "TurnFailed", "import_failed"), "error"),
+    **dict.fromkeys(("Printed", "printed"), "text"),
+    "Stopped": "where",
+    "Ended": "warnings",
+}
+"""Message → what in it is text for the user, rather than data of the conversation."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +42,27 @@ class Paths:
         return os.pathsep.join(self.to_remote(entry) or entry for entry in text.split(os.pathsep))
 
     def localized(self, frame: Frame) -> Frame:
-        """Return a message of the other machine with our paths in its lists. Files outside the project are left out."""
-        if not any(name in frame for name in _LISTS):
-            return frame
-        return {**frame, **{name: self._local_list(frame[name]) for name in _LISTS if name in frame}}
+        """Return a message of the other machine with our paths in its lists and in texts for the user.
+
+        Files outside the project are left out of lists.
+        """
+        changed = {name: self._local_list(frame[name]) for name in _LISTS if name in frame}
+        text = _TEXTS.get(frame.get("event") or frame.get("op") or "")
+        if text in frame:
+            changed[text] = self._told_here(frame[text])
+        return {**frame, **changed} if changed else frame
+
+    def _told_here(self, told: Any) -> Any:
+        """Return a text, or all texts in a list or object, with the project's folder as it is here."""
+        if isinstance(told, str):
+            return self._root_there.sub(lambda _: str(self.local), told)
+        if isinstance(told, list):
+            return [self._told_here(one) for one in told]
+        return {key: self._told_here(one) for key, one in told.items()} if isinstance(told, dict) else told
+
+    @functools.cached_property
+    def _root_there(self) -> "re.Pattern[str]":
+        return re.compile(re.escape(str(self.remote)) + r"(?![\w.-])")
 
     def _local_list(self, names: Any) -> list[str]:
         if not isinstance(names, list):

@@ -23,6 +23,8 @@ _IMPORTED_WITHIN = 900.0
 _CLOSED_WITHIN = 10.0
 """Seconds that machines have to report the end of an agent. Later, they end it by themselves."""
 _MOST_NAMED = 5
+_PRINTED_KEPT = 1000
+"""Messages about what a machine prints while it imports an agent."""
 
 
 class Machines(Protocol):
@@ -101,10 +103,14 @@ class SpreadAgent:
         """The attempts on each process, by number."""
         self.unusable: dict[Machine, str] = {}
         """Machines on which the agent cannot run, with the reasons."""
-        self._failure: tuple[Frame, int] | None = None
-        """The first report of a failed import."""
+        self._printed: dict[Machine, list[tuple[Frame, int]]] = {}
+        """What the process on each machine printed while it imported the agent."""
+        self._failure: list[tuple[Frame, int]] = []
+        """What the first failed import printed, and its report unless the process died."""
         self._not_imported: set[Machine] = set()
         """Machines on which the import failed."""
+        self._deaths: dict[Machine, str] = {}
+        """How the processes ended that died during the import."""
         self._why_over = ""
         """Why there is no machine any more, or ""."""
         self._died = False
@@ -223,18 +229,23 @@ class SpreadAgent:
                 self._ready[agent.machine] = agent
                 if not self._imported:
                     self._imported = True
-                    self._on_frame(self._paths[agent.machine].localized(frame), size)
+                    for message in (*self._printed.pop(agent.machine, ()), (self._localized(agent, frame), size)):
+                        self._on_frame(*message)
+                    self._printed.clear()
                     self._notice_unusable()
                 self._machines.dispatch()
             case "import_failed" if self._starting.pop(agent.machine, None) is agent:
-                frame = self._paths[agent.machine].localized(frame)
-                self._failure = self._failure or (frame, size)
+                frame = self._localized(agent, frame)
+                printed = self._printed.pop(agent.machine, [])
+                self._failure = self._failure or [*printed, (frame, size)]
                 self._not_imported.add(agent.machine)
                 self._cannot_use(agent.machine, f"the agent cannot be imported there: {_message(frame)}")
-            case "printed" if not self._imported and agent is next(iter(self._starting.values()), None):
-                self._on_frame(frame, size)
+            case "printed" if not self._imported:
+                printed = self._printed.setdefault(agent.machine, [])
+                if len(printed) < _PRINTED_KEPT:
+                    printed.append((self._localized(agent, frame), size))
             case "wrote":
-                self._on_frame(self._paths[agent.machine].localized(frame), size)
+                self._on_frame(self._localized(agent, frame), size)
             case "stalled":
                 self._stalled(agent, beginning(str(frame.get("why"))))
 
@@ -246,6 +257,8 @@ class SpreadAgent:
         for attempt in self._of(agent):
             self._exit(attempt, {"how": None, "parent": how})
         if was_starting:
+            self._deaths[machine] = how
+            self._failure = self._failure or self._printed.pop(machine, [])
             self._cannot_use(machine, f"the agent's process {how} during the import", died=True)
         self._end_if_over()
         self._machines.dispatch()
@@ -319,7 +332,10 @@ class SpreadAgent:
             self._machines.dispatch()
         else:
             attempt.has_ended = attempt.has_ended or frame.get("event") == "Ended"
-            self._on_frame(self._paths[agent.machine].localized(frame), size)
+            self._on_frame(self._localized(agent, frame), size)
+
+    def _localized(self, agent: RemoteAgent, frame: Frame) -> Frame:
+        return self._paths[agent.machine].localized(frame)
 
     def _exit_later(self, attempt: Attempt, values: dict[str, Any]) -> None:
         """Report an exit when the caller has returned. Until then the attempt takes no messages."""
@@ -447,16 +463,21 @@ class SpreadAgent:
             return
         reasons = [with_name(machine, why) for machine, why in self.unusable.items() if machine.is_coming]
         why = "; ".join(filter(None, [*reasons, self._machines.why_none()])) or "there is none"
-        if self.begun.done() and not self._imported and self._failure is not None:
-            self._on_frame(*self._failed_import(*self._failure))
-        self._end_with(f"has no machine left: {why}", why)
+        if self.begun.done() and not self._imported:
+            for frame, size in self._failure:
+                self._on_frame(self._failed_import(frame) if frame.get("op") == "import_failed" else frame, size)
+        deaths = set(self._deaths.values())
+        if len(deaths) == 1 and len(reasons) == len(self._deaths):
+            self._end_with(deaths.pop(), why)  # It is the agent's own fault, so it is told as on this machine.
+        else:
+            self._end_with(f"has no machine left ({why})", why)
 
-    def _failed_import(self, frame: Frame, size: int) -> tuple[Frame, int]:
+    def _failed_import(self, frame: Frame) -> Frame:
         """Return the first report of a failed import, with the machines that it is about."""
         failed = [machine.name for machine in self.unusable if machine in self._not_imported]
         others = [with_name(machine, why) for machine, why in self.unusable.items() if machine.name not in failed]
         message = f"on {few(failed, most=_MOST_NAMED)}: {_message(frame)}"
-        return {**frame, "error": {**_error(frame), "message": "; ".join([message, *others])}}, size
+        return {**frame, "error": {**_error(frame), "message": "; ".join([message, *others])}}
 
     def _end_if_over(self) -> None:
         if self._closing and not (self._starting or self._ready):
