@@ -357,8 +357,8 @@ def write_project(root: Path) -> None:
     simulator = {"model": "python:studio.helpers:user", "max_allowed_invocations": 5}
     _config(root / "studio/simulated", {"brief": 0.1}, custom_metrics=metrics, user_simulator_config=simulator)
     _agent(root / "values", VALUES, {"response_match_score": 0.1})
-    names = ("floats", "odd_floats", "integers", "huge_integer", "bytes", "text", "surrogates", "nothing", "kinds")
-    names += ("set", "object", "long", "deep", "error", "list", "unknown")
+    names = ["floats", "odd_floats", "integers", "huge_integer", "bytes", "text", "surrogates", "nothing", "kinds"]
+    names += ["set", "object", "long", "deep", "error", "list", "unknown"]
     _evalset(root / "values/values.evalset.json", [_case(name, [name], f"{name}: result") for name in names])
     _troubles(root / "troubles")
     for name, source in BROKEN.items():

@@ -60,11 +60,18 @@ _RANDOM = re.compile(
 )
 _DIGEST = re.compile(r"[0-9a-f]{20}")
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
-_LIBRARY = re.compile(r'  File "[^"\n]*/lib/python3[^"\n]*", line .*\n(?:    .*\n)*|  … \d+ calls? inside libraries\n')
-"""Calls inside libraries, whose lines differ with the version of Python."""
+_LIBRARY = re.compile(
+    r'  File "[^"\n]*/(?:lib/python3|workbench/agents/)[^"\n]*", line .*\n(?:    .*\n)*'
+    r"|  … \d+ calls? inside libraries\n"
+)
+"""Calls inside libraries, whose lines differ with the version of Python, and of ours."""
+_MACHINES = re.compile(r"^on \w+(?:, \w+)*: ")
+"""The machines that an error about an import names."""
 _INTERPRETER = re.compile(r"/[\w./-]+/bin/python[\d.]*")
-_UNLIKE = {"troubles/path": "the agent tells its folder"}
-"""Cases whose answers differ rightly."""
+_UNLIKE = ("/path#",)
+"""Cases whose answers differ rightly: the agent tells its folder."""
+_OUTPUT_COMPARED = 1_000_000
+"""Characters. Where the output of a case that prints too much is cut depends on the moment."""
 
 
 @dataclass(frozen=True)
@@ -73,16 +80,19 @@ class Pair:
 
     write: Callable[[Path], None]
     words: tuple[str, ...] = ()
+    targets: tuple[str, ...] = (".",)
+    shares: bool = False
+    """Whether cases share processes, so that what one prints only once depends on their number."""
 
 
 PAIRS = {
     "samples": Pair(write_samples),
     "samples-runs": Pair(write_samples, ("--runs", "3")),
-    "samples-shared": Pair(write_samples, ("--isolation", "run")),
+    "samples-shared": Pair(write_samples, ("--isolation", "run"), shares=True),
     "samples-frozen": Pair(write_samples, ("--frozen",)),
     "diverse": Pair(write_project),
     "diverse-runs": Pair(write_project, ("--runs", "3")),
-    "diverse-shared": Pair(write_project, ("--isolation", "run")),
+    "diverse-shared": Pair(write_project, ("--isolation", "run"), ("studio", "values"), shares=True),
 }
 
 
@@ -124,9 +134,14 @@ def _compare(lab: Lab, name: str, machines: Sequence[str]) -> bool:
     pair.write(root)
     place = ("--on", lab.word(*machines), "--remote-python", str(lab.python), "--insecure-place")
     (here, seconds_here), (there, seconds_there) = (
-        _done(lab, root, kind, (*pair.words, *on)) for kind, on in (("here", ("--on", "local")), ("there", place))
+        _done(lab, root, kind, (*pair.targets, *pair.words, *on))
+        for kind, on in (("here", ("--on", "local")), ("there", place))
     )
-    differences = [*_differences(here.report(), there.report()), *_differences(here.cases(), there.cases())]
+    output = not pair.shares
+    differences = [
+        *_differences(here.report(), there.report()),
+        *_differences(here.cases(output), there.cases(output)),
+    ]
     differences += _differences(here.files(), there.files(), "files")
     differences += _said(lab, root, here, there)
     statuses = Counter(case["status"] for case in there.raw["cases"])
@@ -162,15 +177,15 @@ class Done:
         rest = {key: value for key, value in self.raw.items() if key != "cases"}
         return {"report": {**cases, "all": _settled(rest)}}
 
-    def cases(self) -> dict[str, Any]:
-        """Return the events of each case in their order, those of output apart, and the contents of its traces."""
+    def cases(self, output: bool) -> dict[str, Any]:
+        """Return the events of each case in their order and the contents of its traces and, apart, its output."""
         found: dict[CaseRef, list[Any]] = {}
         for event in self.events:
             if isinstance(case := getattr(event, "case", None), CaseRef) and not isinstance(event, CasePlaced):
                 found.setdefault(case, []).append(event)
-        return {_key(to_json(events[0])["case"]): self._told(events) for events in found.values()}
+        return {_key(to_json(events[0])["case"]): self._told(events, output) for events in found.values()}
 
-    def _told(self, events: Sequence[Any]) -> Any:
+    def _told(self, events: Sequence[Any], with_output: bool) -> Any:
         pieces = Pieces([event for event in events if isinstance(event, CallsRecorded | SpansRecorded)], self.runs)
         steps: list[Any] = []
         output = {"stdout": "", "stderr": ""}
@@ -187,7 +202,8 @@ class Done:
             del told["case"]
             (scores if told["event"] == "MetricScored" else steps).append(told)
         scores.sort(key=lambda score: str(score["result"]["name"]))  # They are computed at the same time.
-        return _settled({"events": steps, "output": output, "scores": scores})
+        printed = {stream: text[:_OUTPUT_COMPARED] for stream, text in output.items() if with_output}
+        return _settled({"events": steps, "output": printed, "scores": scores})
 
     def files(self) -> dict[str, Any]:
         """Return the files that each agent read or wrote."""
@@ -235,7 +251,7 @@ def _settled(value: Any) -> Any:
         if isinstance(value, list):
             return [settle(one) for one in value]
         if isinstance(value, str):
-            told = _INTERPRETER.sub("PYTHON", _LIBRARY.sub("", value))
+            told = _INTERPRETER.sub("PYTHON", _LIBRARY.sub("", _MACHINES.sub("", value)))
             return _ADDRESS.sub("0x…", _RANDOM.sub(number, told))
         return repr(value) if isinstance(value, float) else value  # NaN is equal to nothing.
 
@@ -244,7 +260,7 @@ def _settled(value: Any) -> Any:
 
 def _differences(here: Any, there: Any, path: str = "") -> Iterator[str]:
     """Return each difference between two JSON values."""
-    if any(f"/{end}#" in path for end in _UNLIKE):
+    if any(name in path for name in _UNLIKE):
         return
     if isinstance(here, dict) and isinstance(there, dict):
         for key in [*here, *(key for key in there if key not in here)]:
@@ -267,7 +283,7 @@ def _short(value: Any, other: Any) -> str:
 def _done(lab: Lab, root: Path, kind: str, words: Sequence[str]) -> tuple[Done, float]:
     """Run the workbench on the user's machine, and return what came of it, with its seconds."""
     report = root.parent / f"{root.name}-{kind}.json"
-    words = ("run", ".", "--plain", "--no-cache", "--fresh", "--timeout", "15", "--json", str(report), *words)
+    words = ("run", "--plain", "--no-cache", "--fresh", "--timeout", "15", "--json", str(report), *words)
     began = time.monotonic()
     code = _workbench(lab, root, f"{root.name}-{kind}", *words)
     seconds = time.monotonic() - began

@@ -38,7 +38,7 @@ _SERVICES = re.compile(r"sshd: .*\[listener\]|\bdask\b|distributed|multiprocessi
 _HOST = re.compile(r"agent-workbench(-\d+)?/hosts/")
 """In the command line of a host, whose program is in /tmp if the home was full."""
 _SIZE = "48m"
-_ZONE = "/usr/share/zoneinfo/Pacific/Auckland"
+_FOREIGN = {"LC_ALL": "C", "TZ": "Pacific/Auckland"}
 PORT = 8786
 
 
@@ -201,7 +201,6 @@ class Lab:
             "mkdir -m 755 /run/sshd",
             f"mount --bind {python.parent.parent} {self.folder}/python",
             *([f"mount --bind {self._sshd.parent.parent} {self.folder}/sshd"] if self._sshd else []),
-            *([f"mount --bind {_ZONE} /etc/localtime"] if self._is_foreign else []),
             f"mount -t tmpfs -o size={_SIZE},mode=1777 none /tmp",
             "mount -t tmpfs -o mode=1777 none /dev/shm",
             "cd /",
@@ -288,14 +287,15 @@ class Lab:
 
     def _services(self, machine: Machine) -> list[dict[str, object]]:
         values = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": f"{machine.folder}/home"}
-        values |= {"LC_ALL": "C"} if self._is_foreign else {"LANG": "C.UTF-8"}
+        values |= _FOREIGN if self._is_foreign else {"LANG": "C.UTF-8"}
         if self.place == "ssh":
             assert self._sshd is not None
             config = machine.folder / "sshd_config"
+            variables = " ".join(f"{name}={value}" for name, value in _FOREIGN.items())
             config.write_text(
                 f"HostKey {self.folder}/hostkey\nAuthorizedKeysFile {machine.folder}/authorized\nStrictModes no\n"
                 f"UsePAM no\nPermitRootLogin yes\nPidFile none\n"
-                "MaxStartups 100\n"
+                "MaxStartups 100\n" + (f"SetEnv {variables}\n" if self._is_foreign else "")
             )
             (machine.folder / "authorized").write_text((self.user / "key.pub").read_text())
             beside = self._sshd.parent.parent.glob("lib/*-linux-gnu")

@@ -160,3 +160,13 @@ async def test_cancelled_case_does_not_start_again(plan: Plan, children: Childre
     await running.execute()
     assert len(place.cases) == 2
     assert outcome.states == {"hello": "cancelled"}
+
+
+async def test_case_that_prints_too_much_has_no_verdict_even_if_its_answer_comes(
+    plan: Plan, children: Children
+) -> None:
+    place = Attempts([placed("m1"), {"event": "Flooded", "why": "more than 16 MiB"}, acted("late"), finished()])
+    record = (await run(plan, children, place)).record("hello")
+    assert record.error is not None
+    assert (record.state, record.error.kind) == ("error", "output_flood")
+    assert "late" not in str(record.turns)

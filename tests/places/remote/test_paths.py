@@ -1,6 +1,8 @@
 """Paths and environments on their way to another machine and back."""
 
+import json
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from workbench.places.place import AgentStart, NotStartedError
 from workbench.places.remote.paths import Paths, carried_environment
 from workbench.places.remote.preparing import Prepared
-from workbench.places.remote.starting import start_message
+from workbench.places.remote.starting import start_message, time_zone
 
 PATHS = Paths(Path("/home/me/shop"), PurePosixPath("/cache/roots/1"))
 NAMES = st.lists(st.text(st.characters(exclude_characters="/\0"), min_size=1).filter(lambda name: name != ".."))
@@ -40,6 +42,33 @@ def test_lists_of_files_come_back_without_foreign_ones() -> None:
     assert PATHS.localized({"event": "Ended"}) == {"event": "Ended"}
 
 
+@pytest.mark.parametrize(
+    ("frame", "name"),
+    [
+        ({"event": "Failed", "error": {"message": "x {}/a.py", "traceback": 'File "{}/a.py", line 3'}}, "error"),
+        ({"op": "import_failed", "error": {"message": "no {}"}}, "error"),
+        ({"event": "Stopped", "where": "{}/a.py:3"}, "where"),
+        ({"event": "Printed", "stream": "stdout", "text": "in {}"}, "text"),
+        ({"event": "Ended", "warnings": ["{}/a cannot be closed"]}, "warnings"),
+    ],
+)
+def test_texts_for_the_user_name_the_folder_here(frame: dict[str, Any], name: str) -> None:
+    there, here = (json.loads(json.dumps(frame).replace("{}", root)) for root in ("/cache/roots/1", "/home/me/shop"))
+    assert PATHS.localized(there)[name] == here[name]
+
+
+def test_names_in_spans_stay_json() -> None:
+    paths = Paths(Path('/home/"größe"\\'), PurePosixPath("/cache/größe"))
+    spans = [{"error": "no /cache/größe/x"}, {"error": "no /cache/größer"}]
+    told = json.loads(paths.localized({"event": "Spans", "spans": json.dumps(spans)})["spans"])
+    assert told == [{"error": 'no /home/"größe"\\/x'}, {"error": "no /cache/größer"}]
+
+
+def test_conversation_comes_back_as_it_was() -> None:
+    frame = {"event": "AgentActed", "acted": {"content": {"parts": [{"text": "I am in /cache/roots/1"}]}}}
+    assert PATHS.localized(frame) is frame
+
+
 def test_machines_keep_their_own_variables() -> None:
     values = {"PATH": "/bin", "HOME": "/home/me", "XDG_CACHE_HOME": "/c", "SSH_AUTH_SOCK": "/s", "API_KEY": "k"}
     values |= {"KEY_FILE": "/home/me/shop/key.json", "PYTHONPATH": "/home/me/shop/lib:/opt/lib", "URL": "http://a/b"}
@@ -68,7 +97,14 @@ def test_agent_starts_with_the_other_machines_paths(tmp_path: Path) -> None:
     assert (spec["folder"], spec["root"], spec["cwd"]) == ("/cache/roots/1/desk", "/cache/roots/1", "/cache/roots/1")
     assert message["start"]["interpreter"] == "/cache/envs/2/bin/python"
     assert message["drivers"] == {"table": "x = 1\n"}
-    assert spec["env"] == {"A": "1"}
+    assert spec["env"] == {**time_zone(), "A": "1"}
+
+
+def test_time_zone_of_this_machine_travels_unless_a_variable_sets_another(tmp_path: Path) -> None:
+    (setting := tmp_path / "localtime").symlink_to("/usr/share/zoneinfo/Europe/Berlin")
+    assert time_zone(setting) == {"TZ": "Europe/Berlin"}
+    assert time_zone(tmp_path / "missing") == {}
+    assert start_message(start(env={"TZ": "Asia/Tokyo"}), PREPARED)["start"]["spec"]["env"] == {"TZ": "Asia/Tokyo"}
 
 
 def test_agent_without_interpreter_or_folder_there_cannot_start() -> None:

@@ -259,11 +259,15 @@ async def test_import_that_fails_everywhere_is_reported_as_of_one_process() -> N
     error = {"kind": "import_failed", "message": "no module"}
     for host in (one, two):
         host.say({"op": "agent_started", "agent": 1, "serves_one_case": False})
+        host.say_from(1, op="printed", stream="stdout", text=f"imported on {host.name}")
         host.say_from(1, op="import_failed", error=error, files=["/p/desk/agent.py", "/etc/x"])
         await settle()
     link = await starting
     error["message"] = "on one, two: no module"
-    assert took.others == [{"op": "import_failed", "error": error, "files": ["/p/desk/agent.py"]}]
+    assert took.others == [
+        {"op": "printed", "stream": "stdout", "text": "imported on one"},
+        {"op": "import_failed", "error": error, "files": ["/p/desk/agent.py"]},
+    ]
     assert "no module" in link.ended.result()
     await place.close()
 
@@ -282,6 +286,35 @@ async def test_failed_import_names_its_machine_and_why_the_others_cannot_run_the
     two.say({"op": "agent_failed", "agent": 1, "message": "no python", "died": False})
     await starting
     assert took.others[0]["error"] == {"kind": "import_failed", "message": "on one: no module; two: no python"}
+    await place.close()
+
+
+@pytest.mark.parametrize(
+    ("ends", "how"),
+    [
+        (["exited with 5", "exited with 5"], "exited with 5"),
+        (
+            ["exited with 5", "was killed"],
+            "has no machine left (one: the agent's process exited with 5 during the import; "
+            "two: the agent's process was killed during the import)",
+        ),
+    ],
+)
+async def test_death_during_the_import_everywhere_is_told_as_of_one_process(ends: list[str], how: str) -> None:
+    hosts, took = (FakeHost("one"), FakeHost("two")), Took()
+    place = RemotePlace(lambda: FakeHosts(*hosts))
+    starting = asyncio.create_task(place.start(START, took.take, cases=2))
+    await settle()
+    for host in hosts:
+        host.say(WELCOME)
+        await settle()
+    for host, end in zip(hosts, ends, strict=True):
+        host.say({"op": "agent_started", "agent": 1, "serves_one_case": False})
+        host.say_from(1, op="printed", stream="stdout", text=host.name)
+        host.say({"op": "agent_ended", "agent": 1, "how": end})
+        await settle()
+    assert (await starting).ended.result() == how
+    assert [frame["text"] for frame in took.others] == ["one"]
     await place.close()
 
 

@@ -1,6 +1,6 @@
 """Paths of the project, here and on another machine."""
 
-import functools
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -46,23 +46,22 @@ class Paths:
 
         Files outside the project are left out of lists.
         """
-        changed = {name: self._local_list(frame[name]) for name in _LISTS if name in frame}
-        text = _TEXTS.get(frame.get("event") or frame.get("op") or "")
-        if text in frame:
+        changed: dict[str, Any] = {name: self._local_list(frame[name]) for name in _LISTS if name in frame}
+        kind = frame.get("event") or frame.get("op")
+        text = _TEXTS.get(kind) if isinstance(kind, str) else None
+        if text is not None and text in frame:
             changed[text] = self._told_here(frame[text])
+        if kind == "Spans" and isinstance(frame.get("spans"), str):
+            changed["spans"] = _told_in_json(frame["spans"], str(self.remote), str(self.local))
         return {**frame, **changed} if changed else frame
 
     def _told_here(self, told: Any) -> Any:
         """Return a text, or all texts in a list or object, with the project's folder as it is here."""
         if isinstance(told, str):
-            return self._root_there.sub(lambda _: str(self.local), told)
+            return _told(told, str(self.remote), str(self.local))
         if isinstance(told, list):
             return [self._told_here(one) for one in told]
         return {key: self._told_here(one) for key, one in told.items()} if isinstance(told, dict) else told
-
-    @functools.cached_property
-    def _root_there(self) -> "re.Pattern[str]":
-        return re.compile(re.escape(str(self.remote)) + r"(?![\w.-])")
 
     def _local_list(self, names: Any) -> list[str]:
         if not isinstance(names, list):
@@ -78,6 +77,16 @@ def _moved(path: str, old: str, new: str) -> str | None:
     inside = path.startswith(old.rstrip("/") + "/")
     rest = path[len(old.rstrip("/")) + 1 :]
     return f"{new.rstrip('/')}/{rest}" if inside and ".." not in rest.split("/") else None
+
+
+def _told(text: str, old: str, new: str) -> str:
+    """Return a text with another name of a folder."""
+    return re.sub(re.escape(old) + r"(?![\w.-])", lambda _: new, text) if old in text else text
+
+
+def _told_in_json(text: str, old: str, new: str) -> str:
+    """Return JSON text with another name of a folder in its strings."""
+    return _told(text, *(json.dumps(name)[1:-1] for name in (old, new)))
 
 
 _MACHINES_OWN = frozenset(

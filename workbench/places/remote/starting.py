@@ -28,11 +28,20 @@ def start_message(start: AgentStart, prepared: Prepared) -> dict[str, Any]:
         "folder": folder,
         "root": root,
         "cwd": paths.to_remote(str(start.spec["cwd"])) or root,
-        "env": carried_environment(start.spec["env"], paths),
+        "env": {**time_zone(), **carried_environment(start.spec["env"], paths)},
         "drivers": {},
     }
     values = {"name": start.name, "folder": folder, "root": root, "kind": start.kind, "interpreter": str(interpreter)}
     return {"start": {**values, "spec": spec}, "drivers": _drivers(start)}
+
+
+def time_zone(setting: Path = Path("/etc/localtime")) -> dict[str, str]:
+    """Return the variable with this machine's time zone, because agents tell times. It is {} if that is not known."""
+    try:
+        name = setting.readlink().as_posix().partition("/zoneinfo/")[2]
+    except OSError:
+        name = ""
+    return {"TZ": name} if name else {}
 
 
 def _drivers(start: AgentStart) -> dict[str, str]:
