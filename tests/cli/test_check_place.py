@@ -2,17 +2,28 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from workbench.agents.interpreter import choose_interpreter
 from workbench.agents.workspace import open_workspace
 from workbench.authoring.check.problem import Problem
 from workbench.cli.check_command import _place_lines, _place_report
+from workbench.dependencies.reported import Reported
 from workbench.places.choice import PlaceChoice
 from workbench.places.kinds import safety_of
-from workbench.places.place import AgentStart, MachineState, Notify, NotStartedError, OnFrame, ignore
+from workbench.places.place import (
+    AgentStart,
+    MachineEnvironment,
+    MachineState,
+    Notify,
+    NotStartedError,
+    OnFrame,
+    ignore,
+)
 from workbench.project.place_check import PlaceCheck, check_place
 from workbench.project.project import Project
 
@@ -147,6 +158,21 @@ def test_secrets_of_all_agents_are_removed_from_what_machines_say(
     assert [severity for severity, _ in _told(found.problems)] == ["warning"] * 3
     assert all("[secret DESK_API_KEY]" in message for _, message in _told(found.problems))
     assert "\x1b" not in lines
+
+
+def test_check_keeps_what_machines_have_in_a_named_interpreter(folder: Path) -> None:
+    (folder / ".workbench").mkdir()
+    python = choose_interpreter(folder / "desk", folder, None).path
+    there = MachineEnvironment("/py", "3.12.4", {"google-adk": "2.13.0"})
+    place = Machines([replace(ONE, environments={python: there})], [{"one": ""}])
+
+    async def run() -> None:
+        async with Project(folder, place=place, keep_warm=False) as project:
+            await check_place(project, open_workspace(folder), PlaceChoice("ssh:one*2", "/py"))
+
+    asyncio.run(run())
+    report = {"Python": "3.12.4", "google-adk": "2.13.0"}
+    assert Reported(folder / ".workbench").like("ssh:one", "/py", {}) == report
 
 
 def test_safety_says_who_can_run_code() -> None:

@@ -15,7 +15,7 @@ from workbench.agents.interpreter import package_folders
 from workbench.agents.walk import relative_to
 from workbench.dependencies.digests import Digests
 from workbench.dependencies.file_filter import AgentFileFilter, files_in
-from workbench.dependencies.record import INTERPRETER, Bundle
+from workbench.dependencies.record import INTERPRETER, PLACE, PYTHON, RECIPE, REMOTE_PYTHON, Bundle
 from workbench.regular_file import read_regular
 
 ALL, MODULES, LISTED, WRITTEN, RESULTS = "all", "modules", "listed", "written", "results"
@@ -39,6 +39,8 @@ MANY_NAMES = "*"
 """Placeholder for the names of unset variables if there are too many. They are then read from the sources again."""
 _INSTALLED = (".dist-info", ".egg-info", ".egg-link")
 _IN_PLACE = "in place"
+_OWN = "workbench"
+"""The name of the workbench's own version among the packages."""
 _MOST_FILES = 2000
 """Limit of files of a folder with separate digests. More files share one digest, under the folder's name with "/"."""
 
@@ -146,13 +148,24 @@ def packages_bundle(interpreter: Path, root: Path) -> Bundle:
 
     If a package is installed in place from `root`, the files that are read count instead of its version.
     """
-    own = {INTERPRETER: str(interpreter), "workbench": _workbench()}
+    own = {INTERPRETER: str(interpreter), _OWN: _workbench()}
     return Bundle({"packages": {**_installed(interpreter, root), **own}})
 
 
 def recipe_bundle(values: Mapping[str, str]) -> Bundle:
     """Return what the agent's environment on other machines is made from, and the version of the workbench."""
-    return Bundle({"packages": {**values, "workbench": _workbench()}})
+    return Bundle({"packages": {**values, _OWN: _workbench()}})
+
+
+def reported_bundle(made: Bundle, place: str, report: Mapping[str, str]) -> Bundle:
+    """Return a `recipe_bundle` with what a machine of `place` reported about the interpreter."""
+    return Bundle({"packages": {**report, PLACE: place, **made.inputs["packages"]}})
+
+
+def report_of(packages: Mapping[str, str]) -> dict[str, str]:
+    """Return what a machine reported from the packages of a record, {} if it did not."""
+    others = (PLACE, RECIPE, REMOTE_PYTHON, _OWN)
+    return {name: value for name, value in packages.items() if name not in others} if PYTHON in packages else {}
 
 
 def _value(value: str | None, name: str, digests: Digests) -> str:

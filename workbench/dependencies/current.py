@@ -17,13 +17,16 @@ from workbench.dependencies.agent_inputs import (
     environment_bundles,
     packages_bundle,
     recipe_bundle,
+    report_of,
+    reported_bundle,
 )
 from workbench.dependencies.case_inputs import case_bundle, criteria_bundle, readable, simulator_bundle
 from workbench.dependencies.change import KINDS
 from workbench.dependencies.digests import Digests
 from workbench.dependencies.frozen_inputs import frozen_bundles_like, runs_live
 from workbench.dependencies.functions import other_files
-from workbench.dependencies.record import RECIPE, REMOTE_PYTHON, Bundle, Record, digest
+from workbench.dependencies.record import PLACE, RECIPE, REMOTE_PYTHON, Bundle, Record, digest
+from workbench.dependencies.reported import Reported
 from workbench.model.criteria import CriteriaConfig, stored_config
 from workbench.model.evalset import EvalsetDocument, case_or_none
 from workbench.recordings.frozen_path import frozen_path
@@ -247,7 +250,16 @@ class CurrentInputs:
         made: Bundle = self._once(
             ("recipe", agent, named), lambda: recipe_bundle(recipes(agent.folder, found, self.root, named))
         )
-        return made
+        return made if then is None else self._reported(made, then)
+
+    def _reported(self, made: Bundle, then: Record) -> Bundle:
+        """Return `made` with what the place of `then` last reported. Only what `then` knows is compared."""
+        report, place = report_of(_values(then, "packages")), then.value("packages", PLACE) or ""
+        python = made.inputs["packages"].get(REMOTE_PYTHON)
+        if not report or python is None:
+            return made
+        reports = self._once(("reported",), lambda: Reported(self.digests.state))
+        return reported_bundle(made, place, reports.like(place, python, report) or report)
 
     def criteria(self, config: CriteriaConfig, *, is_simulated: bool) -> tuple[Bundle, Bundle]:
         """Return the criteria, and with `is_simulated` the settings of the simulated user."""

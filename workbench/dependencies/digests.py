@@ -69,6 +69,7 @@ class Digests:
     """
 
     def __init__(self, salt: str, state: Path | None = None) -> None:
+        self.state = state
         self._key = _key_of(salt)
         self._files: dict[Path, str] = {}
         self._cache: DigestCache = digest_cache(state, self._key)

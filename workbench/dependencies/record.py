@@ -20,6 +20,10 @@ RECIPE = "recipe"
 """The name of what the environment on other machines is made from, among the packages."""
 REMOTE_PYTHON = "--remote-python"
 """The name of Python's path on other machines, among the packages."""
+PLACE = "--on"
+"""The name of the place that has it, among the packages."""
+PYTHON = "Python"
+"""The name of its version there, among the packages. It is missing if no machine reported its packages."""
 _COMPARISONS = 100
 """Limit of comparisons that a bundle keeps."""
 _NAMED = 2

@@ -28,6 +28,12 @@ class PlaceChoice:
         return self.word == LOCALLY
 
     @property
+    def address(self) -> str:
+        """The place without the number of slots at its end: `ssh:host1,host2`."""
+        address, star, slots = self.word.rpartition("*")
+        return address if star and slots.isdecimal() else self.word
+
+    @property
     def check(self) -> str:
         """What tries the machines: "`agent-workbench check --on ssh:one,two` tries each machine"."""
         # Imported late, because the first frame needs no command line.

@@ -5,8 +5,8 @@ Nothing else is exchanged, neither file descriptors nor objects. `docs/worker-pr
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -54,6 +54,18 @@ class AgentStart:
 
 
 @dataclass(frozen=True)
+class MachineEnvironment:
+    """The interpreter of agents on another machine, as that reports it.
+
+    `python` is its path there, `version` has three numbers, and `packages` are versions by normalized name.
+    """
+
+    python: str
+    version: str
+    packages: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class MachineState:
     """Another machine of a place, at one moment.
 
@@ -73,6 +85,8 @@ class MachineState:
     why: str = ""
     about: str = ""
     """Its Python, system and processors in words, "" if unknown."""
+    environments: Mapping[Path, MachineEnvironment] = field(default_factory=dict, compare=False, repr=False)
+    """What agents run in there, by the path of their interpreter on this machine, as far as it is known."""
 
 
 def cleaned_states(states: Sequence[MachineState], clean: Callable[[str], str]) -> Sequence[MachineState]:

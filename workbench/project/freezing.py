@@ -11,7 +11,7 @@ from workbench.authoring.thawing import ThawedFile, thawed_file
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.plan.selection import refuse_unknown_cases
 from workbench.engine.plan.transcripts import StoredRun
-from workbench.events import CaseRef, RunStarted
+from workbench.events import CaseRef, RunFinished, RunStarted
 from workbench.history.journal import read_journal
 from workbench.history.run_names import LAST, find_stored_run, last_unharmed_run
 from workbench.history.state_dir import state_dir
@@ -90,9 +90,13 @@ def _run_of(run_id: str, records: Iterable[CaseRecord], state: Path) -> StoredRu
     run = StoredRun(run_id, cases={record.ref: stored_case(record) for record in records})
     with contextlib.suppress(UsageFaultError, OSError, ValueError):
         run.file = find_stored_run(run_id, state)
-        start = next((event for event in read_journal(run.file) if isinstance(event, RunStarted)), None)
-        if start is not None:
-            run.started, run.versions = start.started, start.versions
+        for event in read_journal(run.file):
+            if isinstance(event, RunStarted):
+                run.started, run.versions = event.started, event.versions
+                if "place" not in run.versions:
+                    break  # Those of another place are known at its end.
+            elif isinstance(event, RunFinished):
+                run.versions = {**run.versions, **event.versions}
     return run
 
 

@@ -11,10 +11,12 @@ from workbench.agents.channel import Frame
 from workbench.agents.workspace import Workspace
 from workbench.authoring.check.problem import Problem, Rule
 from workbench.authoring.check.project import checked_agents
+from workbench.dependencies.reported import Reported
 from workbench.engine.plan.plan import AgentSetting, agent_setting
 from workbench.engine.plan.project_setting import with_project_setting
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.secrets import Secrets
+from workbench.engine.run.machine_inputs import machine_reports
 from workbench.model.faults import Fault
 from workbench.places.bundle.contents import BundleError, Contents, read_contents
 from workbench.places.bundle.missing import MissingFile, missing_files, shown
@@ -157,6 +159,11 @@ class _Checking:
             self.found.machines = cleaned_states(place.machines(), clean)
             if not any(state.phase == "ready" for state in self.found.machines) and not outcome:
                 break
+        if self._choice.python:
+            paths, machines = {setting.interpreter.path for setting in settings}, self.found.machines
+            state = self._project.state_dir(self._workspace.root)
+            arguments = self._choice.address, self._choice.python, machine_reports(machines, paths)
+            await asyncio.to_thread(Reported(state).keep, *arguments, [one.name for one in machines])
         self._judge()
 
     def _judge(self) -> None:

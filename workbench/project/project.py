@@ -18,6 +18,7 @@ from workbench.authoring.check.project import checked_agents
 from workbench.config import Settings
 from workbench.engine.chat.chat import Chat, ChatEvent
 from workbench.engine.plan.plan import Plan, agent_setting
+from workbench.engine.plan.project_setting import with_project_setting
 from workbench.engine.plan.run_options import MATRIX, RunOptions, UsageFaultError
 from workbench.engine.plan.run_plan import plan_cases
 from workbench.engine.plan.secrets import Secrets
@@ -60,8 +61,8 @@ class Project:
     state of all runs, unless they publish their events elsewhere. `state_dir` is the folder for runs, by default
     `.workbench` in the root. If `keep_runs` is False, only answers of judges are written, and only if there is a
     `.workbench`. If `keep_warm` is False, no processes are prepared for a second run. Agents run at `place`, by default
-    in child processes. A word such as `local` names an installed kind of place. The project closes only a place named
-    by a word.
+    in child processes. A word is what `--on` takes: `local`, `ssh:one,two` or a name from the project's settings. The
+    project closes only a place named by a word.
     """
 
     def __init__(
@@ -169,11 +170,9 @@ class Project:
         Raises:
             UsageFaultError: no installed kind of places knows its name, or it cannot be used.
         """
-        choice = options.place
-        if isinstance(self._place, str):
-            choice = PlaceChoice(self._place)
-        elif self._place is not None:
+        if self._place is not None and not isinstance(self._place, str):
             return self._place
+        choice = self._with_own_place(options).place
         if choice is None or choice.is_local:
             return None
         if choice not in self._named:
@@ -182,6 +181,23 @@ class Project:
             except UnknownPlaceError as error:
                 raise UsageFaultError(str(error), error.hint) from None
         return self._named[choice]
+
+    def _with_own_place(self, options: RunOptions, root: Path | None = None) -> RunOptions:
+        """Return options with the place that the project was made with, if that is a word.
+
+        A name is looked up in the settings of the project in `root`. Without it, the plan does that.
+        """
+        word, chosen = self._place, options.place
+        if not isinstance(word, str) or (chosen is not None and word in (chosen.word, chosen.name)):
+            return options
+        known = next((choice for choice in self._named if word in (choice.word, choice.name)), PlaceChoice(word))
+        if root is None or known in self._named:
+            return replace(options, place=known)
+        return replace(options, place=with_project_setting(RunOptions(place=known), root).place)
+
+    def state_dir(self, root: Path) -> Path:
+        """Return the folder for the runs of the project in `root`. It may not exist."""
+        return state_of(root, self._explicit_state)
 
     def machines(self, options: RunOptions) -> Sequence[MachineState]:
         """Return the current states of other machines at the place of a run with these options; () if it has none.
@@ -235,7 +251,7 @@ class Project:
         Raises:
             UsageFaultError: a target does not exist, or a named file or config is wrong.
         """
-        options = options or RunOptions()
+        options = self._with_own_place(options or RunOptions())
         if workspace is not None:
             return await asyncio.to_thread(plan_cases, workspace, names, options)
         return await asyncio.to_thread(self.targets(*words, **named).plan, options)
@@ -407,6 +423,8 @@ class Project:
         """
         if plan.options.inject == MATRIX and all(entry.fault is None for entry in plan.entries):
             raise UsageFaultError("this plan injects no faults", "Run the plan that `Project.fault_matrix` makes of it")
+        # The inputs of verdicts say where they were made. So the plan has to know the place, however it was made.
+        plan = replace(plan, options=self._with_own_place(plan.options, plan.root))
         place = self.place(plan.options)
         self.run_ids.add(plan.run_id)
         if place is not None:

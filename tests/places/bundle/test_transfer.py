@@ -1,6 +1,7 @@
 """A bundle from its files to the root on another machine, without a connection between the two."""
 
 import asyncio
+import importlib.metadata
 import json
 import os
 import platform
@@ -9,6 +10,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 from unittest import mock
@@ -21,7 +23,7 @@ from workbench.agents.worker.frames import encode
 from workbench.places.bundle import contents as contents_module
 from workbench.places.bundle import listing
 from workbench.places.bundle.contents import read_contents
-from workbench.places.bundle.project import ProjectBundle, project_name
+from workbench.places.bundle.project import ProjectBundle, RunBundle, project_name
 from workbench.places.bundle.sending import (
     WINDOW,
     Bundle,
@@ -29,11 +31,12 @@ from workbench.places.bundle.sending import (
     InvalidAnswerError,
     Sending,
     Unpacked,
+    _unpacked,
 )
 from workbench.places.host.cache import Cache
 from workbench.places.host.manifest import PIECE
 from workbench.places.host.unpack import Unpacking
-from workbench.places.place import AgentStart, NotStartedError
+from workbench.places.place import AgentStart, MachineEnvironment, NotStartedError
 
 
 class Machine:
@@ -390,6 +393,9 @@ async def test_a_project_is_read_once_and_sent_to_each_machine(root: Path, tmp_p
         prepared = await project.prepare(_start(root), line)
         assert _tree(Path(prepared.root)) == _tree(root)
         assert prepared.interpreters == {Path(sys.executable): PurePosixPath(sys.executable)}
+        (there,) = prepared.environments.values()
+        assert (there.python, there.version) == (sys.executable, platform.python_version())
+        assert there.packages["pytest-asyncio"] == importlib.metadata.version("pytest-asyncio")
         assert line.sent > 1_200_000
         assert project.unpacked(line)[0].versions == {sys.executable: platform.python_version()}
         line.machine.end()
@@ -468,6 +474,31 @@ async def test_a_file_that_changes_always_is_named(
     monkeypatch.setattr(Sending, "_opened", change)
     with pytest.raises(NotStartedError, match=r"agent/agent\.py changes"):
         await _project(root).prepare(_start(root), Line(machine))
+
+
+async def test_machines_with_other_packages_under_one_path_are_named(root: Path) -> None:
+    usual = MachineEnvironment("/py", "3.12.4", {"a": "1", "b": "1"})
+    others = {
+        "two": usual,
+        "three": replace(usual, version="3.12.5"),
+        "four": replace(usual, packages={"b": "2", "c": "1"}),
+        "five": replace(usual, packages={"b": "2", "c": "1"}),
+    }
+    told: list[str] = []
+    bundle = RunBundle("/py", lambda text, hint: told.append(text))
+    for name, found in {"one": usual, **others}.items():
+        bundle._compare(name, found)
+    assert told == [
+        "three and one have different interpreters at /py: Python 3.12.5 and 3.12.4",
+        "four and one have different interpreters at /py: a none and 1, b 2 and 1 and 1 more",
+    ]
+
+
+def test_packages_that_no_machine_can_have_are_dropped() -> None:
+    told = {"Good_Name": "1.0+local", "bad name": "1", "x": "1\x1b[31m", "y" * 300: "1", "z": "1" * 200, "": "1"}
+    frame = {"interpreters": {"/py": "/there"}, "versions": {"/py": "3.12.4"}, "packages": {"/py": told}}
+    found = _unpacked({"root": "/r", "log": "", "failed": {}, **frame}, {"/py"})
+    assert found.environments == {Path("/py"): MachineEnvironment("/there", "3.12.4", {"good-name": "1.0+local"})}
 
 
 async def test_a_machine_that_cannot_use_the_project_says_why(root: Path, machine: Machine) -> None:

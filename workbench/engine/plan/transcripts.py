@@ -21,6 +21,7 @@ from workbench.events import (
     OutputCaptured,
     PlannedCase,
     RepeatsDropped,
+    RunFinished,
     RunStarted,
     SpansRecorded,
     TurnFinished,
@@ -171,12 +172,8 @@ def collect(events: Iterable[Event | None]) -> StoredRun:
             inputs = RunInputs(event.inputs)
             run.injected = bool(inputs.options.get("inject"))
             continue
-        if isinstance(event, FilesRead):
-            inputs.extend(event.bundles)
-            continue
-        if isinstance(event, RepeatsDropped):
-            for dropped in event.cases:
-                run.cases.pop(dropped, None)
+        if isinstance(event, RunFinished | FilesRead | RepeatsDropped):
+            _take_of_run(run, inputs, event)
             continue
         ref = None if isinstance(event, MetricScored) else getattr(event, "case", None)
         if ref in run.cases:
@@ -184,3 +181,14 @@ def collect(events: Iterable[Event | None]) -> StoredRun:
             if isinstance(event, CaseFinished):
                 run.cases[ref].inputs = inputs.of(event.inputs)
     return run
+
+
+def _take_of_run(run: StoredRun, inputs: RunInputs, event: RunFinished | FilesRead | RepeatsDropped) -> None:
+    match event:
+        case RunFinished():
+            run.versions = {**run.versions, **event.versions}
+        case FilesRead():
+            inputs.extend(event.bundles)
+        case RepeatsDropped():
+            for dropped in event.cases:
+                run.cases.pop(dropped, None)

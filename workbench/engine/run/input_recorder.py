@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from workbench.dependencies.current import Clean, CurrentInputs, Options
 from workbench.dependencies.digests import Digests, was_written
 from workbench.dependencies.frozen_inputs import frozen_bundle
 from workbench.dependencies.record import Bundle
+from workbench.dependencies.reported import Reported
 from workbench.dependencies.run_inputs import RunInputs, planned_key
 from workbench.engine.conversation.transcript import Transcript
 from workbench.engine.plan.plan import Plan, PlanEntry
@@ -23,10 +24,12 @@ from workbench.engine.plan.run_options import stored_options
 from workbench.engine.plan.source import AgentSource, StoredSource
 from workbench.engine.processes.agent_process import Reads, Touched
 from workbench.engine.processes.children import Children
+from workbench.engine.run.machine_inputs import MachineInputs
 from workbench.engine.run.provenance import SourceFiles, read_sources, versions
 from workbench.engine.run.recorder import EventWriter
 from workbench.events import CaseFinished, CaseRef, FilesRead, Noticed, Sources
 from workbench.places.bundle.recipe_inputs import recipe_values
+from workbench.places.place import MachineState
 
 _CHANGED = "changed during the run"
 """Placeholder for the digest of a file that changed during the run. It equals no digest."""
@@ -47,10 +50,21 @@ def plan_inputs(plan: Plan, digests: Digests, clean: Clean) -> CurrentInputs:
 
 
 class InputRecorder:
-    """The inputs of one run, stored by its `writer` (None: not stored). Its failures never end the run."""
+    """The inputs of one run, stored by its `writer` (None: not stored). Its failures never end the run.
 
-    def __init__(self, plan: Plan, children: Children, writer: EventWriter | None) -> None:
+    `machines` returns the current states of other machines.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        children: Children,
+        writer: EventWriter | None,
+        machines: Callable[[], Sequence[MachineState]] = tuple,
+    ) -> None:
         self._plan = plan
+        self._machines = MachineInputs(plan, machines)
+        self._reported: Reported | None = None
         self._children = children
         self._writer = writer
         self._inputs = RunInputs() if plan.resumed is None else plan.resumed.inputs
@@ -88,7 +102,7 @@ class InputRecorder:
             now = plan_inputs(self._plan, self._writer.digests(), lambda value: value)
             for setting in self._plan.agents.values() if self._asks_agents else ():
                 now.files(setting.agent).read_all()
-            self._now = now
+            self._now, self._reported = now, Reported(now.digests.state)
 
     def read(self, clean: Callable[[str], str]) -> None:
         """Read all other inputs that are known before the first case. Call it in a thread.
@@ -102,7 +116,7 @@ class InputRecorder:
         self._count = self._touched_count()
         if self._plan.resumed is None:
             if self._asks_agents:
-                self._versions = versions(self._plan.agents.values())
+                self._versions = versions(self._plan.agents.values(), self._plan.options.place)
                 self._kept = self._keep(known=None)
             with self._collecting_faults():
                 self._read_planned()
@@ -138,6 +152,9 @@ class InputRecorder:
     async def gather(self, event: CaseFinished, transcript: Transcript, *, is_simulated: bool) -> None:
         """Read in a thread what `finished_inputs` needs, because files without a digest yet may be large."""
         await self._find_changes()
+        if self._reported is not None:
+            with self._collecting_faults():
+                await self._machines.look(event.machine, self._reported)
         entry = self._entries.get(event.case)
         if entry is None or self._key(event, entry, transcript, is_simulated=is_simulated) in self._found:
             return
@@ -174,7 +191,16 @@ class InputRecorder:
         results = frozenset(path.parent for path in self._results(setting.agent)) if setting is not None else None
         seen = self._touched_count() if reads is None else reads, results
         changed, ended = self._changed_in(event), (_timed_out(event), _missed(event), event.frozen is None)
-        return event.case.agent, event.case.evalset_file, is_simulated, ended, seen, changed, stored
+        return (
+            event.case.agent,
+            event.case.evalset_file,
+            is_simulated,
+            ended,
+            seen,
+            changed,
+            stored,
+            self._machines.key(event.machine),
+        )
 
     def _inputs_of(
         self, event: CaseFinished, entry: PlanEntry, transcript: Transcript, *, is_simulated: bool
@@ -186,7 +212,15 @@ class InputRecorder:
                 options = self._now.options(timed_out=_timed_out(event), missed=_missed(event), live=live)
                 changed = self._changed_in(event)
                 self._found[key] = tuple(
-                    self._bundles(self._now, entry, transcript.reads, options, changed, is_simulated=is_simulated)
+                    self._bundles(
+                        self._now,
+                        entry,
+                        transcript.reads,
+                        options,
+                        changed,
+                        event.machine,
+                        is_simulated=is_simulated,
+                    )
                 )
         return self._found.get(key, ())
 
@@ -237,10 +271,14 @@ class InputRecorder:
         reads: Reads | None,
         options: Iterable[Bundle],
         changed: frozenset[Path] = frozenset(),
+        machine: str = "",
         *,
         is_simulated: bool,
     ) -> Iterator[Bundle]:
-        """Yield the inputs besides those in the evalset and the config. `changed` are files that changed meanwhile."""
+        """Yield the inputs besides those in the evalset and the config. `changed` are files that changed meanwhile.
+
+        `machine` is the other machine that ran the case, or "".
+        """
         setting = self._plan.agents.get(entry.ref.agent)
         agent = None if setting is None else setting.agent
         others = now.other_files(entry.config, agent, is_simulated=is_simulated)
@@ -253,7 +291,7 @@ class InputRecorder:
         if agent is not None:
             files = now.files(agent)
             yield from now.environment(agent, files.names_in_sources)
-            yield now.packages(agent)
+            yield self._machines.packages(now.packages(agent), machine)
             yield self._files(now, agent, reads, changed)
 
     def _stored_inputs(self, entry: PlanEntry, source: StoredSource, others: Iterable[Bundle]) -> Iterator[Bundle]:

@@ -21,6 +21,7 @@ from workbench.atomic import content_hash
 from workbench.dependencies.file_filter import files_in
 from workbench.engine.plan.plan import AgentSetting
 from workbench.events import Sources
+from workbench.places.choice import PlaceChoice
 from workbench.regular_file import read_regular
 
 _SUFFIXES = frozenset(
@@ -96,9 +97,14 @@ def read_sources(
     return SourceFiles(sources, contents, models)
 
 
-def versions(settings: Iterable[AgentSetting]) -> dict[str, Any]:
-    """Return the versions of the workbench, its Python, and google-adk in the first interpreter that has it."""
+def versions(settings: Iterable[AgentSetting], place: PlaceChoice | None = None) -> dict[str, Any]:
+    """Return the versions of the workbench, its Python, and google-adk in the first interpreter that has it.
+
+    Other machines have their own interpreters, which are known later. Then the place is named.
+    """
     found = {"python": platform.python_version(), **_own_version()}
+    if place is not None and not place.is_local:
+        return {**found, "place": place.address}
     for setting in settings:
         version = _adk_version(setting.interpreter.path)
         if version is not None:

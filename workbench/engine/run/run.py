@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from workbench.engine.conversation.case_flow import CaseFlow
 from workbench.engine.conversation.context import RunContext
@@ -23,6 +24,7 @@ from workbench.engine.processes.agent_host import AgentHosts
 from workbench.engine.processes.children import Children
 from workbench.engine.run.case_queue import CaseQueue
 from workbench.engine.run.input_recorder import InputRecorder
+from workbench.engine.run.machine_inputs import place_versions
 from workbench.engine.run.provenance import Commit
 from workbench.engine.run.recorder import EventWriter, Publish, Recorder, why_stopped
 from workbench.events import (
@@ -93,7 +95,7 @@ class Run:
         self._began = 0.0
         self._recorder: Recorder
         self._secrets = Secrets([os.environ])
-        self._input_recorder = InputRecorder(plan, children, writer)
+        self._input_recorder = InputRecorder(plan, children, writer, tuple if place is None else place.machines)
         self._announced = False
         self._before_announcement: list[Noticed] = []
         """Notices from before `RunStarted`."""
@@ -348,6 +350,9 @@ class Run:
         try:
             await self._hosts.close()
         finally:
+            there: dict[str, Any] = {}
+            if self._place is not None and self._asks_agents:
+                there = place_versions(self._plan, self._place.machines())
             before = 0.0 if self._plan.resumed is None else self._plan.resumed.seconds
             took, git = before + self._at(), {}
             if self._commit is not None:
@@ -358,7 +363,7 @@ class Run:
             if self._input_recorder.fault is not None:
                 self._recorder.put(self._input_recorder.fault)
             self._recorder.put(
-                RunFinished(took, self._interrupted, git, self._input_recorder.more_sources, self._cancelled)
+                RunFinished(took, self._interrupted, git, self._input_recorder.more_sources, self._cancelled, there)
             )
             await self._recorder.close()
 

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
+from workbench.counting import few
 from workbench.places.bundle.contents import BundleError, Contents, read_contents
 from workbench.places.bundle.recipe import MadeRecipe, recipe_of
 from workbench.places.bundle.sending import (
@@ -20,11 +21,14 @@ from workbench.places.bundle.sending import (
     Unpacked,
 )
 from workbench.places.foreign_text import last_lines
-from workbench.places.place import AgentStart, Notify, NotStartedError
+from workbench.places.host.recipe import PYTHON
+from workbench.places.place import AgentStart, MachineEnvironment, Notify, NotStartedError
 from workbench.places.remote.preparing import Conversation, Prepared
 
 _TRIES = 2
 """Times that the files are read if they change while they are sent."""
+_MOST_OTHERS = 5
+_NAMED = 2
 _STATE_FOLDER = ".workbench"
 
 
@@ -73,7 +77,7 @@ class ProjectBundle:
             log = last_lines(error.log)
             raise NotStartedError(f"{error}\n{log}" if log else str(error)) from None
         there = {Path(path): PurePosixPath(python) for path, python in answer.interpreters.items()}
-        return Prepared(PurePosixPath(answer.root), there)
+        return Prepared(PurePosixPath(answer.root), there, answer.environments)
 
     async def contents(self, outdated: Contents | None = None) -> Contents:
         """Return the files. They are read at the first call, and again once they are `outdated`.
@@ -121,6 +125,10 @@ class RunBundle:
         self._remote_python, self._notify = remote_python, notify
         self._bundle: ProjectBundle | None = None
         self._warned: set[Path] = set()
+        self._first: tuple[str, MachineEnvironment] | None = None
+        """The first machine with the interpreter that the user named."""
+        self._others: list[MachineEnvironment] = []
+        """Interpreters that differ from that."""
 
     async def prepare(self, start: AgentStart, machine: Conversation) -> Prepared:
         """Send what a machine lacks for an agent, and wait until it is ready.
@@ -134,11 +142,22 @@ class RunBundle:
             )
         prepared = await self._bundle.prepare(start, machine)
         made = self._bundle.recipes[start.interpreter]
+        if made.recipe.kind == PYTHON and start.interpreter in prepared.environments:
+            self._compare(machine.name, prepared.environments[start.interpreter])
         if made.missing and start.interpreter not in self._warned:
             self._warned.add(start.interpreter)
             names = ", ".join(made.missing)
             self._notify(f"other machines have no {names}", "Name an interpreter that has it with --remote-python PATH")
         return prepared
+
+    def _compare(self, name: str, found: MachineEnvironment) -> None:
+        """Warn if the interpreter that the user named is not the same on each machine."""
+        first, usual = self._first = self._first or (name, found)
+        different = environment_difference(found, usual)
+        if different and found not in self._others and len(self._others) < _MOST_OTHERS:
+            self._others.append(found)
+            message = f"{name} and {first} have different interpreters at {self._remote_python}: {different}"
+            self._notify(message, "A verdict may depend on the machine. Install the same packages on all of them")
 
 
 class _Machine:
@@ -162,6 +181,14 @@ async def _send_all(sending: Sending, machine: Conversation) -> Unpacked:
         machine.sent += sending.sent - counted
         counted = sending.sent
     return sending.unpacked
+
+
+def environment_difference(one: MachineEnvironment, other: MachineEnvironment) -> str:
+    """Return how two interpreters differ: `google-adk 2.13.0 and 2.12.0, x 1.0 and none`, or "" if they do not."""
+    names = sorted(one.packages.keys() | other.packages.keys())
+    pairs = [("Python", one.version, other.version)]
+    pairs += [(name, one.packages.get(name, "none"), other.packages.get(name, "none")) for name in names]
+    return few((f"{name} {then} and {now}" for name, then, now in pairs if then != now), most=_NAMED)
 
 
 def project_name(root: Path) -> str:

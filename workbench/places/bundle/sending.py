@@ -4,6 +4,7 @@ import base64
 import hashlib
 import itertools
 import os
+import re
 import zlib
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -13,8 +14,10 @@ from typing import BinaryIO
 
 from workbench.agents.channel import Frame
 from workbench.places.bundle.contents import Contents
+from workbench.places.bundle.installed import normalized
 from workbench.places.host.manifest import LINK, PIECE, Entry, encoded
 from workbench.places.host.recipe import Recipe
+from workbench.places.place import MachineEnvironment
 from workbench.regular_file import open_regular
 
 _numbers = itertools.count(1)
@@ -22,6 +25,9 @@ _numbers = itertools.count(1)
 WINDOW = 8
 """Number of `file` messages that may be unacknowledged."""
 _MOST_PIECES = 1000
+_MOST_PACKAGES = 5000
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
+_VERSION = re.compile(r"[A-Za-z0-9.!+_-]{1,100}")
 _ROW = 120
 """Characters of an entry besides its path."""
 _ROUNDS = 5
@@ -67,6 +73,14 @@ class Unpacked:
     packages: Mapping[str, Mapping[str, str]]
     failed: Mapping[str, str]
     log: str
+
+    @property
+    def environments(self) -> dict[Path, MachineEnvironment]:
+        """The interpreters there, by their paths here."""
+        return {
+            Path(here): MachineEnvironment(there, self.versions.get(here, ""), _packages(self.packages.get(here, {})))
+            for here, there in self.interpreters.items()
+        }
 
 
 @dataclass
@@ -230,6 +244,12 @@ def _unpacked(frame: Frame, asked: set[str]) -> Unpacked:
         raise InvalidAnswerError("it did not name its packages")
     named = {name: _texts(value) for name, value in packages.items()}
     return Unpacked(str(root), interpreters, versions, named, failed, log)
+
+
+def _packages(told: Mapping[str, str]) -> dict[str, str]:
+    """Return the valid ones of the packages that a machine told, with normalized names."""
+    valid = ((name, version) for name, version in told.items() if _NAME.fullmatch(name) and _VERSION.fullmatch(version))
+    return {normalized(name): version for name, version in itertools.islice(valid, _MOST_PACKAGES)}
 
 
 def _is_path(value: object) -> bool:

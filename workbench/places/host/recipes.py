@@ -31,7 +31,7 @@ _OF_ANOTHER_PYTHON = ("VIRTUAL_ENV", "PYTHONHOME", "PYTHONPATH", "UV_PROJECT_ENV
 _PROBE = """
 import importlib.metadata, json, sys
 known = [one for one in importlib.metadata.distributions() if one.metadata]
-found = [(one.metadata["Name"], one.version) for one in known]
+found = [(one.metadata["Name"], one.version) for one in reversed(known)]  # The first one is imported.
 print(json.dumps({
     "executable": sys.executable,
     "base": getattr(sys, "_base_executable", None) or sys.executable,

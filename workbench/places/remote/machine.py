@@ -4,12 +4,13 @@ import asyncio
 import itertools
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from workbench.agents.channel import Frame
 from workbench.places.foreign_text import beginning
 from workbench.places.lease import ALIVE, LEASE
-from workbench.places.place import NotStartedError
+from workbench.places.place import MachineEnvironment, NotStartedError
 from workbench.places.remote import messages
 from workbench.places.remote.link import HostLink
 from workbench.places.remote.messages import InvalidMessageError, Welcome, parse
@@ -97,6 +98,8 @@ class Machine:
         """Bytes of the project's files that were sent to it. The bundle counts them."""
         self.lost_attempts = 0
         """The number of attempts that were lost with it."""
+        self.environments: dict[Path, MachineEnvironment] = {}
+        """What agents run in there, by the path of their interpreter here."""
         self._awake = awake
         self._on_change = on_change
         self._on_overslept = on_overslept

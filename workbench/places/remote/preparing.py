@@ -1,12 +1,12 @@
 """What a machine must have before an agent can start there: the project's files and an interpreter."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from workbench.agents.channel import Frame
-from workbench.places.place import AgentStart
+from workbench.places.place import AgentStart, MachineEnvironment
 
 PREPARATION = frozenset({"need", "got", "ready", "unready"})
 """The `op` of messages in which a host answers about a bundle."""
@@ -14,10 +14,15 @@ PREPARATION = frozenset({"need", "got", "ready", "unready"})
 
 @dataclass(frozen=True)
 class Prepared:
-    """A machine that has the project. `root` is its folder there, `interpreters` are by this machine's paths."""
+    """A machine that has the project.
+
+    `root` is its folder there. `interpreters`, and as far as they are known their `environments`, are by this machine's
+    paths.
+    """
 
     root: PurePosixPath
     interpreters: Mapping[Path, PurePosixPath]
+    environments: Mapping[Path, MachineEnvironment] = field(default_factory=dict)
 
 
 class Conversation(Protocol):

@@ -134,7 +134,9 @@ class RemotePlace:
             NotStartedError: it cannot be used for the agent.
         """
         async with machine.preparing:
-            return await self._bundle.prepare(start, machine)
+            prepared = await self._bundle.prepare(start, machine)
+            machine.environments.update(prepared.environments)
+            return prepared
 
     @property
     def more_may_come(self) -> bool:
@@ -301,7 +303,14 @@ class RemotePlace:
         running, slots = self.slots.running(machine), self.slots_of(machine)
         about = "" if machine.welcome is None else machine.welcome.words
         state = MachineState(
-            machine.name, machine.phase, slots, running, machine.lost_attempts, machine.sent, about=about
+            machine.name,
+            machine.phase,
+            slots,
+            running,
+            machine.lost_attempts,
+            machine.sent,
+            about=about,
+            environments=machine.environments,
         )
         if machine.why_lost is not None:
             return replace(state, why=machine.why_lost)
