@@ -1,6 +1,9 @@
 """A host beside a worker of a real cluster."""
 
 import asyncio
+import os
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,3 +34,50 @@ async def test_host_beside_a_worker_answers_and_ends(tmp_path: Path, monkeypatch
     assert (await frames.get())["op"] == "welcome"
     await hosts.close()
     assert link.ended.result() == f"{link.name}: was closed"
+
+
+CLUSTER = """
+import asyncio, os, pathlib, sys, warnings
+import distributed
+from workbench.places.dask.hosts import DaskHosts, target
+from workbench.places.remote.program import HostProgram
+from workbench.places.shipping import host_sources
+
+MARK = pathlib.Path(os.environ["XDG_CACHE_HOME"], "mark")
+
+class Evil:
+    def __reduce__(self):
+        return os.mkdir, (str(MARK),)
+
+async def answer(**message):
+    return {"status": "OK", "result": distributed.protocol.to_serialize(Evil())}
+
+async def reach(cluster):
+    hosts = DaskHosts(target(cluster.scheduler_address.replace("tcp:", "dask:"), insecure=False), PROGRAM)
+    try:
+        await hosts.open(lambda link: lambda frame, size: None)
+        return "reached"
+    except Exception as error:
+        return type(error).__name__
+    finally:
+        await hosts.close()
+
+async def main():
+    async with distributed.LocalCluster(
+        n_workers=1, processes=False, asynchronous=True, dashboard_address=None, host="127.0.0.1", protocol="tcp"
+    ) as cluster:
+        print(await reach(cluster))
+        cluster.workers[0].handlers["actor_execute"] = answer
+        print(await reach(cluster), MARK.exists())
+
+warnings.simplefilter("ignore")
+PROGRAM = HostProgram.of(host_sources())
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(find_spec("distributed") is None, reason="needs Dask")
+def test_reply_of_a_worker_cannot_run_code(tmp_path: Path) -> None:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", CLUSTER], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["reached", "NotStartedError", "False"]

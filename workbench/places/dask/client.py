@@ -24,6 +24,7 @@ from typing import Any, Protocol
 from workbench.agents.worker import processes
 from workbench.agents.worker.frames import Channel
 from workbench.places.dask.carrying import Actor, LostError, carry
+from workbench.places.dask.plain_pickles import read_pickles_as_data
 from workbench.places.remote.link import End
 from workbench.places.remote.program import BOOT
 
@@ -166,14 +167,16 @@ def _name(worker: str) -> str:
 
 async def serve(channel: Channel) -> None:
     """Do what the messages say, until the workbench closes the channel."""
-    # Imported here, so that the messages about a missing or broken Dask reach the workbench.
-    from workbench.places.dask.workers import NotConnectedError, Workers
-
     loop = asyncio.get_running_loop()
     over = asyncio.Event()
     opening = await loop.run_in_executor(None, channel.receive)
     if opening is None:
         return
+    if "workers" not in opening:
+        read_pickles_as_data()
+    # Imported here, so that the messages about a missing or broken Dask reach the workbench.
+    from workbench.places.dask.workers import NotConnectedError, Workers
+
     connecting = Workers.start(opening["workers"]) if "workers" in opening else Workers.connect(opening["address"])
     try:
         workers = await connecting

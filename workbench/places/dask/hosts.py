@@ -10,6 +10,7 @@ from typing import Final
 
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, own_python
+from workbench.places.foreign_text import beginning
 from workbench.places.place import NotStartedError, OnFrame
 from workbench.places.remote.link import End, HostLink
 from workbench.places.remote.program import HostProgram, land
@@ -21,9 +22,10 @@ _WORKER_WITHIN: Final = 30.0
 _EXPLAINED_WITHIN: Final = 2.0
 _ENDS_WITHIN: Final = 6.0
 _PASSED_ON: Final = re.compile(
-    r"DASK_.*|HOME|LANG|LC_.*|LOGNAME|PATH|PYTHONPATH|SSL_CERT_.*|TMPDIR|TZ|USER|VIRTUAL_ENV|XDG_.*"
+    r"DASK_(?:CONFIG|DISTRIBUTED__.*|LOGGING__.*|ROOT_CONFIG|TEMPORARY_DIRECTORY)|"
+    r"HOME|LANG|LC_.*|LOGNAME|PATH|PYTHONPATH|SSL_CERT_.*|TMPDIR|TZ|USER|VIRTUAL_ENV|XDG_.*"
 )
-"""The environment of the client. It has no secrets, because workers can run code in it."""
+"""The environment of the client. It has no secrets, because it talks to machines of others."""
 _LOOPBACK: Final = re.compile(r"localhost|127(\.\d{1,3}){3}|\[::1\]", re.IGNORECASE)
 _ADDRESS: Final = re.compile(
     r"(?P<protocol>dask|tls)://(?P<host>[\w.-]+|\[[0-9A-Fa-f:.%]+\]):(?P<port>\d{1,5})", re.ASCII
@@ -138,17 +140,18 @@ class DaskHosts:
             await self._changed.wait()
 
     def _take(self, frame: Frame) -> None:
-        match frame["op"]:
-            case "worker":
-                self._join(frame["worker"], frame["threads"])
-            case "ended":
-                self._explain(frame["worker"], End(frame["why"], frame["died"]))
-            case "settled":
+        # The client process only passes on what others say.
+        match frame:
+            case {"op": "worker", "worker": str(worker), "threads": int(threads)} if worker not in self._ends:
+                self._join(worker, max(1, threads))
+            case {"op": "ended", "worker": str(worker), "why": str(why), "died": bool(died)}:
+                self._explain(worker, End(beginning(why), died))
+            case {"op": "settled"}:
                 self._settled = True
-            case "notice":
-                self._on_notice(frame["text"])
-            case "failed":
-                self._finish(frame["why"])
+            case {"op": "notice", "text": str(text)}:
+                self._on_notice(beginning(text))
+            case {"op": "failed", "why": str(why)}:
+                self._finish(beginning(why))
         self._changed.set()
 
     def _join(self, worker: str, threads: int) -> None:
