@@ -114,7 +114,7 @@ async def test_sent_answers_are_stored_for_a_resumed_run(plan: Plan, children: C
 
 
 async def test_case_whose_attempts_are_all_lost_is_an_error_that_names_them(plan: Plan, children: Children) -> None:
-    place = Attempts([lost("m1")], [lost("m2", "it was switched off")], [lost("m1")])
+    place = Attempts([lost("m1")], [lost("m2", "m2: it was switched off")], [lost("m1")])
     outcome = await run(plan, children, place)
     record = outcome.record("hello")
     assert (record.state, record.attempt) == ("error", 3)

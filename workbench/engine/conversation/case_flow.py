@@ -460,8 +460,13 @@ class CaseFlow:
 
 
 def _lost_each_time(lost: Sequence[LostAttempt]) -> str:
-    each = "; ".join(f"attempt {one.attempt}{f' on {one.machine}' if one.machine else ''}: {one.why}" for one in lost)
+    each = "; ".join(map(_lost_once, lost))
     return f"all {counted(len(lost), 'attempt')} were lost with their machines: {each}"
+
+
+def _lost_once(lost: LostAttempt) -> str:
+    where = f" on {lost.machine}" if lost.machine else ""
+    return f"attempt {lost.attempt}{where}: {lost.why.removeprefix(f'{lost.machine}: ')}"
 
 
 def _in_full(scenario: dict[str, Any] | None) -> dict[str, Any] | None:
