@@ -12,7 +12,7 @@ from workbench.dependencies.digests import Digests
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.run.event_lines import Line
-from workbench.engine.run.recorder import Recorder
+from workbench.engine.run.recorder import _AHEAD, _WRITTEN_AT_ONCE, Recorder
 from workbench.event_json import from_json, to_json
 from workbench.events import (
     AgentActed,
@@ -261,6 +261,33 @@ async def test_exception_of_the_front_end_is_raised() -> None:
 
     out = Recorder(broken, None, Secrets([]), lambda error: None)
     out.put(Noticed("info", "x"))
+    with pytest.raises(RuntimeError, match="no such widget"):
+        await out.close()
+
+
+async def test_large_backlog_is_written_in_batches_and_lets_no_case_start() -> None:
+    writer = Writer()
+    shown: list[Event] = []
+    out = recorder(writer, shown, [])
+    await out.room()
+    events = [OutputCaptured(REF, "stdout", str(number)) for number in range(_AHEAD + 2 * _WRITTEN_AT_ONCE)]
+    for event in events:
+        out.put(event)
+    await asyncio.wait_for(out.room(), 10)
+    assert _WRITTEN_AT_ONCE <= len(shown) < len(events)
+    await out.close()
+    assert shown == events
+    assert len(writer.syncs) == len(events) / _WRITTEN_AT_ONCE
+
+
+async def test_broken_front_end_does_not_hold_up_the_start_of_cases() -> None:
+    def broken(event: Event) -> None:
+        raise RuntimeError("no such widget")
+
+    out = Recorder(broken, None, Secrets([]), lambda error: None)
+    for number in range(_AHEAD + 2 * _WRITTEN_AT_ONCE):
+        out.put(OutputCaptured(REF, "stdout", str(number)))
+    await asyncio.wait_for(out.room(), 10)
     with pytest.raises(RuntimeError, match="no such widget"):
         await out.close()
 

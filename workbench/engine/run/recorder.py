@@ -32,6 +32,10 @@ _PAUSE = 0.02
 
 The first verdict, and an event after a quiet moment, are written at once.
 """
+_WRITTEN_AT_ONCE = 500
+"""Number of events in the largest batch. A batch is in memory three times: as events, as data and as text."""
+_AHEAD = 2_000
+"""Number of events that may wait before no more cases start. Many cases at a time are faster than the journal."""
 _BETWEEN_SYNCS = 0.25
 """Seconds between two disk syncs. A machine that crashes may lose the cases of this time."""
 _PUBLISHED_AT_ONCE = 200
@@ -120,6 +124,8 @@ class Recorder:
         self._pending: list[Event | _AlreadyWritten] = []
         self._idle = asyncio.Event()
         self._idle.set()
+        self._room = asyncio.Event()
+        """Set after each batch, and when no more batches follow."""
         self._thread = ThreadPoolExecutor(1, "journal")
         self._disk = ThreadPoolExecutor(1, "journal-disk")
         self._syncing: asyncio.Task[None] | None = None
@@ -146,6 +152,12 @@ class Recorder:
         """Add events that are in the journal already. They are published in order, but not written."""
         for event in events:
             self.put(_AlreadyWritten(event))
+
+    async def room(self) -> None:
+        """Wait while so many events wait that no more cases should start."""
+        while len(self._pending) > _AHEAD and not self._idle.is_set():
+            self._room.clear()
+            await self._room.wait()
 
     async def flush(self) -> None:
         """Wait until all added events are published.
@@ -204,7 +216,8 @@ class Recorder:
         loop = asyncio.get_running_loop()
         try:
             while self._pending:
-                batch, self._pending = self._pending, []
+                batch = self._pending[:_WRITTEN_AT_ONCE]
+                del self._pending[:_WRITTEN_AT_ONCE]
                 self._write_now.clear()
                 events = await loop.run_in_executor(self._thread, self._write, batch)
                 before = {id(item.event) for item in batch if isinstance(item, _AlreadyWritten)}
@@ -216,10 +229,12 @@ class Recorder:
                 self._report_failure()
                 if any(isinstance(event, CaseFinished | RunFinished) for event in events):
                     self._sync_soon()
-                if not (events and isinstance(events[-1], RunFinished)):
+                self._room.set()
+                if len(self._pending) < _WRITTEN_AT_ONCE and not (events and isinstance(events[-1], RunFinished)):
                     await self._wait_for_more()
         finally:
             self._idle.set()
+            self._room.set()
 
     def _report_failure(self) -> None:
         if self._failure is not None and not self._failure_reported:

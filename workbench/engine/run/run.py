@@ -1,6 +1,7 @@
 """The execution of a plan: starts cases, publishes their events in order, and ends."""
 
 import asyncio
+import itertools
 import os
 import time
 import traceback
@@ -51,6 +52,8 @@ _SCORED_AT_ONCE = 100
 
 It is as large as the limit of simultaneous judge calls, so that only that limit matters.
 """
+_STARTED_AT_ONCE = 10
+"""Number of cases that start before the event loop may do something else."""
 _NOT_STARTED = CaseError("cancelled", "cancelled before it started")
 
 
@@ -281,7 +284,10 @@ class Run:
             agents.release()
             first.set()
 
-        while True:
+        for started in itertools.count(1):
+            if started % _STARTED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+            await self._recorder.room()
             await agents.acquire()
             entry = await self._queue.next()
             if entry is None:

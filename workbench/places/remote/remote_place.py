@@ -15,6 +15,8 @@ from workbench.places.remote.spread_agent import SpreadAgent
 from workbench.places.remote.time_passed import Awake
 
 _TICK = 0.5
+_TICKED_AT_ONCE = 50
+"""Number of machines that are looked at before the event loop may do something else."""
 _CONNECTIONS_WITHOUT_MACHINE = 2
 """Connections of a run without any machine after which the run does not connect again."""
 _LOST_HINT = "Its cases start again on other machines"
@@ -48,11 +50,12 @@ class RemotePlace:
         self._counted: asyncio.Task[None] | None = None
         """The last connection whose result is in `_refused`."""
         self._machines: list[Machine] = []
-        self._cpus = 0
-        """The processors of all machines together."""
+        self._cpus: int | None = None
+        """The processors of all machines together, if they are counted already."""
         self._agents: list[SpreadAgent] = []
         self._dispatching = False
         self._dispatch_again = False
+        self._dispatches_soon = False
         self._found: list[Machine] = []
         """All machines of the current connection, lost ones too, in the order in which they were found."""
         self.notify: Notify = ignore
@@ -173,6 +176,8 @@ class RemotePlace:
         if stated is not None:
             return stated
         own = 1 if machine.welcome is None else machine.welcome.cpus
+        if self._cpus is None:
+            self._cpus = sum(one.welcome.cpus for one in self._machines if one.welcome is not None)
         return even_slots(self.concurrency, own, self._cpus)
 
     # The connection:
@@ -267,11 +272,6 @@ class RemotePlace:
         if machine.why_lost is not None:
             self._machines.remove(machine)
             self.slots.drop(machine)
-        cpus = sum(one.welcome.cpus for one in self._machines if one.welcome is not None)
-        if cpus != self._cpus:
-            self._cpus = cpus
-            self.slots.resize()
-        if machine.why_lost is not None:
             if machine.welcome is not None:
                 self.notify(f"lost a machine: {with_name(machine, machine.why_lost)}", _LOST_HINT)
             else:
@@ -281,8 +281,17 @@ class RemotePlace:
                 self._connect_again()
         elif machine.is_usable:
             self._first.set()
+        self._cpus = None
+        self.slots.resize()
         for agent in tuple(self._agents):
             agent.machines_changed()
+        if not self._dispatches_soon:
+            # Many machines come at the same time.
+            self._dispatches_soon = True
+            asyncio.get_running_loop().call_soon(self._dispatch_after_changes)
+
+    def _dispatch_after_changes(self) -> None:
+        self._dispatches_soon = False
         self.dispatch()
 
     def _overslept(self) -> None:
@@ -296,8 +305,10 @@ class RemotePlace:
             await asyncio.sleep(_TICK)
             if self.awake.look():
                 self._overslept()
-            for machine in tuple(self._machines):
+            for number, machine in enumerate(tuple(self._machines), 1):
                 machine.tick(busy=self.slots.running(machine) > 0)
+                if number % _TICKED_AT_ONCE == 0:
+                    await asyncio.sleep(0)
 
     def _state(self, machine: Machine) -> MachineState:
         running, slots = self.slots.running(machine), self.slots_of(machine)
