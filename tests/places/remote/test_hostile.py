@@ -69,6 +69,40 @@ async def test_machine_that_never_imports_is_not_used(monkeypatch: pytest.Monkey
     await place.close()
 
 
+async def test_agent_that_hangs_before_it_is_imported_is_not_started_for_ever() -> None:
+    host = FakeHost("one", 2)
+    place, took = RemotePlace(lambda: FakeHosts(host)), Took()
+    host.starts = lambda agent: host.say_from(agent, op="stalled", why="x")  # type: ignore[method-assign]
+    with pytest.raises(NotStartedError, match="one: the agent's process hung during the import: x"):
+        await begin(place, took, host)
+    assert host.ops().count("agent") == 1
+    await place.close()
+
+
+async def test_sizes_that_a_host_states_too_small_do_not_count() -> None:
+    host = FakeHost("one", 2)
+    place, sizes = RemotePlace(lambda: FakeHosts(host)), list[int]()
+
+    class Sizes(Took):
+        def take(self, frame: Frame, size: int) -> None:
+            sizes.append(size)
+
+    took = Sizes()
+    link = await begin(place, took, host)
+    link.send(command(1))
+    frame = {"id": 1, "event": "Printed", "stream": "stdout", "text": "x"}
+    host.on_frame({"op": "from", "agent": 1, "n": 2, "t": 0, "held": 0, "size": 0, "frame": frame}, 5000)
+    assert sizes[-1] == 5000
+    await place.close()
+
+
+async def test_answers_that_nobody_reads_are_limited() -> None:
+    one = OneMachine()
+    for _ in range(5):
+        one.host.on_frame({"op": "unready", "number": 0}, 16 * 1024 * 1024)
+    assert one.machine.why_lost == "it sent an invalid message: more answers than questions"
+
+
 async def test_silence_and_waiting_excuse_a_case_only_for_a_while() -> None:
     attempt = Attempt(1, False)
     attempt.since = 1000.0

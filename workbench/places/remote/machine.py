@@ -24,6 +24,7 @@ _ANSWER_WITHIN = 2700.0
 """Seconds for the next answer about a bundle. A host gives up building an interpreter before."""
 _ANSWERS = 1000
 """Answers about a bundle that may wait to be read."""
+_ANSWERS_BYTES = 64 * 1024 * 1024
 
 
 class AgentOwner(Protocol):
@@ -111,7 +112,9 @@ class Machine:
         self._unacknowledged = 0
         self._acknowledged = 0
         self._since = self._sent_at = awake.now
-        self._answers: asyncio.Queue[Frame | None] = asyncio.Queue()
+        self._answers: asyncio.Queue[tuple[Frame, int] | None] = asyncio.Queue()
+        """Answers about a bundle with their sizes, and None at the end."""
+        self._answers_bytes = 0
         self.preparing = asyncio.Lock()
         self._closing: asyncio.Task[None] | None = None
 
@@ -173,15 +176,16 @@ class Machine:
         Raises:
             NotStartedError: the machine is lost.
         """
-        frame = None
+        answer = None
         try:
             async with asyncio.timeout(_ANSWER_WITHIN):
-                frame = await self._answers.get() if self.why_lost is None else None
+                answer = await self._answers.get() if self.why_lost is None else None
         except TimeoutError:
             self.lose(f"it did not prepare the project within {_ANSWER_WITHIN:g} s")
-        if frame is None:
+        if answer is None:
             raise NotStartedError(self.why_lost or f"{self.name} is lost")
-        return frame
+        self._answers_bytes -= answer[1]
+        return answer[0]
 
     def take(self, frame: Frame, size: int) -> None:
         """Handle a message of the host."""
@@ -246,9 +250,10 @@ class Machine:
             case messages.Leaving(why):
                 self.lose(why)
             case messages.About(frame):
-                if self._answers.qsize() >= _ANSWERS:
+                self._answers_bytes += size
+                if self._answers.qsize() >= _ANSWERS or self._answers_bytes > _ANSWERS_BYTES:
                     raise InvalidMessageError("more answers than questions")
-                self._answers.put_nowait(frame)
+                self._answers.put_nowait((frame, size))
             case Welcome():
                 self.welcome = message
                 self._on_change(self)
@@ -285,7 +290,8 @@ class Machine:
         self._unacknowledged += size
         agent = self._agents.get(message.agent)
         if agent is not None:
-            agent.owner.came(agent, message.frame, message.size)
+            # The size that the host states could be wrong, and limits of cases count it.
+            agent.owner.came(agent, message.frame, max(message.size, size))
         if self._unacknowledged >= _ACKNOWLEDGED_AFTER:
             self._acknowledge()
 

@@ -436,9 +436,13 @@ class SpreadAgent:
 
     def _stalled(self, agent: RemoteAgent, why: str) -> None:
         """Give up a process that hung and is being replaced. Its cases start again."""
+        was_starting = self._starting.get(agent.machine) is agent
         self._remove(agent)
         agent.machine.forget(agent)
         agent.close()
+        if was_starting:  # It would hang again and again.
+            self._cannot_use(agent.machine, f"the agent's process hung during the import: {why}", died=True)
+            return
         message = f"a process of {self._start.name} on {agent.machine.name} hung and was replaced: {why}"
         self._machines.notify(message, "Its cases start again")
         self._lose(agent, f"the agent's process hung: {why}", died=True)
