@@ -332,3 +332,15 @@ def test_recipes_survive_their_way_to_another_machine() -> None:
     assert Recipe.from_json(json.loads(json.dumps(recipe.as_json()))) == recipe
     with pytest.raises(RecipeError):
         Recipe.from_json([])
+
+
+def test_package_that_is_installed_twice_counts_as_it_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [tmp_path / name for name in ("first-packages", "second-packages")]
+    for folder, version in zip(folders, ("2.0", "1.0"), strict=True):
+        (folder / f"acme-{version}.dist-info").mkdir(parents=True)
+        (folder / f"acme-{version}.dist-info/METADATA").write_text(f"Name: acme\nVersion: {version}\n")
+    monkeypatch.setattr(sys, "path", [*map(str, folders), *sys.path])
+    exec(module._PROBE, {})
+    assert json.loads(capsys.readouterr().out)["installed"]["acme"] == "2.0"
