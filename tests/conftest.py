@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from tests.warm.scorers import Nursery
+    from tests.warm.nursery import Nursery
 
 # The same examples each time, so that a red run is red again; `--hypothesis-profile=search` looks for new ones.
 settings.register_profile("steady", deadline=None, derandomize=True)
@@ -76,7 +76,7 @@ def repository() -> Path:
 @pytest.fixture(scope="session")
 def nursery() -> Iterator["Nursery"]:
     """The server of `warm_scorers`."""
-    from tests.warm.scorers import Nursery
+    from tests.warm.nursery import Nursery
 
     nursery = Nursery()
     yield nursery
@@ -89,6 +89,15 @@ def warm_scorers(nursery: "Nursery") -> Iterator[None]:
     from tests.warm.scorers import warm_scorers
 
     with warm_scorers(nursery):
+        yield
+
+
+@pytest.fixture
+def warm_programs(nursery: "Nursery") -> Iterator[None]:
+    """Let programs of projects be forks, for tests that are not about their start."""
+    from tests.warm.scorers import warm_programs
+
+    with warm_programs(nursery):
         yield
 
 

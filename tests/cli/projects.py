@@ -59,6 +59,10 @@ RAISES = case("raises", "raise")
 WAITS = case("waits", "wait")
 
 
+start_program = subprocess.Popen
+"""What starts programs. `tests.warm.scorers.warm_programs` replaces it."""
+
+
 class Project:
     """A folder with the agent `echo`, and what its tests put beside it."""
 
@@ -86,7 +90,7 @@ class Project:
         environment: dict[str, str] | None = None,
     ) -> "subprocess.Popen[bytes]":
         """Start the program in the project's root, in its own process group, so that tests can send it signals."""
-        return subprocess.Popen(
+        return start_program(
             [sys.executable, "-m", "workbench", *words],
             cwd=self.root,
             stdin=subprocess.DEVNULL,

@@ -10,6 +10,8 @@ import pytest
 
 from tests.cli.projects import BAD, GOOD, RAISES, WAITS, Project, case, heard, statuses
 
+pytestmark = pytest.mark.usefixtures("warm_programs")
+
 ASKED = """
 def noted(agent):
     def ask(message, session):

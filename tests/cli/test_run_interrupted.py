@@ -15,6 +15,8 @@ import pytest
 from tests.cli.projects import GOOD, REPOSITORY, WAITS, Project, case, heard, statuses
 from workbench.exporting.report import json_schema
 
+pytestmark = pytest.mark.usefixtures("warm_programs")
+
 
 class Waiting:
     """A run of one case at a time: one that is over, one that runs until it is told to go on, one that is queued."""

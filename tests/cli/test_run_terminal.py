@@ -3,13 +3,15 @@
 import os
 import re
 import select
-import subprocess
 import sys
 import termios
 
 import pytest
 
+from tests.cli import projects
 from tests.cli.projects import BAD, GOOD, REPOSITORY, Project
+
+pytestmark = pytest.mark.usefixtures("warm_programs")
 
 _CODES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -20,7 +22,7 @@ def on_a_terminal(
     """Return the exit code and all bytes sent to a terminal of 80 × 24. Press q after the bytes `quit_at`."""
     primary, secondary = os.openpty()
     termios.tcsetwinsize(secondary, (24, 80))
-    process = subprocess.Popen(
+    process = projects.start_program(
         [sys.executable, "-m", "workbench", *words],
         cwd=project.root,
         stdin=secondary,

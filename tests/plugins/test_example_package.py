@@ -13,6 +13,8 @@ import pytest
 from tests.cli.projects import Project, case
 from tests.plugins.installed import EXAMPLE, environment, install, install_example
 
+pytestmark = pytest.mark.usefixtures("warm_programs")
+
 AGENT = 'root_agent = {"hello": "Hello, how may I help?", "refund": "Here is your refund."}\n'
 
 

@@ -11,5 +11,5 @@ def project(tmp_path: Path) -> Project:
 
 
 @pytest.fixture(autouse=True)
-def _warm(warm_scorers: None) -> None:
-    """Let the scorers of runs in this process be forks."""
+def _warm(warm_scorers: None, warm_programs: None) -> None:
+    """Let the scorers of runs in this process be forks, and runs of pytest too."""

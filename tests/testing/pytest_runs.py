@@ -7,13 +7,16 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from tests.cli import projects
 from tests.cli.projects import REPOSITORY
 
 _OUTCOME = re.compile(r"^(PASSED|FAILED|ERROR|SKIPPED) (.*)$", re.MULTILINE)
 
 
-def run_pytest(folder: Path, *words: str, plugins: tuple[str, ...] = ("workbench.testing.plugin",)) -> "Done":
-    """Run pytest with warnings as errors and without its cache."""
+def run_pytest(
+    folder: Path, *words: str, plugins: tuple[str, ...] = ("workbench.testing.plugin",), fresh: bool = False
+) -> "Done":
+    """Run pytest with warnings as errors and without its cache. If `fresh`, it has imported nothing before."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", "-rA", "--color=no"]
     for plugin in plugins:
         command += ["-p", plugin]
@@ -25,16 +28,21 @@ def run_pytest(folder: Path, *words: str, plugins: tuple[str, ...] = ("workbench
     }
     environment.pop("PYTEST_ADDOPTS", None)
     environment.pop("PYTEST_XDIST_WORKER", None)
-    done = subprocess.run(
+    start = subprocess.Popen if fresh else projects.start_program
+    with start(
         [*command, *words],
         cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         env=environment,
-    )
-    return Done(done.returncode, done.stdout + done.stderr)
+        start_new_session=True,
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    return Done(process.returncode, (out + err).decode())
 
 
 class Done:

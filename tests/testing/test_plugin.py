@@ -28,7 +28,7 @@ def test_without_the_option_nothing_is_collected_or_loaded(project: Project) -> 
         "import sys\ndef pytest_unconfigure():\n"
         "    print('LOADED', sorted(name for name in sys.modules if name.startswith('workbench')))\n",
     )
-    done = run_pytest(project.root)
+    done = run_pytest(project.root, fresh=True)
     assert done.outcomes == {("PASSED", "test_own.py::test_own")}
     assert "LOADED ['workbench', 'workbench.testing', 'workbench.testing.plugin']" in done.output
 

@@ -1,11 +1,13 @@
 import asyncio
+import json
 import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.warm import server
+from tests.cli.projects import Project, case
+from tests.warm.nursery import SERVER
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, own_python
 from workbench.engine.scoring.client import MODULE
@@ -23,7 +25,7 @@ async def test_fork_is_a_child_with_its_own_session_folder_and_end() -> None:
     child = ChildProcess(command, read, frames.put_nowait)
     assert await frames.get() == {"op": "ready"}
     of_child = Path(f"/proc/{child.pid}")
-    assert server.__file__ in (of_child / "cmdline").read_text(), "it is a fork"
+    assert str(SERVER) in (of_child / "cmdline").read_text(), "it is a fork"
     assert int((of_child / "stat").read_text().rpartition(")")[2].split()[1]) == os.getpid()
     assert os.getsid(child.pid) == child.pid
     assert (of_child / "cwd").readlink() == command.folder
@@ -39,7 +41,35 @@ async def test_interpreter_that_finds_other_modules_is_not_a_fork(tmp_path: Path
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     child = ChildProcess(own_python(MODULE, environment), read, ready.set_result)
     await ready
-    assert server.__file__ not in Path(f"/proc/{child.pid}/cmdline").read_text()
+    assert str(SERVER) not in Path(f"/proc/{child.pid}/cmdline").read_text()
     await child.close()
     os.close(read)
     os.close(write)
+
+
+def test_program_is_a_child_with_its_own_environment_and_scorers_of_its_own(
+    tmp_path: Path, warm_programs: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "70")
+    project = Project(tmp_path)
+    project.evalset(case("told", "scorer"))
+    tells = "import os\n\ndef root_agent(message, session):\n"
+    tells += "    return os.environ['TOLD'] + ' ' + os.environ['COLUMNS'] + ' ' + os.getcwd()\n"
+    project.write("echo/agent.py", tells)
+    process = project.start("run", ".", "--json", "-", environment={"TOLD": "yes"})
+    assert SERVER.name in Path(f"/proc/{process.pid}/cmdline").read_text(), "it is a fork"
+    assert int(Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[1]) == os.getpid()
+    assert os.getsid(process.pid) == process.pid
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1, err
+    (told,) = json.loads(out)["cases"]
+    assert told["invocations"][0]["actual"]["final_response"]["parts"][0]["text"] == f"yes 70 {tmp_path}"
+    assert told["status"] == "failed", "its scorer has compared the answers"
+
+
+def test_program_with_another_interpreter_is_not_a_fork(tmp_path: Path, warm_programs: None) -> None:
+    for other in ({"PYTHONHASHSEED": "7"}, {"LC_ALL": "C"}):
+        (tmp_path / next(iter(other))).mkdir()
+        process = Project(tmp_path / next(iter(other))).start("--version", environment=other)
+        assert SERVER.name not in Path(f"/proc/{process.pid}/cmdline").read_text()
+        assert process.communicate(timeout=60)[0].startswith(b"agent-workbench ")
