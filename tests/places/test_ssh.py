@@ -3,6 +3,7 @@
 import asyncio
 import os
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,8 @@ def fake_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSsh:
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setenv(PROGRAM, str(program))
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        # A shim of a version manager in the path takes longer than all the rest.
+        monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 
     install()
     return install

@@ -42,7 +42,7 @@ _PYTHONS: Final = ("python3", "python3.14", "python3.13", "python3.12", "python3
 _NO_PYTHON: Final = 97
 _FIND_PYTHON: Final = (
     'boot=$1; shift; found=; for p in "$@"; do case $p in "~/"*) p=$HOME/${p#??};; esac; '
-    'v=$("$p" -c "import sys; print(*sys.version_info[:2], sep=chr(46))" 2>/dev/null </dev/null) || continue; '
+    'v=$("$p" -I -S -c "import sys; print(*sys.version_info[:2], sep=chr(46))" 2>/dev/null </dev/null) || continue; '
     'case $v in 3.1[1-9]|3.[2-9][0-9]|[4-9].*) exec "$p" -I -S -c "$boot";; esac; found="$found, $p is $v"; done; '
     f'echo "${{found#, }}" >&2; exit {_NO_PYTHON}'
 )
