@@ -44,10 +44,10 @@ NAMES = ("one", "two", "three", "die", "raise")
 
 
 class Here:
-    """A place with two hosts, and the hosts themselves."""
+    """A place with two hosts or the named ones, and the hosts themselves."""
 
-    def __init__(self) -> None:
-        self.hosts = HereHosts(["h1", "h2"])
+    def __init__(self, *names: str) -> None:
+        self.hosts = HereHosts(names or ["h1", "h2"])
         self.place = RemotePlace(lambda: self.hosts, slots=1)
 
 
@@ -83,7 +83,8 @@ async def test_verdicts_equal_those_of_this_machine(project: Project, children: 
     assert remote.notices == local.notices
 
 
-async def test_samples_score_the_same_on_other_machines(tmp_path: Path, repository: Path, here: Here) -> None:
+async def test_samples_score_the_same_on_other_machines(tmp_path: Path, repository: Path) -> None:
+    here = Here("h1")  # Each machine would import ADK.
     shutil.copytree(repository / "sample_agents/order_desk", tmp_path / "order_desk")
     found = []
     for place in (None, here.place):
@@ -95,6 +96,7 @@ async def test_samples_score_the_same_on_other_machines(tmp_path: Path, reposito
             turns = {one.ref: _without_ids([turn.actual for turn in one.turns]) for one in records}
             verdicts = {one.ref: (one.state, one.error) for one in records}
             found.append((verdicts, turns))
+    await here.place.close()
     assert found[0] == found[1]
     assert len(found[0][0]) > 3
 
