@@ -158,6 +158,21 @@ async def test_lost_worker_and_lost_scheduler_say_why(monkeypatch: pytest.Monkey
     await cluster.hosts.close()
 
 
+async def test_worker_that_comes_back_gets_another_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster(monkeypatch, joined("a:1"), joined("b:2"), SETTLED)
+    await cluster.open()
+    cluster.child.tell(joined("a:1"))
+    cluster.child.tell(ended("a:1", "Dask lost its worker"))
+    cluster.child.tell(joined("a:1"))
+    await settle()
+    assert [link.name for link in cluster.links] == ["a:1", "b:2", "a:1"]
+    cluster.child.tell(ended("a:1", "its worker left the cluster"))
+    close_all(cluster.child.descriptors)
+    assert await cluster.links[0].ended == "a:1: Dask lost its worker"
+    assert await cluster.links[2].ended == "a:1: its worker left the cluster"
+    await cluster.hosts.close()
+
+
 async def test_unusable_worker_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     bad = ended("a:1", "its worker's Python is 3.10")
     busy = {"op": "notice", "text": "c:3 is busy"}

@@ -133,6 +133,8 @@ class Client:
                 end = await carry(actor, sock)
         except LostError as error:
             end = End(str(error))
+        except (TypeError, ValueError, AttributeError):
+            end = End("its worker sent something that is not an answer")
         except asyncio.CancelledError:
             end = End("was closed" if self._closing else "its worker left the cluster")
         finally:

@@ -142,7 +142,7 @@ class DaskHosts:
     def _take(self, frame: Frame) -> None:
         # The client process only passes on what others say.
         match frame:
-            case {"op": "worker", "worker": str(worker), "threads": int(threads)} if worker not in self._ends:
+            case {"op": "worker", "worker": str(worker), "threads": int(threads)} if not self._is_linked(worker):
                 self._join(worker, max(1, threads))
             case {"op": "ended", "worker": str(worker), "why": str(why), "died": bool(died)}:
                 self._explain(worker, End(beginning(why), died))
@@ -188,11 +188,13 @@ class DaskHosts:
         self._joining.discard(joining)
         self._changed.set()
 
+    def _is_linked(self, worker: str) -> bool:
+        return worker in self._ends and not self._ends[worker].done()
+
     def _explain(self, worker: str, why: End) -> None:
-        end = self._ends.get(worker)
-        if end is not None and not end.done():
-            end.set_result(why)
-        elif end is None:
+        if self._is_linked(worker):
+            self._ends[worker].set_result(why)
+        elif not self._over:
             self._fail(worker, f"{worker}: {why.why}")
 
     def _fail(self, worker: str, why: str) -> None:
