@@ -13,6 +13,7 @@ from workbench.agents.workspace import open_workspace
 from workbench.authoring.check.problem import Problem
 from workbench.cli.check_command import _place_lines, _place_report
 from workbench.dependencies.reported import Reported
+from workbench.engine.processes.agent_process import Touched
 from workbench.places.choice import PlaceChoice
 from workbench.places.kinds import safety_of
 from workbench.places.place import (
@@ -42,6 +43,10 @@ class Link:
         self.outcomes = outcomes
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.closed = False
+
+    @property
+    def more_may_come(self) -> bool:
+        return len(self.outcomes) > 1
 
     def begin(self) -> None: ...
 
@@ -173,6 +178,36 @@ def test_check_keeps_what_machines_have_in_a_named_interpreter(folder: Path) -> 
     asyncio.run(run())
     report = {"Python": "3.12.4", "google-adk": "2.13.0"}
     assert Reported(folder / ".workbench").like("ssh:one", "/py", {}) == report
+
+
+def test_machines_that_come_late_are_waited_for(checked: Callable[[Machines], PlaceCheck]) -> None:
+    found = checked(Machines([ONE], [{"one": ""}, {"one": "", "two": "no disk"}]))
+    assert _told(found.problems) == [("warning", "desk cannot run on two: no disk")]
+
+
+def test_machines_that_all_refuse_an_agent_have_a_problem_each(checked: Callable[[Machines], PlaceCheck]) -> None:
+    states = [MachineState(name, "unusable", 8, why=f"no disk on {name}") for name in ("one", "two")]
+    found = checked(Machines(states, []))
+    assert _told(found.problems) == [
+        ("error", "desk cannot run on one: no disk on one"),
+        ("error", "desk cannot run on two: no disk on two"),
+    ]
+
+
+def test_files_that_other_machines_will_lack_are_named(
+    checked: Callable[[Machines], PlaceCheck], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / ".gitignore").write_text("*.db\n")
+    for file in (folder / "desk" / "stock.db", folder.parent / "shared.csv"):
+        file.write_text("x")
+    touched = Touched(files={folder / "desk" / "stock.db", folder / "desk" / "agent.py", folder.parent / "shared.csv"})
+    monkeypatch.setattr(Project, "touched", lambda self: {folder / "desk": touched})
+    found = checked(Machines([ONE], [{"one": ""}]))
+    message = "other machines will not have it, although it was used by desk: "
+    assert [(one.rule, one.fault.file, one.fault.message.removeprefix(message)) for one in found.problems] == [
+        ("missing", folder.parent / "shared.csv", "it is outside of the project"),
+        ("missing", folder / "desk" / "stock.db", "git ignores it, or it is a folder without files"),
+    ]
 
 
 def test_safety_says_who_can_run_code() -> None:

@@ -42,6 +42,11 @@ class Spread(Protocol):
 
     ended: asyncio.Future[str]
 
+    @property
+    def more_may_come(self) -> bool:
+        """Whether connections are still being made."""
+        ...
+
     def begin(self) -> None:
         """Start the agent on all machines that are usable now."""
 
@@ -150,8 +155,9 @@ class _Checking:
             try:
                 outcome = await _try(place, start)
             except NotStartedError as error:
-                outcome = {}
-                self._failures.append(f"{start.name} cannot run at {self._choice.word}: {clean(str(error))}")
+                outcome = {state.name: state.why for state in place.machines() if state.phase == "unusable"}
+                if not outcome:
+                    self._failures.append(f"{start.name} cannot run at {self._choice.word}: {clean(str(error))}")
             except TimeoutError:
                 outcome = {}
                 self._problem(f"{start.name} was not imported at {self._choice.word} in {_IMPORT_SECONDS:g} s")
@@ -223,7 +229,7 @@ async def _try(place: Place, start: AgentStart) -> Mapping[str, str | None]:
 async def _on_each(place: Place, link: Spread) -> Mapping[str, str | None]:
     """Wait until all machines are connected and have tried to import the agent."""
     while True:
-        coming = any(state.phase == "connecting" for state in place.machines())
+        coming = link.more_may_come or any(state.phase == "connecting" for state in place.machines())
         tried = link.tried()
         if (not coming and tried and None not in tried.values()) or link.ended.done():
             return tried

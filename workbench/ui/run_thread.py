@@ -221,6 +221,8 @@ class RunThread:
             # An error in a run must not end the screen, which shows it.
             self._publish(Refused(str(error) or type(error).__name__, getattr(error, "hint", "") or _place(error)))
         finally:
+            if self._run is not None:
+                self._machines = tuple(self._run.machines())
             self._run = None
             self._publish(Ended(number))
 

@@ -166,6 +166,12 @@ async def test_failed_import_on_a_later_machine_is_a_warning(world: World) -> No
     world.one.exits(1, 1)
     assert world.took.events(3)[-2:] == ["Placed", "Resumed"]
     assert [state.phase for state in world.place.machines()] == ["ready", "unusable"]
+    await world.link.close()
+    states = world.place.machines()
+    assert [state.phase for state in states] == ["ready", "unusable"]
+    assert "no module" in states[1].why
+    world.place.open(8)
+    assert [state.phase for state in world.place.machines()] == ["ready", "ready"]
 
 
 async def test_case_that_must_be_alone_gets_a_machine_for_itself(world: World) -> None:

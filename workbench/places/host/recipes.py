@@ -19,6 +19,7 @@ from typing import Any
 
 from workbench.agents.orphans import new_mark
 from workbench.agents.worker.processes import MARK
+from workbench.places.host.build_trouble import trouble, without_noise
 from workbench.places.host.cache import Cache, Lock, mark_used, remove_all
 from workbench.places.host.recipe import LOCK, PYTHON, REQUIREMENTS, Recipe
 
@@ -152,10 +153,12 @@ class Builder:
             (folder / "complete.json").write_text(json.dumps(asdict(found)), "ascii")
         except BaseException as error:
             log = run.log()
+            wrong = trouble(log, folder)
             with contextlib.suppress(OSError):
                 remove_all(folder)
             if isinstance(error, BuildError):
-                raise BuildError(str(error), log or error.log) from None
+                why = f"{wrong} ({error})" if wrong else str(error)
+                raise BuildError(why, without_noise(log) or error.log) from None
             raise
 
     def _sync(self, folder: Path, recipe: Recipe, root: Path, run: "_Commands") -> Path:
@@ -282,7 +285,7 @@ class _Commands:
         self._builder, self._log, self._lock, self._ends = builder, log, lock, ends
 
     def __call__(self, arguments: Sequence[str], folder: Path, more: Mapping[str, str] | None = None) -> None:
-        name = Path(arguments[0]).name + (f" {arguments[1]}" if len(arguments) > 1 else "")
+        name = " ".join([Path(arguments[0]).name, *arguments[1 : 3 if arguments[1:2] == ["-m"] else 2]])
         with self._log.open("ab") as log:
             log.write(f"$ {' '.join(arguments)}\n".encode("utf-8", "surrogateescape"))
             log.flush()

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from workbench.places.lease import LEASE
@@ -65,6 +65,8 @@ class RemotePlace:
         """Why connections of this run found no machine."""
         self._first: asyncio.Event = asyncio.Event()
         """Set when a machine is usable for the first time."""
+        self._refusals: Mapping[Machine, str] | None = None
+        """Why machines cannot run any agent of this run that was closed, or None if none was."""
         self._since = 0.0
         """The time of the last connection, on the clock of `Awake`."""
         self._why_not_again = ""
@@ -81,7 +83,7 @@ class RemotePlace:
         """Prepare for a run. The files are read again when they are needed."""
         self.concurrency = concurrency
         self.slots.resize()
-        self._warned, self._refused = set(), []
+        self._warned, self._refused, self._refusals = set(), [], None
 
         def notify_once(text: str, hint: str) -> None:
             if text not in self._warned:
@@ -161,9 +163,11 @@ class RemotePlace:
             self._dispatching = False
 
     def leave(self, agent: SpreadAgent) -> None:
-        """Forget an agent that is closed."""
+        """Forget an agent that is closed, but not which machines cannot run it."""
         with contextlib.suppress(ValueError):
             self._agents.remove(agent)
+            kept = agent.unusable if self._refusals is None else self._refusals
+            self._refusals = {machine: why for machine, why in kept.items() if machine in agent.unusable}
 
     def why_none(self) -> str:
         """Return why machines are lost."""
@@ -325,5 +329,8 @@ class RemotePlace:
         )
         if machine.why_lost is not None:
             return replace(state, why=machine.why_lost)
-        refused = [agent.unusable.get(machine, "") for agent in self._agents]
+        agents: list[Mapping[Machine, str]] = [agent.unusable for agent in self._agents]
+        if self._refusals is not None:
+            agents.append(self._refusals)
+        refused = [unusable.get(machine, "") for unusable in agents]
         return replace(state, phase="unusable", why=refused[0]) if refused and all(refused) else state

@@ -130,6 +130,11 @@ class SpreadAgent:
                 wanted -= machines.slots_of(machine)
         self._end_without_machines()
 
+    @property
+    def more_may_come(self) -> bool:
+        """Whether machines may still join."""
+        return self._machines.more_may_come
+
     def tried(self) -> dict[str, str | None]:
         """Return why the agent cannot run on each machine, "" where it was imported, None where that is unknown yet."""
         known: dict[str, str | None] = {machine.name: None for machine in self._machines.all()}
