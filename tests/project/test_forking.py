@@ -65,6 +65,11 @@ async def test_fork_tries_a_change_and_leaves_the_verdict_or_says_where_it_diver
         assert 'turn 1, event 2: content.parts[0].function_response.response.item was "kettle"' in record.error.message
         assert counted(folder)[before:] == []
 
+        # A fork goes where the runs of the project go.
+        (tmp_path / "pyproject.toml").write_text('[tool.agent-workbench]\nplace = "ssh:one"\n')
+        with pytest.raises(UsageFaultError, match="wants agents to run on ssh:one"):
+            await project.fork(case="thanks", turn=2)
+
 
 async def states(project: Project, target: str) -> list[CaseRecord]:
     return list((await project.run(await project.plan(target)).result()).current_records())

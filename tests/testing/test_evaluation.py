@@ -18,6 +18,7 @@ def echo(message: str, session: Any) -> str:
 
 
 async def test_agent_given_as_path_runs_in_a_child_process(project: Project) -> None:
+    project.write("pyproject.toml", '[tool.agent-workbench]\nplace = "ssh:one"\n')  # Tests run here all the same.
     project.write("echo/agent.py", "import os\ndef root_agent(message, session):\n    return f'pid {os.getpid()}'\n")
     file = project.evalset(case("who"))
     result = await workbench.evaluate(project.root / "echo", file)

@@ -16,6 +16,7 @@ from workbench.agents.worker.drivers import NoAgentError, recognised, use_plugin
 from workbench.agents.workspace import Workspace
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.run_options import FrozenMode, OnMiss, RunOptions, UsageFaultError
+from workbench.places.choice import PlaceChoice
 from workbench.project.project import Project
 from workbench.project.targets import Targets
 from workbench.rendering.plain_lines import notice_line
@@ -116,13 +117,13 @@ class Request:
 
 
 async def evaluate_request(request: Request, options: RunOptions) -> Evaluation:
-    """Run the request with new child processes.
+    """Run the request with new child processes, on this machine whatever the project's settings say.
 
     Raises:
         RefusedError: nothing ran.
     """
     try:
-        plan = await asyncio.to_thread(_plan, request, options)
+        plan = await asyncio.to_thread(_plan, request, replace(options, place=PlaceChoice()))
     except UsageFaultError as fault:
         raise refusal(fault) from None
     place = None if request.loaded is None else InProcessPlace(request.loaded)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from workbench.engine.plan.plan import Plan, new_run_id
 from workbench.engine.plan.run_options import FrozenMode, RunOptions, UsageFaultError
+from workbench.places.choice import PlaceChoice
 from workbench.project.project import Project
 from workbench.project.targets import Targets
 from workbench.testing.collected import CollectedCase, CollectedFile
@@ -24,8 +25,11 @@ class Worker:
     """
 
     def __init__(self, frozen: FrozenMode | None = None) -> None:
-        """Create the evaluator. `frozen` is the mode of replay, or None for the project's setting."""
-        self._options = RunOptions(frozen=frozen)
+        """Create the evaluator. `frozen` is the mode of replay, or None for the project's setting.
+
+        Agents run on this machine, whatever the settings say.
+        """
+        self._options = RunOptions(frozen=frozen, place=PlaceChoice())
         self._runner = asyncio.Runner()
         self._project = Project(keep_runs=False)
         self._plans: dict[Path, Plan] = {}

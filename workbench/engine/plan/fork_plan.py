@@ -7,6 +7,7 @@ from workbench.agents.discovery import AgentFolder
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.engine.plan.blocking import ConfigFaults, why_blocked
 from workbench.engine.plan.plan import Plan, PlanEntry, agent_notices, agent_setting, fault_notices, new_run_id
+from workbench.engine.plan.project_setting import with_place
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.source import AgentSource
 from workbench.forking.fork import Fork
@@ -24,7 +25,8 @@ def fork_plan(workspace: Workspace, fork: Fork, options: RunOptions) -> Plan:
     call it in an event loop's thread: it reads files.
 
     Raises:
-        UsageFaultError: the agent or the evalset of the conversation is gone, or their criteria are wrong.
+        UsageFaultError: the agent or the evalset of the conversation is gone, their criteria are wrong, or a setting of
+            the project is.
     """
     evalset = _evalset(workspace, fork)
     if evalset.agent is None:
@@ -34,7 +36,7 @@ def fork_plan(workspace: Workspace, fork: Fork, options: RunOptions) -> Plan:
     if blocked is not None:
         raise UsageFaultError(blocked.message, blocked.hint, "config")
     # The fork itself says which calls are frozen.
-    options = replace(options, frozen="", inject=None, until_sure=None)
+    options = with_place(replace(options, frozen="", inject=None, until_sure=None), workspace.root)
     ref, source = fork.original.ref, AgentSource(evalset, 0, fork=fork)
     entries = tuple(
         PlanEntry(replace(ref, repeat=number), evalset.criteria, source, None, evalset.owned.rule)

@@ -34,11 +34,20 @@ def with_project_setting(options: RunOptions, root: Path) -> RunOptions:
         UsageFaultError: a setting cannot be read, or wants a place that the user does not know. A live run could call
             what the project wants frozen.
     """
-    options = replace(options, place=_known_to_user(_place(options.place, root), options.place, root))
+    options = with_place(options, root)
     if options.frozen is not None or options.thaw:
         return replace(options, frozen=options.frozen or "", project_frozen=known_mode(root))
     mode = project_mode(root)
     return replace(options, frozen=mode, project_frozen=mode)
+
+
+def with_place(options: RunOptions, root: Path) -> RunOptions:
+    """Return the options with the place in full: its name looked up, or the project's place if none was chosen.
+
+    Raises:
+        UsageFaultError: a setting cannot be read, or wants a place that the user does not know.
+    """
+    return replace(options, place=_known_to_user(_place(options.place, root), options.place, root))
 
 
 def _known_to_user(place: PlaceChoice | None, chosen: PlaceChoice | None, root: Path) -> PlaceChoice | None:
