@@ -128,3 +128,12 @@ def test_place_and_sizes_in_words() -> None:
     assert place_words(PlaceChoice("ssh:one", name="cluster")) == "cluster (ssh:one)"
     assert place_words(PlaceChoice("ssh:one")) == "ssh:one"
     assert [megabytes(size) for size in (0, 1, 3_250_000)] == ["0 MB", "0.1 MB", "3.2 MB"]
+
+
+def test_machines_that_are_prepared_for_long_are_named() -> None:
+    states, said = [MachineState("one", "preparing", 8), MachineState("two", "connecting", 8)], list[str]()
+    lines = MachineLines("ssh:one,two", lambda: states, Store(), said.append)
+    lines.still_waiting()
+    states[:] = []
+    lines.still_waiting()
+    assert said == ["still being prepared; building an interpreter for the first time takes minutes: one, two"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 from workbench.agents.targets import find_root
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, exit_code
 from workbench.cli.interruption import Interruption
-from workbench.cli.machine_lines import machine_lines
+from workbench.cli.machine_lines import SILENT_FOR, machine_lines
 from workbench.cli.plain_progress import PlainProgress, Progress
 from workbench.cli.run_request import Outputs
 from workbench.cli.streams import has_failed, write_file, write_line, write_pieces
@@ -137,9 +137,11 @@ def _with_machines(project: Project, plan: Plan, progress: Progress) -> Iterator
         return
     unsubscribe = project.store.subscribe(follow.apply)
     progress.show_machines(lambda: project.machines(plan.options))
+    waiting = asyncio.get_running_loop().call_later(SILENT_FOR, follow.still_waiting)
     try:
         yield
     finally:
+        waiting.cancel()
         unsubscribe()
 
 

@@ -6,18 +6,22 @@ A machine that is lost or cannot be used is a notice of the run, which has its o
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from workbench.counting import few
 from workbench.engine.plan.run_options import RunOptions
 from workbench.events import AttemptLost, CasePlaced, Event, RunFinished, RunStarted
 from workbench.places.place import MachineState
 from workbench.project.project import Project
 from workbench.rendering.machines import fleet_line, machine_line, place_words
-from workbench.rendering.placed import lost_words
+from workbench.rendering.placed import lost_words, machine_name
 from workbench.rendering.plain_lines import label
 from workbench.store import Store
 from workbench.text import one_line
 
 _OF_MACHINES = {"no_place", "attempt_lost"}
 """Errors that are no fault of the agent or the case."""
+_BEFORE = ("connecting", "preparing")
+SILENT_FOR = 5.0
+"""Seconds after which `MachineLines.still_waiting` has something to say."""
 
 
 def machine_lines(
@@ -73,6 +77,16 @@ class MachineLines:
             case RunFinished() if self._sums_up:
                 self._look()
                 self._sum_up()
+
+    def still_waiting(self) -> None:
+        """Say what machines do if none has become ready yet. Call it some seconds after the start."""
+        states = [state for state in self._machines() if state.phase in _BEFORE]
+        if self._told or not states:
+            return
+        names = few(machine_name(state.name) for state in states)
+        preparing = any(state.phase == "preparing" for state in states)
+        doing = "prepared; building an interpreter for the first time takes minutes" if preparing else "connected"
+        self._say(f"still being {doing}: {names}")
 
     def _look(self) -> None:
         states = self._machines()

@@ -97,7 +97,7 @@ async def check_place(
     settings = [agent_setting(agent, workspace.root, RunOptions()) for agent in checked_agents(workspace)]
     await checking.read_files(settings)
     if place is not None and not checking.travels_not:
-        tell(f"connecting to {choice.name or choice.word}")
+        tell(f"connecting to {choice.name or choice.word}; building an interpreter for the first time takes minutes")
         await checking.try_place(place, settings, tell)
     return checking.found
 
