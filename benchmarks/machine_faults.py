@@ -291,7 +291,7 @@ FAULTS = {
     "kill-agent": Fault(_signalled("agent", signal.SIGKILL), errors=_KILLED, loses=False),
     "kill-host": Fault(_signalled("host", signal.SIGKILL), loses=True),
     "kill-hosts": Fault(_kill_hosts(1), loses=True),
-    "kill-hosts-twice": Fault(_kill_hosts(2), loses=True),
+    "kill-hosts-twice": Fault(_kill_hosts(2), errors=_KILLED, loses=True),  # Those that ran alone then.
     "kill-connection": Fault(_signalled("connection", signal.SIGKILL), ("ssh",), loses=True),
     "kill-worker": Fault(_signalled("worker", signal.SIGKILL), ("dask",), loses=True),
     "kill-nanny": Fault(_signalled("nanny", signal.SIGKILL), ("dask",)),
