@@ -17,9 +17,13 @@ from workbench.history.checked import read_checked
 FILE_NAME = "answers.jsonl"
 
 
-def read_answers(folder: Path) -> dict[CaseRef, list[Answer]]:
-    """Return the readable answers of a run by case."""
-    return read(_lines(folder / FILE_NAME))
+def read_answers(folder: Path, *, sent: bool = True) -> dict[CaseRef, list[Answer]]:
+    """Return the readable answers of a run by case. Without `sent`, those that other machines sent are left out.
+
+    A verdict that is made on this machine must not depend on what another one said.
+    """
+    found = read(_lines(folder / FILE_NAME))
+    return found if sent else {case: [one for one in answers if not one.sent] for case, answers in found.items()}
 
 
 def forget_answers(folder: Path) -> None:

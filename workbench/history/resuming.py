@@ -65,7 +65,7 @@ def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
     if journal is None:
         return plan  # The run is still in progress.
     found = read_results(path)
-    if found is None or not _has_rest(found, path):
+    if found is None or not _has_rest(found, path, plan):
         journal.release()
         return plan
     changes = _changes(found, plan, state)
@@ -93,16 +93,20 @@ def resumable_results(state: Path, plan_of: Callable[[RunStarted], Plan]) -> str
         return ""
     plan = plan_of(found.announced)
     cases = {planned.case for planned in found.announced.cases}
-    if cases != {entry.ref for entry in plan.entries} or not _has_rest(found, path):
+    if cases != {entry.ref for entry in plan.entries} or not _has_rest(found, path, plan):
         return ""
     return "" if _changes(found, plan, state) else _reused(found)
 
 
-def _has_rest(found: InterruptedRun, path: Path) -> bool:
-    """Return whether the run at `path` has something to reuse and something left to do. Add its stored answers."""
+def _has_rest(found: InterruptedRun, path: Path, plan: Plan) -> bool:
+    """Return whether the run at `path` has something to reuse and something left to do.
+
+    It adds the stored answers. Those of other machines count only if `plan` runs on other machines, too.
+    """
     if found.ended and (found.complete or found.results == len(found.cases)):
         return False
-    found.set_answers(read_answers(path.parent))
+    place = plan.options.place
+    found.set_answers(read_answers(path.parent, sent=place is not None and not place.is_local))
     return bool(found.results or found.transcripts or found.answers)
 
 

@@ -19,13 +19,14 @@ class Answer:
     """A model's answer in a case.
 
     `request` is a digest of the whole request. `responses` are ADK's LlmResponses as JSON text. None means that the
-    previous answer to the same request was incomplete.
+    previous answer to the same request was incomplete. `sent` says that another machine sent it.
     """
 
     case: CaseRef
     agent: str
     request: str
     responses: tuple[str, ...] | None
+    sent: bool = False
 
     def frame(self) -> dict[str, Any]:
         """Return the frame for the worker (`docs/worker-protocol.md`)."""
@@ -53,7 +54,7 @@ class AnswerStorage:
         """Store an answer that a worker sent, soon and in order."""
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "answers")
-        line = {"agent": answer.agent, "asked": answer.request, "responses": answer.responses}
+        line = {"agent": answer.agent, "asked": answer.request, "responses": answer.responses, "sent": answer.sent}
         self._thread.submit(AnswerFile(self.spec(answer.case)).append, line)
 
     def close(self) -> None:
@@ -74,7 +75,7 @@ def sent_answer(case: CaseRef, data: Any) -> Answer:
     """
     if not isinstance(data, dict):
         raise TypeError("an answer is not an object")
-    return _answer(case, data)
+    return _answer(case, {**data, "sent": True})
 
 
 def read(lines: Iterable[Mapping[str, Any]]) -> dict[CaseRef, list[Answer]]:
@@ -108,7 +109,7 @@ def _answer(case: CaseRef, data: Mapping[str, Any]) -> Answer:
         if not isinstance(responses, list):
             raise TypeError("responses is not a list")
         responses = tuple(map(_text, responses))
-    return Answer(case, _text(data.get("agent")), _text(data.get("asked")), responses)
+    return Answer(case, _text(data.get("agent")), _text(data.get("asked")), responses, data.get("sent") is True)
 
 
 def _text(value: Any) -> str:
