@@ -37,7 +37,7 @@ def _damaged(folder: Path, files: list[Path], kind: str, seed: int) -> Path:
 
 
 @given(_SEEDS)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 def test_damaged_evalset_has_faults_or_cases(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     file = _damaged(tmp_path_factory.mktemp("m"), _EVALSETS, "json", seed)
     began = time.process_time()

@@ -209,7 +209,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_malformed_reports_only_lose_cases(tmp_path: Path, data: st.DataObject) -> None:
     case = dict(CASE)
@@ -253,7 +253,7 @@ WHOLE: list[Event] = [
 ]
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lost=st.sets(st.integers(1, len(WHOLE)), max_size=8), cut=st.integers(0, 400))
 def test_transcript_with_a_lost_event_is_not_complete(tmp_path: Path, lost: set[int], cut: int) -> None:
     state = tmp_path / "hurt"

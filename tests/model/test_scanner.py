@@ -45,7 +45,7 @@ def test_valid_text_has_its_json_value_and_exact_offsets(made: tuple[Any, str]) 
 @given(broken_texts())
 @example("'\\")
 @example("['a\\\nb'")
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=200)
 def test_text_has_an_error_exactly_if_adks_reader_refuses_it(text: str) -> None:
     flaws = scan(text).flaws
     assert all(0 <= flaw.offset < max(len(text), 1) for flaw in flaws)

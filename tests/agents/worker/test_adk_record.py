@@ -24,7 +24,7 @@ def _lists_of_events() -> st.SearchStrategy[list[Any]]:
 
 
 @given(st.deferred(_lists_of_events))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_turn_is_recorded_as_adk_records_it(events: list[Any]) -> None:
     from google.adk.evaluation.evaluation_generator import EvaluationGenerator
     from google.adk.events.event import Event

@@ -24,7 +24,7 @@ SECRET = "sesame-opens-all-doors"
 
 
 @pytest_asyncio.fixture
-async def children(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Children]:
+async def children(monkeypatch: pytest.MonkeyPatch, warm_scorers: None) -> AsyncIterator[Children]:
     """A scorer with scripted answers (`tests/engine/scripted_scorer.py`)."""
     monkeypatch.setattr("workbench.engine.scoring.client.MODULE", "tests.engine.scripted_scorer")
     for module in ("scoring.client", "scoring.conversation", "conversation.case_scoring"):

@@ -5,11 +5,15 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cli.projects import GOOD, Project
 from workbench.event_json import from_json
 from workbench.events import Event, RunFinished, RunStarted
 from workbench.history.journal import read_journal
 from workbench.history.objects import read_object
+
+pytestmark = pytest.mark.usefixtures("warm_scorers")
 
 
 def _run(project: Project) -> tuple[RunStarted, RunFinished]:
