@@ -181,7 +181,7 @@ async def root_agent(message, session):
         yield repr(found)
     elif word == "zone":
         when = datetime.datetime.fromtimestamp(1_700_000_000)
-        yield f"{when} {time.tzname} {os.environ.get('TZ')}"
+        yield f"{when} {time.tzname}"
     elif word == "files":
         names = sorted(path.name for path in HERE.iterdir() if not path.name.startswith(("__pycache__", ".env")))
         text = Path("troubles/größe.txt").read_text()

@@ -4,7 +4,7 @@
 
 The samples and the project of `diverse_project` run here and there. Two runs are equal if all cases have the same
 verdicts, scores, reasons, errors, transcripts, output, events in the same order, traces and requests to models, files
-that they read, and if `agent-workbench compare` and `status` say so. Times, random ids and places may differ. Machines
+that they read, and if `agent-workbench compare` finds no change. Times, random ids and places may differ. Machines
 have another locale, time zone, home, clock and, with `--python`, another Python.
 """
 
@@ -65,8 +65,8 @@ _LIBRARY = re.compile(
     r"|  … \d+ calls? inside libraries\n"
 )
 """Calls inside libraries, whose lines differ with the version of Python, and of ours."""
-_MACHINES = re.compile(r"^on \w+(?:, \w+)*: ")
-"""The machines that an error about an import names."""
+_MACHINES = re.compile(r"^on [\w.:]+(?:, [\w.:]+)*: ")
+"""The machines that an error about an import names. Its hint is another one there, too."""
 _INTERPRETER = re.compile(r"/[\w./-]+/bin/python[\d.]*")
 _UNLIKE = ("/path#",)
 """Cases whose answers differ rightly: the agent tells its folder."""
@@ -247,7 +247,8 @@ def _settled(value: Any) -> Any:
         if isinstance(value, dict):
             if value.get("name") == _TIMED:
                 return _TIMED
-            return {settle(key): settle(one) for key, one in value.items() if key not in _VARIES | _CACHED}
+            left_out = _VARIES | _CACHED | ({"hint"} if value.get("kind") == "import_failed" else set())
+            return {settle(key): settle(one) for key, one in value.items() if key not in left_out}
         if isinstance(value, list):
             return [settle(one) for one in value]
         if isinstance(value, str):
@@ -310,7 +311,7 @@ def _workbench(lab: Lab, root: Path, log: str, *words: str) -> int | None:
 
 
 def _said(lab: Lab, root: Path, here: Done, there: Done) -> Iterator[str]:
-    """Return what `compare` and `status` say about the two runs, if it is not that they are equal."""
+    """Return what `compare` says about the two runs, if it is not that they are equal."""
     log = f"{root.name}-said"
     code = _workbench(lab, root, log, "compare", here.run_id, there.run_id, "--json")
     text = (lab.folder / f"{log}.log").read_text("utf-8", "replace")

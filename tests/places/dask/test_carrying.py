@@ -132,6 +132,15 @@ async def test_late_repetition_of_an_answered_call_does_nothing() -> None:
     assert await one.stop() == (0, "this host prints")
 
 
+async def test_process_does_not_get_what_dask_sets_for_its_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"PYTHONHASHSEED": "6640", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "2"}.items():
+        monkeypatch.setenv(name, value)
+    one = Calls().actor
+    await one.start("import os; print(*(os.environ.get(name + '_NUM_THREADS') for name in ('OMP', 'MKL')))")
+    assert await one.read(0, 100, 5.0) == (b"None 2\n", None)
+    await one.stop()
+
+
 async def test_process_that_cannot_be_started_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     assert "No such file or directory: '/nowhere/python'" in await Calls().actor.start(ECHO)

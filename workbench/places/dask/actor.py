@@ -23,6 +23,12 @@ _WAIT = 5.0
 _ENDS_WITHIN = 5.0
 """Seconds that the process has to end after its connection was closed."""
 _LAST_WORDS = 2000
+_NANNYS = {
+    **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
+    "MALLOC_TRIM_THRESHOLD_": "65536",
+    "PYTHONHASHSEED": "6640",
+}
+"""Variables that Dask's nanny sets for its worker by default. Agents would behave differently with them."""
 
 End = tuple[int, str]
 """How a process ended: its exit code (negative: a signal), and the last line that it printed."""
@@ -64,6 +70,7 @@ class Seat:
                     stdin=its.fileno(),
                     stdout=its.fileno(),
                     stderr=self._printed,
+                    env={name: value for name, value in os.environ.items() if _NANNYS.get(name) != value},
                     start_new_session=True,
                 )
             except OSError as error:
