@@ -37,7 +37,7 @@ async def test_host_beside_a_worker_answers_and_ends(tmp_path: Path, monkeypatch
 
 
 CLUSTER = """
-import asyncio, os, pathlib, sys, warnings
+import asyncio, io, logging, os, pathlib, sys, warnings
 import distributed
 from workbench.places.dask.hosts import DaskHosts, target
 from workbench.places.remote.program import HostProgram
@@ -54,8 +54,12 @@ async def answer(**message):
 
 async def reach(cluster):
     hosts = DaskHosts(target(cluster.scheduler_address.replace("tcp:", "dask:"), insecure=False), PROGRAM)
+    welcome = asyncio.Event()
+    links = []
     try:
-        await hosts.open(lambda link: lambda frame, size: None)
+        await hosts.open(lambda link: links.append(link) or (lambda frame, size: welcome.set()))
+        links[0].send({"op": "hello", "protocol": 1, "client": "the key", "lease": 60})
+        await welcome.wait()
         return "reached"
     except Exception as error:
         return str(error)
@@ -66,6 +70,11 @@ async def main():
     async with distributed.LocalCluster(
         n_workers=1, processes=False, asynchronous=True, dashboard_address=None, host="127.0.0.1", protocol="tcp"
     ) as cluster:
+        debug = logging.getLogger("distributed.core")
+        debug.setLevel(logging.DEBUG)
+        debug.addHandler(logging.StreamHandler(log := io.StringIO()))
+        print(await reach(cluster), "'function': 'write'" in log.getvalue(), "the key" in log.getvalue())
+        debug.setLevel(logging.ERROR)
         cluster.workers[0].handlers["actor_execute"] = answer
         print(await reach(cluster), MARK.exists())
 
@@ -76,7 +85,8 @@ asyncio.run(main())
 
 
 @pytest.mark.skipif(find_spec("distributed") is None, reason="needs Dask")
-def test_reply_of_a_worker_cannot_run_code(tmp_path: Path) -> None:
+def test_reply_of_a_worker_cannot_run_code_and_its_log_has_no_keys(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", CLUSTER], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("reached True False\n")
     assert done.stdout.endswith(": its worker sent something that is not an answer False\n")

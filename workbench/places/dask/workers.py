@@ -9,6 +9,7 @@ from typing import Any
 
 import distributed
 from distributed.actor import ProxyRPC
+from distributed.protocol import to_serialize
 
 from workbench.places.dask import actor
 from workbench.places.dask.carrying import LostError
@@ -155,7 +156,9 @@ class ActorOn:
         self._future.release()
 
     async def _ask(self, method: str, *arguments: Any) -> Any:
-        message = {"actor": self._future.key, "function": method, "args": arguments, "kwargs": {}}
+        # A worker that logs for debugging shows bytes, which have the agents' keys in them, but no views of bytes.
+        hidden = [to_serialize(memoryview(one)) if isinstance(one, bytes) and one else one for one in arguments]
+        message = {"actor": self._future.key, "function": method, "args": hidden, "kwargs": {}}
         if self._direct:
             answer = await self._client.rpc(self._worker).actor_execute(**message)
         else:
