@@ -22,6 +22,8 @@ from workbench.ui.session import Session
 from workbench.ui.themes import Themes
 from workbench.ui.workbench_app import WorkbenchApp
 
+pytestmark = pytest.mark.usefixtures("warm_scorers")
+
 AGENT = """
 def root_agent(message, session):
     if "lost" in message:

@@ -28,6 +28,8 @@ from workbench.ui.session import Session
 from workbench.ui.themes import Themes
 from workbench.ui.workbench_app import WorkbenchApp
 
+pytestmark = pytest.mark.usefixtures("warm_scorers")
+
 CALL = {"function_call": {"id": "adk-1", "name": "refund", "args": {"order": "A1", "amount": 12.5}}}
 
 

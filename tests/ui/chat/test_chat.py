@@ -22,6 +22,8 @@ from workbench.ui.session import Session
 from workbench.ui.themes import Themes
 from workbench.ui.workbench_app import WorkbenchApp
 
+pytestmark = pytest.mark.usefixtures("warm_scorers")
+
 AGENT = """
 import asyncio, time
 
