@@ -35,6 +35,7 @@ def dask(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     [
         ("dask://localhost:8786", {"address": "tcp://localhost:8786"}),
         ("dask://127.0.0.1:1", {"address": "tcp://127.0.0.1:1"}),
+        ("dask://127.1.255.19:1", {"address": "tcp://127.1.255.19:1"}),
         ("dask://[::1]:8786", {"address": "tcp://[::1]:8786"}),
         ("tls://head.example:8786", {"address": "tls://head.example:8786"}),
         ("dask-local:2", {"workers": 2}),
@@ -50,7 +51,9 @@ def test_misspelt_place_is_refused(word: str) -> None:
         target(word, insecure=True)
 
 
-@pytest.mark.parametrize("host", ["head", "10.0.0.1", "127.example", "localhost.evil", "[fe80::1]", "0.0.0.0"])
+@pytest.mark.parametrize(
+    "host", ["head", "10.0.0.1", "127.example", "localhost.evil", "[fe80::1]", "0.0.0.0", "127.1", "127.0.0.256"]
+)
 def test_unencrypted_place_elsewhere_must_be_allowed(dask: Callable[[bool], None], host: str) -> None:
     with pytest.raises(DaskPlaceError) as refused:
         target(f"dask://{host}:8786", insecure=False)

@@ -26,7 +26,7 @@ _PASSED_ON: Final = re.compile(
     r"HOME|LANG|LC_.*|LOGNAME|PATH|PYTHONPATH|SSL_CERT_.*|TMPDIR|TZ|USER|VIRTUAL_ENV|XDG_.*"
 )
 """The environment of the client. It has no secrets, because it talks to machines of others."""
-_LOOPBACK: Final = re.compile(r"localhost|127(\.\d{1,3}){3}|\[::1\]", re.IGNORECASE)
+_LOOPBACK: Final = re.compile(r"localhost|127(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\]", re.I | re.A)
 _ADDRESS: Final = re.compile(
     r"(?P<protocol>dask|tls)://(?P<host>[\w.-]+|\[[0-9A-Fa-f:.%]+\]):(?P<port>\d{1,5})", re.ASCII
 )
