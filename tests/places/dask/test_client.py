@@ -96,7 +96,7 @@ async def test_workers_that_come_and_go_are_told() -> None:
     cluster = Cluster()
     cluster.workers["tcp://first"] = "3.12.1"
     async with running(cluster) as (workbench, _):
-        assert await workbench.told() == {"op": "worker", "worker": "first", "threads": 2}
+        assert await workbench.told() == {"op": "worker", "worker": "first", "threads": 2, "version": "2"}
         assert await workbench.told() == {"op": "settled"}
         cluster.workers["late"] = "3.13.0"
         assert (await workbench.told())["worker"] == "late"

@@ -124,7 +124,7 @@ class Cluster:
 
 
 def joined(worker: str) -> Frame:
-    return {"op": "worker", "worker": worker, "threads": 4}
+    return {"op": "worker", "worker": worker, "threads": 4, "version": "2026.8.0"}
 
 
 def ended(worker: str, why: str, *, died: bool = False) -> Frame:
@@ -140,6 +140,7 @@ async def test_each_worker_is_a_link_with_its_threads_as_slots(monkeypatch: pyte
     cluster = Cluster(monkeypatch, joined("a:1"), joined("b:2"), SETTLED)
     await cluster.open()
     assert [(link.name, link.slots) for link in cluster.links] == [("a:1", 4), ("b:2", 4)]
+    assert cluster.links[0].about == "Dask 2026.8.0"
     assert len(cluster.child.descriptors) == 2
     assert "OPENAI_API_KEY" not in cluster.environment
     assert cluster.environment["DASK_TEMPORARY_DIRECTORY"] == "/scratch"

@@ -22,6 +22,7 @@ class FakeHost:
     """A link, and the host at its other end. `sent` has what the client sent."""
 
     host_died = False
+    about = ""
 
     def __init__(self, name: str, slots: int | None = None) -> None:
         self.name = name

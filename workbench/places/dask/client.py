@@ -3,7 +3,7 @@
 → `{"op": "open", "address"}`, or `{"op": "open", "workers"}` for a cluster of worker processes on this machine
 → `{"op": "link", "worker"}` with the socket of a worker's link
 → `{"op": "quit"}`, or the end of the socket
-← `{"op": "worker", "worker", "threads"}`: a process that can become a host waits for its link there
+← `{"op": "worker", "worker", "threads", "version"}`: a process that can become a host waits for its link there
 ← `{"op": "ended", "worker", "why", "died"}`: the link of this worker ends now, or it gets none; `died`: its host died
 ← `{"op": "settled"}`: all workers of the beginning were named
 ← `{"op": "notice", "text"}`: something that the user may want to know
@@ -126,8 +126,8 @@ class Client:
         opened = self._sockets[name] = asyncio.get_running_loop().create_future()
         end = End("")
         try:
-            await self._start(actor, name)
-            self._tell("worker", worker=name, threads=threads)
+            version = await self._start(actor, name)
+            self._tell("worker", worker=name, threads=threads, version=version)
             self._know(worker)
             with await opened as sock:
                 end = await carry(actor, sock)
@@ -145,13 +145,15 @@ class Client:
                 await asyncio.wait_for(actor.call("stop"), _STOPPED_WITHIN)
             actor.release()
 
-    async def _start(self, actor: Actor, name: str) -> None:
+    async def _start(self, actor: Actor, name: str) -> str:
+        """Start the process beside a worker, and return the version of distributed there."""
         python, version = await actor.ready()
         self.compare(version, name)
         if tuple(map(int, python.split(".")[:2])) < (3, 11):
             raise LostError(f"its worker's Python is {python}, and 3.11 or newer is needed")
         if failure := await actor.call("start", BOOT):
             raise LostError(failure)
+        return str(version)
 
     def _know(self, worker: str) -> None:
         self._waiting.discard(worker)

@@ -143,7 +143,7 @@ class DaskHosts:
         # The client process only passes on what others say.
         match frame:
             case {"op": "worker", "worker": str(worker), "threads": int(threads)} if not self._is_linked(worker):
-                self._join(worker, max(1, threads))
+                self._join(worker, max(1, threads), str(frame.get("version", "")))
             case {"op": "ended", "worker": str(worker), "why": str(why), "died": bool(died)}:
                 self._explain(worker, End(beginning(why), died))
             case {"op": "settled"}:
@@ -154,7 +154,7 @@ class DaskHosts:
                 self._finish(beginning(why))
         self._changed.set()
 
-    def _join(self, worker: str, threads: int) -> None:
+    def _join(self, worker: str, threads: int, version: str) -> None:
         """Connect a socket to the process beside a worker."""
         assert self._child is not None
         ours, childs = socket.socketpair()
@@ -164,11 +164,14 @@ class DaskHosts:
         self._ends[worker] = loop.create_future()
         # Threads of our own worker processes say nothing about how many cases may wait for models.
         slots = None if "workers" in self._opening else threads
-        joining = loop.create_task(self._make_host(worker, ours, self._ends[worker], slots))
+        about = f"Dask {beginning(version, 40)}" if version else ""
+        joining = loop.create_task(self._make_host(worker, ours, self._ends[worker], slots, about))
         self._joining.add(joining)
         joining.add_done_callback(self._joined)
 
-    async def _make_host(self, worker: str, sock: socket.socket, end: "asyncio.Future[End]", slots: int | None) -> None:
+    async def _make_host(
+        self, worker: str, sock: socket.socket, end: "asyncio.Future[End]", slots: int | None, about: str
+    ) -> None:
         """Make the process beside a worker the host, and announce its link."""
 
         async def explain(reason: str) -> End:
@@ -179,7 +182,7 @@ class DaskHosts:
 
         wrong = await land(sock, self._program)
         if wrong is None:
-            self._links.append(connect(StreamLink(worker, sock, explain, slots), self._on_link))
+            self._links.append(connect(StreamLink(worker, sock, explain, slots, about), self._on_link))
         else:
             sock.close()
             self._fail(worker, (await explain(wrong)).why)

@@ -24,6 +24,8 @@ class HostLink(Protocol):
     """The machine, as shown: a host name or a worker's address."""
     slots: int | None
     """The number of cases that it may run at a time, or None if whoever made the link does not know."""
+    about: str
+    """What carries it, with its version: `Dask 2026.8.0`. "" if there is nothing to say."""
     ended: asyncio.Future[str]
     """Done once, when no more messages can arrive, with the reason: "the ssh connection closed: …"."""
 

@@ -317,6 +317,7 @@ class RemotePlace:
     def _state(self, machine: Machine) -> MachineState:
         running, slots = self.slots.running(machine), self.slots_of(machine)
         about = "" if machine.welcome is None else machine.welcome.words
+        about = ", ".join(filter(None, [about, machine.link.about]))
         state = MachineState(
             machine.name,
             machine.phase,

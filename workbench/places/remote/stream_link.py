@@ -19,10 +19,16 @@ class StreamLink:
     host_died = False
 
     def __init__(
-        self, name: str, sock: socket.socket, explain: Callable[[str], Awaitable[End]], slots: int | None = None
+        self,
+        name: str,
+        sock: socket.socket,
+        explain: Callable[[str], Awaitable[End]],
+        slots: int | None = None,
+        about: str = "",
     ) -> None:
         self.name = name
         self.slots = slots
+        self.about = about
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.on_frame: OnFrame = _drop
         self._explain = explain
@@ -60,6 +66,7 @@ class NoLink:
     """The link of a machine on which no host could be started. It has ended from the start."""
 
     slots: int | None = None
+    about = ""
     host_died = False
 
     def __init__(self, name: str, why: str) -> None:
