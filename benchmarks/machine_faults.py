@@ -253,6 +253,12 @@ def _kill_workbench(trial: Trial) -> None:
     trial.process.kill()
 
 
+def _vanish(trial: Trial) -> None:
+    """Cut all links and kill the workbench, as if the user's machine was switched off."""
+    _cut(0.0, "m1", "m2")(trial)
+    _kill_workbench(trial)
+
+
 def _sleep(seconds: float, *, every: bool) -> Callable[[Trial], None]:
     """Return a fault that stops the workbench, or all processes on the user's machine."""
 
@@ -304,6 +310,7 @@ FAULTS = {
     "ctrl-c": Fault(_interrupt(0.0), resumes=True),
     "ctrl-c-twice": Fault(_interrupt(0.0, 0.3), resumes=True),
     "kill-workbench": Fault(_kill_workbench, resumes=True),
+    "vanish": Fault(_vanish, resumes=True),
     "cut-5s": Fault(_cut(5.0), loses=False),
     "cut": Fault(_cut(0.0), loses=True),
     "cut-all-5s": Fault(_cut(5.0, "s", "m1", "m2"), loses=False),
