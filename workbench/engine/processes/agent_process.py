@@ -73,6 +73,18 @@ class Touched:
     files: set[Path] = field(default_factory=set)
     folders: set[Path] = field(default_factory=set)
     written: set[Path] = field(default_factory=set)
+    written_in: set[Path] = field(init=False)
+    """The folders of the written files."""
+
+    def __post_init__(self) -> None:
+        self.written_in = {path.parent for path in self.written}
+
+    def add_written(self, paths: set[Path]) -> None:
+        """Record written files. It takes no longer if there are many already."""
+        fresh = paths - self.written
+        self.written |= fresh
+        self.written_in |= {path.parent for path in fresh}
+        self.files -= fresh
 
     def __or__(self, other: "Touched") -> "Touched":
         written = self.written | other.written
@@ -180,8 +192,7 @@ class AgentProcess:
             ValueError: there are too many.
         """
         if len(self._touched.written) < _MOST_TOUCHED:
-            self._touched.written |= _paths(files)
-            self._touched.files -= self._touched.written
+            self._touched.add_written(_paths(files))
 
     def _take(self, frame: Frame, size: int) -> None:
         if "id" in frame:

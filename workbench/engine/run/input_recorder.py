@@ -188,7 +188,7 @@ class InputRecorder:
         made_with = entry.source.case.inputs if isinstance(entry.source, StoredSource) else ()
         stored = tuple(bundle.digest for bundle in made_with)
         setting = self._plan.agents.get(event.case.agent)
-        results = frozenset(path.parent for path in self._results(setting.agent)) if setting is not None else None
+        results = frozenset(self._touched_by(setting.agent).written_in) if setting is not None else None
         seen = self._touched_count() if reads is None else reads, results
         changed, ended = self._changed_in(event), (_timed_out(event), _missed(event), event.frozen is None)
         return (
