@@ -133,7 +133,7 @@ async def test_host_without_any_python_says_so(fake_ssh: FakeSsh, tmp_path: Path
         ("ssh: Could not resolve hostname h: Name or service not known", "h: there is no such host: ssh: Could not"),
         ("h: Permission denied (publickey).", "h: it refused the keys: h: Permission denied"),
         ("Host key verification failed.", "(run `ssh h` once and check the key)"),
-        ("@ REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.", "`ssh-keygen -R h`"),
+        ("@ REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.", "how to remove the old key"),
         ("Timeout, server h not responding.", "h: the ssh connection was closed: Timeout, server h not responding."),
     ],
 )

@@ -54,7 +54,7 @@ _FAILURES: Final = (
     (
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
         "its host key has changed",
-        "check why, then run `ssh-keygen -R {host}`",
+        "ask why, then run `ssh {host}`, which says how to remove the old key",
     ),
     ("Host key verification failed", "its host key is not known", "run `ssh {host}` once and check the key"),
     ("Permission denied", "it refused the keys", "run `ssh {host}`; it must work without a password"),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from workbench.agents.channel import Frame
+from workbench.counting import counted
 from workbench.events import CaseError, ErrorKind
 from workbench.places.place import AgentLink, AgentStart, OnFrame, Place, Stream
 
@@ -357,7 +358,7 @@ def _paths(names: Any) -> set[Path]:
     if not isinstance(names, list):
         return set()
     if len(names) > _MOST_PATHS:
-        raise ValueError(f"it names {len(names):,} files")
+        raise ValueError(f"it names {counted(len(names), 'file')}")
     return {Path(name) for name in names if isinstance(name, str) and _can_be_path(name)}
 
 

@@ -182,7 +182,17 @@ async def _client(address: str, **options: Any) -> Any:
         )
     except Exception as error:
         reason = re.sub(r"in <[^>]*>: ", "", str(error.__cause__ or error))
-        raise NotConnectedError(f"no Dask scheduler answers at {address}" + (f": {reason}" if reason else "")) from None
+        raise NotConnectedError(_unanswered(address, reason)) from None
+
+
+def _unanswered(address: str, reason: str) -> str:
+    """Return why there is no connection, and what to do where Dask's reason does not say it."""
+    why = f"no Dask scheduler answers at {address}" + (f": {reason}" if reason else "")
+    if address.startswith("tls:") and "ssl_context" in reason:
+        return f"{why} (name your certificates in Dask's configuration, under `distributed.comm.tls`)"
+    if address.startswith("tcp:") and "reset" in reason:
+        return f"{why} (if it uses TLS, its address begins with tls://)"
+    return why
 
 
 def _actor_source() -> str:
