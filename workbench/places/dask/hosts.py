@@ -117,9 +117,8 @@ class DaskHosts:
                 raise NotStartedError("\n".join(self._failures))
         except TimeoutError:
             await self.close()
-            raise NotStartedError(
-                f"no worker has joined the Dask scheduler in {_WORKER_WITHIN:g} s; start some with `dask worker ADDRESS`"
-            ) from None
+            why = f"no worker has joined the Dask scheduler in {_WORKER_WITHIN:g} s"
+            raise NotStartedError(f"{why}; start some with `dask worker ADDRESS`") from None
         except NotStartedError:
             await self.close()
             raise
