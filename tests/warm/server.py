@@ -61,9 +61,11 @@ def serve(sock: socket.socket) -> dict[str, Any]:
         ours, theirs = os.pipe()
         # A child whose parent has ended belongs to the process that asked from then on.
         if not (between := os.fork()):
-            if pid := os.fork():
-                os.write(theirs, str(pid).encode())
+            if os.fork():
                 os._exit(0)
+            # Who gets the number may look at the session, or signal its group, at once.
+            os.setsid()
+            os.write(theirs, str(os.getpid()).encode())
             for own in (ours, theirs, sock.detach()):
                 os.close(own)
             task: dict[str, Any] = json.loads(message)
@@ -76,8 +78,7 @@ def serve(sock: socket.socket) -> dict[str, Any]:
 
 
 def become(task: dict[str, Any], *descriptors: int) -> None:
-    """Make this process what a new one would be."""
-    os.setsid()
+    """Make this process, which has a session of its own, what a new one would be."""
     streams, others = descriptors[:3], descriptors[3:]
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
