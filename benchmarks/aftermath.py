@@ -9,11 +9,11 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.parts import marked
-from workbench.events import CaseFinished, Noticed
+from workbench.events import CaseFinished, Noticed, RunFinished
 from workbench.history.journal import read_journal
 
 VARIABLE = "AGENT_WORKBENCH_FORCE_MARK"
@@ -57,7 +57,7 @@ def write_project(root: Path, cases: int) -> Path:
     """
     agent = root / "desk"
     agent.mkdir(parents=True)
-    (root / ".workbench").mkdir()
+    (root / ".git").mkdir()  # It marks the root. A state folder that the workbench did not create is not used.
     (agent / "agent.py").write_text(AGENT, encoding="utf-8")
     names = [f"{'bad' if number % 3 == 2 else 'good'}_{number:03}" for number in range(cases)]
     evalset = {
@@ -101,8 +101,11 @@ def until_gone(mark: str, seconds: float) -> tuple[float, list[str]]:
     return time.monotonic() - began, [_described(pid) for pid in left]
 
 
-def faults_of_journals(state: Path) -> Iterator[str]:
-    """Return the faults of a project's journals: damaged lines, and verdicts that are not those of the case."""
+def faults_of_journals(state: Path, *harmless: str) -> Iterator[str]:
+    """Return the faults of a project's journals: damaged lines, and verdicts that are not those of the case.
+
+    `harmless` are more kinds of errors that are no faults.
+    """
     for journal in sorted((state / "runs").glob("*/events.jsonl")):
         cut = not journal.read_bytes().endswith(b"\n")
         try:
@@ -113,7 +116,7 @@ def faults_of_journals(state: Path) -> Iterator[str]:
         damage = [event.message for event in events if isinstance(event, Noticed) and "journal" in event.message]
         yield from damage[: len(damage) - cut]
         for event in events:
-            if isinstance(event, CaseFinished) and (wrong := _wrong(event)):
+            if isinstance(event, CaseFinished) and (wrong := _wrong(event, harmless)):
                 yield wrong
 
 
@@ -124,24 +127,24 @@ def statuses(state: Path) -> Counter[str]:
     return Counter(str(event.status) for event in ends)
 
 
-def remove_runs(state: Path) -> None:
-    """Remove all runs of a project."""
-    for entry in (state / "runs").glob("*"):
-        if entry.is_dir():
-            shutil.rmtree(entry)
-        else:
-            entry.unlink()
+def is_finished(state: Path) -> bool:
+    """Return whether a run of the project has come to its end."""
+    journals = (state / "runs").glob("*/events.jsonl")
+    return any(isinstance(event, RunFinished) for journal in journals for event in read_journal(journal))
 
 
-def _wrong(event: CaseFinished) -> str:
+def remove_state(state: Path) -> None:
+    """Remove all runs and answers of a project, so that the next run asks its judges again."""
+    shutil.rmtree(state, ignore_errors=True)
+
+
+def _wrong(event: CaseFinished, harmless: Collection[str]) -> str:
     due = "passed" if event.case.eval_id.startswith("good") else "failed"
-    if event.status == due or (event.status not in ("passed", "failed") and _is_harmless(event)):
+    kind = None if event.error is None else event.error.kind
+    is_harmless = kind is None or kind in _HARMLESS or kind in harmless
+    if event.status == due or (event.status not in ("passed", "failed") and is_harmless):
         return ""
     return f"{event.case.eval_id}: {event.status} instead of {due} ({event.error})"
-
-
-def _is_harmless(event: CaseFinished) -> bool:
-    return event.error is None or event.error.kind in _HARMLESS
 
 
 def _described(pid: int) -> str:

@@ -99,7 +99,7 @@ def _go(root: Path, planned: Try) -> tuple[float, list[str]]:
     terminal.forget()
     state = root / ".workbench"
     faults += aftermath.faults_of_journals(state)
-    aftermath.remove_runs(state)
+    aftermath.remove_state(state)
     return seconds, faults
 
 

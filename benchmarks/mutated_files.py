@@ -6,8 +6,10 @@ The files of the sample agents are damaged by chance (`benchmarks.mutations`): e
 configs, agents, `.env`, `root_agent.yaml`. Each batch lies in one project, beside a good agent with a good evalset.
 Each file is opened by `check FILE` and `migrate --dry-run FILE`, with its CPU time. Then `check` and `run` get the
 whole project. It is checked that nothing ends with a traceback, that no file takes over two seconds of CPU, and that
-the good evalset runs and passes. Ends with exit code 1 otherwise. The log has a line for each file. Files that failed
-are kept in `mutated_files` in the folder for temporary files.
+the good evalset runs and passes. Some files become links, pipes or devices, in the project and in the state folder of
+its run. Then each command must end, and leave a file outside of the project as it is. Ends with exit code 1 otherwise.
+The log has a line for each file and state folder. Files that failed are kept in `mutated_files` in the folder for
+temporary files.
 """
 
 import argparse
@@ -38,8 +40,28 @@ _YAML = b"name: bot\nmodel: gemini-2.5-flash\ninstruction: Answer.\ntools:\n  - 
 _ENV = b"GOOGLE_API_KEY=abc\nexport NAME=\"a ${GOOGLE_API_KEY} b\"\n# a comment\nOTHER='x'\n"
 
 
-_KINDS = {"evalset": 70, "config": 17, "agent": 8, "env": 4, "yaml": 1}
-"""Kinds of files, and how many of a hundred are of that kind."""
+_KINDS = {"evalset": 65, "config": 17, "agent": 8, "env": 4, "yaml": 1, "special": 5}
+"""Kinds of files, and how many of a hundred are of that kind. Special ones are no regular files."""
+_SPECIAL = {
+    "link to zeros": "/dev/zero",
+    "link to a terminal": "/dev/tty",
+    "link to a folder": "..",
+    "link to itself": "",
+    "dangling link": "nowhere/gone",
+    "pipe": None,
+}
+"""What takes the place of a file: the target of a link, "" for its own name, or None."""
+_STATE_FILES = (
+    *("id", "salt", "owners.json", "last_owners.json", "undo.jsonl", "baseline", "screen.json", "tidying"),
+    *("runs/index.jsonl", "cache/digests.json", "cache/machines.json", "runs", "cache", "objects"),
+)
+_COMMANDS = (
+    *("check .", "status .", "history .", "history pin last", "compare last last", "export last --format json"),
+    *("freeze last --dry-run", "score last", "run . --case weekend", "history . --keep 1", "history delete last"),
+)
+_STATES = 3
+"""Damaged state folders for each batch."""
+_LONGEST_COMMAND = 120.0
 
 
 @dataclass
@@ -50,6 +72,7 @@ class Figures:
     whole: dict[str, float] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     files: int = 0
+    states: int = 0
 
 
 def main() -> int:
@@ -85,6 +108,7 @@ def _sum_up(figures: Figures) -> int:
     print(f"median {seconds[len(seconds) // 2][0]:.3f} s of CPU for check and migrate; the slowest: {worst}")
     whole = ", ".join(f"{name} {took / figures.files:.3f} s" for name, took in figures.whole.items())
     print(f"CPU of whole projects, per file: {whole}")
+    print(f"{figures.states:,} state folders with links, pipes and devices, {len(_COMMANDS)} commands on each")
     return 1 if slow or figures.faults else 0
 
 
@@ -112,6 +136,8 @@ def _batch(chance: random.Random, size: int, kinds: list[str], figures: Figures)
                 _keep(Path(line["file"]), figures)
             yield line
         _whole(root, figures)
+        for number in range(_STATES):
+            yield _state(root, number, chance, figures)
 
 
 def _keep(file: Path, figures: Figures) -> None:
@@ -130,7 +156,7 @@ def _make(root: Path, number: int, kinds: list[str], chance: random.Random) -> t
         shutil.copytree(_GOOD, folder, ignore=shutil.ignore_patterns("__pycache__", ".workbench"))
     else:
         folder.mkdir()
-    if what == "evalset":
+    if what in ("evalset", "special"):
         source = chance.choice(sorted([*_SAMPLES.rglob("*.evalset.json"), *_SAMPLES.rglob("*.test.json")]))
         file, content, kind = folder / source.name, source.read_bytes(), "json"
     elif what == "config":
@@ -145,9 +171,60 @@ def _make(root: Path, number: int, kinds: list[str], chance: random.Random) -> t
         for name in ("agent.py", "__init__.py"):
             (folder / name).unlink()
         file, content, kind = folder / "root_agent.yaml", _YAML, "text"
+    if what == "special":
+        return file, _make_special(file, root.parent / "outside", chance)
     how, content = mutated(content, kind, chance)
     file.write_bytes(content)
     return file, how
+
+
+def _make_special(path: Path, outside: Path, chance: random.Random) -> str:
+    """Put something else in the place of a file or folder, and say what."""
+    how = chance.choice([*_SPECIAL, "link out"])
+    shutil.rmtree(path, ignore_errors=True)
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    target = _SPECIAL.get(how, str(outside))
+    if target is None:
+        os.mkfifo(path)
+    else:
+        path.symlink_to(target or path.name)
+    return how
+
+
+def _state(root: Path, number: int, chance: random.Random, figures: Figures) -> dict[str, Any]:
+    """Put links, pipes and devices into a copy of the state folder, and try each command with it."""
+    state = root.parent / f"state{number}"
+    shutil.copytree(root.parent / "state", state)
+    outside = root.parent / "outside"
+    outside.write_text("mine")
+    files = [str(path.relative_to(state)) for path in sorted(state.rglob("*")) if path.is_file()]
+    changed = dict.fromkeys(chance.sample(sorted({*files, *_STATE_FILES}), 4), "")
+    for name in changed:
+        with contextlib.suppress(OSError):  # Below another one.
+            changed[name] = _make_special(state / name, outside, chance)
+    for words in _COMMANDS:
+        command = [sys.executable, "-m", "workbench", *words.split(), "--state-dir", str(state)]
+        environment = {**os.environ, "PYTHONPATH": str(Path.cwd()), "GOOGLE_API_KEY": "", "NO_GCE_CHECK": "1"}
+        try:
+            done = subprocess.run(
+                command,
+                cwd=root / "bot",
+                env=environment,
+                capture_output=True,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                timeout=_LONGEST_COMMAND,
+            )
+        except subprocess.TimeoutExpired:
+            figures.faults.append(f"{words} did not end: {changed}")
+            continue
+        if b"Traceback" in done.stderr or b"Traceback" in done.stdout:
+            figures.faults.append(f"{words}: {changed}: {done.stderr.decode('utf-8', 'replace')[-1500:]}")
+    if outside.read_text() != "mine":
+        figures.faults.append(f"a file outside was changed: {changed}")
+    figures.states += 1
+    return {"state": changed}
 
 
 def _whole(root: Path, figures: Figures) -> None:

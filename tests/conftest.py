@@ -6,6 +6,7 @@ import re
 import resource
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -31,7 +32,12 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 # Each worker would compile all modules of the tests again.
 sys.dont_write_bytecode = False
 
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|(^|_)(PASS|PWD(?<!^PWD)|AUTH|PAT|COOKIE|DSN|WEBHOOK)(_|$)")
+
+
+_state_home = tempfile.TemporaryDirectory(prefix="state-home-")
+# One for all tests, and set before any fixture: projects that several tests share must stay trusted.
+os.environ["XDG_STATE_HOME"] = _state_home.name
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from docs.pictures.player import Player, playing
 from docs.pictures.svg import still
 from tests import frozen
 from tests.planted import write
+from workbench.state_folder import trust
 
 SIZES = ("60x20", "80x24", "120x40", "200x50")
 THEMES = ("night", "paper")
@@ -171,7 +172,7 @@ def main() -> None:
     parser.add_argument("--theme", action="append", help=f"default: {' and '.join(THEMES)}")
     options = parser.parse_intermixed_args()
     with TemporaryDirectory() as home:
-        os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_DATA_HOME"] = home
+        os.environ |= dict.fromkeys(("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"), home)
         wanted = {scene.project for scene in SCENES if not options.scenes or scene.name in options.scenes}
         for project in sorted(wanted):
             folder = _prepared(Path(home) / project / "shop", project)
@@ -179,6 +180,8 @@ def main() -> None:
                 for theme in options.theme or THEMES:
                     copy = Path(home) / project / f"{size}-{theme}" / "shop"
                     shutil.copytree(folder, copy)
+                    if (copy / ".workbench").exists():
+                        trust(copy)
                     scenes = frozenset(options.scenes)
                     for line in asyncio.run(take(copy, project, options.folder, size, theme, scenes)):
                         sys.stdout.write(f"{line}\n")

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.projects import run_here
+from workbench.state_folder import trust
 
 pytestmark = pytest.mark.usefixtures("warm_scorers")
 
@@ -70,7 +71,9 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(samples: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(samples, tmp_path / "sample_agents", symlinks=True))
+    folder = Path(shutil.copytree(samples, tmp_path / "sample_agents", symlinks=True))
+    trust(folder)
+    return folder
 
 
 def _environment() -> dict[str, str]:

@@ -36,3 +36,14 @@ def settings_folder() -> Path:
         return Path(platformdirs.user_config_dir("agent-workbench", appauthor=False))
     except RuntimeError:
         return Path(platformdirs.site_config_dir("agent-workbench", appauthor=False))
+
+
+def user_state_folder() -> Path | None:
+    """Return the folder for what programs remember about this user, which may not exist, or None without a home."""
+    import platformdirs  # Only few need it.
+
+    try:
+        folder = Path(platformdirs.user_state_dir("agent-workbench", appauthor=False))
+    except RuntimeError:
+        return None
+    return folder if folder.is_absolute() else None

@@ -49,11 +49,11 @@ def open_regular(path: Path, limit: int | None = None) -> BinaryIO:
     Raises:
         OSError: as in `read_regular`.
     """
-    _check(path, path.stat(), limit)
+    check_regular(path, path.stat(), limit)
     # Somebody may put a pipe there between the two checks: with O_NONBLOCK, opening it does not wait.
     file = os.fdopen(os.open(path, _FLAGS), "rb")
     try:
-        _check(path, os.fstat(file.fileno()), limit)
+        check_regular(path, os.fstat(file.fileno()), limit)
     except OSError:
         file.close()
         raise
@@ -68,7 +68,8 @@ def size_words(size: int) -> str:
     return counted(size, "byte")
 
 
-def _check(path: Path, status: os.stat_result, limit: int | None) -> None:
+def check_regular(path: Path, status: os.stat_result, limit: int | None = None) -> None:
+    """Raise OSError unless `status` is that of a regular file of at most `limit` bytes."""
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(status.st_mode):

@@ -1,6 +1,7 @@
 """Storage of the user's answers and of last owners."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -23,20 +24,20 @@ def test_saved_answers_are_read_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"schema": "agent-workbench/owners/2", "owners": {}}'])
-def test_foreign_file_is_refused_and_unchanged(tmp_path: Path, text: str) -> None:
+def test_foreign_answers_count_as_missing_and_are_not_overwritten(tmp_path: Path, text: str) -> None:
     file = tmp_path / "owners.json"
     file.write_text(text)
-    with pytest.raises(OwnersFileError, match=r"owners\.json"):
-        read_owners(tmp_path)
+    found = read_owners(tmp_path)
+    assert (dict(found.answers), len(found.faults)) == ({}, 1)
+    assert f"{file} is ignored" in found.faults[0]
     with pytest.raises(OwnersFileError):
         save_owner(tmp_path, "a", tmp_path, tmp_path)
     assert file.read_text() == text
 
 
-def test_answers_of_the_wrong_shape_are_refused(tmp_path: Path) -> None:
+def test_answers_of_the_wrong_shape_count_as_missing(tmp_path: Path) -> None:
     (tmp_path / "owners.json").write_text(json.dumps({"schema": "agent-workbench/owners/1", "owners": {"a": 1}}))
-    with pytest.raises(OwnersFileError):
-        read_owners(tmp_path)
+    assert (dict(read_owners(tmp_path).answers), len(read_owners(tmp_path).faults)) == ({}, 1)
 
 
 def test_missing_state_folder_is_an_error(tmp_path: Path) -> None:
@@ -47,10 +48,10 @@ def test_missing_state_folder_is_an_error(tmp_path: Path) -> None:
 def test_write_that_fails_leaves_the_old_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_owner(tmp_path, "a", tmp_path, tmp_path)
 
-    def full(self: Path, target: Path) -> Path:
+    def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "replace", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OwnersFileError, match="No space"):
         save_owner(tmp_path, "b", tmp_path, tmp_path)
     assert read_owners(tmp_path).answers == {"a": "."}
@@ -78,8 +79,15 @@ def test_unchanged_last_owners_are_not_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("owner", ["desk", {"agent": 1}, {"app_name": "desk"}, {"agent": "desk", "app_name": []}])
-def test_last_owners_of_the_wrong_shape_are_refused(tmp_path: Path, owner: object) -> None:
+def test_last_owners_of_the_wrong_shape_count_as_missing(tmp_path: Path, owner: object) -> None:
     content = {"schema": "agent-workbench/last-owners/1", "owners": {"a": owner}}
     (tmp_path / "last_owners.json").write_text(json.dumps(content))
-    with pytest.raises(OwnersFileError, match="last_owners"):
-        read_owners(tmp_path)
+    assert "last_owners" in read_owners(tmp_path).faults[0]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[" * 10_000])
+def test_damaged_last_owners_are_replaced_by_the_next_run(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "last_owners.json").write_bytes(content)
+    assert "last_owners.json is ignored" in read_owners(tmp_path).faults[0]
+    save_last_owners(tmp_path, {"a": LastOwner("desk", "")})
+    assert read_owners(tmp_path) == StoredOwners({}, {"a": LastOwner("desk", "")})

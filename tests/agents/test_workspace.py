@@ -8,6 +8,7 @@ from tests.agents.conftest import AGENT, Tree, evalset
 from workbench.agents.owners import StoredOwners, save_owner
 from workbench.agents.targets import find_agent, find_root, project_around
 from workbench.agents.workspace import Workspace, assign_agent, duplicate_set_ids, open_workspace
+from workbench.state_folder import make_state_dir
 
 _PROJECT = {
     ".git/": "",
@@ -209,6 +210,7 @@ def test_stored_answers_of_the_project_are_read(tree: Tree) -> None:
     files = {"a/agent.py": AGENT, "b/agent.py": AGENT, "evals/x.evalset.json": evalset(), ".workbench/": ""}
     project = tree(files)
     assert open_workspace(project).evalsets[0].agent is None
+    make_state_dir(project / ".workbench")
     save_owner(project / ".workbench", "evals/x.evalset.json", project / "b", project)
     chosen = open_workspace(project).evalsets[0].agent
     assert chosen is not None

@@ -19,7 +19,7 @@ OLD = b"x" * 30_000 + b"old" + b"y" * 30_000
 NEW = OLD.replace(b"old", b"newer")
 LIMITS = (0, 100, 1_000, 30_000, 60_002)
 """Sizes in bytes at which the process is killed while it writes a file."""
-_TRACED = ("workbench/atomic.py", "authoring/saving.py", "authoring/undo.py", "history/state_dir.py")
+_TRACED = ("workbench/atomic.py", "authoring/saving.py", "authoring/undo.py", "workbench/state_folder.py")
 
 
 def prepared(folder: Path, action: str) -> saving.Saver:
@@ -27,11 +27,11 @@ def prepared(folder: Path, action: str) -> saving.Saver:
     file = folder / "a.json"
     file.write_bytes(OLD)
     if action in ("undo", "redo"):
-        saver = saving.Saver(folder / "state")
+        saver = saving.Saver(folder / "state", folder)
         saver.save("one", {file: (OLD, NEW)})
         if action == "redo":
             saver.undo()
-    return saving.Saver(folder / "state")
+    return saving.Saver(folder / "state", folder)
 
 
 def act(saver: saving.Saver, action: str, file: Path) -> None:

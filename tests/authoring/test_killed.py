@@ -26,7 +26,7 @@ def test_killed_save_leaves_old_or_new_content(tmp_path: Path) -> None:
     """The content is old or new, never a mixture. An edit in the journal can be completed."""
     seen: Counter[str] = Counter()
     for folder in folders_after(tmp_path, "save"):
-        file, saver = folder / "a.json", Saver(folder / "state")
+        file, saver = folder / "a.json", Saver(folder / "state", folder)
         content = file.read_bytes()
         assert content in (OLD, NEW), folder.name
         if saver.interrupted() is not None:
@@ -47,7 +47,7 @@ def test_killed_edit_of_two_files_can_be_completed_or_undone(tmp_path: Path) -> 
     """Both files are changed or none, after an interrupted edit is completed."""
     seen: Counter[str] = Counter()
     for folder in folders_after(tmp_path, "move"):
-        one, other, saver = folder / "a.json", folder / "b.json", Saver(folder / "state")
+        one, other, saver = folder / "a.json", folder / "b.json", Saver(folder / "state", folder)
         if saver.resume() is not None:
             seen["recovered"] += 1
         assert (one.read_bytes(), other.exists()) in ((OLD, False), (NEW, True)), folder.name
@@ -64,7 +64,7 @@ def test_killed_undo_and_redo_leave_old_or_new_content(tmp_path: Path, action: s
     """Repeating the killed action leads to the same end, and the opposite one leads back."""
     seen: Counter[bytes] = Counter()
     for folder in folders_after(tmp_path, action):
-        file, saver = folder / "a.json", Saver(folder / "state")
+        file, saver = folder / "a.json", Saver(folder / "state", folder)
         seen[file.read_bytes()] += 1
         same, other = (saver.undo, saver.redo) if action == "undo" else (saver.redo, saver.undo)
         with contextlib.suppress(NothingToUndoError):

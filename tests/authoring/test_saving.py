@@ -1,5 +1,6 @@
 """Saving: never over another program's content, never half, and always undoable."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from workbench.authoring.edit import Edit, change_of, digest
 from workbench.authoring.saving import ChangedOnDiskError, NothingToUndoError, Saver
 from workbench.authoring.undo import FILE_NAME
+from workbench.state_folder import make_state_dir
 
 
 @pytest.fixture
@@ -29,7 +31,41 @@ def test_change_can_be_applied_and_reversed(before: bytes | None, after: bytes |
     assert (change.before, change.after) == (digest(before), digest(after))
     assert change.apply(before) == after
     assert change.reversed().apply(after) == before
-    assert type(change).from_json(change.as_json()) == change
+    assert type(change).from_json(change.as_json(Path("/")), Path("/")) == change
+
+
+def _forged(state: Path, root: Path, name: str) -> None:
+    """Write a journal with an undone edit that creates a file."""
+    change = change_of(root / "x", None, b"evil").as_json(root)
+    edit = {"did": "edit", "label": "nice", "changes": [{**change, "file": name}]}
+    make_state_dir(state)
+    lines = (edit, {"did": "made"}, {"did": "undo"})
+    (state / "undo.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+@pytest.mark.parametrize("name", ["/outside", "../outside", "a/../../outside", "out/outside", "dangling"])
+def test_nothing_outside_of_the_project_is_changed(tmp_path: Path, name: str) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "out").symlink_to(tmp_path)
+    (root / "dangling").symlink_to(tmp_path / "outside")
+    _forged(root / ".workbench", root, f"{tmp_path}/outside" if name == "/outside" else name)
+    saver = Saver(root / ".workbench", root)
+    with pytest.raises((NothingToUndoError, OSError)):
+        saver.redo()
+    assert not (tmp_path / "outside").exists()
+
+
+def test_edit_of_an_earlier_start_is_marked(tmp_path: Path) -> None:
+    _forged(tmp_path / ".workbench", tmp_path, "inside")
+    saver = Saver(tmp_path / ".workbench", tmp_path)
+    assert saver.undone is not None
+    assert saver.undone.earlier
+    saver.redo()
+    assert (tmp_path / "inside").read_bytes() == b"evil"
+    saver.save("own", {tmp_path / "inside": (b"evil", b"good")})
+    assert saver.newest is not None
+    assert not saver.newest.earlier
 
 
 def test_change_of_a_large_file_is_small() -> None:
@@ -39,19 +75,19 @@ def test_change_of_a_large_file_is_small() -> None:
 
 
 def test_save_undo_and_redo_work_across_restarts(state: Path, file: Path) -> None:
-    Saver(state).save("one", {file: (b"old content", b"new content")})
+    Saver(state, state.parent).save("one", {file: (b"old content", b"new content")})
     assert file.read_bytes() == b"new content"
-    assert Saver(state).undo().label == "one"
+    assert Saver(state, state.parent).undo().label == "one"
     assert file.read_bytes() == b"old content"
     with pytest.raises(NothingToUndoError):
-        Saver(state).undo()
-    assert Saver(state).redo().label == "one"
+        Saver(state, state.parent).undo()
+    assert Saver(state, state.parent).redo().label == "one"
     assert file.read_bytes() == b"new content"
-    assert Saver(state).undo().label == "one"
+    assert Saver(state, state.parent).undo().label == "one"
 
 
 def test_new_edit_clears_the_redo_list(state: Path, file: Path) -> None:
-    saver = Saver(state)
+    saver = Saver(state, state.parent)
     saver.save("one", {file: (b"old content", b"1")})
     saver.undo()
     saver.save("two", {file: (b"old content", b"2")})
@@ -60,7 +96,7 @@ def test_new_edit_clears_the_redo_list(state: Path, file: Path) -> None:
 
 
 def test_edit_without_a_change_is_not_recorded(state: Path, file: Path) -> None:
-    saver = Saver(state)
+    saver = Saver(state, state.parent)
     saver.save("nothing", {file: (b"old content", b"old content")})
     with pytest.raises(NothingToUndoError):
         saver.undo()
@@ -72,7 +108,7 @@ def test_content_of_another_program_is_never_overwritten(state: Path, file: Path
         file.unlink()
     else:
         file.write_bytes(theirs)
-    saver = Saver(state)
+    saver = Saver(state, state.parent)
     with pytest.raises(ChangedOnDiskError) as refused:
         saver.save("mine", {file: (b"old content", b"mine")})
     assert refused.value.theirs == theirs
@@ -82,7 +118,7 @@ def test_content_of_another_program_is_never_overwritten(state: Path, file: Path
 
 
 def test_undo_does_not_overwrite_newer_content(state: Path, file: Path) -> None:
-    saver = Saver(state)
+    saver = Saver(state, state.parent)
     saver.save("mine", {file: (b"old content", b"mine")})
     file.write_bytes(b"theirs")
     with pytest.raises(ChangedOnDiskError):
@@ -95,7 +131,7 @@ def test_undo_does_not_overwrite_newer_content(state: Path, file: Path) -> None:
 
 def test_case_moved_between_files_is_one_edit(state: Path, file: Path, tmp_path: Path) -> None:
     other = tmp_path / "new.evalset.json"
-    saver = Saver(state)
+    saver = Saver(state, state.parent)
     saver.save("move", {file: (b"old content", b"less"), other: (None, b"more")})
     assert (file.read_bytes(), other.read_bytes()) == (b"less", b"more")
     saver.undo()
@@ -104,7 +140,7 @@ def test_case_moved_between_files_is_one_edit(state: Path, file: Path, tmp_path:
 
 
 def test_first_file_is_restored_if_the_second_cannot_be_written(state: Path, file: Path, tmp_path: Path) -> None:
-    saver = Saver(state)
+    saver = Saver(state, state.parent)
     with pytest.raises(OSError, match="No such file"):
         saver.save("move", {file: (b"old content", b"less"), tmp_path / "missing" / "b.json": (None, b"more")})
     assert file.read_bytes() == b"old content"
@@ -115,7 +151,7 @@ def test_first_file_is_restored_if_the_second_cannot_be_written(state: Path, fil
 def test_unwritable_state_folder_only_loses_undo_after_restart(tmp_path: Path, file: Path) -> None:
     blocked = tmp_path / "blocked"
     blocked.write_text("a file")
-    saver = Saver(blocked / "state")
+    saver = Saver(blocked / "state", blocked.parent)
     saver.save("one", {file: (b"old content", b"new")})
     assert not saver.lasting
     saver.undo()
@@ -125,17 +161,17 @@ def test_unwritable_state_folder_only_loses_undo_after_restart(tmp_path: Path, f
 def test_edits_are_stored_again_when_the_disk_has_space(tmp_path: Path, file: Path) -> None:
     blocked = tmp_path / "blocked"
     blocked.write_text("a file")
-    saver = Saver(blocked)
+    saver = Saver(blocked, blocked.parent)
     saver.save("one", {file: (b"old content", b"new")})
     blocked.unlink()
     saver.save("two", {file: (b"new", b"newer")})
     assert saver.lasting
-    again = Saver(blocked)
+    again = Saver(blocked, blocked.parent)
     assert [again.undo().label, again.undo().label] == ["two", "one"]
 
 
 def test_undo_accepts_a_file_that_is_already_restored(state: Path, file: Path) -> None:
-    saver = Saver(state)
+    saver = Saver(state, state.parent)
     saver.save("one", {file: (b"old content", b"1")})
     saver.save("two", {file: (b"1", b"2")})
     file.write_bytes(b"1")  # as `git checkout` does
@@ -148,27 +184,27 @@ def test_undo_accepts_a_file_that_is_already_restored(state: Path, file: Path) -
     "damage", [b"", b"{", b'{"did": "edit"}\n', b'{"did": "undo"}\n', b"\xff\n", b'{"did": "x"}\n']
 )
 def test_damaged_undo_journal_is_forgotten(state: Path, file: Path, damage: bytes) -> None:
-    Saver(state).save("one", {file: (b"old content", b"new")})
+    Saver(state, state.parent).save("one", {file: (b"old content", b"new")})
     path = state / FILE_NAME
     path.write_bytes(path.read_bytes()[:-5] + b"\n" + damage)
-    saver = Saver(state)
+    saver = Saver(state, state.parent)
     saver.save("two", {file: (b"new", b"newer")})
     saver.undo()
     assert file.read_bytes() == b"new"
 
 
 def test_file_restored_by_other_means_is_not_an_interrupted_edit(state: Path, file: Path) -> None:
-    Saver(state).save("one", {file: (b"old content", b"new")})
+    Saver(state, state.parent).save("one", {file: (b"old content", b"new")})
     file.write_bytes(b"old content")  # as `git checkout` does
-    assert Saver(state).interrupted() is None
-    assert Saver(state).interrupted() is None, "also after the journal was begun anew"
+    assert Saver(state, state.parent).interrupted() is None
+    assert Saver(state, state.parent).interrupted() is None, "also after the journal was begun anew"
 
 
 def test_interrupted_edit_can_be_left_as_it_is(state: Path, file: Path) -> None:
-    saver = Saver(state)
+    saver = Saver(state, state.parent)
     saver._journal.edit(Edit("one", (change_of(file, b"old content", b"new"),)))
-    assert Saver(state).interrupted() is not None
-    saver = Saver(state)
+    assert Saver(state, state.parent).interrupted() is not None
+    saver = Saver(state, state.parent)
     saver.forget_interrupted()
     assert saver.interrupted() is None
     with pytest.raises(NothingToUndoError):

@@ -25,7 +25,7 @@ from workbench.events import (
     TurnStarted,
 )
 from workbench.history.journal import UNREADABLE_CASES, Journal, read_journal
-from workbench.history.state_dir import state_dir
+from workbench.state_folder import state_dir
 from workbench.store import Store
 
 REF = CaseRef("desk", "desk/refunds.evalset.json", "refunds", "late_parcel")

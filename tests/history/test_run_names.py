@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agents.walk import STATE_FOLDER
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.history.run_names import find_run, state_of
 from workbench.history.state_dir import JOURNAL_FILE, runs_dir
+from workbench.state_folder import STATE_FOLDER, make_state_dir
 
 
 def kept(state: Path, run_id: str) -> Path:
@@ -23,6 +23,7 @@ def test_runs_in_nested_older_state_folders_are_found(word: str, tmp_path: Path)
     with pytest.raises(UsageFaultError) as refused:
         find_run(word, state, tmp_path)
     assert "`agent-workbench run` stores one" in refused.value.hint
+    make_state_dir(tmp_path / "desk" / STATE_FOLDER)
     older = kept(tmp_path / "desk" / STATE_FOLDER, "2026-11-21T10-30-00-3f2a")
     assert find_run(word, state, tmp_path) == older
     assert state_of(older) == tmp_path / "desk" / STATE_FOLDER

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agents.walk import STATE_FOLDER
-from workbench.history.state_dir import judge_cache_dir, make_state_dir, nested_states, runs_dir
+from workbench.history.state_dir import nested_states, runs_dir
+from workbench.state_folder import STATE_FOLDER, make_state_dir
 
 
 def _state(folder: Path) -> Path:
-    runs_dir(folder / STATE_FOLDER).mkdir(parents=True)
+    make_state_dir(folder / STATE_FOLDER)
+    runs_dir(folder / STATE_FOLDER).mkdir()
     return folder / STATE_FOLDER
 
 
@@ -29,13 +30,9 @@ def test_repositories_and_environments_are_ignored(tmp_path: Path, folder: str) 
     assert nested_states(tmp_path) == []
 
 
-def test_new_state_folder_takes_over_judge_answers(tmp_path: Path) -> None:
-    old = judge_cache_dir(_state(tmp_path / "bot")) / "ab" / ("ab" * 32 + ".json")
-    old.parent.mkdir(parents=True)
-    old.write_text("{}")
-    make_state_dir(tmp_path / STATE_FOLDER)
-    assert (judge_cache_dir(tmp_path / STATE_FOLDER) / "ab" / old.name).read_text() == "{}"
-    assert old.exists()
+def test_older_state_folder_of_a_stranger_is_not_used(tmp_path: Path) -> None:
+    runs_dir(tmp_path / "bot" / STATE_FOLDER).mkdir(parents=True)
+    assert nested_states(tmp_path) == []
 
 
 def test_unreadable_folder_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from tests.ui.conftest import MakeWorkspace, Screen, case_json
 from workbench import config
 from workbench.agents.workspace import Workspace
 from workbench.engine.plan.selection import select_cases
+from workbench.state_folder import make_state_dir
 from workbench.ui.session import Session
 from workbench.ui.themes import Themes
 from workbench.ui.workbench_app import WorkbenchApp
@@ -77,7 +78,7 @@ async def test_r_runs_all_cases_and_n_goes_to_the_failed_one(project: Path) -> N
 
 
 async def test_unwritable_state_folder_is_reported_once(project: Path) -> None:
-    (project / ".workbench").mkdir()
+    make_state_dir(project / ".workbench")
     (project / ".workbench/runs").touch()
     async with opened(project) as (_, session, screen, pilot):
         await pilot.press("r")

@@ -172,6 +172,8 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "accept": (_acceptable,),
     "replace": (_targets,),
     "triage": (_on_case_or_marked, _verdict_or_marks),
+    "undo": (_read,),
+    "redo": (_read,),
     "copy_id": (_read,),
     "copy_command": (_read,),
     "choose_agent": (_on_evalset,),

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Discovery, agent_at, discover
-from workbench.agents.walk import STATE_FOLDER, is_repository
+from workbench.agents.walk import is_repository
 from workbench.home import home
+from workbench.state_folder import STATE_FOLDER
 
 
 def find_root(path: Path) -> Path:

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from workbench.agents.gitignore import IgnoreFile, ignored_by, read_ignore_file
+from workbench.state_folder import STATE_FOLDER
 
-STATE_FOLDER = ".workbench"
-"""The folder in a project's root that holds the workbench's state."""
 FROZEN_SUFFIX = ".frozen"
 """The end of the name of a folder with the recordings of an evalset's cases. They are opened with the evalset."""
 _HIDDEN = {

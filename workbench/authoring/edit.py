@@ -38,25 +38,32 @@ class FileChange:
         content = content or b""
         return content[: self.start] + self.new + content[self.start + len(self.old) :]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the change as JSON data."""
+    def as_json(self, root: Path) -> dict[str, Any]:
+        """Return the change as JSON data. Raises ValueError if the file is not below `root`."""
         old, new = (base64.b64encode(part).decode("ascii") for part in (self.old, self.new))
-        file = self.file.as_posix()
+        file = self.file.relative_to(root).as_posix()
         return {"file": file, "start": self.start, "old": old, "new": new, "before": self.before, "after": self.after}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "FileChange":
+    def from_json(cls, data: dict[str, Any], root: Path) -> "FileChange":
         """Return the change in `data`. Raises KeyError, TypeError or ValueError if `as_json` did not write it."""
         old, new = (base64.b64decode(data[name], validate=True) for name in ("old", "new"))
-        return cls(Path(data["file"]), int(data["start"]), old, new, str(data["before"]), str(data["after"]))
+        relative = Path(data["file"])
+        if relative.is_absolute() or ".." in relative.parts:
+            raise ValueError("the file is not below the root")
+        return cls(root / relative, int(data["start"]), old, new, str(data["before"]), str(data["after"]))
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One action of the user with its `label`, and the changes that it made."""
+    """One action of the user with its `label`, and the changes that it made.
+
+    `earlier` means that it was read from disk: it was made before this start of the program, or somebody forged it.
+    """
 
     label: str
     changes: tuple[FileChange, ...]
+    earlier: bool = False
 
     def reversed(self) -> "Edit":
         """Return the opposite edit."""

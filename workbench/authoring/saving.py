@@ -1,6 +1,7 @@
 """Saving of edits: newer content is never overwritten, writes are complete, and all edits can be undone."""
 
 import contextlib
+import errno
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -34,10 +35,13 @@ class NothingToUndoError(Exception):
 
 
 class Saver:
-    """Saves, undoes and redoes edits, and records them in the state folder `state`."""
+    """Saves, undoes and redoes edits, and records them in the state folder `state`.
 
-    def __init__(self, state: Path) -> None:
-        self._journal = UndoJournal(state)
+    Only files of the project in `root` are changed back, and only edits of such files are recorded.
+    """
+
+    def __init__(self, state: Path, root: Path) -> None:
+        self._journal, self._root = UndoJournal(state, root), root
 
     @property
     def lasting(self) -> bool:
@@ -48,6 +52,11 @@ class Saver:
     def newest(self) -> Edit | None:
         """The edit that `undo` would undo."""
         return self._journal.done[-1] if self._journal.done else None
+
+    @property
+    def undone(self) -> Edit | None:
+        """The edit that `redo` would redo."""
+        return self._journal.undone[-1] if self._journal.undone else None
 
     def save(self, label: str, contents: Contents) -> Edit:
         """Write new contents of one or more files as one edit. None means that there is no file.
@@ -69,13 +78,17 @@ class Saver:
         for change in edit.changes:
             if theirs[change.file] != contents[change.file][0]:
                 raise ChangedOnDiskError(change.file, theirs[change.file])
-        self._journal.edit(edit)
+        is_recorded = all(change.file.is_relative_to(self._root) for change in edit.changes)
+        if is_recorded:
+            self._journal.edit(edit)
         try:
             _write(edit, {change.file: contents[change.file] for change in edit.changes})
         except BaseException:
-            self._journal.note("drop")
+            if is_recorded:
+                self._journal.note("drop")
             raise
-        self._journal.note("made")
+        if is_recorded:
+            self._journal.note("made")
         return edit
 
     def undo(self) -> Edit:
@@ -89,6 +102,7 @@ class Saver:
         if not self._journal.done:
             raise NothingToUndoError("there is nothing to undo")
         edit = self._journal.done[-1]
+        self._refuse_outside(edit)
         back = edit.reversed()
         _write(back, _read_for(back))
         self._journal.note("undo")
@@ -105,6 +119,7 @@ class Saver:
         if not self._journal.undone:
             raise NothingToUndoError("there is nothing to redo")
         edit = self._journal.undone[-1]
+        self._refuse_outside(edit)
         _write(edit, _read_for(edit))
         self._journal.note("redo")
         return edit
@@ -118,6 +133,7 @@ class Saver:
             return None
         edit = self._journal.done[-1]
         try:
+            self._refuse_outside(edit)
             states = [digest(_content(change.file)) for change in edit.changes]
         except OSError:
             return None
@@ -143,6 +159,14 @@ class Saver:
         """Leave an interrupted edit as it is. It can then be neither completed nor undone."""
         if self.interrupted() is not None:
             self._journal.note("drop")
+
+    def _refuse_outside(self, edit: Edit) -> None:
+        """Raise OSError if a file of an edit is not in the project. Links are followed."""
+        root = self._root.resolve()
+        for change in edit.changes:
+            if not change.file.resolve().is_relative_to(root):
+                why = "it is not in the project, and undo changes only files of the project"
+                raise OSError(errno.EINVAL, why, str(change.file))
 
 
 def _refuse_read_only(contents: Contents) -> None:

@@ -11,14 +11,12 @@ An unreadable line makes all lines before it useless, since they no longer match
 """
 
 import json
-import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from workbench.atomic import replace_content
 from workbench.authoring.edit import Edit, FileChange
-from workbench.history.state_dir import make_state_dir
-from workbench.regular_file import read_regular
+from workbench.state_folder import append_stored, make_state_dir, read_stored, replace_stored
 
 Did: TypeAlias = Literal["made", "drop", "undo", "redo"]
 FILE_NAME = "undo.jsonl"
@@ -31,11 +29,12 @@ _MAX_BYTES = 32 << 20
 class UndoJournal:
     """The edits that were done and undone.
 
-    While `state` cannot be written, they are kept in memory and `lasting` is False.
+    While `state` cannot be written, they are kept in memory and `lasting` is False. Only files below `root` can be
+    changed back.
     """
 
-    def __init__(self, state: Path) -> None:
-        self._path = state / FILE_NAME
+    def __init__(self, state: Path, root: Path) -> None:
+        self._path, self._root = state / FILE_NAME, root
         self.done: list[Edit] = []
         """Edits that can be undone, newest last."""
         self.undone: list[Edit] = []
@@ -50,11 +49,14 @@ class UndoJournal:
     def edit(self, edit: Edit) -> None:
         """Record an edit before it is made. Undone edits can then no longer be redone."""
         self._apply("edit", edit)
-        self._append(_edit_as_json(edit))
+        self._append(self._as_json(edit))
 
     def note(self, did: Did) -> None:
         """Record what happened to the newest edit, or for "redo" to the one undone last."""
         self._apply(did, None)
+        if did in ("undo", "redo"):  # The user decided on it, so it is now an edit of this start.
+            edits = self.undone if did == "undo" else self.done
+            edits[-1] = replace(edits[-1], earlier=False)
         self._append({"did": did}, sync=did != "made")
 
     def _apply(self, did: Literal["edit"] | Did, edit: Edit | None) -> None:
@@ -71,14 +73,14 @@ class UndoJournal:
 
     def _replay(self) -> None:
         try:
-            lines = read_regular(self._path).splitlines()
+            lines = read_stored(self._path).splitlines()
         except OSError:
             return
         for line in lines:
             try:
                 data = json.loads(line)
                 did = data["did"]
-                edit = _edit(data) if did == "edit" else None
+                edit = self._edit(data) if did == "edit" else None
                 if did not in ("edit", *get_args(Did)):
                     raise ValueError(did)
                 self._apply(did, edit)
@@ -98,12 +100,12 @@ class UndoJournal:
 
     def _rewrite(self) -> None:
         edits = [*self.done[-_MAX_EDITS:], *reversed(self.undone)]
-        lines = [_edit_as_json(edit) for edit in edits]
+        lines = [self._as_json(edit) for edit in edits]
         lines += [{"did": "undo"}] * len(self.undone)
         if not self.unfinished:
             lines.append({"did": "made"})
         content = b"".join(map(_line, lines))
-        replace_content(self._path, content, mode=0o600)
+        replace_stored(self._path, content)
         self._size = len(content)
 
     def _append(self, data: dict[str, Any], *, sync: bool = True) -> None:
@@ -112,13 +114,7 @@ class UndoJournal:
             return
         line = _line(data)
         try:
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                os.write(descriptor, line)
-                if sync:
-                    os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            append_stored(self._path, line, sync=sync)
             self._size += len(line)
             if self._size > _MAX_BYTES:
                 self.done = self.done[-_MAX_EDITS // 2 :]
@@ -126,13 +122,13 @@ class UndoJournal:
         except OSError:
             self.lasting = False
 
+    def _as_json(self, edit: Edit) -> dict[str, Any]:
+        changes = [change.as_json(self._root) for change in edit.changes]
+        return {"did": "edit", "label": edit.label, "changes": changes}
 
-def _edit_as_json(edit: Edit) -> dict[str, Any]:
-    return {"did": "edit", "label": edit.label, "changes": [change.as_json() for change in edit.changes]}
-
-
-def _edit(data: dict[str, Any]) -> Edit:
-    return Edit(str(data["label"]), tuple(FileChange.from_json(change) for change in data["changes"]))
+    def _edit(self, data: dict[str, Any]) -> Edit:
+        changes = tuple(FileChange.from_json(change, self._root) for change in data["changes"])
+        return Edit(str(data["label"]), changes, earlier=True)
 
 
 def _line(data: dict[str, Any]) -> bytes:

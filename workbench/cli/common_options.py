@@ -8,9 +8,12 @@ from typing import Any, Final
 import click
 
 from workbench.cli.refusal import Refused
+from workbench.cli.streams import warn
 from workbench.places.choice import PlaceChoice
 
 FILE = click.Path(path_type=Path)
+STANDARD_OUTPUT = Path("-")
+"""The value of `-o -`."""
 CONTEXT: Final[dict[str, Any]] = {
     "help_option_names": ["-h", "--help"],
     # ADK's commands have underscores.
@@ -42,6 +45,20 @@ def place_choice(word: str | None, python: str, *, insecure: bool) -> PlaceChoic
     if word == "":
         raise click.UsageError("--on needs the name of a place")
     return PlaceChoice(word or "", python, insecure) if word or python or insecure else None
+
+
+def output(metavar: str, help_text: str) -> Callable[[Any], Any]:
+    """Return the option `-o`, whose value is a path or `STANDARD_OUTPUT`."""
+    return click.option("-o", "--output", metavar=metavar, callback=_output_path, help=help_text)
+
+
+def _output_path(context: click.Context, parameter: click.Parameter, word: str | None) -> Path | None:
+    if word is None:
+        return None
+    if word == "-":
+        return STANDARD_OUTPUT
+    # A file with the name `-` is written `./-`, which is the same path.
+    return Path.cwd() / word if Path(word) == STANDARD_OUTPUT else Path(word)
 
 
 def one_path(words: Sequence[Path], try_help: str) -> Path:
@@ -130,6 +147,31 @@ NO_CACHE = click.option("--no-cache", is_flag=True, help="Ask judges again and i
 def python(help_text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Return the option for an interpreter."""
     return click.option("--python", type=FILE, metavar="PATH", callback=_checked_python, help=help_text)
+
+
+def project_state(root: Path, explicit: Path | None) -> Path:
+    """Return the state folder of the project in `root`, and warn if it is not trusted."""
+    from workbench.state_folder import NO_STATE, state_dir, untrusted_text
+
+    state = state_dir(root, explicit)
+    if state == NO_STATE:
+        warn("; ".join(untrusted_text(root)))
+    return state
+
+
+def known_runs(words: Sequence[str], explicit: Path | None) -> Path:
+    """Return the state folder of the current project, after checking that all runs exist.
+
+    Raises:
+        UsageFaultError: one of `words` names no run.
+    """
+    from workbench.agents.targets import find_root
+    from workbench.history.run_names import refuse_unknown_runs
+
+    here = Path.cwd()
+    state = project_state(find_root(here), explicit)
+    refuse_unknown_runs(words, state, here)
+    return state
 
 
 def state_dir(help_text: str = "Folder for runs.  [default: .workbench in the root]") -> Callable[[Any], Any]:

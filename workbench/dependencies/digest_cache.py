@@ -11,8 +11,7 @@ import threading
 from pathlib import Path
 from typing import TypeAlias
 
-from workbench.atomic import replace_content
-from workbench.regular_file import read_regular
+from workbench.state_folder import make_stored_folder, read_stored, replace_stored
 
 _FILE = Path("cache") / "digests.json"
 _GRANULARITY = 2_000_000_000
@@ -76,10 +75,8 @@ class DigestCache:
             kept = [[name, *entries[name][0], entries[name][1]] for name in list(entries)[-self._most :]]
             content = json.dumps(kept, separators=(",", ":")).encode("ascii")
             with contextlib.suppress(OSError):
-                self._file.parent.mkdir(mode=0o700, exist_ok=True)
-                if not _is_own(self._file):
-                    self._file.unlink(missing_ok=True)
-                replace_content(self._file, self._seal(content) + content, mode=0o600)
+                make_stored_folder(self._file.parent)
+                replace_stored(self._file, self._seal(content) + content)
 
     def _loaded(self) -> dict[str, tuple[_Status, str]]:
         if self._entries is None:
@@ -90,7 +87,7 @@ class DigestCache:
         try:
             if not _is_own(file):
                 return {}
-            seal, end, content = read_regular(file, _LARGEST).partition(b"\n")
+            seal, end, content = read_stored(file, _LARGEST).partition(b"\n")
             if not hmac.compare_digest(seal + end, self._seal(content)):
                 return {}
             return {

@@ -4,14 +4,14 @@ Nobody builds such an interpreter, so only its machine knows its packages. The r
 verdict can be compared with them while no machine is connected.
 """
 
+import contextlib
 import json
-import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from workbench.dependencies.record import Values, digest
-from workbench.regular_file import read_regular
+from workbench.state_folder import make_stored_folder, read_stored, replace_stored
 
 _FILE = Path("cache") / "machines.json"
 _LARGEST = 16 << 20
@@ -64,13 +64,10 @@ class Reported:
         everything.pop(key, None)
         everything = {**dict(list(everything.items())[1 - _MOST_PLACES :]), key: now}
         self._known = everything
-        draft = self._file.with_name(f".{self._file.name}.{os.getpid()}")
-        try:
-            self._file.parent.mkdir(exist_ok=True)  # Without a state folder, nothing is kept.
-            draft.write_text(json.dumps(everything), "ascii")
-            draft.replace(self._file)
-        except OSError:
-            draft.unlink(missing_ok=True)
+        if self._file.parent.parent.is_dir():  # Without a state folder, nothing is kept.
+            with contextlib.suppress(OSError):
+                make_stored_folder(self._file.parent)
+                replace_stored(self._file, json.dumps(everything).encode("ascii"), sync=False)
 
     def _of(self, place: str, python: str) -> dict[str, Any]:
         found = self._read().get(_key(place, python))
@@ -86,7 +83,7 @@ class Reported:
             self._known = {}
             if self._file is not None:
                 try:
-                    data = json.loads(read_regular(self._file, _LARGEST))
+                    data = json.loads(read_stored(self._file, _LARGEST))
                     self._known = data if isinstance(data, dict) else {}
                 except (OSError, ValueError, RecursionError):
                     pass

@@ -147,7 +147,7 @@ def _inputs(result: dict[str, Any]) -> tuple[Bundle, Bundle]:
 
     turns = [turn for turn in result.get("eval_metric_result_per_invocation") or () if isinstance(turn, dict)]
     metrics = [item for item in result.get("overall_eval_metric_results") or () if isinstance(item, dict)]
-    criteria = {str(item.get("metric_name")): item.get("criterion") for item in metrics}
+    criteria = {str(item.get("metric_name")): item["criterion"] for item in metrics if item.get("criterion")}
     expected = {"reference": digest([turn.get("expected_invocation") for turn in turns])}
     return Bundle({"expected": expected}), criteria_bundle(stored_config(criteria, {}, None), None)
 

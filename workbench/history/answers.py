@@ -13,6 +13,7 @@ from workbench.agents.worker.checked import HEAD
 from workbench.engine.plan.answers import Answer, read
 from workbench.events import CaseRef
 from workbench.history.checked import read_checked
+from workbench.state_folder import delete_stored, reading
 
 FILE_NAME = "answers.jsonl"
 
@@ -29,12 +30,12 @@ def read_answers(folder: Path, *, sent: bool = True) -> dict[CaseRef, list[Answe
 def forget_answers(folder: Path) -> None:
     """Delete the stored answers of a run."""
     with contextlib.suppress(OSError):
-        (folder / FILE_NAME).unlink(missing_ok=True)
+        delete_stored(folder / FILE_NAME, missing_ok=True)
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     try:
-        with path.open("rb") as file:
+        with reading(path) as file:
             for line in file:
                 with contextlib.suppress(ValueError, RecursionError):
                     # If a process was killed in the middle of a line, the next line continues on it.

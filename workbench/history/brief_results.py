@@ -15,6 +15,7 @@ from workbench.events import CaseFinished, CaseRef, CaseStarted, Event, Noticed,
 from workbench.history.checked import read_checked
 from workbench.history.journal_lines import STEPS, LineRead, read_lines
 from workbench.history.lost_turns import add_lost_turn_starts
+from workbench.state_folder import reading
 
 _STEPS = STEPS | {"MetricScored", "TurnFinished"}
 """Events between the start and the end of a case."""
@@ -27,7 +28,7 @@ def brief_results(path: Path, accepts: Callable[[RunStarted], bool]) -> Interrup
     rest is not read.
     """
     try:
-        with path.open("rb") as file:
+        with reading(path) as file:
             return interrupted_run(_Steps(path, file).events(accepts))
     except (OSError, ValueError, RecursionError):
         return None

@@ -11,8 +11,10 @@ from workbench.event_json import sentences
 from workbench.events import CaseRef, Event, PlannedCase, RunStarted
 from workbench.history.adk_events import adk_case_events
 from workbench.history.adk_results import ENDING
+from workbench.history.agents_cli_results import agents_cli_events, is_agents_cli_result
 from workbench.history.checked import read_checked
 from workbench.history.lost_turns import add_lost_turn_starts
+from workbench.state_folder import reading
 
 Places: TypeAlias = Callable[[CaseRef], Sequence[int]]
 """Function that returns where a case's lines are in the journal, in the form of `at` of a summary row."""
@@ -29,8 +31,8 @@ _BEFORE_EVENT = 100
 def case_events(file: Path, refs: Collection[CaseRef], places: Places | None = None) -> Iterator[Event]:
     """Yield a `RunStarted` for these cases, then their readable events.
 
-    `file` is a journal or an ADK result file. With `places`, only those parts of the journal are read, and how the
-    cases were announced is unknown. The time is linear in the bytes read, however many cases are wanted.
+    `file` is a journal, or a result file of ADK or agents-cli. With `places`, only those parts of the journal are read,
+    and how the cases were announced is unknown. The time is linear in the bytes read, however many cases are wanted.
 
     Raises:
         OSError: the file cannot be read.
@@ -38,6 +40,9 @@ def case_events(file: Path, refs: Collection[CaseRef], places: Places | None = N
     """
     if file.name.endswith(ENDING):
         yield from adk_case_events(file, refs)
+        return
+    if is_agents_cli_result(file):
+        yield from agents_cli_events(file, refs)
         return
     wanted = frozenset(refs)
     lines = _lines_about(file, wanted) if places is None else _lines_at(file, wanted, places)
@@ -47,7 +52,7 @@ def case_events(file: Path, refs: Collection[CaseRef], places: Places | None = N
 def _lines_about(file: Path, refs: frozenset[CaseRef]) -> Iterator[bytes]:
     """Yield the announcement and the lines that may be about these cases. Other lines are not parsed."""
     ids = {json.dumps(ref.eval_id).encode("ascii") for ref in refs}
-    with file.open("rb") as lines:
+    with reading(file) as lines:
         for line in lines:
             found = _EVAL_ID.search(line)
             if found is None:
@@ -60,7 +65,7 @@ def _lines_about(file: Path, refs: frozenset[CaseRef]) -> Iterator[bytes]:
 def _lines_at(file: Path, refs: Iterable[CaseRef], places: Places) -> Iterator[bytes]:
     """Yield the lines of cases at their places, in the order of the journal."""
     pairs = sorted(pair for ref in refs for pair in _ranges(places(ref)))
-    with file.open("rb") as source:
+    with reading(file) as source:
         for offset, length in pairs:
             source.seek(offset)
             yield from source.read(length).splitlines(keepends=True)

@@ -15,6 +15,7 @@ from workbench.history.run_list import list_runs
 from workbench.history.state_dir import runs_dir
 from workbench.history.summary import Row, has_verdict
 from workbench.history.summary_files import FILE_NAME, INDEX, IndexEntry
+from workbench.state_folder import read_stored
 
 Name: TypeAlias = tuple[str, str, str, str]
 """A case without its repeat: agent, evalset_file, eval_set_id, eval_id."""
@@ -77,7 +78,7 @@ class PastRuns:
 def case_rows(summary: Path, name: Name) -> Iterator[Row]:
     """Yield the rows of a case in a summary file; none if the file is missing or damaged."""
     try:
-        line = summary.read_bytes()
+        line = read_stored(summary)
     except OSError:
         return
     encoded = line[_DATA:-2]

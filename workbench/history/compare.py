@@ -1,18 +1,21 @@
 """Comparison of two runs: changed verdicts, changed scores and their likely causes."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from workbench.events import CaseError
+from workbench.events import CaseError, CaseRef
 from workbench.history.causes import Cause, ChangedFile, causes, changed_files, describe_run_differences
 from workbench.history.changed_inputs import describe_input_differences
 from workbench.history.summary import Row, Summary, frozen_of, has_verdict, is_apart
 from workbench.rates import never_ran
 
 Change: TypeAlias = Literal["regression", "fix", "other", "unfinished", "score"]
+NO_VERDICTS = (
+    "agents-cli has no thresholds: only scores are compared, of cases with the same ID and of the same metrics"
+)
 ORDER: tuple[Change, ...] = ("regression", "fix", "other", "unfinished", "score")
 
 
@@ -35,6 +38,8 @@ class ChangedCase:
     before: Row
     after: Row
     causes: tuple[Cause, ...]
+    only_scores: bool = False
+    """Whether one of the runs has no verdicts, so that only scores of criteria that both have are compared."""
 
     @property
     def ref(self) -> list[Any]:
@@ -45,12 +50,9 @@ class ChangedCase:
     def metrics(self) -> list[str]:
         """The criteria whose score or verdict changed."""
         old, new = self.before["metrics"], self.after["metrics"]
-        return [name for name in {**old, **new} if _verdict(old.get(name)) != _verdict(new.get(name))]
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether it passed before, and the later run has no verdict."""
-        return self.change == "unfinished" and self.before["status"] == "passed"
+        if self.only_scores:
+            return [name for name, (one, other) in _both_scores(old, new).items() if one != other]
+        return [name for name in {**old, **new} if _verdict(name, old) != _verdict(name, new)]
 
 
 @dataclass(frozen=True)
@@ -74,19 +76,41 @@ class Comparison:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the runs have no comparable case in common."""
-        return not self.cases and not self.unchanged
+        """Whether no case has a verdict in both runs."""
+        return not self.unchanged and all(case.change == "unfinished" for case in self.cases)
 
     def count(self, change: Change) -> int:
         """Return the number of cases with this change."""
         return Counter(case.change for case in self.cases)[change]
 
 
+@dataclass(frozen=True)
+class ComparedCase:
+    """One execution in two runs.
+
+    `case` is None if nothing about it changed. `files` are the agent's files that differ. `trouble` says why the runs
+    cannot be compared, raw.
+    """
+
+    case: ChangedCase | None = None
+    files: tuple[ChangedFile, ...] = ()
+    trouble: str = ""
+
+
+def compared_case(found: Comparison, ref: CaseRef) -> ComparedCase:
+    """Return what a comparison found about one execution of the later run."""
+    name = [ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat]
+    case = next((case for case in found.cases if case.ref == name), None)
+    return ComparedCase(case, tuple(file for file in found.files if file.agent == ref.agent))
+
+
 def compare(before: Summary, after: Summary, state: Path) -> Comparison:
     """Compare two runs, `before` being the earlier one. `state` holds the contents of the agents' files."""
     # ADK's results do not name the evalset's file.
     whole = all(row["ref"][1] for run in (before, after) for row in run.rows.values())
-    old, new = _by_case(before, whole=whole), _by_case(after, whole=whole)
+    only_scores = not (before.has_verdicts and after.has_verdicts)
+    parts = slice(3, None) if only_scores else slice(0, None)
+    old, new = (_by_case(run, parts, whole=whole) for run in (before, after))
     paired = {**old, **_pair_repeats(old, new)}
     instead = _errors_instead([row for key, row in old.items() if key not in new], new.values())
     files = changed_files(before, after, state)
@@ -94,10 +118,10 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
     pairs = [(paired[key], row) for key, row in new.items() if key in paired]
     both = [pair for pair in pairs if _are_alike(*pair)]
     for old_row, row in (*both, *instead):
-        if (change := _change(old_row, row)) is not None:
+        if (change := _change(old_row, row, only_scores=only_scores)) is not None:
             started = change != "unfinished" and _names_a_case(row)
             why = tuple(causes((before, old_row), (after, row), files)) if started else ()
-            found.append(ChangedCase(change, old_row, row, why))
+            found.append(ChangedCase(change, old_row, row, why, only_scores))
     found.sort(key=lambda case: ORDER.index(case.change))
     reported = {id(row) for pair in instead for row in pair}
     return Comparison(
@@ -109,6 +133,7 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
         tuple(row for key, row in new.items() if key not in old and id(row) not in reported),
         tuple(file for changed in files.values() for file in changed),
         (
+            *([NO_VERDICTS] if only_scores else []),
             *describe_run_differences(before, after),
             *describe_input_differences(before, after, pairs),
         ),
@@ -116,9 +141,15 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
     )
 
 
-def _by_case(run: Summary, *, whole: bool) -> dict[tuple[Any, ...], Row]:
-    """Return the executions that can be compared. Results of injected faults and forks are no verdicts."""
-    rows = (row for row in run.rows.values() if not is_apart(row))
+def _by_case(run: Summary, parts: slice, *, whole: bool) -> dict[tuple[Any, ...], Row]:
+    """Return the executions that can be compared. Results of injected faults and forks are no verdicts.
+
+    `parts` are the parts of their names that both runs have. Cases that share these with another are not compared.
+    """
+    rows = [row for row in run.rows.values() if not is_apart(row)]
+    if parts.start:
+        shared = Counter(tuple(row["ref"][parts]) for row in rows)
+        return {tuple(row["ref"][parts] if shared[tuple(row["ref"][parts])] == 1 else row["ref"]): row for row in rows}
     return {tuple(row["ref"]) if whole else (row["ref"][0], *row["ref"][2:]): row for row in rows}
 
 
@@ -184,7 +215,8 @@ def _error(row: Row) -> CaseError | None:
 
 
 def _outcome(row: Row) -> Any:
-    counted = {name: verdict for name, metric in row["metrics"].items() if (verdict := _verdict(metric)) is not None}
+    metrics = row["metrics"]
+    counted = {name: verdict for name in metrics if (verdict := _verdict(name, metrics)) is not None}
     return _status(row), tuple(sorted(counted.items(), key=lambda item: item[0]))
 
 
@@ -196,7 +228,10 @@ def _any(row: Row) -> Any:
     return None
 
 
-def _change(old: Row, new: Row) -> Change | None:
+def _change(old: Row, new: Row, *, only_scores: bool = False) -> Change | None:
+    if only_scores:
+        pairs = _both_scores(old["metrics"], new["metrics"]).values()
+        return "score" if any(one != other for one, other in pairs) else None if pairs else "unfinished"
     if not (has_verdict(old) and has_verdict(new)):
         return "unfinished"
     before, after = old["status"], new["status"]
@@ -205,10 +240,26 @@ def _change(old: Row, new: Row) -> Change | None:
     if old["metrics"] == new["metrics"]:
         return None
     names = {**old["metrics"], **new["metrics"]}
-    same = all(_verdict(old["metrics"].get(name)) == _verdict(new["metrics"].get(name)) for name in names)
+    same = all(_verdict(name, old["metrics"]) == _verdict(name, new["metrics"]) for name in names)
     return None if same else "score"
 
 
-def _verdict(metric: list[Any] | None) -> tuple[Any, Any] | None:
-    """Return score and status. Informational metrics, such as seconds, differ each time and are left out."""
-    return None if metric is None or metric[2] == "informational" else (metric[0], metric[2])
+def _verdict(name: str, metrics: Mapping[str, list[Any]]) -> tuple[Any, Any] | None:
+    """Return score and status. Figures that every run measures, such as seconds, differ each time and are left out."""
+    metric = metrics.get(name)
+    if metric is None or (metric[2] == "informational" and _is_figure(name)):
+        return None
+    return metric[0], metric[2]
+
+
+def _is_figure(name: str) -> bool:
+    from workbench.metrics.registry import descriptions
+
+    info = descriptions().get(name)
+    return info is not None and info.informational
+
+
+def _both_scores(old: Mapping[str, list[Any]], new: Mapping[str, list[Any]]) -> dict[str, tuple[Any, Any]]:
+    """Return the two scores of each criterion that both runs scored."""
+    both = {name: (old[name][0], new[name][0]) for name in old if name in new and not _is_figure(name)}
+    return {name: pair for name, pair in both.items() if None not in pair}

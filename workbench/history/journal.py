@@ -27,12 +27,26 @@ from workbench.history.journal_lines import JournalLines, event_line, header, re
 from workbench.history.journal_lock import lock_journal
 from workbench.history.lost_turns import add_lost_turn_starts
 from workbench.history.objects import keep_objects
-from workbench.history.state_dir import JOURNAL_FILE, make_state_dir, runs_dir
+from workbench.history.state_dir import JOURNAL_FILE, runs_dir
 from workbench.history.summary import SummaryBuilder
 from workbench.history.summary_files import JournalSize, add_to_index, index_entry, write_summary
+from workbench.state_folder import (
+    NO_STATE,
+    delete_stored,
+    is_forgotten,
+    make_state_dir,
+    make_stored_folder,
+    open_stored,
+    reading,
+)
 from workbench.trace.pieces import PieceWriter
 
 FILE_NAME = JOURNAL_FILE
+_FORGOTTEN = Noticed(
+    "warning",
+    "it cannot be noted that this state folder is yours, so later commands will not use it by themselves",
+    "Name it with --state-dir, or make your own folder for state writable",
+)
 UNREADABLE_CASES = CaseRef("", "", "", "other cases, which cannot be read")
 """Placeholder without a verdict for the unknown cases of a run whose announcement is lost."""
 
@@ -71,7 +85,7 @@ class Journal:
         Raises:
             OSError: the file cannot be written.
         """
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
+        descriptor = open_stored(path, os.O_RDWR | os.O_APPEND)
         if not lock_journal(descriptor):
             os.close(descriptor)
             return None
@@ -93,7 +107,7 @@ class Journal:
     def _read_existing(self, path: Path) -> None:
         """Read all complete lines, damaged or not. Raises OSError, or ValueError if a later version wrote the file."""
         lines = JournalLines(path)
-        with path.open("rb") as file:
+        with reading(path) as file:
             for line in file:
                 if line.endswith(b"\n"):
                     data, _ = lines.take(line)
@@ -116,11 +130,11 @@ class Journal:
         path = folder / FILE_NAME
         try:
             make_state_dir(state)
-            runs_dir(state).mkdir(mode=0o700, exist_ok=True)
-            folder.mkdir(mode=0o700)
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+            notice = _FORGOTTEN if is_forgotten(state) else None
+            make_stored_folder(folder, exist_ok=False)
+            descriptor = open_stored(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND)
             lock_journal(descriptor)
-            journal = cls(path, descriptor, None)
+            journal = cls(path, descriptor, notice)
             # Not synced yet: the first synced event also syncs the folder.
             journal._append(header(run_id))
             journal._head = journal._size
@@ -189,7 +203,7 @@ class Journal:
 
     def digests(self) -> Digests:
         """Return the function object that computes digests for this project."""
-        return project_digests(Path(os.devnull) if self.path is None else self.path.parents[2])
+        return project_digests(NO_STATE if self.path is None else self.path.parents[2])
 
     def keep(self, contents: Mapping[str, bytes]) -> None:
         """Store contents of files by digest in the state folder. Does nothing if the journal cannot be written."""
@@ -320,9 +334,9 @@ def _announcement(path: Path) -> RunStarted:
 
 def _remove(path: Path) -> None:
     """Remove a journal without events and its folder."""
-    for remove in (path.unlink, path.parent.rmdir):
-        with contextlib.suppress(OSError):
-            remove()
+    with contextlib.suppress(OSError):
+        delete_stored(path)
+        path.parent.rmdir()
 
 
 def _sync(descriptor: int) -> None:

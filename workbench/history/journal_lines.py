@@ -16,7 +16,7 @@ from workbench.counting import counted
 from workbench.history.checked import checked_content, read_checked, read_object
 from workbench.history.state_dir import JOURNAL_FILE
 from workbench.history.summary_files import recorded_line_count
-from workbench.regular_file import open_regular
+from workbench.state_folder import reading
 
 SCHEMA = "agent-workbench/journal/2"
 """Schema of new journals, whose lines are numbered.
@@ -161,7 +161,7 @@ def read_lines(path: Path, brief: Collection[str] = ()) -> Iterator[LineRead]:
         ValueError: the file is not a journal, or a later version wrote it.
     """
     lines = JournalLines(path, brief)
-    with open_regular(path) as file:
+    with reading(path) as file:
         begin = [line for line in (file.readline(), file.readline()) if line]
         _check_is_journal(path, begin)
         place, offset, line = 0, 0, b""
@@ -208,5 +208,5 @@ def is_journal(path: Path) -> bool:
     Raises:
         OSError: the file cannot be read.
     """
-    with open_regular(path) as file:
+    with reading(path) as file:
         return path.name == JOURNAL_FILE or file.read(len(HEAD)) == HEAD

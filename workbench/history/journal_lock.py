@@ -7,6 +7,8 @@ import fcntl
 import os
 from pathlib import Path
 
+from workbench.state_folder import open_stored
+
 
 def lock_journal(descriptor: int) -> bool:
     """Lock an open journal until it is closed. Return False if another process has locked it.
@@ -25,7 +27,7 @@ def lock_journal(descriptor: int) -> bool:
 def is_being_written(path: Path) -> bool:
     """Return whether a process has this journal locked for writing."""
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = open_stored(path)
     except OSError:
         return False
     try:

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from workbench.history.state_dir import JOURNAL_FILE, runs_dir
 from workbench.history.summary import Row, Summary, has_verdict, is_apart
 from workbench.history.summary_files import FILE_NAME as SUMMARY_NAME
 from workbench.history.summary_files import read_newest
+from workbench.state_folder import read_stored, stored_folders
 
 _MAX_RUNS = 100
 """Number of newest runs searched for verdicts. Older verdicts are found in the history only."""
@@ -104,7 +104,7 @@ def _may_have(folder: Path, missing: Collection[tuple[str, str]]) -> bool:
     if len(missing) > _FEW:
         return True
     try:
-        content = (folder / SUMMARY_NAME).read_bytes()
+        content = read_stored(folder / SUMMARY_NAME)
     except OSError:
         return True
     return any(json.dumps(eval_id).encode("ascii") in content for _, eval_id in missing)
@@ -112,10 +112,5 @@ def _may_have(folder: Path, missing: Collection[tuple[str, str]]) -> bool:
 
 def _newest(runs: Path) -> list[str]:
     """Return the IDs of runs, newest first, without reading the index: an ID begins with the time."""
-    try:
-        with os.scandir(runs) as items:
-            ids = [item.name for item in items if item.is_dir(follow_symlinks=False)]
-    except OSError:
-        return []
     age = ages()
-    return sorted(ids, key=lambda run_id: age(run_id, ""), reverse=True)
+    return sorted(stored_folders(runs), key=lambda run_id: age(run_id, ""), reverse=True)

@@ -1,6 +1,6 @@
 """The list of all runs to show, newest first.
 
-It has our runs, runs of `adk eval` and `adk web`, and runs that cannot be read.
+It has our runs, runs of `adk eval`, `adk web` and `agents-cli eval grade`, and runs that cannot be read.
 """
 
 from bisect import insort
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.history.adk_results import adk_entries
+from workbench.history.agents_cli_results import agents_cli_entries
 from workbench.history.ages import Age, ages
 from workbench.history.journal import FILE_NAME
 from workbench.history.run_list import is_as_listed, list_runs
@@ -27,7 +28,8 @@ class ListedRun:
     - `better`: how many more cases passed than in the last run of the same cases, one vote per case. None without
       such a run.
     - `trouble`: why the run cannot be read.
-    - `rules`: whether the judge `heuristic` was used.
+    - `adk`: whether another program made it, and `made_by`: "adk" or "agents-cli".
+    - `by_function`: whether a function judged anything.
     - `other_criteria`: whether criteria were changed for this run only.
     - `injected`: whether faults were injected into calls.
     - `fork`: the run that it forks, or "".
@@ -49,7 +51,8 @@ class ListedRun:
     agents: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     adk: bool = False
-    rules: bool = False
+    made_by: str = ""
+    by_function: bool = False
     other_criteria: bool = False
     better: float | None = None
     trouble: str = ""
@@ -90,7 +93,10 @@ def list_all_runs(state: Path, root: Path, agents: Iterable[Path]) -> tuple[list
     Reads what `list_runs` reads, and every result file of ADK.
     """
     found = list_runs(state)
-    entries, trouble = adk_entries(agents, root, {run["run_id"] for run in found.runs})
+    folders = list(agents)
+    entries, trouble = adk_entries(folders, root, {run["run_id"] for run in found.runs})
+    others, more = agents_cli_entries(folders, root)
+    entries, trouble = [*entries, *others], [*trouble, *more]
     folder = runs_dir(state)
     listed = [(run, _journal(folder, run)) for run in found.runs]
     listed += [(entry, str(root / entry["file"])) for entry in entries]
@@ -164,7 +170,8 @@ def _listed_runs(listed: list[tuple[IndexEntry, str]]) -> list[ListedRun]:
                 agents,
                 files,
                 adk,
-                bool(entry.get("rules")),
+                str(entry.get("made_by") or ("adk" if adk else "")),
+                bool(entry.get("by_function")),
                 bool(entry.get("other_criteria")),
                 better,
                 injected=bool(entry.get("injected")),

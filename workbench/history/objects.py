@@ -1,12 +1,20 @@
 """File contents by digest, each stored once however many runs used it: `STATE/objects/ab/cdef…`."""
 
 import contextlib
-import os
 import re
-import secrets
 import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
+
+from workbench.state_folder import (
+    delete_stored,
+    listed,
+    make_stored_folder,
+    read_stored,
+    replace_stored,
+    stored_folders,
+    touch_stored,
+)
 
 _RECENT = 3600.0
 _DIGEST = re.compile(r"[0-9a-f]{8,128}")
@@ -27,25 +35,18 @@ def keep_objects(state: Path, contents: Mapping[str, bytes]) -> None:
         if path is None:
             continue
         with contextlib.suppress(OSError):
-            if path.exists():
-                os.utime(path)  # Protects it from `drop_objects` while this run is in progress.
+            if path.is_file():
+                touch_stored(path)  # Protects it from `drop_objects` while this run is in progress.
                 continue
-            objects_dir(state).mkdir(mode=0o700, exist_ok=True)
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-            draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
-            try:
-                with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                    file.write(content)
-                draft.replace(path)
-            finally:
-                draft.unlink(missing_ok=True)  # On a full disk.
+            make_stored_folder(path.parent)
+            replace_stored(path, content, sync=False)
 
 
 def read_object(state: Path, digest: str) -> bytes | None:
     """Return the content with this digest, or None if it is not stored."""
     path = _path(state, digest)
     try:
-        return None if path is None else path.read_bytes()
+        return None if path is None else read_stored(path)
     except OSError:
         return None
 
@@ -56,11 +57,12 @@ def drop_objects(state: Path, used: Collection[str]) -> int:
     Contents stored or reused within the last hour stay: a run in progress may not have named them yet.
     """
     dropped, recent = 0, time.time() - _RECENT
-    for path in objects_dir(state).glob("*/*"):
-        if path.parent.name + path.name not in used:
-            with contextlib.suppress(OSError):
-                if path.stat().st_mtime < recent:
-                    path.unlink()
+    for name in stored_folders(objects_dir(state)):
+        folder = objects_dir(state) / name
+        with contextlib.suppress(OSError):
+            for item in listed(folder):
+                if name + item.name not in used and item.stat(follow_symlinks=False).st_mtime < recent:
+                    delete_stored(folder / item.name)
                     dropped += 1
     return dropped
 

@@ -1,7 +1,6 @@
 """Runs that other programs make in the same state folder, followed while they are written."""
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from workbench.history.run_list import summary_for_opening
 from workbench.history.state_dir import JOURNAL_FILE, runs_dir
 from workbench.history.summary import Row, Summary, SummaryBuilder, has_verdict
 from workbench.history.summary_files import INDEX, IndexEntry, read_newest
+from workbench.state_folder import reading, stored_folders
 
 _NEWEST = 8
 """Number of newest runs that are checked for being written when the workbench opens."""
@@ -64,7 +64,7 @@ class OtherRuns:
 
     def begin(self) -> None:
         """Take the current runs as known, except those that are still being written."""
-        self._known = set(_ids(runs_dir(self._state)))
+        self._known = set(stored_folders(runs_dir(self._state)))
         self._ended = {run["run_id"]: self._bytes(run) for run in self._listed()}
         newest = sorted(self._known, reverse=True)[:_NEWEST]
         for run_id in (one for one in newest if one not in self._ended):
@@ -73,7 +73,7 @@ class OtherRuns:
 
     def look(self) -> list[OtherRun]:
         """Return the runs with news since the last look."""
-        ids = _ids(runs_dir(self._state))
+        ids = stored_folders(runs_dir(self._state))
         for run_id in sorted(set(ids) - self._known):
             self._known.add(run_id)
             if not self._is_own(run_id):
@@ -177,7 +177,7 @@ class _Followed:
             OSError: the file cannot be read.
             ValueError: another version writes it.
         """
-        with self.journal.open("rb") as file:
+        with reading(self.journal) as file:
             file.seek(self.offset)
             data = file.read(_AT_ONCE)
             data += file.readline() if len(data) == _AT_ONCE else b""
@@ -205,12 +205,3 @@ class _Followed:
         summary = self.summary
         done = sum(row["status"] is not None for row in summary.rows.values())
         return OtherRun(LatestRun(summary, self.journal, rows), state, len(summary.rows), done)
-
-
-def _ids(runs: Path) -> list[str]:
-    """Return the IDs of the stored runs. An ID begins with the time."""
-    try:
-        with os.scandir(runs) as items:
-            return [item.name for item in items if item.is_dir(follow_symlinks=False)]
-    except OSError:
-        return []

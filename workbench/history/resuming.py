@@ -29,6 +29,7 @@ from workbench.history.journal import FILE_NAME, Journal, is_reading_problem, re
 from workbench.history.journal_lock import is_being_written
 from workbench.history.run_names import run_ids
 from workbench.history.state_dir import runs_dir
+from workbench.state_folder import reading
 
 _MAX_RUNS = 20
 """Number of newest runs searched for one with the same cases."""
@@ -178,7 +179,7 @@ def _runs_cases(announced: RunStarted) -> bool:
 def announcement(path: Path) -> RunStarted | None:
     """Return how a run announced itself, or None if that cannot be read or follows more than a few notices."""
     try:
-        with path.open("rb") as file:
+        with reading(path) as file:
             file.readline()
             for line in itertools.islice(file, _MAX_LINES):
                 event = from_json(read_checked(line))
@@ -192,7 +193,7 @@ def announcement(path: Path) -> RunStarted | None:
 def _is_complete(path: Path) -> bool:
     """Return whether the run ended with everything done, by its last line alone."""
     try:
-        with path.open("rb") as file:
+        with reading(path) as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - _LAST_LINE))
             last = file.read().splitlines(keepends=True)[-1]

@@ -6,12 +6,10 @@ limits.
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from workbench.atomic import replace_content
 from workbench.config import Limits
 from workbench.history.journal import FILE_NAME
 from workbench.history.journal_lock import is_being_written, lock_journal
@@ -20,6 +18,14 @@ from workbench.history.run_list import list_runs, load_summary
 from workbench.history.run_names import BASELINE, baseline
 from workbench.history.state_dir import runs_dir
 from workbench.history.summary_files import IndexEntry
+from workbench.state_folder import (
+    delete_stored,
+    delete_stored_folder,
+    listed,
+    open_stored,
+    replace_stored,
+    stored_folders,
+)
 
 _LOCK = "tidying"
 _SPARE = 20
@@ -35,12 +41,12 @@ def pin(state: Path, run_id: str) -> None:
         OSError: the state folder cannot be written, or another workbench has deleted the run.
     """
     (runs_dir(state) / run_id / FILE_NAME).stat()
-    replace_content(state / BASELINE, f"{run_id}\n".encode(), mode=0o600)
+    replace_stored(state / BASELINE, f"{run_id}\n".encode())
 
 
 def unpin(state: Path) -> None:
     """Clear the baseline. Raises OSError."""
-    (state / BASELINE).unlink(missing_ok=True)
+    delete_stored(state / BASELINE, missing_ok=True)
 
 
 def delete_runs(state: Path, run_ids: Iterable[str]) -> list[str]:
@@ -50,17 +56,17 @@ def delete_runs(state: Path, run_ids: Iterable[str]) -> list[str]:
         folder = runs_dir(state) / run_id
         if folder.is_symlink():  # Its target does not belong to the workbench.
             with contextlib.suppress(OSError):
-                folder.unlink()
+                delete_stored(folder)
                 deleted.append(run_id)
             continue
         if is_being_written(folder / FILE_NAME):
             continue
         # Delete the journal first: if deleting is interrupted, the rest no longer counts as a run.
         try:
-            (folder / FILE_NAME).unlink()
+            delete_stored(folder / FILE_NAME)
         except OSError:
             continue
-        shutil.rmtree(folder, ignore_errors=True)
+        delete_stored_folder(folder)
         deleted.append(run_id)
     if deleted:
         _drop_unused(state)
@@ -93,7 +99,7 @@ def tidy(state: Path, limits: Limits) -> list[str]:
 
 
 def _tidy(state: Path, limits: Limits) -> list[str]:
-    descriptor = os.open(state / _LOCK, os.O_WRONLY | os.O_CREAT, 0o600)
+    descriptor = open_stored(state / _LOCK, os.O_WRONLY | os.O_CREAT)
     try:
         if not lock_journal(descriptor):
             return []  # Another workbench is deleting.
@@ -128,19 +134,15 @@ def _deletable(state: Path, stay: Sequence[IndexEntry], go: Sequence[IndexEntry]
 
 
 def _folders(state: Path) -> dict[str, Path]:
-    try:
-        return {path.name: path for path in runs_dir(state).iterdir() if path.name[:1].isdigit()}
-    except OSError:
-        return {}
+    runs = runs_dir(state)
+    return {name: runs / name for name in stored_folders(runs) if name[:1].isdigit()}
 
 
 def _size(folder: Path) -> int:
     """Return the bytes of a run's files."""
-    found = 0
     with contextlib.suppress(OSError):
-        for path in folder.iterdir():
-            found += path.stat().st_size
-    return found
+        return sum(item.stat(follow_symlinks=False).st_size for item in listed(folder))
+    return 0
 
 
 def _day_before(days: int) -> str:

@@ -16,6 +16,7 @@ from workbench.events import (
 )
 from workbench.history.adk_events import adk_case_events
 from workbench.history.adk_results import ENDING
+from workbench.history.agents_cli_results import agents_cli_events, is_agents_cli_result
 from workbench.history.journal import read_journal
 from workbench.history.journal_lines import is_journal
 from workbench.history.run_names import find_run
@@ -36,6 +37,8 @@ def read_run_events(word: str, state: Path, folder: Path) -> list[Event]:
         path = find_run(word, state, folder)
         if path.name.endswith(ENDING):
             return list(adk_case_events(path.absolute()))
+        if is_agents_cli_result(path):
+            return list(agents_cli_events(path))
         return _journal_events(path) if is_journal(path) else list(report_events(path))
     except (OSError, ValueError) as error:
         raise UsageFaultError(str(error), kind="broken_file") from None

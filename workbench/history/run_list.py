@@ -29,6 +29,7 @@ from workbench.history.summary_files import (
     write_index,
     write_summary,
 )
+from workbench.state_folder import delete_stored, reading, stored_folders
 
 _STALE = 200
 """Number of outdated index lines before the index is rewritten."""
@@ -55,11 +56,7 @@ def list_runs(state: Path) -> RunList:
     """
     runs = runs_dir(state)
     found = RunList()
-    try:
-        with os.scandir(runs) as items:
-            ids = [item.name for item in items if item.is_dir(follow_symlinks=False)]
-    except OSError:
-        return found
+    ids = stored_folders(runs)
     index, lines = read_index(runs)
     for run_id in sorted(ids, reverse=True):
         entry, size = index.get(run_id), _journal_bytes(runs, run_id)
@@ -104,7 +101,7 @@ def checked_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
     if trouble and read_summary(folder, size) is not None:
         # The size alone did not reveal the damage. Without the summary, the list reads the journal and reports it too.
         with contextlib.suppress(OSError):
-            (folder / SUMMARY).unlink()
+            delete_stored(folder / SUMMARY)
             add_to_index(folder.parent, {**index_entry(run_id, summary), "seconds": None})
     return summary, trouble
 
@@ -128,7 +125,7 @@ def _rebuild(folder: Path) -> tuple[Summary, list[str]]:
     summary, trouble = summarize(journal)
     # A run in progress writes its own summary when it ends. One that was killed has none.
     if not trouble and (summary.seconds is not None or not is_being_written(journal)):
-        with journal.open("rb") as file:
+        with reading(journal) as file:
             lines = sum(1 for _ in file)
         write_summary(folder, summary, JournalSize(size, lines, crc, modified))
     return summary, trouble
@@ -140,7 +137,7 @@ def _checksum(journal: Path) -> tuple[int, int]:
     The file is read in pieces: 10,000 cases take 240 MB, and two journals may be compared at once. Raises OSError.
     """
     size = crc = 0
-    with journal.open("rb") as file:
+    with reading(journal) as file:
         while piece := file.read(_PIECE):
             size, crc = size + len(piece), zlib.crc32(piece, crc)
     return size, crc

@@ -7,16 +7,18 @@ import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
-from workbench.agents.targets import find_root
 from workbench.counting import counted, few
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.history.ages import ages
-from workbench.history.state_dir import JOURNAL_FILE, runs_dir, state_dir, states_of
+from workbench.history.state_dir import JOURNAL_FILE, runs_dir, states_of
 from workbench.json_values import mapping
+from workbench.state_folder import NO_STATE, read_stored, stored_folders
 
 LAST = "last"
 BASELINE = "baseline"
 _MAX_LISTED = 5
+_MAX_NAME = 1000
+"""Bytes of the file with the baseline."""
 
 
 def find_run(word: str, state: Path, folder: Path) -> Path:
@@ -29,26 +31,22 @@ def find_run(word: str, state: Path, folder: Path) -> Path:
     if journal is not None:
         return journal
     path = folder / word
+    # A journal is read without following links, but the user may name it through some.
     if word and path.is_file():
-        return path
+        return path.resolve()
     if word and (path / JOURNAL_FILE).is_file():
-        return path / JOURNAL_FILE
+        return (path / JOURNAL_FILE).resolve()
     raise _unknown(word, state, folder)
 
 
-def refuse_unknown_runs(words: Iterable[str], explicit_state: Path | None) -> Path:
-    """Return the state folder of the current project, after checking that all runs exist.
-
-    `explicit_state` is the value of `--state-dir`.
+def refuse_unknown_runs(words: Iterable[str], state: Path, folder: Path) -> None:
+    """Check that all runs exist.
 
     Raises:
         UsageFaultError: one of `words` names no run.
     """
-    here = Path.cwd()
-    state = state_dir(find_root(here), explicit_state)
     for word in words:
-        find_run(word, state, here)
-    return state
+        find_run(word, state, folder)
 
 
 def find_stored_run(word: str, state: Path) -> Path:
@@ -98,7 +96,7 @@ def _by_id(word: str, state: Path) -> Path | None:
     if word == LAST:
         found = _newest(filter(None, map(last_run, states)))
         if found is None:
-            raise UsageFaultError(f"no run is stored in {runs_dir(state)}", _run_hint(state))
+            raise UsageFaultError(_no_run(state), _run_hint(state))
         return found
     if word == BASELINE:
         for one in states:
@@ -128,10 +126,8 @@ def _newest(journals: Iterable[Path]) -> Path | None:
 
 def _journals(state: Path) -> list[Path]:
     """Return the journals of all runs, newest first by ID."""
-    try:
-        found = [path for folder in runs_dir(state).iterdir() if (path := folder / JOURNAL_FILE).is_file()]
-    except OSError:
-        return []
+    runs = runs_dir(state)
+    found = [path for name in stored_folders(runs) if (path := runs / name / JOURNAL_FILE).is_file()]
     age = ages()
     return sorted(found, key=lambda path: age(path.parent.name, ""), reverse=True)
 
@@ -139,7 +135,7 @@ def _journals(state: Path) -> list[Path]:
 def baseline(state: Path) -> str | None:
     """Return the ID of the run pinned as baseline, or None if there is none or it was deleted."""
     try:
-        run_id = (state / BASELINE).read_text(encoding="utf-8", errors="replace").strip()
+        run_id = read_stored(state / BASELINE, _MAX_NAME).decode("utf-8", "replace").strip()
         return run_id if run_id and "/" not in run_id and (runs_dir(state) / run_id / JOURNAL_FILE).is_file() else None
     except OSError:  # Also raised for a name that is too long.
         return None
@@ -196,4 +192,8 @@ def _run_hint(state: Path) -> str:
 def no_run_message(state: Path) -> str:
     """Return a message that `state` holds no run, and how to get one."""
     hint = "`agent-workbench run` stores one, --state-dir selects another folder"
-    return f"No run is stored in {runs_dir(state)}; {hint}"
+    return f"N{_no_run(state)[1:]}; {hint}"
+
+
+def _no_run(state: Path) -> str:
+    return "no run is stored here" if state == NO_STATE else f"no run is stored in {runs_dir(state)}"

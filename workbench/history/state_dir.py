@@ -1,11 +1,10 @@
-"""The state folder of a project: runs, judge answers and undo steps."""
+"""Layout of the state folder, and older state folders inside the project."""
 
-import contextlib
 import os
 from pathlib import Path
 
-from workbench.agents.walk import STATE_FOLDER, is_repository
-from workbench.atomic import replace_content
+from workbench.agents.walk import is_repository
+from workbench.state_folder import STATE_FOLDER, is_trusted, stored_folders
 
 _MAX_DEPTH = 4
 _MAX_FOLDERS = 2_000
@@ -13,11 +12,6 @@ _MAX_FOLDERS = 2_000
 _IGNORED = frozenset({"node_modules", "site-packages", "__pycache__"})
 JOURNAL_FILE = "events.jsonl"
 """Name of the journal in a run's folder."""
-
-
-def state_dir(root: Path, explicit: Path | None = None) -> Path:
-    """Return the state folder of `root`: the one that `--state-dir` names, else `.workbench`. Creates nothing."""
-    return explicit.absolute() if explicit is not None else root / STATE_FOLDER
 
 
 def states_of(state: Path) -> list[Path]:
@@ -30,7 +24,7 @@ def states_of(state: Path) -> list[Path]:
 
 
 def nested_states(root: Path) -> list[Path]:
-    """Return the state folders with runs below `root`, nearest first.
+    """Return the trusted state folders with runs below `root`, nearest first. `root` must have no links in its path.
 
     The search goes a few levels deep. It ignores repositories, hidden folders, environments and installed packages.
     """
@@ -43,37 +37,16 @@ def nested_states(root: Path) -> list[Path]:
             if searched > _MAX_FOLDERS:
                 return found
             below += _folders_in(folder)
-        found += [folder / STATE_FOLDER for folder in below if os.path.isdir(runs_dir(folder / STATE_FOLDER))]  # noqa: PTH112 - raises nothing
+        states = [folder / STATE_FOLDER for folder in below]
+        found += [state for state in states if os.path.isdir(runs_dir(state)) and is_trusted(state)]  # noqa: PTH112 - raises nothing
         level = below
     return found
 
 
 def _folders_in(folder: Path) -> list[Path]:
-    try:
-        with os.scandir(folder) as items:
-            names = sorted(item.name for item in items if item.is_dir(follow_symlinks=False))
-    except OSError:
-        return []
+    names = sorted(stored_folders(folder))
     paths = [folder / name for name in names if not name.startswith(".") and name not in _IGNORED]
     return [path for path in paths if not is_repository(path) and not os.path.lexists(path / "pyvenv.cfg")]
-
-
-def make_state_dir(path: Path) -> None:
-    """Create the state folder for its owner only, with a `.gitignore` that ignores all of it.
-
-    A new one takes over the judge answers of older state folders below it, so that no judge is asked again.
-
-    Raises:
-        OSError: the folder cannot be created or written.
-    """
-    is_new = not path.is_dir()
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if is_new and path.name == STATE_FOLDER:
-        for nested in nested_states(path.parent):
-            _take_over_answers(judge_cache_dir(nested), judge_cache_dir(path))
-    ignore = path / ".gitignore"
-    if not ignore.exists():
-        replace_content(ignore, b"*\n", mode=0o600)  # On a full disk, no file is better than an empty one.
 
 
 def runs_dir(path: Path) -> Path:
@@ -84,12 +57,3 @@ def runs_dir(path: Path) -> Path:
 def judge_cache_dir(path: Path) -> Path:
     """Return the folder of judge answers, in the state folder `path`."""
     return path / "cache" / "judge"
-
-
-def _take_over_answers(old: Path, new: Path) -> None:
-    """Link cached judge answers into another folder. The judge is asked again for those that cannot be linked."""
-    for file in old.glob("[0-9a-f][0-9a-f]/*.json"):
-        target = new / file.parent.name / file.name
-        with contextlib.suppress(OSError):
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.link(file, target)

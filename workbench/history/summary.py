@@ -34,8 +34,9 @@ SCHEMA = "agent-workbench/summary/14"
 STATUSES = ("passed", "failed", "error", "not_evaluated", "cancelled")
 _MAX_TEXT = 2000
 _USAGE = tuple(item.name for item in fields(Usage))
-_FROZEN = {item.name: str if isinstance(item.default, str) else int for item in fields(Frozen)} | {"mode": str}
-"""Field of `Frozen` → its type."""
+_TYPES: dict[type, type] = {str: str, tuple: list}
+_FROZEN = {item.name: _TYPES.get(type(item.default), int) for item in fields(Frozen)} | {"mode": str}
+"""Field of `Frozen` → its type as JSON."""
 
 Row = dict[str, Any]
 """One execution of a case, as a JSON object.
@@ -57,6 +58,7 @@ Row = dict[str, Any]
 - `frozen`: the fields of `workbench.events.Frozen` as JSON if it was replayed. Missing otherwise.
 - `drifted`: how many changes a comparison with its recording found. Missing without one.
 - `machine`: the other machine on which it ran. Missing for this machine.
+- `unseen`: what it used that no comparison of inputs can see. Missing for none.
 - `apart`: true if faults were injected into its calls, or if it tries a fork. Missing otherwise.
 - `fault`: [tool, way] of its fault in a matrix of tool faults. Missing otherwise.
 - `handling`: what the agent did about that fault, as `workbench.events.FaultHandling` with only the judge as details.
@@ -89,6 +91,8 @@ class Summary:
     """The distinct causes of its failures, as `workbench.causes.cause.Cause.as_json`."""
     salt_id: str = ""
     """Identifies the salt of its input digests; "" for runs of old versions."""
+    has_verdicts: bool = True
+    """Whether its cases have verdicts, and not only scores, as those of agents-cli."""
     fork: dict[str, Any] = field(default_factory=dict)
     """The fork that its executions try, as JSON of `workbench.events.ForkOf`; {} for all other runs."""
     options: dict[str, Any] = field(default_factory=dict)
@@ -210,7 +214,10 @@ def has_verdict(row: Row) -> bool:
 def frozen_of(row: Row) -> Frozen | None:
     """Return how an execution was replayed, or None if its calls were live."""
     values = row.get("frozen")
-    return Frozen(**values) if values else None
+    if not values:
+        return None
+    known: dict[str, Any] = {name: tuple(item) if isinstance(item, list) else item for name, item in values.items()}
+    return Frozen(**known)
 
 
 _NO_FAULT: Any = ("", "")
@@ -225,7 +232,9 @@ def fault_of(row: Row) -> ToolFault | None:
 def handling_of(row: Row) -> FaultHandling | None:
     """Return what the agent did about the fault, or None."""
     values = row.get("handling")
-    return FaultHandling(**values) if values and values["outcome"] in get_args(FaultOutcome) else None
+    if not values or values["outcome"] not in get_args(FaultOutcome):
+        return None
+    return FaultHandling(**{**values, "facts_without_source": tuple(values["facts_without_source"])})
 
 
 def is_apart(row: Row) -> bool:
@@ -375,6 +384,8 @@ class SummaryBuilder:
             row["drifted"] = drift_count(objects(thawed.get("changes")))
         if machine := string(data.get("machine")):
             row["machine"] = machine
+        if unseen := data.get("unseen"):
+            row["unseen"] = list(map(string, unseen))
         if handling := mapping(data.get("handling")):
             row["handling"] = _brief_handling(handling)
         numbers = tuple(number for number in data.get("inputs") or () if isinstance(number, int))
@@ -427,6 +438,7 @@ def _brief_handling(handling: Mapping[str, Any]) -> dict[str, Any]:
         "outcome": string(handling.get("outcome")),
         "reason": string(handling.get("reason"))[:_MAX_TEXT],
         "details": {"judge": {name: judge.get(name) for name in ("model", "kind", "by")}} if judge else {},
+        "facts_without_source": list(handling.get("facts_without_source") or ()),
     }
 
 

@@ -1,21 +1,22 @@
 """Summaries on disk: one file per run, and an index with a line per run so that a list opens at once."""
 
 import contextlib
+import io
 import itertools
 import json
 import math
-import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from workbench.agents.worker.checked import checked_line
-from workbench.atomic import replace_content
 from workbench.dependencies.record import digest
 from workbench.history.checked import read_checked, write_checked
 from workbench.history.summary import Summary
 from workbench.history.votes import case_votes
+from workbench.judge.judge_details import is_without_model
+from workbench.state_folder import append_stored, read_stored, reading, replace_stored, replacing
 
 FILE_NAME = "summary.json"
 INDEX = "index.jsonl"
@@ -38,7 +39,7 @@ IndexEntry = dict[str, Any]
 - `calls`, `tokens`: usage of the agents' models.
 - `files`: its evalsets.
 - `bytes`: size of the journal that the entry was made from.
-- `rules`: whether rules judged anything.
+- `by_function`: whether a function judged anything.
 - `other_criteria`: whether a case was judged by other criteria than its file's.
 - `injected`: whether faults were injected into calls. May be missing.
 - `fork`: the run that it forks, or "". May be missing.
@@ -67,14 +68,9 @@ def write_summary(folder: Path, summary: Summary, journal: JournalSize) -> None:
     made_of = {"journal_lines": journal.lines, "journal_bytes": journal.bytes, "journal_crc32": f"{journal.crc:08x}"}
     made_of["journal_modified"] = journal.modified
     pieces = itertools.chain((json.dumps(made_of)[:-1] + ', "summary": ',), summary.as_text(), ("}",))
-    draft = folder / f".{FILE_NAME}.{os.getpid()}.tmp"
-    with contextlib.suppress(OSError, ValueError):
-        # No fsync: the checksum tells whether it reached the disk.
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-            write_checked(out, pieces)
-        draft.replace(folder / FILE_NAME)
-    with contextlib.suppress(OSError):
-        draft.unlink(missing_ok=True)  # On a full disk.
+    # No fsync: the checksum tells whether it reached the disk.
+    with contextlib.suppress(OSError, ValueError), replacing(folder / FILE_NAME) as out:
+        write_checked(out, pieces)
     with contextlib.suppress(OSError, ValueError):
         add_to_index(folder.parent, index_entry(folder.name, summary, journal.bytes))
 
@@ -88,7 +84,7 @@ def read_summary(
     match.
     """
     try:
-        data = read_checked((folder / FILE_NAME).read_bytes())
+        data = read_checked(read_stored(folder / FILE_NAME))
         if data["journal_bytes"] != journal_bytes:
             return None
         if journal_crc is not None and data.get("journal_crc32") != f"{journal_crc:08x}":
@@ -103,12 +99,12 @@ def read_summary(
 def recorded_line_count(folder: Path, journal_lines: int) -> int:
     """Return the journal's line count from its summary, or 0 if the journal has not become shorter."""
     try:
-        with (folder / FILE_NAME).open("rb") as file:
+        with reading(folder / FILE_NAME) as file:
             found = _MADE_OF.search(file.read(_HEAD))
         if found is None or int(found[1]) <= journal_lines:
             return 0
         # The number itself may be damaged, so check the whole file before using it.
-        return int(read_checked((folder / FILE_NAME).read_bytes())["journal_lines"])
+        return int(read_checked(read_stored(folder / FILE_NAME))["journal_lines"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return 0
 
@@ -132,7 +128,9 @@ def index_entry(run_id: str, summary: Summary, journal_bytes: int | None = None)
         "agents": sorted({str(ref[0]) for ref in summary.rows}),
         "files": sorted({str(ref[1]) for ref in summary.rows}),
         "bytes": journal_bytes,
-        "rules": any(metric[5] == "rules" for row in summary.rows.values() for metric in row["metrics"].values()),
+        "by_function": any(
+            is_without_model(metric[5]) for row in summary.rows.values() for metric in row["metrics"].values()
+        ),
         "other_criteria": any(changed for _, _, changed, _ in summary.plans),
         "injected": summary.has_faults,
         "fork": str(summary.fork.get("run_id") or ""),
@@ -154,12 +152,8 @@ def _sum(values: Iterable[Any]) -> int:
 
 
 def add_to_index(runs: Path, entry: IndexEntry) -> None:
-    """Append an entry in one write, because two programs may do so at the same time. Raises OSError."""
-    descriptor = os.open(runs / INDEX, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        os.write(descriptor, checked_line(json.dumps(entry)))
-    finally:
-        os.close(descriptor)
+    """Append an entry. Raises OSError."""
+    append_stored(runs / INDEX, checked_line(json.dumps(entry)))
 
 
 def read_index(runs: Path) -> tuple[dict[str, IndexEntry], int]:
@@ -168,7 +162,7 @@ def read_index(runs: Path) -> tuple[dict[str, IndexEntry], int]:
     If a run has several lines, the last one counts. Damaged lines are skipped.
     """
     try:
-        lines = (runs / INDEX).read_bytes().splitlines(keepends=True)
+        lines = read_stored(runs / INDEX).splitlines(keepends=True)
     except OSError:
         return {}, 0
     return _entries(lines), len(lines)
@@ -177,8 +171,8 @@ def read_index(runs: Path) -> tuple[dict[str, IndexEntry], int]:
 def read_newest(runs: Path) -> list[IndexEntry]:
     """Return the runs named in the last lines of the index."""
     try:
-        with (runs / INDEX).open("rb") as file:
-            file.seek(0, os.SEEK_END)
+        with reading(runs / INDEX) as file:
+            file.seek(0, io.SEEK_END)
             file.seek(max(file.tell() - _END, 0))
             lines = file.read().splitlines(keepends=True)
     except OSError:
@@ -200,4 +194,4 @@ def write_index(runs: Path, entries: dict[str, IndexEntry]) -> None:
     """Rewrite the index with these entries only."""
     with contextlib.suppress(OSError):
         content = b"".join(checked_line(json.dumps(entry)) for entry in entries.values())
-        replace_content(runs / INDEX, content, mode=0o600)
+        replace_stored(runs / INDEX, content)

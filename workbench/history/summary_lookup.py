@@ -6,6 +6,7 @@ from workbench.engine.plan.run_options import UsageFaultError
 from workbench.event_json import to_json
 from workbench.events import Noticed
 from workbench.history.adk_results import ENDING, adk_summary
+from workbench.history.agents_cli_results import agents_cli_summary, is_agents_cli_result
 from workbench.history.journal_lines import is_journal
 from workbench.history.run_list import checked_summary, summarize
 from workbench.history.run_names import find_run
@@ -32,6 +33,8 @@ def open_summary(word: str, state: Path, folder: Path) -> tuple[Summary, list[st
 def _file_summary(path: Path) -> tuple[Summary, list[str]]:
     if path.name.endswith(ENDING):
         return adk_summary(path, path.parent), []
+    if is_agents_cli_result(path):
+        return agents_cli_summary(path), []
     return summarize(path) if is_journal(path) else _report_summary(path)
 
 

@@ -13,9 +13,9 @@ from workbench.events import CaseRef, CaseStarted, Event, ForkChange, TurnFinish
 from workbench.forking.fork import Change, Fork
 from workbench.forking.original import CannotForkError, Original, read_original
 from workbench.history.journal_lines import is_journal
-from workbench.history.state_dir import state_dir
 from workbench.history.stored_run import open_run
 from workbench.project.transcripts import stored_case
+from workbench.state_folder import state_dir
 from workbench.store import CaseRecord, Turn
 
 CHAT = "chat"

@@ -27,13 +27,12 @@ from workbench.engine.processes.children import Children
 from workbench.engine.processes.trial_imports import TrialImport, try_imports
 from workbench.engine.run.recorder import Publish
 from workbench.engine.run.run import Run
-from workbench.events import CaseName, ForkChange
+from workbench.events import CaseName, ForkChange, Noticed
 from workbench.history.journal import Journal
 from workbench.history.latest import latest_runs
 from workbench.history.resuming import resume
 from workbench.history.retention import tidy
 from workbench.history.state_dir import judge_cache_dir
-from workbench.history.state_dir import state_dir as state_of
 from workbench.places.choice import PlaceChoice
 from workbench.places.kinds import UnknownPlaceError, place_at
 from workbench.places.place import MachineState, Place, cleaned_states
@@ -41,6 +40,8 @@ from workbench.project.running import Running, end
 from workbench.project.scoring import plan_of_run
 from workbench.project.targets import NamedTargets, Targets
 from workbench.project.watch import News, RunningWatch
+from workbench.state_folder import NO_STATE, untrusted_text
+from workbench.state_folder import state_dir as state_of
 from workbench.store import Store
 from workbench.stored_records import register_details
 
@@ -110,7 +111,6 @@ class Project:
 
         Raises:
             FileNotFoundError: the path does not exist.
-            OwnersFileError: the stored owners cannot be read.
         """
         async with cls(path, state_dir=state_dir, keep_runs=keep_runs) as project:
             await project.read()
@@ -142,6 +142,7 @@ class Project:
         """The child processes of the project, created on first use."""
         if self._children is None:
             self._children = Children(keep_warm=self._keep_warm)
+            self._children.scorer.prices = self.settings.prices
         return self._children
 
     async def __aenter__(self) -> Self:
@@ -263,7 +264,8 @@ class Project:
         """
         from workbench.project.fault_matrix import FaultMatrix
 
-        return await asyncio.to_thread(FaultMatrix, plan, state_of(plan.root, self._explicit_state))
+        state = state_of(plan.root, self._explicit_state)
+        return await asyncio.to_thread(lambda: FaultMatrix(plan, state, self._read()))
 
     async def score(
         self,
@@ -500,11 +502,14 @@ class Project:
             yield
 
     def _read(self) -> Workspace:
-        kept = None if self._explicit_state is None else read_owners(self._explicit_state)
+        kept = None if self._explicit_state is None else read_owners(state_of(self.path, self._explicit_state))
         return open_workspace(self.path, stored_owners=kept)
 
     def _journal(self, state: Path, plan: Plan) -> Journal | None:
         """Return the journal of a run: a new one, the journal of the resumed run, or None."""
         if plan.run_id in self._held:
             return self._held.pop(plan.run_id)
+        if self._keep_runs and state == NO_STATE:
+            message, hint = untrusted_text(plan.root)
+            return Journal(None, None, Noticed("warning", f"this run is kept in memory only: {message}", hint))
         return Journal.open(state, plan.run_id) if self._keep_runs else None

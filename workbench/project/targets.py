@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypedDict
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError, UsageKind
 from workbench.engine.plan.selection import open_selection, refuse_unknown
 from workbench.engine.plan.target_parser import Selection, parse_targets
+from workbench.state_folder import state_dir
 
 if TYPE_CHECKING:
-    from workbench.agents.owners import StoredOwners
     from workbench.agents.workspace import Workspace
     from workbench.engine.plan.plan import Plan
 
@@ -68,6 +68,7 @@ class Targets:
         Raises:
             UsageFaultError: a path does not exist, or a file cannot be read.
         """
+        from workbench.agents.owners import read_owners
         from workbench.model.evalset import BrokenFileError, read_initial_session
 
         file = self.initial_session_file
@@ -79,7 +80,7 @@ class Targets:
             self.selection(),
             folder=self.folder,
             config=self.config,
-            stored_owners=None if self.state_dir is None else stored_owners(self.state_dir),
+            stored_owners=None if self.state_dir is None else read_owners(state_dir(self.folder, self.state_dir)),
             previous=previous,
             initial_session=session,
         )
@@ -105,17 +106,3 @@ def refuse_missing(file: Path | None, kind: UsageKind) -> None:
     """
     if file is not None and not file.exists():
         raise UsageFaultError(f"{file}: there is no such file", kind=kind)
-
-
-def stored_owners(state: Path) -> "StoredOwners":
-    """Return the owners of evalsets that are stored in a state folder.
-
-    Raises:
-        UsageFaultError: they cannot be read.
-    """
-    from workbench.agents.owners import OwnersFileError, read_owners
-
-    try:
-        return read_owners(state)
-    except OwnersFileError as error:
-        raise UsageFaultError(str(error)) from None

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from workbench.events import CallsRecorded, SpansRecorded
+from workbench.state_folder import open_stored, reading
 
 FILE_NAME = "pieces.jsonl"
 Place: TypeAlias = list[int]
@@ -35,7 +36,7 @@ class PieceWriter:
         if not pieces:
             return {}
         if self._descriptor is None:
-            self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            self._descriptor = open_stored(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             self._size = os.fstat(self._descriptor).st_size
         places: dict[str, Place] = {}
         lines: list[bytes] = []
@@ -112,7 +113,7 @@ class Pieces:
         try:
             offset, size, checksum = (int(number) for number in place)
             # A journal may be forged, so a name must not lead out of the folder.
-            with (self.runs / Path(run_id).name / FILE_NAME).open("rb") as file:
+            with reading(self.runs / Path(run_id).name / FILE_NAME) as file:
                 file.seek(offset)
                 data = file.read(size)
         except (OSError, TypeError, ValueError) as error:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from workbench.events import RunStarted
+from workbench.events import CaseRef, RunStarted
 from workbench.prices import Prices
 from workbench.remaining import RemainingTime
 from workbench.rendering.changed import ChangedVerdicts
@@ -119,12 +119,13 @@ class Session:
         `arrived` is called after each evalset.
 
         Raises:
-            OSError, ValueError: the path does not exist, or the saved owners cannot be read.
+            OSError, ValueError: the path does not exist.
         """
         from workbench.agents.owners import read_owners
         from workbench.agents.workspace import open_workspace
+        from workbench.state_folder import state_dir
 
-        owners = None if self.given_state_dir is None else read_owners(self.given_state_dir)
+        owners = None if self.given_state_dir is None else read_owners(state_dir(self.path, self.given_state_dir))
         named = [path for path in sorted(self.extra_evalsets) if path.is_file()]
         try:
             return open_workspace(
@@ -168,9 +169,9 @@ class Session:
     def state_dir(self) -> Path:
         """The folder for runs and saved choices."""
         assert self.workspace is not None
-        from workbench.history import state_dir as places
+        from workbench.state_folder import state_dir
 
-        return places.state_dir(self.workspace.root, self.given_state_dir)
+        return state_dir(self.workspace.root, self.given_state_dir)
 
     @property
     def runs_dir(self) -> Path:
@@ -183,7 +184,8 @@ class Session:
         from workbench.authoring.saving import Saver
 
         if self._saver is None:
-            self._saver = Saver(self.state_dir)
+            assert self.workspace is not None
+            self._saver = Saver(self.state_dir, self.workspace.root)
         return self._saver
 
     @property
@@ -218,9 +220,10 @@ class Session:
             OSError, ValueError: it cannot be saved.
         """
         from workbench.agents.owners import save_owner
+        from workbench.state_folder import make_state_dir
 
         assert self.workspace is not None
-        self.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_state_dir(self.state_dir)
         save_owner(self.state_dir, entry.relative, agent.folder, self.workspace.root)
 
     def recall(self, recalled: "Recalled") -> None:
@@ -245,9 +248,8 @@ class Session:
             for ref, record in recalled.records.items()
             if ref not in known or age(known[ref].run_id, "") < new
         }
-        self.changed.before_cases(records, continues=continues)
-        for ref in records:
-            self.changed.moment_of.pop(ref, None)
+        planned = (CaseRef(*row["ref"]) for row in recalled.latest.summary.rows.values())
+        self.changed.before_run(planned, records, continues=continues)
         is_newest = ended and (not self.store.run.run_id or age(self.store.run.run_id, "") <= new)
         if is_newest:
             self.restored_run = recalled.run.run_id

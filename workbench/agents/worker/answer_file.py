@@ -14,6 +14,8 @@ from .checked import checked_line
 from .jsonable import dumps
 
 Json = Dict[str, Any]
+_SAFE = os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Neither follow a link nor wait for a pipe."""
 
 
 class AnswerFile:
@@ -49,7 +51,7 @@ class _File:
             return
         try:
             if self._descriptor is None:
-                self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+                self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _SAFE, 0o600)
             self._failed = os.write(self._descriptor, line) < len(line)
         except OSError:
             # The workbench reports a full disk, because it writes there too.

@@ -1,11 +1,11 @@
 """Plans that run agents: an entry for each repeat of the selected cases."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from workbench.agents.targets import project_around
-from workbench.agents.walk import STATE_FOLDER, relative_to
+from workbench.agents.walk import relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.engine.plan.blocking import ConfigFaults, refuse_named, why_blocked, why_broken
 from workbench.engine.plan.owner_notes import foreign_agent_notices, look_alike_notices, owner_notices, owners_to_keep
@@ -16,8 +16,10 @@ from workbench.engine.plan.selection import Chosen, choose, select_cases
 from workbench.engine.plan.source import AgentSource
 from workbench.engine.plan.target_parser import Selection
 from workbench.engine.plan.until_sure import too_few
+from workbench.engine.plan.unused import unused_notices
 from workbench.events import CaseName, CaseRef, Noticed
 from workbench.model.faults import Fault
+from workbench.state_folder import STATE_FOLDER, why_untrusted
 
 
 def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -> Plan:
@@ -50,8 +52,10 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
     }
     notices = (
         *_root_notices(workspace.root),
+        *(Noticed("warning", warning) for warning in workspace.warnings),
         *look_alike_notices(workspace),
         *fault_notices(_warnings(running, configs), workspace.root),
+        *unused_notices(_indexes(made), workspace.root),
         *agent_notices(agents.values()),
         *owner_notices(running),
         *(foreign_agent_notices((item.entry for item in chosen), workspace.root) if selection.agent else ()),
@@ -81,6 +85,16 @@ def _warnings(running: Iterable[EvalsetEntry], configs: ConfigFaults) -> list[Fa
     return [fault for fault in faults if fault.severity == "warning"]
 
 
+def _indexes(made: Iterable[tuple[EvalsetEntry, Sequence[PlanEntry]]]) -> Iterator[tuple[EvalsetEntry, Iterable[int]]]:
+    """Yield the positions of the cases that will run."""
+    for entry, own in made:
+        sources = (each.source for each in own if each.blocked is None)
+        yield (
+            entry,
+            dict.fromkeys(each.index for each in sources if isinstance(each, AgentSource) and each.index is not None),
+        )
+
+
 def _entries(item: Chosen[EvalsetEntry], runs: int, configs: ConfigFaults) -> Iterator[PlanEntry]:
     entry, document = item.entry, item.entry.document
     agent = entry.agent_name
@@ -102,7 +116,8 @@ def _entries(item: Chosen[EvalsetEntry], runs: int, configs: ConfigFaults) -> It
 
 def _root_notices(root: Path) -> Iterator[Noticed]:
     """Yield a notice if an older `.workbench` inside the project is used."""
-    around = project_around(root) if (root / STATE_FOLDER).is_dir() else None
+    is_used = (root / STATE_FOLDER).is_dir() and not why_untrusted(root)
+    around = project_around(root) if is_used else None
     if around is not None:
         folder = relative_to(root / STATE_FOLDER, around)
         hint = f"Delete or move it to keep runs in {around / STATE_FOLDER}"

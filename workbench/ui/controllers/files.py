@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.counting import few
+from workbench.state_folder import NO_STATE
 from workbench.text import one_line
 from workbench.ui.controllers.folder import Folder
 from workbench.ui.controllers.view import Controller, View
@@ -42,11 +43,13 @@ class Files(Controller):
 
     def undo(self) -> None:
         """Undo the last edit."""
-        self.view.work(self._say_taken_back(again=False), "back", exclusive=False)
+        if self.workspace() is not None:
+            self.view.work(self._say_taken_back(again=False), "back", exclusive=False)
 
     def redo(self) -> None:
         """Redo the edit that was undone last."""
-        self.view.work(self._say_taken_back(again=True), "back", exclusive=False)
+        if self.workspace() is not None:
+            self.view.work(self._say_taken_back(again=True), "back", exclusive=False)
 
     async def _say_taken_back(self, *, again: bool) -> None:
         async with self._one_at_a_time:
@@ -62,6 +65,9 @@ class Files(Controller):
         from workbench.ui.editing.save_errors import save_error_message
 
         saver = await self.saver()
+        known = saver.undone if again else saver.newest
+        if known is not None and known.earlier and not await self._wants(known, "redo" if again else "undo"):
+            return None, ""
         try:
             edit = await asyncio.to_thread(saver.redo if again else saver.undo)
         except NothingToUndoError as error:
@@ -71,6 +77,19 @@ class Files(Controller):
         await self.reopen(*(change.file for change in edit.changes))
         files = few(sorted({change.file.name for change in edit.changes}))
         return edit, one_line(f"{'redone' if again else 'undone'}: {edit.label}  ({files})")
+
+    async def _wants(self, edit: "Edit", what: str) -> bool:
+        """Ask whether to undo or redo an edit of an earlier session, and name its files."""
+        files = f"{edit.label}: {self._named(edit)}"
+        items = [
+            Item(f"{what} the edit", True, help=one_line(f"changes {files}", limit=1000)),
+            Item("leave the files", False, help=one_line(files, limit=1000)),
+        ]
+        return bool(await self.view.pick(one_line(f"{what} an edit of an earlier start?", limit=70), items))
+
+    def _named(self, edit: "Edit") -> str:
+        """Return the files of an edit."""
+        return ", ".join(dict.fromkeys(self.folder.below_root(str(change.file)) for change in edit.changes))
 
     async def offer_interrupted(self) -> None:
         """Ask what to do with an edit that was interrupted in an earlier session."""
@@ -82,9 +101,8 @@ class Files(Controller):
         edit = await asyncio.to_thread(saver.interrupted)
         if edit is None:
             return
-        files = ", ".join(change.file.name for change in edit.changes)
         items = [
-            Item("finish the edit", True, help=one_line(f"{edit.label}: {files}")),
+            Item("finish the edit", True, help=one_line(f"{edit.label}: {self._named(edit)}", limit=1000)),
             Item("discard the edit", False, help="The files stay as they are. The edit cannot be redone."),
         ]
         title = one_line(f"an edit was interrupted: {edit.label}", limit=70)
@@ -138,7 +156,7 @@ class Files(Controller):
         from workbench.authoring.evalset_file import EvalsetFile
         from workbench.model.json_edit import EditError
 
-        if entry.document.format != "current":
+        if not entry.document.editable:
             self.say_old_format()
             return None
         try:
@@ -293,7 +311,9 @@ class Files(Controller):
         """Warn once if the undo journal cannot be written, so that undo ends with the session."""
         if not self.session.saver.lasting and not self._warned:
             self._warned = True
-            message = f"{self.session.state_dir} is not writable: undo works only until you quit"
+            state = self.session.state_dir
+            why = ".workbench is not trusted" if state == NO_STATE else f"{state} is not writable"
+            message = f"{why}: undo works only until you quit"
             self.view.notify(one_line(message), severity="warning", timeout=8)
 
     def say_old_format(self) -> None:

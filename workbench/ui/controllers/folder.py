@@ -1,13 +1,14 @@
 """The open folder: reading it, its ignored files, and the agents of its evalsets."""
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from workbench.counting import counted
 from workbench.text import one_line, plain
-from workbench.ui.controllers.view import Controller, View
+from workbench.ui.controllers.view import Controller, View, read_in_thread
 from workbench.ui.items import Item
 from workbench.ui.tree.labels import label
 
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
 
 
 _SHOWN_EVERY = 0.3
-"""Seconds between two updates of the screen while the folder is read for the first time."""
+"""Minimum seconds between two updates of the screen while the folder is read for the first time."""
+_PAUSE_FACTOR = 10
+"""How much longer than an update the pause after it is, because each update shows all evalsets so far."""
+
+
+class _NobodyWaitsError(Exception):
+    """Ends the reading of a folder that is not needed any more."""
 
 
 class Folder(Controller):
@@ -31,12 +38,39 @@ class Folder(Controller):
         """Called after the whole folder, or a file in it, was read and shown."""
         self.when_owned: list[Callable[[], None]] = []
         """Called after the user chose the agents of evalsets and the folder was read again."""
+        self._due = 0.0
+        """When the screen may show the next evalsets of the first reading."""
 
     def load(self, workspace: "Workspace") -> None:
         """Show a workspace and notify the controllers that depend on it."""
         self.view.show_workspace(workspace)
         for notify in self.when_loaded:
             notify()
+
+    async def offer_trust(self) -> None:
+        """Ask once whether to trust a `.workbench` that this user did not create. Until then, it is not read."""
+        workspace = self.session.workspace
+        if workspace is None or self.session.given_state_dir is not None:
+            return
+        from workbench.state_folder import can_be_trusted, trust, untrusted_text
+
+        root = workspace.root
+        message, hint = await asyncio.to_thread(untrusted_text, root)
+        if not message:
+            return
+        if not await asyncio.to_thread(can_be_trusted, root):
+            self.view.notify(plain(f"{message}\n{hint}", limit=1000), severity="warning", timeout=10)
+            return
+        items = [
+            Item("ignore it", False, help="It is neither read nor written. Runs and undo last until you quit."),
+            Item("trust it", True, help="Its verdicts may be made up. Trust it only if you know who made it."),
+        ]
+        if await self.view.pick("you did not create .workbench here", items, placeholder=""):
+            try:
+                await asyncio.to_thread(trust, root)
+            except OSError as error:
+                self.view.notify(plain(str(error), limit=600), severity="error", timeout=10)
+            await self.read_again()
 
     def reload(self) -> None:
         """Read the folder again."""
@@ -99,7 +133,8 @@ class Folder(Controller):
         loop = asyncio.get_running_loop()
         session.when_large_file = lambda: loop.call_soon_threadsafe(self.view.show_facts)
         try:
-            workspace = await asyncio.to_thread(self._read, asyncio.get_running_loop() if session.reading else None)
+            to_show = loop if session.reading else None
+            workspace = await read_in_thread(lambda is_left: self._read(to_show, is_left))
         except Exception as error:  # after any failure, the screen must not stay at "reading"
             expected = isinstance(error, OSError | ValueError)
             session.reading = False
@@ -111,21 +146,25 @@ class Folder(Controller):
         self.load(workspace)
         return True
 
-    def _read(self, loop: asyncio.AbstractEventLoop | None) -> "Workspace":
-        """Read the folder. Runs in a thread. With `loop`, show partial results in that event loop."""
-        shown = time.monotonic()
+    def _read(self, loop: asyncio.AbstractEventLoop | None, is_left: Callable[[], bool]) -> "Workspace":
+        """Read the folder, until `is_left`. Runs in a thread. With `loop`, show partial results in that event loop."""
+        self._due = time.monotonic() + _SHOWN_EVERY
 
         def arrived(workspace: "Workspace") -> None:
-            nonlocal shown
-            if loop is not None and time.monotonic() - shown > _SHOWN_EVERY:
-                shown = time.monotonic()
+            if is_left():
+                raise _NobodyWaitsError
+            if loop is not None and time.monotonic() > self._due:
+                self._due = math.inf
                 loop.call_soon_threadsafe(self._show_so_far, workspace)
 
         return self.session.read(arrived)
 
     def _show_so_far(self, workspace: "Workspace") -> None:
+        began = time.monotonic()
         if self.session.reading:
             self.view.show_workspace(workspace)
+        now = time.monotonic()
+        self._due = now + max(_SHOWN_EVERY, _PAUSE_FACTOR * (now - began))
 
     async def give_agents(self, targets: Iterable[tuple[int, int]]) -> None:
         """Ask once for the agent of each target evalset that has none.
