@@ -11,16 +11,17 @@ import importlib.metadata
 import os
 import platform
 import re
-import subprocess
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench.agents.interpreter import adk_version
 from workbench.atomic import content_hash
 from workbench.dependencies.file_filter import files_in
 from workbench.engine.plan.plan import AgentSetting
 from workbench.events import Sources
+from workbench.git import commit_of
 from workbench.places.choice import PlaceChoice
 from workbench.regular_file import read_regular
 
@@ -44,7 +45,6 @@ _MODEL = re.compile(
 )
 _GIT_SECONDS = 2.0
 _WAIT_FOR_GIT = 0.2
-_COMMIT = "# branch.oid "
 
 Clean = Callable[[str], str]
 """A function that removes secrets from a text."""
@@ -106,7 +106,7 @@ def versions(settings: Iterable[AgentSetting], place: PlaceChoice | None = None)
     if place is not None and not place.is_local:
         return {**found, "place": place.address}
     for setting in settings:
-        version = _adk_version(setting.interpreter.path)
+        version = adk_version(setting.interpreter.path)
         if version is not None:
             found["google-adk"] = version
             break
@@ -125,7 +125,7 @@ class Commit:
     """The git commit of a folder, read in the background because git may be slow."""
 
     def __init__(self, root: Path) -> None:
-        self._reading = asyncio.create_task(asyncio.to_thread(_git_state, root))
+        self._reading = asyncio.create_task(asyncio.to_thread(commit_of, root, _GIT_SECONDS))
 
     async def get(self) -> dict[str, Any]:
         """Return `{"commit", "dirty"}`, or {} if there is no commit or git is too slow."""
@@ -154,26 +154,3 @@ def _content(path: Path, most: int) -> bytes | None:
         return read_regular(path, min(most, _LARGEST))
     except OSError:
         return None
-
-
-def _adk_version(interpreter: Path) -> str | None:
-    try:
-        found = sorted(interpreter.parent.parent.glob("lib/python*/site-packages/google_adk-*.dist-info"))
-    except OSError:
-        return None
-    return found[-1].name.removeprefix("google_adk-").removesuffix(".dist-info") if found else None
-
-
-def _git_state(root: Path) -> dict[str, Any]:
-    # Without locks, because somebody may be committing at this moment.
-    command = ["git", "--no-optional-locks", "-C", str(root), "status", "--porcelain=v2", "--branch"]
-    command += ["--no-ahead-behind", "--untracked-files=no"]
-    try:
-        done = subprocess.run(command, capture_output=True, check=True, timeout=_GIT_SECONDS, stdin=subprocess.DEVNULL)
-    except (OSError, subprocess.SubprocessError):
-        return {}
-    lines = done.stdout.decode("utf-8", "replace").splitlines()
-    commits = [line.removeprefix(_COMMIT) for line in lines if line.startswith(_COMMIT)]
-    if not commits or commits[0].startswith("("):
-        return {}  # The repository has no commit yet.
-    return {"commit": commits[0], "dirty": any(not line.startswith("#") for line in lines)}

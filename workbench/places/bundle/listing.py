@@ -1,15 +1,16 @@
 """The names of a project's files, without those that git ignores and those that must not leave this machine."""
 
 import os
-import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from workbench.agents.gitignore import ignored_by
-from workbench.agents.walk import ENVIRONMENT_MARKS, STATE_FOLDER, read_rules, rules_above
+from workbench.agents.walk import ENVIRONMENT_MARKS, read_rules, rules_above
+from workbench.git import run_git
+from workbench.state_folder import STATE_FOLDER
 
 _GIT_SECONDS = 120
-_GIT_KEPT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")
+_LISTING = ("ls-files", "--cached", "--others", "--exclude-standard", "-z")
 _NEVER = frozenset({b".git", os.fsencode(STATE_FOLDER), b".adk", b"__pycache__"})
 """Names of folders and files that never travel: the state of git, the workbench and ADK, and byte-code."""
 _SECRETS = b".env"
@@ -59,9 +60,10 @@ def _above_mark(parts: list[bytes], mark: bytes) -> bytes | None:
 
 def _from_git(base: bytes) -> list[bytes] | None:
     """Return what git lists, or None if it does not know the folder or ignores it."""
-    if _git(base, "check-ignore", "-q", ".") is not None:
+    folder = os.fsdecode(base)
+    if run_git(folder, "check-ignore", "-q", ".", seconds=_GIT_SECONDS) is not None:
         return None
-    listed = _git(base, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
+    listed = run_git(folder, *_LISTING, seconds=_GIT_SECONDS)
     if listed is None:
         return None
     found: list[bytes] = []
@@ -75,25 +77,6 @@ def _from_git(base: bytes) -> list[bytes] | None:
         else:
             found.append(name)
     return found
-
-
-def _git(base: bytes, *arguments: str) -> bytes | None:
-    """Return the output of a git command in a folder, or None if it failed. It runs no programs of the project."""
-    command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", os.fsdecode(base), *arguments]
-    # In a hook of git, variables name the repository of the hook. Missing objects are not fetched by a program of its.
-    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _GIT_KEPT}
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            check=True,
-            timeout=_GIT_SECONDS,
-            stdin=subprocess.DEVNULL,
-            env={**own, "GIT_NO_LAZY_FETCH": "1"},
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout
 
 
 def _from_walk(root: Path) -> Iterable[bytes]:

@@ -24,12 +24,12 @@ from workbench.places.foreign_text import last_lines
 from workbench.places.host.recipe import PYTHON
 from workbench.places.place import AgentStart, MachineEnvironment, Notify, NotStartedError
 from workbench.places.remote.preparing import Conversation, Prepared
+from workbench.state_folder import state_dir
 
 _TRIES = 2
 """Times that the files are read if they change while they are sent."""
 _MOST_OTHERS = 5
 _NAMED = 2
-_STATE_FOLDER = ".workbench"
 
 
 class ProjectBundle:
@@ -137,9 +137,7 @@ class RunBundle:
             NotStartedError: the machine cannot be used for this agent, or the project cannot travel.
         """
         if self._bundle is None:
-            self._bundle = ProjectBundle(
-                start.root, state=start.root / _STATE_FOLDER, remote_python=self._remote_python
-            )
+            self._bundle = ProjectBundle(start.root, state=state_dir(start.root), remote_python=self._remote_python)
         prepared = await self._bundle.prepare(start, machine)
         made = self._bundle.recipes[start.interpreter]
         if made.recipe.kind == PYTHON and start.interpreter in prepared.environments:

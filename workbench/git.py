@@ -1,0 +1,67 @@
+"""The only way of starting git. It runs no program that a repository names.
+
+The settings in a repository's `.git/config` can come from a stranger, with an archive or as a bare repository inside a
+clone. Only commands that read are started here (`config`, `status`, `ls-files`, `check-ignore`). For these, git could
+run file-system monitors, hooks, filters (to compare files), transports (to fetch missing objects), a pager, and git
+itself in submodules, with their settings. All of that is turned off.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+_OPTIONS = (
+    "--no-pager",
+    "--no-optional-locks",
+    *("-c", "core.fsmonitor=false"),
+    *("-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "safe.bareRepository=explicit"),
+)
+_VARIABLES = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0"}
+_KEPT = ("GIT_CONFIG_", "GIT_EXEC_PATH")
+"""Starts of the variables of git that are the user's settings. In a hook, others name the repository of the hook."""
+_NOT_KEPT = "GIT_CONFIG_PARAMETERS"
+_STATUS = ("status", "--porcelain=v2", "--branch", "--no-ahead-behind", "--untracked-files=no")
+_NO_FILTER = ("clean=", "process=", "required=false")
+_COMMIT = "# branch.oid "
+
+
+def run_git(folder: str | Path, *arguments: str, seconds: float) -> bytes | None:
+    """Return the output of a git command that only reads, or None if it failed or took longer than `seconds`."""
+    own = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or (name.startswith(_KEPT) and name != _NOT_KEPT)
+    }
+    try:
+        done = subprocess.run(
+            ["git", *_OPTIONS, "-C", str(folder), *arguments],
+            capture_output=True,
+            check=True,
+            timeout=seconds,
+            stdin=subprocess.DEVNULL,
+            env={**own, **_VARIABLES},
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout
+
+
+def commit_of(folder: Path, seconds: float) -> dict[str, object]:
+    """Return `{"commit", "dirty"}`, or {} if there is no commit, or git failed or was too slow.
+
+    Files are compared without filters, so a file that one of them rewrites may count as dirty. Changes inside
+    submodules do not count.
+    """
+    settings = run_git(folder, "config", "-z", "--name-only", "--list", seconds=seconds)
+    names = {name.rpartition(".")[0] for name in os.fsdecode(settings or b"").split("\0") if name.startswith("filter.")}
+    if settings is None or any("=" in name for name in names):
+        return {}  # A name with "=" cannot be given to `-c`.
+    off = [word for name in sorted(names) for setting in _NO_FILTER for word in ("-c", f"{name}.{setting}")]
+    # In submodules, git would start itself without these settings.
+    output = run_git(folder, *off, *_STATUS, "--ignore-submodules=dirty", seconds=seconds)
+    lines = (output or b"").decode("utf-8", "replace").splitlines()
+    commits = [line.removeprefix(_COMMIT) for line in lines if line.startswith(_COMMIT)]
+    if not commits or commits[0].startswith("("):
+        return {}  # The repository has no commit yet.
+    return {"commit": commits[0], "dirty": any(not line.startswith("#") for line in lines)}
