@@ -116,3 +116,15 @@ def test_watch_limits_are_read(file: Path) -> None:
         )
     settings = read_settings(write(file, "[watch]\ncall = 5\n"))
     assert settings.faults == ("config.toml: unknown setting watch.call. Known: calls, money",)
+
+
+def test_names_of_secrets_are_read(file: Path) -> None:
+    settings = read_settings(write(file, '[secrets]\nnames = ["ACME_LICENSE"]\n'))
+    assert (settings.secret_names, settings.faults) == (("ACME_LICENSE",), ())
+    settings = read_settings(write(file, '[secrets]\nnames = "ACME_LICENSE"\n'))
+    assert (settings.secret_names, settings.faults) == (
+        (),
+        ("config.toml: secrets.names must be a list of names of variables",),
+    )
+    settings = read_settings(write(file, "[secrets]\nname = []\n"))
+    assert settings.faults == ("config.toml: unknown setting secrets.name. Known: names",)

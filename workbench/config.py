@@ -11,6 +11,8 @@ money = 0.50           # the same for money, by the prices below
 runs = 1000
 megabytes = 1024
 days = 0
+[secrets]
+names = ["ACME_LICENSE"]  # more variables whose values are never written
 [keys]
 run = "R"              # see docs/keys.md
 [prices]               # see workbench.prices
@@ -34,7 +36,7 @@ from workbench.text import one_line
 
 LARGEST_SETTINGS = 1 << 20
 """Size limit of settings and theme files in bytes."""
-_KNOWN = ("theme", "mouse", "all_votes", "max_judge_calls", "watch", "history", "keys", "prices")
+_KNOWN = ("theme", "mouse", "all_votes", "max_judge_calls", "watch", "history", "secrets", "keys", "prices")
 _WATCH = ("calls", "money")
 _THEME_LINE = re.compile(r"""^([ \t]*theme[ \t]*=[ \t]*)("[^"\r\n]*"|'[^'\r\n]*'|[^#\s]*)""", re.MULTILINE)
 _FIRST_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
@@ -64,6 +66,7 @@ class Settings:
     watch_calls: int | None = None
     watch_money: float | None = None
     history: Limits = field(default_factory=Limits)
+    secret_names: tuple[str, ...] = ()
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     prices: Prices = field(default_factory=Prices)
     faults: tuple[str, ...] = ()
@@ -95,6 +98,7 @@ def read_settings(file: Path | None = None) -> Settings:
         max_judge_calls=_count(data, "max_judge_calls", faults),
         watch_calls=_count(watch, "calls", faults, "watch."),
         watch_money=_money(watch, "money", faults, "watch."),
+        secret_names=_secret_names(_typed(data, "secrets", dict, {}, faults), faults),
         history=_limits(_typed(data, "history", dict, {}, faults), faults),
         keys=_keys(_typed(data, "keys", dict, {}, faults), faults),
         prices=read_prices(_typed(data, "prices", dict, {}, faults), faults),
@@ -159,6 +163,15 @@ def _limits(data: Mapping[str, Any], faults: list[str]) -> Limits:
     faults += [f"unknown setting history.{name}. Known: {', '.join(names)}" for name in data if name not in names]
     found = {name: count for name in names if (count := _count(data, name, faults, "history.")) is not None}
     return Limits(**found)
+
+
+def _secret_names(data: Mapping[str, Any], faults: list[str]) -> tuple[str, ...]:
+    faults += [f"unknown setting secrets.{name}. Known: names" for name in data if name != "names"]
+    names = data.get("names", [])
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        return tuple(names)
+    faults.append("secrets.names must be a list of names of variables")
+    return ()
 
 
 def _keys(data: Mapping[str, Any], faults: list[str]) -> dict[str, tuple[str, ...]]:

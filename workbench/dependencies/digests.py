@@ -11,12 +11,16 @@ from typing import BinaryIO
 
 from workbench.dependencies.digest_cache import DigestCache, digest_cache
 from workbench.regular_file import open_regular
+from workbench.state_folder import create_stored, read_stored
 
 ABSENT = "absent"
 """Placeholder for the digest of a missing file."""
 _UNREADABLE = "unreadable"
+LOG = "-wal"
+"""The ending of SQLite's log of changes. SQLite makes an empty one when it opens a database."""
 _PIECE = 1 << 20
 _SALT_FILE = "salt"
+_SALT_LIMIT = 1000
 _OF_THIS_PROCESS = secrets.token_hex(16)
 
 
@@ -41,15 +45,10 @@ def _salt(state: Path) -> str:
     """
     file = state / _SALT_FILE
     with contextlib.suppress(OSError):
-        if not file.exists() and state.is_dir():
-            # Write a draft under another name, because two processes may do this at once. The first one wins.
-            draft = state / f".{_SALT_FILE}.{os.getpid()}"
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as out:
-                out.write(secrets.token_hex(16))
-            with contextlib.suppress(FileExistsError):
-                os.link(draft, file)
-            draft.unlink()
-        return file.read_text(encoding="ascii", errors="replace").strip() or _OF_THIS_PROCESS
+        if not os.path.lexists(file) and state.is_dir():
+            # Two processes may do this at once. The first one wins.
+            create_stored(file, secrets.token_hex(16).encode("ascii"))
+        return read_stored(file, _SALT_LIMIT).decode("ascii", "replace").strip() or _OF_THIS_PROCESS
     return _OF_THIS_PROCESS
 
 
@@ -116,6 +115,8 @@ class Digests:
                 return kept
             with open_regular(path) as file:
                 before = os.fstat(file.fileno())
+                if not before.st_size and path.name.endswith(LOG):
+                    return ABSENT
                 found = self._content(file)
                 self._cache.add(path, before, os.fstat(file.fileno()), found, began)
                 return found

@@ -2,7 +2,8 @@
 
 Secrets are:
 
-- the value of a variable whose name says so, if it has eight or more characters, and each long line of it
+- the value of a variable whose name says so (`is_secret_name`), if it has eight or more characters, and each long line
+  of it
 - long texts inside such a value if it is JSON, such as a service account's key
 - passwords inside URLs, in any variable
 
@@ -12,6 +13,7 @@ them. A secret in compressed or encrypted data is not found.
 """
 
 import base64
+import functools
 import html
 import json
 import re
@@ -19,9 +21,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
+from workbench.config import Settings, read_settings
+
 REPLACED = "[secret "
 """The start of each placeholder for a secret."""
-SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_IN_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
+_WORDS_OF_ADDRESSES = frozenset(("DSN", "WEBHOOK"))
+"""Words of names whose values are secret although, or because, they are addresses."""
+_WORDS_OF_NAMES = frozenset(("PASS", "PWD", "AUTH", "PAT", "COOKIE")) | _WORDS_OF_ADDRESSES
+_WORKING_DIRECTORY = "PWD"
 _SHORTEST = 8
 _LONG = 16
 """Length from which a text is secret because of its place: inside a secret variable's JSON, or a line of its value."""
@@ -38,6 +46,23 @@ _GROUP = 4
 """Bytes that base85 encodes together."""
 _WRAPPED = (64, 76)
 """Line lengths of base64 in PEM and in MIME."""
+
+
+def is_secret_name(name: str) -> bool:
+    """Return whether the name of a variable, or a key in JSON, says that its value is secret.
+
+    It has one of some words, anywhere or between underscores, or is in the user's settings (`[secrets] names`).
+    """
+    upper = name.upper()
+    if _IN_NAMES.search(upper) or upper in {own.upper() for own in _settings().secret_names}:
+        return True
+    return name != _WORKING_DIRECTORY and not _WORDS_OF_NAMES.isdisjoint(upper.split("_"))
+
+
+@functools.cache
+def _settings() -> Settings:
+    """Read the user's settings once, so that a run treats all its texts alike."""
+    return read_settings()
 
 
 def named_secrets(values: Mapping[str, str]) -> dict[str, str]:
@@ -144,23 +169,29 @@ def quoted_forms(secret: str) -> set[str]:
 
 
 def _secrets_in(name: str, value: str) -> Iterator[str]:
-    secret_by_name = SECRET_NAME.search(name) is not None
+    secret_by_name = is_secret_name(name)
     if secret_by_name and len(value) >= _SHORTEST:
         yield value
     if secret_by_name:
         yield from (line for each in value.splitlines() if _is_long(line := each.strip()) and line != value)
     if value.lstrip()[:1] in ("{", "[") and len(value) <= _MOST_JSON:
         for key, text in _texts_in(value):
-            by_key = SECRET_NAME.search(key) is not None and len(text) >= _SHORTEST
-            if (by_key and not text.startswith(_ADDRESSES)) or (secret_by_name and _is_long(text)):
+            secret_by_key = is_secret_name(key)
+            if (secret_by_key and _may_be_secret(key, text)) or (secret_by_name and _is_long(text)):
                 yield text
-            if secret_by_name or SECRET_NAME.search(key):
+            if secret_by_name or secret_by_key:
                 yield from (line for each in text.splitlines() if _is_long(line := each.strip()))
     for match in URL_PASSWORD.finditer(value):
         password = match[2]
         for spelled in (password, unquote(password)):
             if len(spelled) >= _SHORTEST and spelled.casefold() not in _COMMON:
                 yield spelled
+
+
+def _may_be_secret(key: str, text: str) -> bool:
+    """Return whether a text is long enough, and not only an address where keys are fetched (`token_uri`)."""
+    is_address = text.startswith(_ADDRESSES) and _WORDS_OF_ADDRESSES.isdisjoint(key.upper().split("_"))
+    return len(text) >= _SHORTEST and not is_address
 
 
 def _is_long(text: str) -> bool:

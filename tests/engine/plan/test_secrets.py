@@ -1,12 +1,14 @@
 """Secrets are found in every form, and nothing else is changed."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.config import read_settings
 from workbench.engine.plan.secrets import Secrets
 from workbench.event_json import to_json
 from workbench.events import (
@@ -21,6 +23,7 @@ from workbench.events import (
     OutputCaptured,
     TurnFinished,
 )
+from workbench.judge import secret_forms
 
 REF = CaseRef("correct-horse", "a/correct-horse.evalset.json", "correct-horse", "correct-horse")
 SECRETS = Secrets(
@@ -42,9 +45,35 @@ def test_cut_secret_is_replaced() -> None:
     assert cleaned("the judge says: it is corr") == "the judge says: it is corr"
 
 
-@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "gh_token", "MY_SECRET_2", "PasswordHash", "AWS_CREDENTIALS"])
+_OLD_NAMES = ("OPENAI_API_KEY", "gh_token", "MY_SECRET_2", "PasswordHash", "AWS_CREDENTIALS")
+_WHOLE_WORDS = ("GITHUB_PAT", "DB_PWD", "AUTH_HEADER", "smtp_pass", "SESSION_COOKIE", "SENTRY_DSN", "SLACK_WEBHOOK_URL")
+
+
+@pytest.mark.parametrize("name", [*_OLD_NAMES, *_WHOLE_WORDS, "PASS"])
 def test_secret_variables_are_recognised_by_name(name: str) -> None:
     assert Secrets([{name: "hunter2hunter2"}]).clean_text("hunter2hunter2") == f"[secret {name}]"
+
+
+@pytest.mark.parametrize(
+    "name", ["PATH", "AUTHOR", "PWD", "PASSENGERS", "DB_PATH", "OLDPWD", "COOKIES_OK", "ACME_LICENSE"]
+)
+def test_variables_with_longer_words_are_not_secret(name: str) -> None:
+    assert Secrets([{name: "hunter2hunter2"}]).clean_text("hunter2hunter2") == "hunter2hunter2"
+
+
+def test_variables_named_in_the_settings_are_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[secrets]\nnames = ["ACME_LICENSE", "pin"]\n', encoding="utf-8")
+    monkeypatch.setattr(secret_forms, "_settings", lambda: read_settings(file))
+    secrets = Secrets([{"ACME_LICENSE": "hunter2hunter2", "PIN": "4711-4711", "OTHER_LICENSE": "correct-horse"}])
+    assert secrets.clean_text("hunter2hunter2 4711-4711") == "[secret ACME_LICENSE] [secret PIN]"
+    assert secrets.clean_text("correct-horse") == "correct-horse"
+
+
+def test_addresses_in_json_are_secret_only_as_webhooks() -> None:
+    urls = {"token_uri": "https://keys.example.com/token", "slack_webhook": "https://hooks.example.com/T0/B0/x"}
+    secrets = Secrets([{"SERVICES": json.dumps(urls)}])
+    assert secrets.clean_text(" ".join(urls.values())) == "https://keys.example.com/token [secret SERVICES]"
 
 
 @pytest.mark.parametrize("ascii_only", [True, False])
