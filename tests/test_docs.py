@@ -8,6 +8,7 @@ from typing import get_args
 
 import pytest
 
+from benchmarks.installs import install_lines
 from workbench.events import ErrorKind
 
 _ROOT = Path(__file__).parent.parent
@@ -68,3 +69,20 @@ def test_page_opens_with_what_the_reader_can_do(page: Path) -> None:
     heading, _, opening = page.read_text(encoding="utf-8").partition("\n\n")
     assert heading.startswith("# ")
     assert opening.startswith(("You can", "After this tour you can", "After reading this page you", "Find the page"))
+
+
+_INSTALL = re.compile(r"(?:uv tool|pipx|(?<!uv )pip) install (?!--with your)([^`#\n]+)")
+_CHECKOUT = re.compile(r'"(\./agent-workbench|\.)\[adk(,\w+)*\]"|"agent-workbench\[adk\] @ git\+[^"]+"')
+
+
+@pytest.mark.parametrize("page", [page for page in _PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
+def test_workbench_is_installed_from_a_checkout_with_adk(page: Path) -> None:
+    """It is not published under its name, and the samples need google-adk."""
+    for words in _INSTALL.findall(page.read_text(encoding="utf-8")):
+        assert "agent-workbench" not in _CHECKOUT.sub("", words), words
+        assert not re.search(r'(?<![\w"/])["\']?\.(\[|$|\s)', _CHECKOUT.sub("", words)), words
+
+
+def test_readme_installs_with_each_installer() -> None:
+    lines = install_lines((_ROOT / "README.md").read_text(encoding="utf-8"))
+    assert lines == [f'{program} install ".[adk]"' for program in ("uv tool", "pipx", "pip")]

@@ -7,6 +7,7 @@ import pytest
 
 from tests.agents.worker.client import Worker, is_alive, wait_until
 from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork, write
+from workbench.agents.worker.faults import install_adk
 
 pytestmark = needs_fork
 
@@ -237,8 +238,8 @@ def test_missing_framework_names_the_interpreter_and_what_to_install(
     finally:
         worker.close()
     assert error["kind"] == "no_framework"
-    assert error["message"] == f"google-adk is not installed in {bare_python}, the Python that runs this agent"
-    assert error["hint"].startswith(f'{bare_python} -m pip install -U "google-adk>=')
+    assert error["message"] == f"google-adk is not installed in {bare_python}"
+    assert error["hint"] == install_adk(bare_python)
 
 
 def test_plain_agents_need_no_framework(bare_python: str, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from workbench.agents.worker import missing
 from workbench.agents.worker.missing import Missing, find_missing, install_command
 
-PYTHON = "/opt/python"
+PYTHON = "/opt/bin/python"
 ADK = [
     'mcp>=1.24 ; extra == "all"',
     'mcp>=1.24 ; extra == "mcp"',
@@ -63,18 +63,23 @@ def test_name_that_adk_hides_leads_to_the_package_it_needs(agent: Path, monkeypa
 @pytest.mark.parametrize(
     ("files", "modules", "adk", "command"),
     [
-        ({}, ["pandas"], [], "/opt/python -m pip install the packages that provide pandas"),
-        ({}, ["mcp"], ["mcp"], '/opt/python -m pip install "google-adk[mcp]"'),
-        ({}, ["litellm"], ["litellm"], '/opt/python -m pip install "google-adk[extensions]"'),
-        ({"pyproject.toml": "[project]"}, ["pandas"], [], "/opt/python -m pip install -e {root}"),
+        ({}, ["pandas"], [], "uv pip install --python /opt/bin/python the packages that provide pandas"),
+        ({}, ["mcp"], ["mcp"], 'uv pip install --python /opt/bin/python "google-adk[mcp]"'),
+        ({}, ["litellm"], ["litellm"], 'uv pip install --python /opt/bin/python "google-adk[extensions]"'),
+        ({"pyproject.toml": "[project]"}, ["pandas"], [], "uv pip install --python /opt/bin/python -e {root}"),
         (
             {"pyproject.toml": "[tool.ruff]"},
             ["pandas"],
             [],
-            "/opt/python -m pip install the packages that provide pandas",
+            "uv pip install --python /opt/bin/python the packages that provide pandas",
         ),
-        ({"setup.py": ""}, ["pandas"], [], "/opt/python -m pip install -e {root}"),
-        ({"requirements.txt": ""}, ["pandas"], [], "/opt/python -m pip install -r {root}/requirements.txt"),
+        ({"setup.py": ""}, ["pandas"], [], "uv pip install --python /opt/bin/python -e {root}"),
+        (
+            {"requirements.txt": ""},
+            ["pandas"],
+            [],
+            "uv pip install --python /opt/bin/python -r {root}/requirements.txt",
+        ),
         ({"uv.lock": "", "pyproject.toml": "[project]"}, ["pandas"], [], "uv sync (in {root})"),
         ({"uv.lock": 'name = "mcp"'}, ["mcp"], ["mcp"], "uv sync (in {root})"),
         ({"uv.lock": ""}, ["mcp"], ["mcp"], 'uv add "google-adk[mcp]" (in {root})'),
@@ -83,7 +88,7 @@ def test_name_that_adk_hides_leads_to_the_package_it_needs(agent: Path, monkeypa
             {"desk/requirements.txt": "", "uv.lock": ""},
             ["x"],
             [],
-            "/opt/python -m pip install -r {root}/desk/requirements.txt",
+            "uv pip install --python /opt/bin/python -r {root}/desk/requirements.txt",
         ),
         ({}, [], [], ""),
     ],

@@ -10,10 +10,12 @@ import importlib.util
 import inspect
 import os
 import re
+import shlex
 import traceback
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .imports import read_imports
+from .installer import install
 
 _ADK = "google.adk"
 _DISTRIBUTIONS = {"a2a": "a2a-sdk", "bs4": "beautifulsoup4", "PIL": "pillow"}
@@ -75,14 +77,14 @@ def install_command(missing: Missing, folder: str, root: str, python: str) -> st
         ways = [f"uv add {' '.join(added)}"] if added else []
         ways += ["uv sync"] if rest or not added else []
         return f"{' && '.join(ways)} (in {place})"
-    ways = [f"{python} -m pip install {adk}"] if adk else []
+    wanted = [adk] if adk else []
     if rest and how == "requirements.txt":
-        ways.append(f"{python} -m pip install -r {os.path.join(place, how)}")
+        wanted.append(f"-r {shlex.quote(os.path.join(place, how))}")
     elif rest and how:
-        ways.append(f"{python} -m pip install -e {place}")
+        wanted.append(f"-e {shlex.quote(place)}")
     elif rest:
-        ways.append(f"{python} -m pip install the packages that provide {', '.join(rest)}")
-    return " and ".join(ways)
+        wanted.append(f"the packages that provide {', '.join(rest)}")
+    return " and ".join(install(python, package) for package in wanted)
 
 
 def _named(error: BaseException) -> Iterator[str]:

@@ -17,7 +17,7 @@ from workbench.places.place import NotStartedError, Place, Stream
 
 _OTHER_PYTHON = "Use --python to name another interpreter"
 _OTHER_BUILD = "Add it to the project's dependencies, or name an interpreter that has it with --remote-python PATH"
-_OF_THE_INTERPRETER = ("pip install", "--python")
+_OF_THE_INTERPRETER = ("pip install", "uv tool install", "pipx inject", "--python")
 """Words of hints that are about this machine's interpreters."""
 
 
