@@ -1,4 +1,4 @@
-"""Cursor, filter and split: kept on disk, restored at start, and moved by mouse and keys."""
+"""Cursor and split: kept on disk, restored at start, and moved by mouse and keys."""
 
 import json
 from pathlib import Path
@@ -7,9 +7,10 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.ui.conftest import SHOP, MakeWorkspace, OpenScreen, Screen
+from workbench.state_folder import make_state_dir
 from workbench.ui.view_state import FILE, ViewState, read_view_state, save_view_state
 
-STATE = ViewState(("order_desk", "order_desk/refunds.evalset.json", "late_parcel"), 1, ":fail", 0.5)
+STATE = ViewState(("order_desk", "order_desk/refunds.evalset.json", "late_parcel"), 1, 0.5)
 
 
 def test_state_is_kept_only_beside_runs(tmp_path: Path) -> None:
@@ -27,10 +28,10 @@ def test_state_is_kept_only_beside_runs(tmp_path: Path) -> None:
         ("", ViewState()),
         ("[]", ViewState()),
         ("[" * 100_000, ViewState()),
-        ('{"cursor": 3, "number": "x", "filter": null, "share": 7.0}', ViewState()),
-        ('{"cursor": ["a", 4], "number": -1, "filter": ["x"], "share": true}', ViewState()),
+        ('{"cursor": 3, "number": "x", "share": 7.0}', ViewState()),
+        ('{"cursor": ["a", 4], "number": -1, "share": true}', ViewState()),
         ('{"cursor": ["a", "b"], "extra": 1, "share": NaN}', ViewState(("a", "b"))),
-        (json.dumps({"filter": "x" * 3000, "cursor": ["a"] * 4, "number": True}), ViewState()),
+        (json.dumps({"cursor": ["a"] * 4, "number": True}), ViewState()),
     ],
 )
 def test_any_content_can_be_read(tmp_path: Path, content: str, expected: ViewState) -> None:
@@ -38,7 +39,7 @@ def test_any_content_can_be_read(tmp_path: Path, content: str, expected: ViewSta
     assert read_view_state(tmp_path) == expected
 
 
-async def test_border_moves_by_mouse_and_keys_and_is_restored_with_cursor_and_filter(
+async def test_border_moves_by_mouse_and_keys_and_is_restored_with_the_cursor_but_no_filter(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     workspace = make_workspace()
@@ -56,20 +57,18 @@ async def test_border_moves_by_mouse_and_keys_and_is_restored_with_cursor_and_fi
         await pilot.press("z")
         await pilot.resize_terminal(60, 20)
         assert screen.main.cases.region.width == 60
-    assert read_view_state(workspace.root / ".workbench").filter == "late"
 
     again = open_screen(workspace)
     async with again.open((120, 30)) as pilot:
         await again.until(pilot, lambda: again.row == "late_parcel")
         assert again.main.right.region.x == 56
-        assert again.main.cases.input.value == "late"
-        await pilot.press("escape", "n")
-        assert again.row == "late_parcel"
+        assert again.main.cases.input.value == ""
+        assert len(again.main.rows.outline.all_cases()) == 8
 
 
 async def test_cursor_is_restored_near_a_deleted_case(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     state = make_workspace().root / ".workbench"
-    state.mkdir()
+    make_state_dir(state)
     save_view_state(state, ViewState(STATE.cursor, STATE.number))
     shape = {**SHOP, "order_desk": {"refunds": ["on_time", "unknown_order"]}}
     screen = open_screen(make_workspace(shape))

@@ -1,4 +1,4 @@
-"""The cursor, filter and split of a folder, kept from one session to the next. Whatever the file holds, reading works.
+"""The cursor and split of a folder, kept from one session to the next. Whatever the file holds, reading works.
 
 The file is written only if the state folder exists, so that opening a project leaves nothing behind.
 """
@@ -7,12 +7,12 @@ import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from workbench.regular_file import read_regular_text
+from workbench.state_folder import read_stored, replace_stored
 
 FILE = "screen.json"
 _LARGEST = 1 << 16
 _LONGEST = 2000
-"""Characters of a name or filter."""
+"""Characters of a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,13 @@ class ViewState:
 
     cursor: tuple[str, ...] = ()
     number: int = 0
-    filter: str = ""
     share: float | None = None
 
 
 def read_view_state(folder: Path) -> ViewState:
     """Return the stored state. What is missing or wrong has its default."""
     try:
-        found = json.loads(read_regular_text(folder / FILE, _LARGEST))
+        found = json.loads(read_stored(folder / FILE, _LARGEST))
     except (OSError, ValueError, RecursionError):
         return ViewState()
     if not isinstance(found, dict):
@@ -48,18 +47,15 @@ def save_view_state(folder: Path, state: ViewState) -> None:
         OSError: it cannot be written.
     """
     if folder.is_dir() and state != read_view_state(folder):
-        from workbench.atomic import replace_content
-
-        replace_content(folder / FILE, json.dumps(asdict(state)).encode())
+        replace_stored(folder / FILE, json.dumps(asdict(state)).encode())
 
 
 def _valid(found: dict[str, object]) -> dict[str, object]:
-    cursor, number, text, share = (found[field.name] for field in fields(ViewState))
+    cursor, number, share = (found[field.name] for field in fields(ViewState))
     names = cursor if isinstance(cursor, list) and len(cursor) <= 3 else []
     is_share = isinstance(share, float) and 0.0 < share < 1.0
     return {
         "cursor": tuple(names) if all(isinstance(name, str) and len(name) <= _LONGEST for name in names) else None,
         "number": number if isinstance(number, int) and not isinstance(number, bool) and number >= 0 else None,
-        "filter": text if isinstance(text, str) and len(text) <= _LONGEST else None,
         "share": share if is_share else None,
     }

@@ -53,7 +53,7 @@ class Controllers:
         self.replace = Replace(view, self.files)
         self.new_files = NewFiles(view, self.files)
         self.criteria = Criteria(view, self.files, self.run)
-        self.accept = Accept(view, self.files, self.edit, self.run)
+        self.accept = Accept(view, self.files, self.edit, self.run, self.criteria)
         self.freezing = Freezing(view, self.files, self.run, engine)
         self.accept.accept_drift = self.freezing.accept_drift
         self.freezing.accept_expected = self.accept.accept_expected
@@ -105,8 +105,9 @@ class Controllers:
         """Read the folder for the first time, then the state of earlier sessions. With `watch`, arm the watch."""
         if not await self.folder.read_again():
             return
+        await self.folder.offer_trust()
         self.past_results.expect_verdicts()
-        await self.restoring.restore_cursor(run_wanted=self.run.is_wanted)
+        await self.restoring.restore(run_wanted=self.run.is_wanted)
         await self.other_runs.begin()
         self.past_results.load_verdicts()
         self.run.start_if_wanted()
@@ -114,6 +115,5 @@ class Controllers:
             self.watch.arm()
         await self.files.offer_interrupted()
         await self.past_results.verdicts_shown.wait()
-        self.restoring.restore_filter()
         self.follow.begin()
         await self.run.offer_resuming()
