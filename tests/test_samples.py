@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.installs import promised
+
 pytest.importorskip("google.adk", reason="the samples' ADK agents need google-adk")
 
 REASONS = {
@@ -21,7 +23,7 @@ REASONS = {
     "wrong_desk": "agent_name",
     "made_up_origin": "Hamburg",
     "promised_too_soon": "9 days",
-    "label_too_early": "send_label comes first",
+    "label_too_early": "calls: send_label, find_order",
     "will_not_wait": "stopping after the last turn",
     "paid_or_not": "no_date",
 }
@@ -32,7 +34,7 @@ CAUSES = {
     "lisbon": "GOOGLE_API_KEY",
 }
 if importlib.util.find_spec("mcp") is None:
-    CAUSES["reserved"] = "pip install 'google-adk[mcp]', or run with --frozen"
+    CAUSES["reserved"] = "needs google-adk[mcp] in the agent's environment, or run with --frozen"
 
 
 @pytest.fixture(scope="module")
@@ -46,18 +48,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def described(samples: Path) -> dict[str, str]:
     """Return the status that each case's description promises, by case ID."""
-    promises = {}
-    for file in samples.rglob("*.json"):
-        data = json.loads(file.read_text(encoding="utf-8"))
-        for case in data.get("eval_cases", []):
-            text = case.get("description", "Passes")
-            if "without google-adk[mcp]" in text and importlib.util.find_spec("mcp") is not None:
-                text = "Passes"
-            failing = (
-                "failed" if text.startswith("Fails") else "error" if text.startswith("Ends in an error") else "passed"
-            )
-            promises[case.get("eval_id") or case["evalId"]] = failing
-    return promises
+    return promised(samples, has_mcp=importlib.util.find_spec("mcp") is not None)
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +127,7 @@ def test_rubrics_pass_and_fail_with_a_rationale(cases: dict[str, dict[str, Any]]
     assert all(rubric["rationale"] for rubric in turn["rubrics"])
 
 
-def test_verdicts_of_rules_are_marked(cases: dict[str, dict[str, Any]]) -> None:
+def test_verdicts_of_the_scripted_judge_are_marked(cases: dict[str, dict[str, Any]]) -> None:
     judges = [
         metric["details"]["judge"]
         for case in cases.values()
@@ -145,8 +136,14 @@ def test_verdicts_of_rules_are_marked(cases: dict[str, dict[str, Any]]) -> None:
     ]
     assert judges
     for judge in judges:
-        assert judge["kind"] == "heuristic"
-        assert "not a language model" in judge["note"]
+        assert (judge["model"], judge["by"]) == ("python:scripted_judge:judge", "function")
+
+
+def test_adk_reads_the_configs_of_the_samples(samples: Path) -> None:
+    eval_config = pytest.importorskip("google.adk.evaluation.eval_config")
+    for file in samples.rglob("test_config.json"):
+        config = eval_config.get_evaluation_criteria_or_default(str(file))
+        assert set(config.criteria) == set(json.loads(file.read_text(encoding="utf-8"))["criteria"]), file
 
 
 def test_simulated_customers_stop_when_satisfied_or_at_their_limit(
@@ -164,3 +161,23 @@ def test_simulated_customers_stop_when_satisfied_or_at_their_limit(
 def test_each_answer_belongs_to_the_agent_of_its_folder(cases: dict[str, dict[str, Any]]) -> None:
     for case in cases.values():
         assert case["agent"] == case["evalset_file"].split("/")[0]
+
+
+def test_adk_loads_the_adk_samples_and_refuses_plain_functions(samples: Path) -> None:
+    """`adk web` and `adk api_server` load agents like this."""
+    code = """
+import json, sys
+from google.adk.cli.utils.agent_loader import AgentLoader
+loader, found = AgentLoader(sys.argv[1]), {}
+for name in loader.list_agents():
+    try:
+        found[name] = type(loader.load_agent(name)).__name__
+    except Exception as error:
+        found[name] = "refused" if "BaseAgent" in str(error) else str(error)
+print(json.dumps(found))
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(samples)], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    plain = {name for name, kind in found.items() if kind == "refused"}
+    assert plain == {"order_desk", "wrapped_bot"}
+    assert {found[name] for name in found.keys() - plain} == {"LlmAgent"}

@@ -19,7 +19,7 @@ def test_planted_failures_are_counted_by_cause_wherever_they_are_listed(tmp_path
     assert done.returncode == 3
     assert done.stdout.splitlines()[-1].endswith(" s: 5 passed, 48 failed, 7 errors")
     printed = re.findall(
-        r"^ +(\d+)  (.+?)(?: \((?:error|heuristic)\))?$", done.stdout.partition("Why cases fail:")[2], re.M
+        r"^ +(\d+)  (.+?)(?: \((?:error|function)\))?$", done.stdout.partition("Why cases fail:")[2], re.M
     )
     assert {text: int(count) for count, text in printed} == {**SHARED, "one of a kind": len(PLANTED) - len(SHARED)}
     summary, trouble = open_summary("last", project.root / ".workbench", project.root)

@@ -141,3 +141,16 @@ def test_wrong_command_line_is_refused(here: Here, words: list[str], said: str) 
     done = here("compare", *words)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_case_that_was_cancelled_is_no_regression_but_an_error_is(project: Project, here: Here) -> None:
+    project.run("run", ".", "--plain", "--json", "report.json")
+    file = project.root / "report.json"
+    report = json.loads(file.read_text())
+    for status, code in (("cancelled", 0), ("not_evaluated", 1), ("error", 1)):
+        one = next(item for item in report["cases"] if item["eval_id"] == "greet_one")
+        one["status"] = status
+        file.write_text(json.dumps(report))
+        done = here("compare", "baseline", "report.json")
+        assert done.returncode == code, done.stdout
+        assert ("1 without a verdict (not counted)" in done.stdout) == (code == 0)

@@ -241,6 +241,10 @@ def test_each_format_can_be_written_from_the_shell(project: Project, here: Here)
     assert "4 cases" in here("export", "last", "--format", "md").stdout
     rows = list(csv.DictReader(io.StringIO(here("export", "last", "--format", "csv").stdout)))
     assert "run_id" in rows[0]
+    assert here("export", "last", "--format", "csv", "-o", "-").stdout.startswith("run_id,")
+    assert not (project.root / "-").exists()
+    here("export", "last", "--format", "csv", "-o", "./-")
+    assert (project.root / "-").exists(), "a file with this name"
     here("export", "last", "--format", "csv", "-o", "for_excel.csv")
     assert (project.root / "for_excel.csv").read_bytes().startswith(codecs.BOM_UTF8 + b"run_id,")
     assert {row["eval_id"] for row in rows} == {"good", "bad", "raises", "hostile"}

@@ -76,7 +76,7 @@ def test_block_counts_cases_and_names_the_slowest() -> None:
         clock.now += 63
         progress.refresh()
     shown = terminal.shown()
-    assert "PASS desk/refunds/on_time" in shown
+    assert "PASS  desk/refunds/on_time" in shown
     assert "▶ 1/2  ✓ 1 pass  1:03" in shown
     assert "desk/refunds/late_parcel  62 s" in shown
     assert "\x1b[?25h" in terminal.getvalue().rpartition("\x1b[?25l")[2], "the cursor is given back"
@@ -108,7 +108,7 @@ def test_only_problems_get_lines_in_a_large_run() -> None:
         for number, case in enumerate(refs):
             for event in case_events(case, "passed" if number else "failed"):
                 store.apply(event)
-    assert "FAIL desk/refunds/case 0" in terminal.shown()
+    assert "FAIL  desk/refunds/case 0" in terminal.shown()
     assert "PASS" not in terminal.shown()
 
 

@@ -29,7 +29,9 @@ def test_passed_run_exits_with_0(project: Project) -> None:
         "PASS echo/talk/good tool_trajectory_avg_score=1.0>=1.0 response_match_score=1.0>=0.8",
     ]
     assert done.stdout.splitlines()[-1].endswith(" s: 2 passed")
-    assert "defaults" in done.stdout, "which criteria applied, and why"
+    assert "defaults" not in done.stdout
+    detailed = project.run("run", ".", "--print-detailed-results")
+    assert "response_match_score 0.8 (defaults" in detailed.stdout, "which criteria applied, and why"
 
 
 def test_failure_exits_with_1_and_has_a_reason(project: Project) -> None:

@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 
 from tests.cli.projects import Project, case, lines_with, statuses
+from tests.function_judge import JUDGE, write_judge
 from tests.services.scripted_gemini import (
     FAULTS,
     Asked,
@@ -32,6 +33,7 @@ from workbench.exporting.report import json_schema
 
 KEY = "dummy-key-of-the-judge-4711"
 MATCH = "final_response_match_v2"
+ANSWER = "response_match_score"
 RUBRICS = "rubric_based_final_response_quality_v1"
 CLAIMS = "hallucinations_v1"
 VALID = said(json.dumps({"reasoning": "Both say the same.", "verdict": "valid"}))
@@ -171,7 +173,7 @@ def test_adk_agent_is_judged(project: Project) -> None:
         assert texts[0]["sentences"][0]["source"]["name"] == "find_order"
         assert turn_metric(report, MATCH)["details"]["votes"] == {"valid": 3, "invalid": 0, "unread": 0}
         assert "Judged with 8 calls" in done.stdout
-        assert server.url in done.stdout, "an address that is not Google's is shown"
+        assert server.url in done.stderr, "an address that is not Google's is shown"
         asked = len(server.asked)
         done, again = run(project, server)
         assert len(server.asked) == asked + 2, "only the agent asks"
@@ -209,7 +211,15 @@ def test_each_repeat_has_its_own_votes(project: Project, judge: ScriptedGemini) 
     state = project.root / "state"
     done, report = run(project, judge, "--runs", "2", "--print-detailed-results", "--state-dir", str(state))
     assert len(judge.asked) == 6
-    assert report["summary"] == {"total": 2, "passed": 2, "failed": 0, "error": 0, "not_evaluated": 0, "cancelled": 0}
+    assert report["summary"] == {
+        "total": 2,
+        "passed": 2,
+        "failed": 0,
+        "failed_with_errors": 0,
+        "error": 0,
+        "not_evaluated": 0,
+        "cancelled": 0,
+    }
     assert "3 of 3 votes (up to 5)" in done.stdout
     assert "Both say the same." in done.stdout
     assert "You check the work of an AI agent" not in done.stdout
@@ -324,6 +334,22 @@ PERSISTENT: dict[str, tuple[str, str]] = {
 }
 
 
+def test_error_of_a_judge_hides_no_failure(project: Project, judge: ScriptedGemini) -> None:
+    judge.answer = lambda asked: failed(403)
+    project.evalset(case("good"), case("bad", answer="something else"))
+    project.write("echo/test_config.json", {"criteria": {**judged(MATCH, samples=1)["criteria"], ANSWER: 0.8}})
+    done, report = run(project, judge)
+    assert (done.returncode, statuses(report)) == (3, {"good": "error", "bad": "failed"})
+    assert (report["summary"]["failed"], report["summary"]["failed_with_errors"]) == (1, 1)
+    assert "1 failed (1 with errors), 1 error" in done.stdout
+    done, report = run(project, judge, "--case", "bad", "--fresh")
+    assert (done.returncode, report["cases"][0]["error"]["kind"]) == (1, "judge")
+    judge.answer = lambda asked: VALID
+    done = project.run("score", "last", "--json", "-", environment=environment(judge))
+    (scored,) = json.loads(done.stdout)["cases"]
+    assert (done.returncode, scored["status"], scored["error"]) == (1, "failed", None)
+
+
 def test_broken_judge_never_stops_the_run_or_passes_a_case(project: Project, judge: ScriptedGemini) -> None:
     """All faults share one run, because each one is retried several times."""
 
@@ -389,7 +415,15 @@ def test_call_limit_leaves_the_rest_unjudged(project: Project, judge: ScriptedGe
     done, report = run(project, judge, "--max-judge-calls", "2", "--concurrency", "1")
     assert len(judge.asked) == 2
     assert done.returncode == 3
-    assert report["summary"] == {"total": 4, "passed": 2, "failed": 0, "error": 0, "not_evaluated": 2, "cancelled": 0}
+    assert report["summary"] == {
+        "total": 4,
+        "passed": 2,
+        "failed": 0,
+        "failed_with_errors": 0,
+        "error": 0,
+        "not_evaluated": 2,
+        "cancelled": 0,
+    }
     left = next(item for item in report["cases"] if item["status"] == "not_evaluated")
     assert "--max-judge-calls 2 is reached" in left["metrics"][0]["reason"]
     assert "--max-judge-calls 2 is reached" in done.stdout
@@ -465,7 +499,7 @@ def test_function_of_the_project_can_judge(project: Project) -> None:
     project.write("echo/test_config.json", judged(MATCH, judge_model="python:judges:compare", samples=1))
     done, report = run(project, None)
     assert statuses(report) == {"good": "passed", "bad": "failed"}, done.stderr
-    assert "python:judges:compare" in done.stdout
+    assert "(function)" in done.stdout
 
 
 JUDGES = '''
@@ -558,26 +592,25 @@ def dies(eval_metric, actual_invocations, expected_invocations, conversation_sce
 """
 
 
-def test_verdicts_of_heuristic_are_marked_everywhere(project: Project) -> None:
-    project.evalset(case("good", "It left on Monday."), case("unknown", "hello", "It comes on Friday, 12 May."))
-    project.write("echo/test_config.json", judged(MATCH, judge_model="heuristic"))
+def test_verdicts_of_functions_are_marked_everywhere(project: Project) -> None:
+    project.evalset(case("good"), case("other", "hello", "It comes on Friday, 12 May."))
+    write_judge(project.root)
+    project.write("echo/test_config.json", judged(MATCH, judge_model=JUDGE, num_samples=1))
     done, report = run(project, None, "--print-detailed-results")
-    assert (done.returncode, statuses(report)) == (3, {"good": "passed", "unknown": "error"})
-    assert f"PASS echo/talk/good {MATCH}=1.0>=0.5(heuristic)" in done.stdout
-    assert f"ERROR echo/talk/unknown {MATCH}=error(heuristic)" in done.stdout
-    assert "unclear: the answer lacks '12 may'" in done.stdout
-    note = metric(report, MATCH)["details"]["judge"]["note"]
-    assert "not a language model" in note
-    assert f"  heuristic: {note}" in done.stdout.splitlines()
-    assert metric(report, MATCH)["judged_by"] == "rules"
+    assert (done.returncode, statuses(report)) == (1, {"good": "passed", "other": "failed"})
+    assert f"PASS echo/talk/good {MATCH}=1.0>=0.5(function)" in done.stdout
+    assert f"FAIL echo/talk/other {MATCH}=0.0<0.5(function)" in done.stdout
+    assert f"  {JUDGE}: a Python function" in done.stdout.splitlines()
+    assert metric(report, MATCH)["judged_by"] == "function"
     junit = (project.root / "junit.xml").read_text()
-    assert 'name="good (heuristic)"' in junit
-    assert f'<property name="judged_by" value="rules: {MATCH}" />' in junit
+    assert 'name="good (function)"' in junit
+    assert f'<property name="judged_by" value="function: {MATCH}" />' in junit
+    assert "PASS echo/talk/good (function)" in project.run("status").stdout
     for form in ("md", "csv", "html"):
-        assert "heuristic" in project.run("export", "last", "--format", form).stdout or form == "csv"
+        assert "function" in project.run("export", "last", "--format", form).stdout or form == "csv"
     table = project.run("export", "last", "--format", "csv").stdout.splitlines()
     assert table[0].endswith(",judged_by")
-    assert all(row.endswith(",rules") for row in table if f",{MATCH}," in row)
-    assert "judged by rules" in project.run("history").stdout
+    assert all(row.endswith(",function") for row in table if f",{MATCH}," in row)
+    assert "judged by a function" in project.run("history").stdout
     again = project.run("compare", "last", "last", "--json")
     assert not again.stderr

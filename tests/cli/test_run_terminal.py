@@ -5,11 +5,15 @@ import re
 import select
 import sys
 import termios
+from pathlib import Path
 
 import pytest
 
 from tests.cli import projects
 from tests.cli.projects import BAD, GOOD, REPOSITORY, Project
+from tests.cli.stores import PASSED, all_statuses, case_events, feed, started
+from workbench.cli.following import next_steps
+from workbench.store import Store
 
 pytestmark = pytest.mark.usefixtures("warm_programs")
 
@@ -59,11 +63,30 @@ def test_results_are_coloured_and_the_cursor_returns(project: Project) -> None:
     project.evalset(GOOD, BAD)
     code, sent = on_a_terminal(project, "run", ".")
     assert code == 1
-    assert b"\x1b[1;31mFAIL\x1b[0m echo/talk/bad" in sent
+    assert b"\x1b[1;31mFAIL  \x1b[0mecho/talk/bad" in sent
     assert sent.rfind(b"\x1b[?25h") > sent.rfind(b"\x1b[?25l") >= 0
     text = _CODES.sub(b"", sent).decode()
-    assert "Failures:" in text
-    assert text.rstrip().endswith("1 passed, 1 failed")
+    assert "FAIL  echo/talk/bad\r\n    response_match_score 0.0 < 0.8: " in text
+    assert "Failures:" not in text, "the reason is below the case"
+    assert [line.rstrip() for line in text.splitlines()[-3:]][1:] == [
+        "Next: agent-workbench echo/talk.evalset.json  n goes to the next problem",
+        "      --print-detailed-results                prints each conversation",
+    ]
+    assert text.splitlines()[-3].endswith("1 passed, 1 failed")
+
+
+def test_next_steps_fit_what_the_run_left_over() -> None:
+    def steps(store: Store, *, detailed: bool = False, opens: bool = True) -> list[str]:
+        return [*next_steps(store, Path(store.run.root), detailed=detailed, opens=opens)]
+
+    store = all_statuses(interrupted=True)
+    assert steps(store) == [
+        "Next: the same command          continues this run",
+        "      agent-workbench desk      n goes to the next problem",
+        "      --print-detailed-results  prints each conversation",
+    ]
+    assert len(steps(store, detailed=True, opens=False)) == 1
+    assert not steps(feed([started([PASSED])], case_events(PASSED, "passed")))
 
 
 @pytest.mark.parametrize(

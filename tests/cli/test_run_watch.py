@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.projects import BAD, GOOD, WAITS, Project, heard
+from tests.cli.projects import BAD, GOOD, WAITS, Project, case, heard
 
 pytestmark = pytest.mark.usefixtures("warm_programs")
 
@@ -126,6 +126,23 @@ def test_save_runs_the_cases_again(project: Project) -> None:
         assert "CHANGED echo/talk/good failed -> passed" in text
         assert "saved → verdict" in "".join(lines.seen)
         assert sum("stale" in line for line in lines.seen) == 2, "the papers ran nothing"
+
+
+def test_only_cases_that_read_a_file_run_after_its_save(project: Project) -> None:
+    reading = "from pathlib import Path\n\n\ndef root_agent(message, session):\n"
+    reading += "    return (Path(__file__).parent / (message + '.txt')).read_text()\n"
+    project.write("echo/agent.py", reading)
+    project.write("echo/one.txt", "You said one")
+    project.write("echo/two.txt", "You said two")
+    project.evalset(case("one", "one"), case("two", "two"))
+    with watching(project) as lines:
+        project.write("echo/one.txt", "I say nothing")
+        text = "".join(lines.round())
+        assert "1 of 2 stale" in text
+        assert "FAIL echo/talk/one" in text
+        assert "echo/talk/two" not in text
+        project.write("echo/agent.py", f"{reading}\n")
+        assert "2 of 2 stale" in "".join(lines.round())
 
 
 def test_flaky_case_is_a_change_only_if_its_rate_changes(project: Project) -> None:

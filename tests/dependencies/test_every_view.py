@@ -248,4 +248,4 @@ def test_verdicts_made_with_an_option_are_fresh_until_a_run_without_it(
     for words_of_status in (("status", "--fail-stale"), ("status", EVALSET, "--fail-stale")):
         done = project.run(*words_of_status)
         assert done.returncode == 1
-        assert "greets stale: packages: interpreter, --isolation" in done.stdout
+        assert "greets (function) stale: packages: interpreter, --isolation" in done.stdout

@@ -13,6 +13,7 @@ import pytest
 
 from tests.model.invocations import normalise_invocation
 from workbench.metrics.base import ScoreRequest
+from workbench.metrics.description import CriterionDescription
 from workbench.metrics.registry import descriptions, needs_bench, score
 from workbench.model.criteria import Criterion
 
@@ -73,6 +74,10 @@ def _answer(dice: random.Random, turn: dict[str, Any]) -> dict[str, Any]:
     return {**made, "final_response": turn["final_response"]} if dice.random() < 0.2 else made
 
 
+def _adks() -> list[CriterionDescription]:
+    return [info for info in descriptions().values() if not info.only_here]
+
+
 def _case(dice: random.Random, metric: str) -> Case:
     expected = [_turn(dice) for _ in range(dice.randrange(1, 4))]
     actual = [_answer(dice, turn) for turn in expected]
@@ -88,7 +93,7 @@ def _case(dice: random.Random, metric: str) -> Case:
 @pytest.fixture(scope="module")
 def cases() -> list[Case]:
     dice = random.Random(20)
-    metrics = [info.name for info in descriptions().values() if info.supported and not needs_bench(info.name)]
+    metrics = [info.name for info in _adks() if info.supported and not needs_bench(info.name)]
     return [_case(dice, metric) for metric in metrics for _ in range(150)]
 
 
@@ -108,7 +113,7 @@ def adk(repository: Path, cases: list[Case]) -> list[dict[str, Any]]:
 
 
 def test_criterion_names_equal_adks(adk: list[dict[str, Any]]) -> None:
-    assert adk[0]["names"] == sorted(descriptions())
+    assert adk[0]["names"] == sorted(info.name for info in _adks())
 
 
 def test_scores_statuses_and_breakdowns_equal_adks(cases: list[Case], adk: list[dict[str, Any]]) -> None:

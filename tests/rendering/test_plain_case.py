@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.ui.judged import HEURISTIC, judged_case, record_of, scenario_events
+from tests.ui.judged import FUNCTION, judged_case, record_of, scenario_events
 from tests.ui.transcripts import RAISED, execute, late_parcel, recorded, turn
 from workbench.events import MetricResult, Usage
 from workbench.rendering.plain_case import plain_case
@@ -42,7 +42,7 @@ def test_plain_case_does_not_import_textual(repository: Path) -> None:
 
 
 def test_judges_results_are_below_the_scores() -> None:
-    found = "\n".join(plain_case(judged_case(HEURISTIC), 100))
+    found = "\n".join(plain_case(judged_case(FUNCTION), 100))
     _, claims, rest = found.partition("─ hallucinations_v1 ")
     claims, rubrics, rest = rest.partition("─ rubric_based_final_response_quality_v1 ")
     rubrics, votes, rest = rest.partition("─ final_response_match_v2 ")
@@ -52,7 +52,7 @@ def test_judges_results_are_below_the_scores() -> None:
     assert "find_order, a tool result in turn 1" in claims
     apology = claims.partition("ご不便")[2].partition("±")[0]
     assert apology.splitlines()[1:-1] == ["      why            An apology claims nothing."]
-    assert "rules, not a language model" in claims
+    assert "a Python function" in claims
     assert "3 of 5 votes" in rubrics
     assert "◐ split" in rubrics
     assert "It says Friday, as the tool result does" in rubrics

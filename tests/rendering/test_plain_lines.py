@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.cli.stores import BROKEN, FAILED, NO_FILE, PASSED, UNKNOWN, case_events, feed, ref, started
 from tests.hostile import HOSTILE, leaks
-from tests.ui.judged import HEURISTIC, judged_case
+from tests.ui.judged import FUNCTION, judged_case
 from workbench.events import CaseError, CaseRef, MetricResult, Noticed
 from workbench.judge.base import Reply, reply_record
 from workbench.rendering.plain_lines import case_line, error_text, notice_line
@@ -59,10 +59,10 @@ def test_judge_marks_follow_the_score() -> None:
         "FAIL order_desk/judged/late_parcel final_response_match_v2=error(split) "
         "rubric_based_final_response_quality_v1=0.5<0.8(split) hallucinations_v1=0.6666<0.8"
     )
-    assert case_line(judged_case(HEURISTIC)) == (
-        "FAIL order_desk/judged/late_parcel final_response_match_v2=error(heuristic,split) "
-        "rubric_based_final_response_quality_v1=0.5<0.8(heuristic,split) "
-        "hallucinations_v1=0.6666<0.8(heuristic)"
+    assert case_line(judged_case(FUNCTION)) == (
+        "FAIL order_desk/judged/late_parcel final_response_match_v2=error(function,split) "
+        "rubric_based_final_response_quality_v1=0.5<0.8(function,split) "
+        "hallucinations_v1=0.6666<0.8(function)"
     )
 
 

@@ -3,27 +3,33 @@ from itertools import count
 
 import pytest
 
-from tests.cli.stores import CRASH, FAILED, PASSED, TRAJECTORY_FAILED, all_statuses, case_events, feed, ref, started
+from tests.cli.stores import (
+    CRASH,
+    FAILED,
+    PASSED,
+    TRAJECTORY_FAILED,
+    all_statuses,
+    case_events,
+    failed_with_errors,
+    feed,
+    ref,
+    started,
+)
 from tests.hostile import HOSTILE, leaks
-from workbench.events import CaseError, CaseRef, MetricResult, PlannedCase, RunFinished, RunStarted
+from workbench.events import CaseError, CaseRef, MetricResult, MetricScored, PlannedCase, RunFinished, RunStarted
 from workbench.judge.base import JudgeIdentity
+from workbench.rendering.cells import cell_len
 from workbench.rendering.explain import reasons, score_text, verdict
-from workbench.rendering.plain_summary import count_text, summary_lines
+from workbench.rendering.plain_summary import brief_lines, count_text, summary_lines
 from workbench.store import CaseRecord, Store
 
 
-def lines_of(store: Store) -> list[str]:
-    return [str(line) for line in summary_lines(store)]
+def lines_of(store: Store, *, detailed: bool = False) -> list[str]:
+    return [str(line) for line in summary_lines(store, detailed=detailed)]
 
 
 def test_each_case_that_did_not_pass_has_a_reason(store: Store) -> None:
     assert lines_of(store) == [
-        "",
-        "Criteria:",
-        "  tool_trajectory_avg_score 1.0 (test_config.json beside the evalset)",
-        "    desk/refunds.evalset.json",
-        "  test_config.json beside the evalset",
-        "    desk/torn.evalset.json",
         "",
         "Errors:",
         "  desk/refunds/unknown_order",
@@ -55,6 +61,30 @@ def test_each_case_that_did_not_pass_has_a_reason(store: Store) -> None:
     ]
 
 
+def test_summary_on_a_terminal_does_not_repeat_reasons_of_cases(store: Store) -> None:
+    lines = [str(line) for line in summary_lines(store, told=True)]
+    assert lines[:3] == ["", "Cancelled:", "  desk/refunds/two_parcels"]
+    assert not {"Errors:", "Failures:", "Not evaluated:", "Criteria:"} & set(lines)
+
+
+@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize(
+    "name",
+    ["late_order_where_the_customer_{}_and_wants_to_know_the_day_of_arrival", "返金の" * 8 + "{}お願い" + "返金の" * 8],
+)
+def test_case_is_one_line_on_a_terminal_with_different_names(width: int, name: str) -> None:
+    refs = [ref(name.format(middle)) for middle in ("calls_again", "moved_house", "has_two_orders")]
+    store = feed([started(refs)], *(case_events(one, "failed", [TRAJECTORY_FAILED]) for one in refs))
+    before: dict[tuple[str, ...], str] = {}
+    ids = [one.eval_id for one in refs]
+    first, *others = ([*map(str, brief_lines(record, "/p", width, before, ids))] for record in store.records.values())
+    heads = [first[0], *(lines[0] for lines in others)]
+    assert len(set(heads)) == 3
+    assert all(line.startswith("FAIL  …/") and cell_len(line) <= width for line in heads)
+    assert first[1:] == ['    tool_trajectory_avg_score 0.5 < 1.0: turn 2: args.amount: number 12.5, got text "12.50"']
+    assert {line for lines in others for line in lines[1:]} == {f"    same as {before[tuple(first[1:])]}"}
+
+
 def test_summary_of_a_passed_run_is_short() -> None:
     lines = lines_of(feed([started([PASSED])], case_events(PASSED, "passed"), [RunFinished(0.31)]))
     assert lines[-1] == "1 case in 0.3 s: 1 passed"
@@ -70,10 +100,10 @@ def test_evalsets_with_the_same_criteria_share_a_line() -> None:
     planned = tuple(PlannedCase(case, None, "defaults" if case != cases[0] else "own") for case in cases)
     store = feed([RunStarted("id", "/", "2026-01-01T00:00:00Z", planned)])
     for case in cases:
-        store.records[case].criteria = {"m": {"threshold": 0.5, "match_type": "IN_ORDER", "judge": {}}, "n": 1}
-    lines = [line for line in lines_of(store) if line.startswith("  ")]
-    assert lines[:2] == ["  m 0.5 (match_type IN_ORDER), n 1 (own)", "    a/0.evalset.json"]
-    assert lines[2] == "  m 0.5 (match_type IN_ORDER), n 1 (defaults)"
+        store.records[case].criteria = {"m": {"threshold": 0.5, "contains": ["A-7"], "judge_model_options": {}}, "n": 1}
+    lines = [line for line in lines_of(store, detailed=True) if line.startswith("  ")]
+    assert lines[:2] == ['  m 0.5 (contains ["A-7"]), n 1 (own)', "    a/0.evalset.json"]
+    assert lines[2] == '  m 0.5 (contains ["A-7"]), n 1 (defaults)'
     assert lines[3].startswith("    a/1.evalset.json, ")
     assert lines[3].endswith(" and 2 more")
 
@@ -121,23 +151,43 @@ def test_crashed_metric_is_named_once() -> None:
     assert reasons(store.records[FAILED]) == ["metric_crashed: m: division by zero"]
 
 
+def test_what_broke_stands_below_the_failure() -> None:
+    store = feed([started([FAILED, PASSED])], failed_with_errors(FAILED), case_events(PASSED, "failed"))
+    assert reasons(store.records[FAILED]) == [
+        'tool_trajectory_avg_score 0.5 < 1.0: turn 2: args.amount: number 12.5, got text "12.50"',
+        "judge: final_response_match_v2: turn 1: no connection",
+    ]
+    assert "      Check the connection" in lines_of(store)
+    assert count_text(store).endswith(": 2 failed (1 with errors)")
+
+
+def test_each_broken_metric_is_named() -> None:
+    more = MetricResult("m", "error", None, 0.8, "division by zero")
+    *events, end = failed_with_errors(FAILED)
+    store = feed([started([FAILED])], events, [MetricScored(FAILED, more), end])
+    assert reasons(store.records[FAILED])[1:] == [
+        "m error: division by zero",
+        "judge: final_response_match_v2: turn 1: no connection",
+    ]
+
+
 def test_judge_is_named_with_its_note() -> None:
-    heuristic = JudgeIdentity("heuristic", "heuristic", "rules, not a language model")
+    function = JudgeIdentity("python:desk.judge:decide", "python", "a Python function", by="function")
     gemini = JudgeIdentity("gemini-2.5-flash \x1b[31m", "gemini", base_url="http://127.0.0.1:8123")
     metrics = [
-        MetricResult("final_response_match_v2", "passed", 1.0, 0.8, "", {"judge": heuristic.as_json()}),
-        MetricResult("hallucinations_v1", "passed", 1.0, 0.8, "", {"judge": heuristic.as_json()}),
+        MetricResult("final_response_match_v2", "passed", 1.0, 0.8, "", {"judge": function.as_json()}),
+        MetricResult("hallucinations_v1", "passed", 1.0, 0.8, "", {"judge": function.as_json()}),
         MetricResult("rubric_based_tool_use_quality_v1", "passed", 1.0, 0.8, "", {"judge": gemini.as_json()}),
     ]
-    lines = lines_of(feed([started([PASSED])], case_events(PASSED, "passed", metrics)))
+    lines = lines_of(feed([started([PASSED])], case_events(PASSED, "passed", metrics)), detailed=True)
     place = lines.index("Judges:")
     assert lines[place + 1 : place + 3] == [
-        "  heuristic: rules, not a language model",
+        "  python:desk.judge:decide: a Python function",
         "    final_response_match_v2, hallucinations_v1",
     ]
     assert "at http://127.0.0.1:8123" in lines[place + 3]
     assert not leaks("".join(lines))
-    assert "Judges:" not in lines_of(feed([started([PASSED])], case_events(PASSED, "passed")))
+    assert "Judges:" not in lines_of(feed([started([PASSED])], case_events(PASSED, "passed")), detailed=True)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +252,7 @@ def test_cases_that_share_a_cause_are_listed_together_with_their_own_reasons() -
 
 
 def test_causes_are_counted_before_the_last_line_and_say_who_judged() -> None:
-    judge = JudgeIdentity("heuristic", "heuristic", "rules, not a language model").as_json()
+    judge = JudgeIdentity("python:desk.judge:decide", "python", "a Python function", by="function").as_json()
     unsafe = MetricResult("safety_v1", "failed", 0.0, 0.8, "no", {"judge": judge})
     refs = [ref(f"case_{number}") for number in range(4)]
     runs = [
@@ -213,7 +263,7 @@ def test_causes_are_counted_before_the_last_line_and_say_who_judged() -> None:
     assert lines[-5:-2] == [
         "Why cases fail:",
         "  2  no answer within … s (error)",
-        "  2  answer is not safe (heuristic)",
+        "  2  answer is not safe (function)",
     ]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from workbench.agents.worker.installer import install
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_line, write_pieces
@@ -51,18 +52,19 @@ class _ExportCommand(click.Command):
 )
 @click.argument("words", metavar="RUN", nargs=-1)
 @click.option("--format", "form", metavar="NAME", callback=_known, required=True, help="One of the formats below.")
-@click.option("-o", "--output", type=common.FILE, metavar="FILE", help="File to write.  [default: standard output]")
+@common.output("FILE", "File to write; - is standard output, the default.")
 @common.STATE_DIR
 def export_command(words: tuple[str, ...], form: str, output: Path | None, state_dir: Path | None) -> int:
     """Export the run and return the exit code."""
     if len(words) != 1:
         raise Refused(f"name one run, not {len(words)}", try_help="agent-workbench export")
     from workbench.exporting.exporter import EXPORTERS
-    from workbench.history.run_names import refuse_unknown_runs
 
-    state = refuse_unknown_runs(words, state_dir)
+    state = common.known_runs(words, state_dir)
     exporter = _exporter(form)
     run = _read(words[0], state)
+    if output == common.STANDARD_OUTPUT:
+        output = None
     try:
         _write(exporter.files(run), output, is_folder=exporter.many_files)
     except Refused:
@@ -85,7 +87,7 @@ def _exporter(name: str) -> "Exporter":
     except BrokenExtensionError as error:
         raise Refused(str(error), hint="`agent-workbench check` lists broken extensions") from None
     if missing := exporter.missing():
-        raise Refused(f"--format {name} needs {' and '.join(missing)}", hint=f"pip install {' '.join(missing)}")
+        raise Refused(f"--format {name} needs {' and '.join(missing)}", hint=install(sys.executable, " ".join(missing)))
     return exporter
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -11,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from workbench.agents.targets import find_root
-from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, exit_code
+from workbench.cli.exit_codes import INTERRUPTED, PASSED, UNDECIDED, exit_code
 from workbench.cli.interruption import Interruption
 from workbench.cli.machine_lines import SILENT_FOR, machine_lines
+from workbench.cli.names import COMMANDS, PROGRAM
 from workbench.cli.plain_progress import PlainProgress, Progress
 from workbench.cli.run_request import Outputs
 from workbench.cli.streams import has_failed, write_file, write_line, write_pieces
@@ -63,12 +65,16 @@ async def _follow(outputs: Outputs, explicit_state: Path | None, plan: Plan, *, 
     store = Store()
     results = sys.stderr if outputs.json == "-" else sys.stdout
     progress = _progress(outputs, store, results)
+    first = PASSED
     async with Project(state_dir=explicit_state, settings=settings, store=store, keep_warm=False) as project:
         if plan.options.inject == MATRIX:
             matrix = await project.fault_matrix(plan)
+            has_first = matrix.first is not None
             if await _was_interrupted(project, matrix, store, progress):
                 write_outputs(outputs, store, results, settings.prices)
                 return INTERRUPTED
+            if has_first:
+                first = exit_code(store)
             try:
                 plan, fresh = matrix.plan(), True
             except UsageFaultError as fault:
@@ -82,9 +88,13 @@ async def _follow(outputs: Outputs, explicit_state: Path | None, plan: Plan, *, 
                     await _execute(run, progress)
             finally:
                 written = write_outputs(outputs, store, results, settings.prices)
+    if is_terminal(outputs, results):
+        for line in next_steps(store, Path.cwd(), detailed=outputs.detailed, opens=explicit_state is None):
+            write_line(results, line)
     if interruption.count:
         return INTERRUPTED
-    return exit_code(store) if written else UNDECIDED
+    # The codes are ordered by weight. The verdicts of a matrix's first, ordinary run count, too.
+    return max(first, exit_code(store)) if written else UNDECIDED
 
 
 async def _was_interrupted(project: Project, matrix: "FaultMatrix", store: Store, progress: Progress) -> bool:
@@ -174,9 +184,9 @@ def write_outputs(outputs: Outputs, store: Store, results: TextIO, prices: Price
     if is_terminal(outputs, results):
         from workbench.cli.live_progress import print_styled
 
-        print_styled(results, summary_lines(store, prices))
+        print_styled(results, summary_lines(store, prices, detailed=outputs.detailed, told=True))
     else:
-        for line in summary_lines(store, prices):
+        for line in summary_lines(store, prices, detailed=outputs.detailed):
             write_line(results, str(line))
     if outputs.json == "-":
         write_pieces(sys.stdout, (piece.decode("ascii") for piece in _exported("json", store, prices)))
@@ -184,6 +194,26 @@ def write_outputs(outputs: Outputs, store: Store, results: TextIO, prices: Price
         write_line(sys.stderr, f"error: the outputs lack details of cases: {store.detail_cache.read_error}")
         done = False
     return done and not has_failed()
+
+
+def next_steps(store: Store, folder: Path, *, detailed: bool, opens: bool) -> Iterator[str]:
+    """Yield what a user in `folder` can do about cases that did not pass. `opens`: the screen finds the run."""
+    records = [record for record in store.current_records() if record.state != "passed"]
+    if not records:
+        return
+    steps = []
+    if store.run.interrupted and not store.run.scored_from:
+        steps.append(("the same command", "continues this run"))
+    if opens:
+        path = os.path.commonpath([Path(store.run.root) / record.ref.evalset_file for record in records])
+        near = os.path.relpath(path, folder)
+        word = path if near.startswith("..") else f"./{near}" if near in COMMANDS else near
+        steps.append((f"{PROGRAM} {plain(shlex.quote(word))}", "n goes to the next problem"))
+    if not detailed:
+        steps.append(("--print-detailed-results", "prints each conversation"))
+    width = max((len(step) for step, _ in steps), default=0)
+    for number, (step, why) in enumerate(steps):
+        yield f"{'' if number else 'Next:':5} {step:{width}}  {why}"
 
 
 def is_terminal(outputs: Outputs, stream: TextIO) -> bool:

@@ -15,14 +15,15 @@ from rich.live import Live
 from rich.text import Text
 
 from workbench.cli.streams import can_show, silence, spelled_for, write_line
-from workbench.events import CaseFinished, Event, JudgeWaits, Noticed
+from workbench.events import CaseFinished, Event, JudgeWaits, Noticed, RunStarted
 from workbench.places.place import MachineState
 from workbench.remaining import STARTING_AGENTS, RemainingTime, is_waiting_for_agents, left_words
+from workbench.rendering.cells import cut_name
 from workbench.rendering.faces import COUNTED, FACES
 from workbench.rendering.machines import fleet_brief
-from workbench.rendering.plain_lines import case_label, case_line, notice_line, wait_line
-from workbench.rendering.plain_summary import SummaryLine
-from workbench.store import CaseState, Store
+from workbench.rendering.plain_lines import case_label, notice_line, wait_line
+from workbench.rendering.plain_summary import STYLES, SummaryLine, brief_lines
+from workbench.store import Store
 from workbench.text import one_line
 
 _INTERVAL = 0.125
@@ -30,13 +31,8 @@ _INTERVAL = 0.125
 _ALL_NAMED = 40
 """Maximum number of cases for which every result gets a line. In larger runs, passed cases get no line."""
 _RUNNING_NAMED = 3
-_COLOURS: dict[CaseState, str] = {
-    "passed": "green",
-    "failed": "red",
-    "error": "magenta",
-    "not_evaluated": "yellow",
-    "cancelled": "dim",
-}
+_COMPARED_NAMES = 1000
+"""Maximum number of names that are kept apart when they are cut."""
 
 
 def print_styled(stream: TextIO, lines: Iterable[SummaryLine]) -> None:
@@ -44,14 +40,21 @@ def print_styled(stream: TextIO, lines: Iterable[SummaryLine]) -> None:
     console = Console(file=stream, markup=False, highlight=False, emoji=False)
     try:
         for line in lines:
-            text = Text(spelled_for(stream, line.text), style=line.style)
-            for start, end, style in line.spans:
-                text.stylize(style, start, end)
-            width = max(20, console.width - line.indent)
-            for part in text.wrap(console, width) or [text]:
-                console.print(Text(" " * line.indent).append_text(part), soft_wrap=True)
+            for part in _wrapped(console, stream, line):
+                console.print(part, soft_wrap=True)
     except OSError:
         silence(stream)
+
+
+def _wrapped(console: Console, stream: TextIO, line: SummaryLine) -> Iterator[Text]:
+    """Yield the lines of a terminal that show `line`. A name that is too long is cut, not wrapped."""
+    width = max(20, console.width - line.indent)
+    shown = line.text if " " in line.text else cut_name(line.text, width)
+    text = Text(spelled_for(stream, shown), style=line.style)
+    for start, end, style in line.spans:
+        text.stylize(style, start, end)
+    for part in text.wrap(console, width) or [text]:
+        yield Text(" " * line.indent).append_text(part)
 
 
 class LiveProgress:
@@ -73,7 +76,10 @@ class LiveProgress:
             console=self._console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
         )
         self._glyphs = can_show(results, "✓✗▶")
-        self._waiting: list[Text] = []
+        self._waiting: list[SummaryLine] = []
+        self._told: dict[tuple[str, ...], str] = {}
+        """Reasons that were shown, and the first case that has them."""
+        self._names: list[str] = []
         self._changed = False
         self._second = -1
         self._remaining = RemainingTime(clock)
@@ -98,7 +104,7 @@ class LiveProgress:
         if self._elsewhere is not None:
             write_line(self._elsewhere, line)
         else:
-            self._waiting.append(Text(spelled_for(self._stream, line), style="yellow"))
+            self._waiting.append(SummaryLine(line, style="yellow"))
 
     def show_machines(self, machines: Callable[[], Sequence[MachineState]]) -> None:
         """Show how busy these machines are, beside the counts."""
@@ -119,18 +125,20 @@ class LiveProgress:
         lines, self._waiting = self._waiting, []
         self._guarded(lambda: self._draw(lines, elapsed))
 
-    def _draw(self, lines: list[Text], elapsed: float) -> None:
+    def _draw(self, lines: list[SummaryLine], elapsed: float) -> None:
         if lines:
             self._live.update(self._block(elapsed))
-            # The terminal wraps, so that a copied line stays one line.
-            self._console.print(Text("\n").join(lines), soft_wrap=True)
+            shown = [part for line in lines for part in _wrapped(self._console, self._stream, line)]
+            self._console.print(Text("\n").join(shown), soft_wrap=True)
         else:
             self._live.update(self._block(elapsed), refresh=True)
 
     def _on_event(self, event: Event) -> None:
         self._changed = True
         self._remaining.apply(event)
-        if isinstance(event, Noticed):
+        if isinstance(event, RunStarted):
+            self._names = [one_line(planned.case.eval_id) for planned in event.cases[:_COMPARED_NAMES]]
+        elif isinstance(event, Noticed):
             self.message(notice_line(event))
         elif isinstance(event, JudgeWaits):
             # On the terminal the block counts down instead.
@@ -138,10 +146,10 @@ class LiveProgress:
                 self.message(wait_line(event))
         elif isinstance(event, CaseFinished):
             record = self._store.current_record(event.case)
-            if record.state != "passed" or len(self._store.current) <= _ALL_NAMED:
-                line = Text(spelled_for(self._stream, case_line(record)))
-                line.stylize(f"bold {_COLOURS.get(record.state, '')}", 0, line.plain.index(" "))
-                self._waiting.append(line)
+            # The summary names cancelled cases, with those that never started.
+            if record.state != "cancelled" and (record.state != "passed" or len(self._store.current) <= _ALL_NAMED):
+                width = self._console.width
+                self._waiting += brief_lines(record, self._store.run.root, width, self._told, self._names)
 
     def _block(self, elapsed: float) -> Text:
         counts = self._store.counts()
@@ -156,7 +164,7 @@ class LiveProgress:
         for state in COUNTED:
             if counts[state]:
                 glyph = FACES[state].glyph if self._glyphs else ""
-                block.append(f"  {glyph} {counts[state]} {FACES[state].word}", style=_COLOURS[state])
+                block.append(f"  {glyph} {counts[state]} {FACES[state].word}", style=STYLES[state])
         block.append(f"  {minutes}:{seconds:02}")
         if (left := left_words(self._remaining.seconds())[0]) and not starts:
             block.append(f"  {left}")

@@ -18,8 +18,7 @@ class JudgeModelOptions(BaseModel):
 
     judge_model: str = Field(
         DEFAULT_MODEL,
-        description="The judge: gemini-…, provider/model (LiteLLM), python:package.module:function, or heuristic "
-        "(rules).",
+        description="The judge: gemini-…, provider/model (LiteLLM) or python:package.module:function.",
     )
     judge_model_config: GenerateContentConfig | None = Field(
         None, description="google-genai's settings for a call, such as temperature and seed."

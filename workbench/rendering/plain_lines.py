@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from workbench.events import CaseError, CaseRef, JudgeWaits, MetricResult, Noticed
 from workbench.rendering.faces import COUNTED, FACES
-from workbench.rendering.judged import case_is_split, is_cached, is_heuristic, judge_questions
-from workbench.scores import compared
+from workbench.rendering.judged import case_is_split, is_cached, is_function, judge_questions
+from workbench.scores import amount, compared
 from workbench.store import CaseRecord
 from workbench.text import one_line
 
@@ -25,12 +25,11 @@ def case_line(record: CaseRecord) -> str:
     replayed one is marked `FROZEN (…)`.
     """
     frozen = _frozen(record)
-    judged = [result for result in record.metrics.values() if result.status != "informational"]
     if record.handling is not None:
         from workbench.rendering.fault_table import handling_text  # Few runs inject faults.
 
         return " ".join((VERDICTS[record.state], case_label(record), handling_text(record.handling), *frozen))
-    parts = [VERDICTS[record.state], case_label(record), *(_metric_word(record, result) for result in judged)]
+    parts = [VERDICTS[record.state], case_label(record), *(_metric_word(record, result) for result in _judged(record))]
     if record.planned.criteria_changed:
         parts.append("(other criteria)")
     parts += frozen
@@ -41,6 +40,25 @@ def case_line(record: CaseRecord) -> str:
     if record.state == "error":
         parts.append(_cause(record))
     return " ".join(parts)
+
+
+def brief_marks(record: CaseRecord) -> list[str]:
+    """Return everything that must accompany the case's verdict, in few words: `frozen`, `split`, `other criteria`."""
+    found = ["frozen"] if record.frozen is not None else []
+    found += dict.fromkeys(mark for result in _judged(record) for mark in marks(record, result))
+    if record.planned.criteria_changed:
+        found.append("other criteria")
+    if record.thawed is not None:
+        from workbench.rendering.thawed import thawed_mark  # Few runs are compared with recordings.
+
+        found.append(thawed_mark(record.thawed))
+    return found
+
+
+def _judged(record: CaseRecord) -> list[MetricResult]:
+    """Return the results of the config's criteria, also of those without a threshold."""
+    own = record.custom_metrics
+    return [result for result in record.metrics.values() if result.status != "informational" or result.name in own]
 
 
 def _frozen(record: CaseRecord) -> list[str]:
@@ -72,15 +90,17 @@ def _metric_word(record: CaseRecord, result: MetricResult) -> str:
     if result.status in ("passed", "failed") and result.score is not None and result.threshold is not None:
         score, threshold = compared(result.score, result.threshold)
         return f"{name}={score}{'>=' if result.score >= result.threshold else '<'}{threshold}{behind}"
+    if result.status == "informational" and result.score is not None:
+        return f"{name}={amount(result.score)}{behind}"
     return f"{name}={result.status}{behind}"
 
 
 def marks(record: CaseRecord, result: MetricResult) -> list[str]:
-    """Return the tags that must accompany a judged verdict: `heuristic` (rules), `split` votes, `cached` replies."""
+    """Return the tags that must accompany a judged verdict: `function`, `split` votes, `cached` replies."""
     if not result.details or _is_computed(record, result.name):
         return []
     found = {
-        "heuristic": is_heuristic(result),
+        "function": is_function(result),
         "split": case_is_split(record, result.name),
         "cached": is_cached(asked.question for asked in judge_questions(record, result.name)),
     }

@@ -1,4 +1,4 @@
-"""The summary at the end of a run: problems and their reasons, criteria and their sources, and counts."""
+"""What a run prints for people: cases with their reasons, and the summary at its end."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,14 +9,15 @@ from workbench.causes.groups import CauseGroup
 from workbench.counting import counted, counted_status, few
 from workbench.events import Thawed
 from workbench.json_values import string
-from workbench.judge.judge_details import judge_in, judged_by
+from workbench.judge.judge_details import judge_in
 from workbench.prices import Prices, case_cost, money, total
 from workbench.rendering.causes import cause_text, failing_groups, is_shared
+from workbench.rendering.cells import cell_len, cut, cut_name
 from workbench.rendering.explain import criteria_text, matched_by_location, reasons, way_out
 from workbench.rendering.faces import COUNTED
 from workbench.rendering.frozen import frozen_total
 from workbench.rendering.judged import judge_of
-from workbench.rendering.plain_lines import case_label, label
+from workbench.rendering.plain_lines import VERDICTS, brief_marks, case_label, label
 from workbench.rendering.repeat_lines import repeat_lines, repeats_of
 from workbench.rendering.thawed import change_texts, thawed_total
 from workbench.store import CaseRecord, CaseState, Store
@@ -28,6 +29,14 @@ _SECTIONS: tuple[tuple[CaseState, str, str], ...] = (
     ("not_evaluated", "Not evaluated:", "bold yellow"),
     ("cancelled", "Cancelled:", "bold"),
 )
+STYLES: dict[CaseState, str] = {
+    "passed": "green",
+    "failed": "red",
+    "error": "magenta",
+    "not_evaluated": "yellow",
+    "cancelled": "dim",
+}
+"""Styles of statuses on a terminal."""
 _NO_PRICES = Prices()
 _FILES_NAMED = 5
 _CASES_NAMED = 20
@@ -51,19 +60,61 @@ class SummaryLine:
         return " " * self.indent + self.text
 
 
-def summary_lines(store: Store, prices: Prices = _NO_PRICES) -> Iterator[SummaryLine]:
-    """Yield the whole summary, line by line."""
+def brief_lines(
+    record: CaseRecord, root: str, width: int, before: dict[tuple[str, ...], str], others: Iterable[str] = ()
+) -> Iterator[SummaryLine]:
+    """Yield a case that ended, for a terminal of this width: one line, and its reasons below if it did not pass.
+
+    `before` holds the reasons that were shown and the first case with them. They are not repeated. A name that is cut
+    stays different from the `others`, the IDs of other cases.
+    """
+    word = f"{VERDICTS[record.state]:5} "
+    behind = "".join(f"  {mark}" for mark in brief_marks(record))
+    room = width - len(word)
+    name = _short(record, max(room - cell_len(behind), room // 2), others)
+    text = cut(word + name + behind, width)
+    styles = ((0, len(word), f"bold {STYLES.get(record.state, '')}"), (len(word + name), len(text), "dim"))
+    yield SummaryLine(text, spans=styles)
+    if record.state == "passed" and record.handling is None:
+        return
+    lines = tuple(_reasons(record, root))
+    key = tuple(map(str, lines))
+    if key in before:
+        yield SummaryLine(cut(f"same as {before[key]}", width - 4), 4, "dim")
+        return
+    before[key] = _short(record, width - 12, others)
+    yield from lines
+
+
+def _short(record: CaseRecord, width: int, others: Iterable[str]) -> str:
+    """Return the case's name in at most `width` cells. It loses the names of agent and evalset first."""
+    name = case_label(record)
+    if cell_len(name) <= width:
+        return name
+    own = name.removeprefix(one_line(f"{record.ref.agent}/{record.ref.eval_set_id}/"))
+    return f"…/{cut_name(own, width - 2, others)}"
+
+
+def summary_lines(
+    store: Store, prices: Prices = _NO_PRICES, *, detailed: bool = False, told: bool = False
+) -> Iterator[SummaryLine]:
+    """Yield the whole summary, line by line.
+
+    `detailed` adds criteria, their sources and judges. If the reasons of cases were `told` before, only the names of
+    cancelled cases are listed.
+    """
     records = list(store.current_records())
-    yield SummaryLine("")
-    yield from _criteria(records)
-    yield from _agents(records)
-    yield from _judges(records)
     for state, title, style in _SECTIONS:
         found = [record for record in records if record.state == state]
-        if found:
+        if found and (state == "cancelled" or not told):
             yield SummaryLine("")
             yield SummaryLine(title, style=style)
             yield from _problems(found, store.run.root)
+    if detailed:
+        yield SummaryLine("")
+        yield from _criteria(records)
+        yield from _judges(records)
+    yield from _agents(records)
     yield from _repeats(store)
     yield from _causes(records)
     yield from _faults(store, records)
@@ -102,9 +153,7 @@ def judged_text(records: Sequence[CaseRecord], prices: Prices) -> str:
     if not calls and not kept:
         return ""
     more = f" ({counted(kept, 'more answer' if calls else 'answer')} cached)" if kept else ""
-    judges = {judged_by(result.details) for record in records for result in record.scores.values()} - {None}
-    # If only rules judged, the calls are those of simulated users.
-    parts = [f"{'Users simulated' if judges == {'rules'} else 'Judged'} with {counted(calls, 'call')}{more}"]
+    parts = [f"Judged with {counted(calls, 'call')}{more}"]
     read = sum(record.usage.judge_input_tokens for record in records)
     written = sum(record.usage.judge_output_tokens for record in records)
     if read or written:
@@ -123,7 +172,7 @@ def count_text(store: Store) -> str:
     """
     counts = store.counts()
     total = counts.total()
-    parts = [counted_status(state, counts[state]) for state in COUNTED if counts[state]]
+    parts = [counted_status(state, counts[state], store.failed_with_errors()) for state in COUNTED if counts[state]]
     interrupted = "interrupted, " if store.run.interrupted else ""
     if store.run.has_faults:
         from workbench.rendering.fault_table import counts_text
@@ -233,7 +282,9 @@ def _name(record: CaseRecord) -> str:
 
 
 def _reasons(record: CaseRecord, root: str) -> Iterator[SummaryLine]:
-    for reason in reasons(record) or ["no criterion has anything to judge in this case"]:
+    free = [one.name for one in record.metrics.values() if one.name in record.custom_metrics and one.score is not None]
+    nothing = f"{few(free)} never decides" if free else "no criterion has anything to judge in this case"
+    for reason in reasons(record) or [nothing]:
         yield SummaryLine(reason, 4)
     if record.error is not None:
         for line in way_out(record.error, root):
@@ -263,13 +314,14 @@ def _agents(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
     """Yield the agents that were matched with their evalsets only by location."""
     sentences = matched_by_location(records)
     if sentences:
+        yield SummaryLine("")
         yield SummaryLine("Agents:", style="bold")
     for sentence in sentences:
         yield SummaryLine(sentence, 2)
 
 
 def _judges(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
-    """Yield the judges and their criteria, with notes such as rules instead of a model, or a foreign address."""
+    """Yield the judges and their criteria, with notes such as a function instead of a model, or a foreign address."""
     criteria: dict[str, list[str]] = {}
     for record in records:
         judged = [(judge_of(result), result.name) for result in record.scores.values()]

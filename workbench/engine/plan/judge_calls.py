@@ -3,15 +3,17 @@
 It does not count stored answers and retries.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.judge.base import DEFAULT_SAMPLES, JudgeOptions
+from workbench.judge.base import DEFAULT_MODEL, DEFAULT_SAMPLES, JudgeOptions
 from workbench.judge.model_options import read_judge_options
 from workbench.metrics.description import JUDGE, RUBRICS
-from workbench.metrics.registry import descriptions
-from workbench.model.criteria import Criterion
+from workbench.metrics.registry import described_criteria, descriptions
+from workbench.model.criteria import CriteriaConfig, Criterion
+from workbench.model.places import Location
+from workbench.model.spelling import get
 from workbench.simulation.config import SimulatorConfig
 
 _LONGEST = 20
@@ -84,6 +86,22 @@ def lacks_rubrics(criterion: Criterion, rubrics: Iterable[Mapping[str, Any]]) ->
     wanted = info.rubric_type if info is not None else ""
     own = criterion.options.get(RUBRICS)
     return bool(wanted) and not own and not any(rubric.get("type") == wanted for rubric in rubrics)
+
+
+def models_by_user(config: CriteriaConfig, *, scenarios: bool) -> Iterator[tuple[Location, str, str]]:
+    """Yield each judge of a config, and the simulated user if there are scenarios: its place, its name, its model.
+
+    Defaults, which are ADK's, are included, whether or not a key makes them available.
+    """
+    found: list[tuple[Location, str, Any]] = []
+    for criterion, info in described_criteria(config):
+        if info.supported and info.needs_judge and not info.needs_service:
+            model = get(criterion.options.get(JUDGE), "judge_model")
+            found.append((("criteria", criterion.name), f"the judge of `{criterion.name}`", model))
+    if scenarios:
+        found.append((("user_simulator_config",), "the simulated user", get(config.user_simulator_config, "model")))
+    for place, who, model in found:
+        yield place, who if model else f"{who}, the default as in ADK,", str(model or DEFAULT_MODEL)
 
 
 def options_of(criterion: Criterion) -> JudgeOptions:

@@ -8,7 +8,15 @@ from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.metrics.registry import descriptions
 from workbench.model.invocation import content_text, tool_calls
-from workbench.rendering.calls import aligned_rows, brief_call, call_lines, type_and_value
+from workbench.rendering.calls import (
+    accepted_lines,
+    aligned_rows,
+    brief_call,
+    call_lines,
+    rule_words,
+    type_and_value,
+    value_lines,
+)
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.frozen_miss import case_error_lines
@@ -30,7 +38,7 @@ from workbench.rendering.lines import (
 )
 from workbench.rendering.review.frame import brief, gutter, indent, is_wide, labelled, room, side, side_room
 from workbench.rendering.review.reasons import reason_lines
-from workbench.rendering.rows import GLYPHS, View
+from workbench.rendering.rows import GLYPHS, GUTTER, View
 from workbench.rendering.scores import chips
 from workbench.rendering.status import badge, worst
 from workbench.rendering.texts import both_sides, text_lines
@@ -60,12 +68,18 @@ def evidence(subject: Subject, view: View) -> Document:
         document.add(case_error_lines(record, subject.runs, view, "esc, then K"))
         document.gap()
     shown = range(len(record.turns)) if view.full else _turn_shown(record)
+    whole = list(_whole_case(record, view))
+    # Without a failed turn, they are why the case failed, and the turns may fill the screen.
+    first = bool(whole) and not failing_turns(record)
+    if first:
+        document.add(whole)
+        document.gap()
     for index in shown:
         if len(record.turns) > 1 and view.full:
             words = f"turn {index + 1} of {len(record.turns)}"
             document.begin_turn([heading(words, view.width, _turn_badge(record, index))])
         document.add(_turn(record, index, view))
-    document.add(_whole_case(record, view))
+    document.add(() if first else whole)
     document.gap()
     document.add(_scores(record, view))
     document.add(_rest(record, shown, view))
@@ -178,7 +192,7 @@ def _call(number: int, row: dict[str, Any], view: View) -> Iterator[Line]:
     else:
         lines = [brief_call(call, whole, paths), *([note] if note else [])]
     yield from labelled(_call_name(number), mark, lines, view)
-    body = list(_differences(found, row, view))
+    body = [*_differences(found, row, view), *accepted_lines(row, view)]
     yield from hang([], body, gutter(view))
 
 
@@ -201,6 +215,8 @@ def _differences(found: Sequence[dict[str, Any]], row: dict[str, Any], view: Vie
         if len(found) > 1 and path:
             yield cut_line((Segment(path, "label"),), room(view))
         values = {name: type_and_value(item, name) for name in ("expected", "actual")}
+        if rule := rule_words(item):
+            values["expected"] = ("nothing", rule)
         column = min(max(cell_len(value) for _, value in values.values()), side_room(view) - _TYPE)
         for sign, name, mark in (("−", "expected", "missing"), ("+", "actual", "extra")):
             kind, value = values[name]
@@ -262,8 +278,9 @@ def _whole_case(record: CaseRecord, view: View) -> Iterator[Line]:
     for name, result in record.metrics.items():
         judged = any(name in turn.metrics for turn in record.turns)
         if result.status in ("failed", "error", "not_evaluated") and not judged and result.reason:
-            body = [safe(result.reason)]
-            lines = list(wrap(body, max(view.width - gutter(view), 10)))
+            width = max(view.width - gutter(view), 10)
+            values = list(value_lines(result.details, View(width + GUTTER, view.full)))
+            lines = values or list(wrap([safe(result.reason)], width))
             lead: Line = (Segment(f" {GLYPHS['differs']} case", "diff-differs"),)
             yield from hang(lead, lines if view.full else shortened(lines, 4, view.width - gutter(view)), gutter(view))
 
