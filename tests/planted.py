@@ -1,7 +1,7 @@
 """A project with planted failures, to look at and to test with: `python -m tests.planted FOLDER [--passing 258]`.
 
-It needs no key. 48 cases fail for the six causes in `FAILING`, judged by rules and by exact comparison, and 7 end in an
-error (`ERRORS`). Names are long, differ in the middle, and some are Japanese.
+It needs no key. 48 cases fail for the six causes in `FAILING`, judged by a function and by exact comparison. 7 end in
+an error (`ERRORS`). Names are long, differ in the middle, and some are Japanese.
 """
 
 import argparse
@@ -9,6 +9,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from tests.function_judge import OPTIONS, write_judge
 
 FAILING = {
     "refund: amount is text, expected number": 15,
@@ -79,7 +81,7 @@ def root_agent(message, session):
     else:
         yield f"Order {name} is a {order(name)['item']} for {price:.2f} euros."
 '''
-_CONCIERGE = '''"""The concierge of a hotel, judged by rules. Some answers are wrong on purpose."""
+_CONCIERGE = '''"""The concierge of a hotel, judged by a function. Some answers are wrong on purpose."""
 
 import re
 
@@ -110,14 +112,14 @@ def root_agent(message, session):
     raise RuntimeError("GOOGLE_API_KEY is not set")
 '''
 _COMPARED = {"criteria": {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}}
-_RULES = {"judge_model_options": {"judge_model": "heuristic", "num_samples": 1}}
+_FUNCTION = {"judge_model_options": OPTIONS}
 _JUDGED = {
     "criteria": {
         "tool_trajectory_avg_score": 1.0,
-        "final_response_match_v2": {"threshold": 1.0, **_RULES},
+        "final_response_match_v2": {"threshold": 1.0, **_FUNCTION},
         "rubric_based_final_response_quality_v1": {
             "threshold": 1.0,
-            **_RULES,
+            **_FUNCTION,
             "rubrics": [
                 {
                     "rubric_id": "no_jargon",
@@ -143,6 +145,7 @@ _JAPANESE = ("その他の言い方", "返金のお願い", "注文はどこで�
 def write(root: Path, *, passing: int = PASSING) -> Path:
     """Write the project into a new folder and return the folder."""
     (root / ".git").mkdir(parents=True)
+    write_judge(root)
     for agent, code, criteria in (
         ("order_desk", _ORDER_DESK, _COMPARED),
         ("concierge", _CONCIERGE, _JUDGED),

@@ -19,7 +19,8 @@ from workbench.store import CaseRecord, Store
 from workbench.stored_records import JournalDetails, brief_records, read_records, register_details
 
 REFS = [ref(f"case_{number}") for number in range(6)]
-JUDGED = MetricResult("m", "passed", 1.0, 0.5, "why", {"judge": {"model": "heuristic", "kind": "heuristic"}})
+FUNCTION = {"model": "python:desk.judge:decide", "kind": "python", "by": "function"}
+JUDGED = MetricResult("m", "passed", 1.0, 0.5, "why", {"judge": FUNCTION})
 
 
 def events_of(refs: Iterable[CaseRef] = REFS) -> list[Event]:

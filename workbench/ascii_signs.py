@@ -25,7 +25,7 @@ CELLS: Mapping[str, str] = {
     "⚐": "p",
     "∿": "&",
     "≠": "#",
-    "≈": "=",
+    "ƒ": "f",
     "❅": "*",
     # rows, folds and cuts
     "▌": ">",
@@ -96,7 +96,7 @@ _ARROW_KEY = re.compile(r"([↑↓]) {3}(?= )")
 _KEY_NAMES = {"↑": "up  ", "↓": "down"}
 _REST = re.compile(r"^… | …$")
 """The sign for "more" at an end of a text, not that of a cut word."""
-_IN_LINES = {"≥": ">=", "≤": "<=", "→": "->", "←": "<-", "…": "...", "≈": "~", "≠": "!=", "×": "x"}
+_IN_LINES = {"≥": ">=", "≤": "<=", "→": "->", "←": "<-", "…": "...", "≠": "!=", "×": "x"}
 
 
 def in_cells(text: str, *, foreign: bool) -> str:

@@ -17,8 +17,6 @@ from workbench.fast_dataclass import dataclass
 from workbench.json_values import mapping, objects
 
 CURRENCY = "USD"
-_FREE = "heuristic"
-"""The judge that makes no calls."""
 _MILLION = 1_000_000
 _LONGEST_CURRENCY = 8
 _HIGHEST_PRICE = 1e9
@@ -47,17 +45,24 @@ def judge_cost(model: str, tally: Mapping[str, Any], prices: Prices) -> float | 
     """Return the cost of a tally's calls to `model`, in the table's currency.
 
     `tally` has `calls`, `input_tokens` and `output_tokens`; cached answers are not in it. The cost is None if it is
-    unknown: the model has no price, or answered without reporting its tokens. It is 0.0 without a call, and for the
-    rules of `heuristic`.
+    unknown: the model has no price, or answered without reporting its tokens. It is 0.0 without a call.
     """
     calls = _count(tally.get("calls"))
-    if calls == 0 or model == _FREE:
+    if calls == 0:
         return 0.0
     price = _price(model, prices)
     read, written = _count(tally.get("input_tokens")), _count(tally.get("output_tokens"))
     if price is None or (read == 0 and written == 0 and (price.input or price.output)):
         return None
     return (read * price.input + written * price.output) / _MILLION
+
+
+def model_cost(model: Any, usage: Any, prices: Prices) -> float | None:
+    """Return the cost of one answer of an agent's model, from its `model_version` and `usage_metadata`."""
+    figures = mapping(usage)
+    read = _count(figures.get("prompt_token_count")) + _count(figures.get("tool_use_prompt_token_count"))
+    written = _count(figures.get("candidates_token_count")) + _count(figures.get("thoughts_token_count"))
+    return judge_cost(str(model or ""), {"calls": 1, "input_tokens": read, "output_tokens": written}, prices)
 
 
 def criterion_cost(result: MetricResult, prices: Prices) -> float | None:
@@ -117,6 +122,12 @@ def read_prices(table: Mapping[str, Any], faults: list[str]) -> Prices:
         currency = CURRENCY
     entries = ((model, entry) for model, entry in table.items() if model != "currency")
     return Prices({model: price for model, entry in entries for price in _read(model, entry, faults)}, currency)
+
+
+def prices_from(data: Mapping[str, Any]) -> Prices:
+    """Return the prices that `dataclasses.asdict` made this data of; {} is no prices."""
+    models = {model: Price(**price) for model, price in mapping(data.get("models")).items()}
+    return Prices(models, data.get("currency", CURRENCY))
 
 
 def _read(model: str, entry: Any, faults: list[str]) -> Iterator[Price]:

@@ -16,6 +16,7 @@ from workbench.authoring.config_file import (
     draft_of,
     edit_of,
     new_draft,
+    new_faults,
     open_config,
 )
 from workbench.authoring.criteria_change import (
@@ -30,7 +31,7 @@ from workbench.authoring.criteria_change import (
     with_value,
     without,
 )
-from workbench.authoring.criteria_form import FormRow, rows_of
+from workbench.authoring.criteria_form import FormRow, metric_rows, rows_of
 from workbench.authoring.criteria_presets import PRESETS, cost, guide, needs, presets_list, with_preset
 from workbench.authoring.saving import ChangedOnDiskError, Saver
 from workbench.authoring.value_edit import moved
@@ -138,10 +139,10 @@ def test_option_turns_a_number_into_an_object_and_back() -> None:
     text = '{"criteria": {"final_response_match_v2": 0.8}}'
     one = draft(text)
     judge = row(one.content, "judge_model", "final_response_match_v2")
-    content = with_value(one.content, judge.location, "heuristic")
+    content = with_value(one.content, judge.location, "gemini-2.5-pro")
     assert content["criteria"]["final_response_match_v2"] == {
         "threshold": 0.8,
-        "judge_model_options": {"judge_model": "heuristic"},
+        "judge_model_options": {"judge_model": "gemini-2.5-pro"},
     }
     assert one.bytes_of(without(content, judge.location)).decode() == text
 
@@ -216,6 +217,41 @@ def test_invalid_value_is_refused_with_a_hint(field: str, typed: str, words: str
         read_typed(one, typed)
 
 
+def options_of(name: str, **options: Any) -> dict[str, FormRow]:
+    content = {"criteria": {name: {"threshold": 1.0, **options}}}
+    return {row.field.name: row for row in rows_of(content) if row.criterion == name}
+
+
+def test_lists_limits_and_turns_have_their_own_ways_to_edit() -> None:
+    answer, limit = options_of("answer_match", contains=["a"], turns="last"), options_of("limits", cost=0.05)
+    assert [answer[name].kind for name in ("contains", "regex", "turns")] == ["lines", "lines", "choice"]
+    assert read_typed(answer["contains"], "refund\n\n A-7 \n") == ["refund", " A-7 "]
+    assert next_choice(answer["turns"]) == "all"
+    assert read_typed(answer["turns"], "2") == 2
+    assert [limit[name].kind for name in ("tokens", "cost")] == ["number", "number"]
+    assert (read_typed(limit["cost"], "0.07"), read_typed(limit["seconds"], "30")) == (0.07, 30)
+    assert stepped(limit["cost"], 0.01) == 0.06
+    with pytest.raises(ValueRefusedError, match="not a whole number"):
+        read_typed(limit["tokens"], "0.5")
+    rules = options_of("tool_trajectory_avg_score")["args_match"]
+    assert rules.kind == "json"
+    assert rules.field.help.endswith("see rules for values."), "no Markdown on the screen"
+
+
+@pytest.mark.parametrize("name", ["answer_match", "limits"])
+def test_criterion_is_invalid_until_an_option_is_set_only_if_it_says_so(name: str) -> None:
+    def valid(content: dict[str, Any]) -> bool:
+        return not new_faults(new_draft(Path("test_config.json")), content)
+
+    info, content = descriptions()[name], with_criterion({"criteria": {}}, name)
+    assert not valid(content)
+    for option in info.needs_one_of:
+        value = ["x"] if name == "answer_match" else 5
+        assert valid(with_value(content, ("criteria", name, option), value))
+    free = [one.name for one in descriptions().values() if not one.needs_one_of and not one.informational]
+    assert all(valid(with_criterion({"criteria": {}}, other)) for other in free)
+
+
 def test_malformed_values_become_editable_rows() -> None:
     shapes: tuple[Any, ...] = (
         [],
@@ -279,7 +315,7 @@ def test_two_versions_are_merged_by_criterion() -> None:
 
 @pytest.fixture
 def saver(tmp_path: Path) -> Saver:
-    return Saver(tmp_path / "state")
+    return Saver(tmp_path / "state", tmp_path)
 
 
 def save_config(saver: Saver, one: ConfigDraft, content: Any, *, over: bytes | None = None) -> ConfigDraft:
@@ -397,3 +433,10 @@ def test_any_content_can_be_changed_at_any_row(content: Any, data: st.DataObject
         with_rubric(with_criterion(content, "rubric_based_tool_use_quality_v1"), "rubric_based_tool_use_quality_v1")
     for preset in PRESETS:
         with_preset(content, preset)
+
+
+def test_metrics_without_a_threshold_have_a_row_until_the_config_gives_one() -> None:
+    content = {"criteria": {"Mine": 4.0}}
+    rows = list(metric_rows(content, ["mine", "other"]))
+    assert [(row.criterion, row.value, row.given) for row in rows] == [("other", None, False)]
+    assert with_value(content, rows[0].location, 3.0) == {"criteria": {"Mine": 4.0, "other": 3.0}}

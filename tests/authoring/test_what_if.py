@@ -24,7 +24,7 @@ def record(name: str, *metrics: MetricResult, criteria: Any = None, repeat: int 
     one = CaseRecord(PlannedCase(CaseRef("desk", "a.evalset.json", "a", name, repeat), None, ""))
     one.metrics = {metric.name: metric for metric in metrics}
     statuses = {metric.status for metric in metrics}
-    one.state = "error" if "error" in statuses else "failed" if "failed" in statuses else "passed"
+    one.state = "failed" if "failed" in statuses else "error" if "error" in statuses else "passed"
     one.criteria = criteria or {}
     return one
 
@@ -93,6 +93,14 @@ def test_errors_stay_errors() -> None:
     assert [flip.after for flip in under([judged], {MATCH: 0.1}).flips] == ["passed"]
 
 
+def test_failure_counts_whatever_else_broke() -> None:
+    broken = MetricResult("safety_v1", "error", None, 0.8)
+    records = [record("judged", match(0.9), broken)]
+    assert [flip.after for flip in under(records, {MATCH: 1.0, "safety_v1": 0.8}).flips] == ["failed"]
+    missing = under(records, {TRAJECTORY: 1.0, "safety_v1": 0.8})
+    assert (missing.unknown, missing.flips) == (1, ())  # The missing score may fail.
+
+
 def test_unfinished_cases_are_left_out() -> None:
     running = record("running", match(0.9))
     running.state = "running"
@@ -108,7 +116,7 @@ def test_cases_scored_with_other_options_are_counted() -> None:
     name = "final_response_match_v2"
     metric = MetricResult(name, "passed", 1.0, 0.8)
     records = [record("a", metric, criteria={name: 0.8}), record("b", metric, criteria={name: {"threshold": 0.8}})]
-    now = {name: {"threshold": 0.5, "judge_model_options": {"judge_model": "heuristic"}}}
+    now = {name: {"threshold": 0.5, "judge_model_options": {"judge_model": "python:a:b"}}}
     assert under(records, now).criteria[name].redo == 2
     assert under(records, {name: 0.5}).criteria[name].redo == 0
 
@@ -152,3 +160,47 @@ def test_conversations_of_different_length_are_not_scored_again() -> None:
     one.turns.append(Turn({}, actual=invocation()))
     one.metrics[TRAJECTORY] = MetricResult(TRAJECTORY, "passed", 1.0, 1.0)
     assert under([one], {TRAJECTORY: {"threshold": 1.0, "match_type": "IN_ORDER"}}).flips == ()
+
+
+def test_rules_for_arguments_are_scored_from_the_transcript() -> None:
+    records = [
+        called("close", invocation("a"), invocation("a", amount=2)),
+        called("same", invocation("a"), invocation("a")),
+    ]
+    rules = {"args_match": {"a": {"amount": {"abs": 1}}}}
+    one = under(records, {TRAJECTORY: {"threshold": 1.0, **rules}}).criteria[TRAJECTORY]
+    assert [(flip.name, flip.after) for flip in one.flips] == [("close", "passed")]
+    assert (one.before, one.after, one.redo) == (1, 2, 0)
+    # Scored by rules, and then without them.
+    sides = (invocation("a", amount=1),), (invocation("a", amount=2),)
+    scored = score(ScoreRequest(Criterion(TRAJECTORY, 1.0, 1.0, rules), sides[0], sides[1]))
+    records[0].metrics = {TRAJECTORY: scored.result}
+    records[0].state = "passed"
+    assert [flip.after for flip in under(records, {TRAJECTORY: 1.0}).flips] == ["failed"]
+    assert under(records, {TRAJECTORY: {"threshold": 1.0, "args_match": {"a": {"amount": 7}}}}).flips == ()
+
+
+def answered(name: str, text: str, *metrics: MetricResult) -> CaseRecord:
+    one = record(name, *metrics)
+    one.turns = [Turn({}, actual={**invocation("find", "refund"), "final_response": {"parts": [{"text": text}]}})]
+    return one
+
+
+def test_new_criterion_that_asks_nobody_is_scored_from_transcripts() -> None:
+    records = [answered("refund", "Your refund comes.", match(0.9)), answered("sorry", "Sorry.", match(0.9))]
+    rules = {MATCH: 0.8, "answer_match": {"threshold": 1.0, "contains": ["refund"]}}
+    outlook = under(records, rules)
+    one = outlook.criteria["answer_match"]
+    assert (one.scored, one.new, one.after) == (2, 2, 1)
+    assert [(flip.name, flip.after) for flip in outlook.flips] == [("sorry", "failed")]
+    assert outlook.unknown == 0
+    assert [flip.name for flip in one.flips] == ["sorry"]
+
+
+def test_limit_on_a_known_figure_counts_though_another_was_unknown() -> None:
+    unknown = MetricResult("limits", "not_evaluated", None, 1.0, "cost unknown")
+    records = [answered("case", "x", unknown)]
+    records[0].state = "not_evaluated"
+    assert under(records, {"limits": {"threshold": 1.0, "tool_calls": 2}}).flips[0].after == "passed"
+    assert under(records, {"limits": {"threshold": 1.0, "tool_calls": 1}}).flips[0].after == "failed"
+    assert under(records, {"limits": {"threshold": 1.0, "tokens": 9}}).flips == ()

@@ -38,7 +38,7 @@ from workbench.rendering.causes import failing_groups
 from workbench.stored_records import brief_records
 
 CALLS, ANSWER = "tool_trajectory_avg_score", "response_match_score"
-RULES = {"judge": {"model": "heuristic", "kind": "heuristic", "by": "rules"}}
+FUNCTION = {"judge": {"model": "python:desk.judge:decide", "kind": "python", "by": "function"}}
 MODEL = {"judge": {"model": "gemini-2.5-flash", "kind": "gemini", "by": "model"}}
 
 
@@ -97,7 +97,7 @@ def planted(number: int) -> dict[str, CaseError | list[Scored]]:
         "answer has another amount": compared(
             invocation(f"You get {price} euros back."), invocation(f"You get {price + 1} euros back.")
         ),
-        "rubric no_jargon not met": [*compared(paid, paid), rubric(number, RULES), claims(number, "unsupported")],
+        "rubric no_jargon not met": [*compared(paid, paid), rubric(number, FUNCTION), claims(number, "unsupported")],
         "claim contradicts what the agent knew": [*compared(paid, paid), claims(number, "contradictory")],
     }
 
@@ -139,7 +139,7 @@ def test_200_failures_of_ten_planted_causes_are_ten_groups(seed: int) -> None:
     assert {record.ref: group.cause.text for group in groups for record in group.cases} == {
         case: text for case, (text, _) in CASES.items()
     }
-    assert [group.cause.text for group in groups if group.cause.rules] == ["rubric no_jargon not met"]
+    assert [group.cause.text for group in groups if group.cause.by_function] == ["rubric no_jargon not met"]
     counts = store.counts()
     assert sum(len(group.cases) for group in groups) == counts["failed"] + counts["error"] == 200
 
@@ -169,6 +169,13 @@ def test_error_of_a_criterion_is_the_cause_of_an_error_without_a_message() -> No
     found = case_cause("error", None, [(result, ()) for result in results])
     assert found is not None
     assert (found.layer, found.text) == ("error", "m: turn …: … quota")
+
+
+def test_failed_case_counts_under_its_failure_whatever_else_broke() -> None:
+    results = [MetricResult("m", "error", None, 0.8, "no connection"), MetricResult(CALLS, "failed", 0.0, 1.0)]
+    found = case_cause("failed", "m: no connection", [(result, ()) for result in results])
+    assert found is not None
+    assert found.layer == "calls"
 
 
 @pytest.mark.parametrize("status", ["passed", "not_evaluated", "cancelled"])

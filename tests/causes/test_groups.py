@@ -50,13 +50,13 @@ def test_few_causes_keep_their_names_if_none_is_shared() -> None:
     assert [group.cause for group in group_by_cause(enumerate(causes))] == [ONE_OF_A_KIND]
 
 
-def test_verdicts_of_rules_are_a_group_of_their_own() -> None:
-    causes = [make_cause("judged", "rubric x not met", rules=rules) for rules in (True, False, True, False)]
-    assert Counter(group.cause.rules for group in group_by_cause(enumerate(causes))) == {True: 1, False: 1}
+def test_verdicts_of_functions_are_a_group_of_their_own() -> None:
+    causes = [make_cause("judged", "rubric x not met", by_function=found) for found in (True, False, True, False)]
+    assert Counter(group.cause.by_function for group in group_by_cause(enumerate(causes))) == {True: 1, False: 1}
 
 
 def test_filter_selects_exactly_a_known_cause_else_all_that_contain_the_text() -> None:
-    known = ["amount-differs", "amount-differs-by-rules", "track-not-called"]
+    known = ["amount-differs", "amount-differs-by-function", "track-not-called"]
     assert matching_slugs(["amount-differs"], known) == {"amount-differs"}
     assert matching_slugs(["amount"], known) == set(known[:2])
     assert matching_slugs(["called", "amount-differs"], known) == {"track-not-called", "amount-differs"}
@@ -68,8 +68,8 @@ def test_single_causes_are_those_of_one_case() -> None:
 
 
 @given(st.text(), st.booleans())
-def test_stored_causes_are_read_back_as_they_were(text: str, rules: bool) -> None:
-    cause = make_cause("judged", text, rules=rules)
+def test_stored_causes_are_read_back_as_they_were(text: str, by_function: bool) -> None:
+    cause = make_cause("judged", text, by_function=by_function)
     assert cause_from_json(cause.as_json()) == cause
     assert cause.slug == cause.slug.lower()
     assert not set(cause.slug) & set(" :<>=")

@@ -11,6 +11,7 @@ import pytest
 from tests.cli.conftest import Here
 from tests.cli.journals import renumbered
 from tests.cli.projects import BAD, GOOD, RAISES, Project, PutBack, case, lines_with, statuses
+from tests.function_judge import OPTIONS, write_judge
 from tests.hostile import leaks
 from workbench.exporting.report import json_schema
 from workbench.history.journal import UNREADABLE_CASES
@@ -69,7 +70,9 @@ def test_current_criteria_decide_and_no_agent_is_called(ran: Project) -> None:
 
 def test_named_config_wins(ran: Project) -> None:
     ran.write("strict.json", STRICT)
-    done = ran.run("score", "last", "--config", "strict.json", "--case", "good", "--case", "bad")
+    done = ran.run(
+        "score", "last", "--config", "strict.json", "--case", "good", "--case", "bad", "--print-detailed-results"
+    )
     assert done.returncode == 1
     assert sorted(lines_with(done.stdout, ["PASS", "FAIL", "ERROR"])) == [
         "FAIL echo/talk/bad response_match_score=0.0<1.0 tool_trajectory_avg_score=1.0>=1.0",
@@ -122,7 +125,7 @@ def test_report_of_another_machine_finds_its_evalsets(ran: Project) -> None:
 def test_stored_criteria_apply_if_the_evalset_is_gone(ran: Project) -> None:
     (ran.root / "echo" / "talk.evalset.json").unlink()
     ran.write("echo/test_config.json", LENIENT)
-    done = ran.run("score", "last", "--case", "bad")
+    done = ran.run("score", "last", "--case", "bad", "--print-detailed-results")
     assert done.returncode == 1
     assert "warning: echo/talk.evalset.json no longer exists" in done.stderr
     assert lines_with(done.stdout, ["FAIL"]) == [
@@ -368,19 +371,19 @@ def test_unavailable_judge_is_reported_before_the_first_case(ran: Project) -> No
     done = ran.run("score", "last", "--config", "judged.json", environment=dict.fromkeys(names, ""))
     assert done.returncode == 3
     assert "hallucinations_v1 will not be evaluated in 2 cases of echo: gemini-2.5-flash needs a key" in done.stderr
+    assert all(way in done.stderr for way in ("set GOOGLE_API_KEY", "LiteLLM", "ollama/", "python:"))
     assert len(lines_with(done.stdout, ["NOT_EVALUATED"])) == 2
 
 
-def test_heuristic_can_replace_the_model(ran: Project) -> None:
-    options = {"judge_model": "heuristic"}
-    criterion = {"threshold": 0.5, "judge_model_options": options}
-    ran.write("rules.json", {"criteria": {"final_response_match_v2": criterion}})
-    done = ran.run("score", "last", "--config", "rules.json")
-    assert done.returncode == 3
-    found = sorted(lines_with(done.stdout, ["PASS", "ERROR"]))
-    assert found[0].startswith("ERROR echo/talk/bad final_response_match_v2=error(heuristic)")
-    assert found[-1:] == ["PASS echo/talk/good final_response_match_v2=1.0>=0.5(heuristic)"]
-    assert "not a language model" in done.stdout
+def test_function_can_replace_the_model(ran: Project) -> None:
+    write_judge(ran.root)
+    criterion = {"threshold": 0.5, "judge_model_options": OPTIONS}
+    ran.write("function.json", {"criteria": {"final_response_match_v2": criterion}})
+    done = ran.run("score", "last", "--config", "function.json")
+    assert done.returncode == 3, "another case raised"
+    found = sorted(lines_with(done.stdout, ["PASS", "FAIL"]))
+    assert found[0].startswith("FAIL echo/talk/bad final_response_match_v2=0.0<0.5(function)")
+    assert found[-1:] == ["PASS echo/talk/good final_response_match_v2=1.0>=0.5(function)"]
     assert "changed in the evalset" not in done.stderr
 
 

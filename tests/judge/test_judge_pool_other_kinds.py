@@ -113,22 +113,3 @@ async def test_answer_of_a_function_is_cached_until_its_file_changes(waits: Wait
     assert third.fault.kind == "raised"
     assert "no idea at all" in third.fault.message
     assert third.attempts == 1
-
-
-async def test_rules_need_no_key_and_identify_themselves(pool: JudgePool) -> None:
-    bench = pool.bench(JudgeEnvironment("none", {}), 1, False)
-    judge = bench.judge(JudgeOptions(model="heuristic"))
-    assert "not a language model" in judge.identity.note
-    data = {"user": "Where is it?", "response": "It is in Lisbon.", "reference": "In Lisbon."}
-    reply = await judge.ask(Question("final_response_match", "?", None, data))
-    assert "valid" in (reply.text or "")
-    assert reply.model_version.startswith("heuristic")
-
-
-async def test_rules_count_neither_as_calls_nor_as_cached(pool: JudgePool) -> None:
-    bench = pool.bench(JudgeEnvironment("none", {}), 1, False)
-    judge = bench.judge(JudgeOptions(model="heuristic"))
-    question = Question("final_response_match", "?", None, {"user": "?", "response": "Yes", "reference": "Yes"})
-    first, second = await judge.ask(question), await judge.ask(question)
-    assert (first.cached, second.cached) == (False, True)
-    assert (bench.tally.calls, bench.tally.cached) == (0, 0)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from workbench.agents.interpreter import install_extra
 from workbench.judge import google_access
 from workbench.judge.base import JudgeIdentity, JudgeOptions, NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
@@ -37,17 +38,16 @@ def refusal(model: str, values: Mapping[str, str]) -> str:
         ("openrouter/anthropic/claude-sonnet-4", "litellm"),
         ("python:judges.mine:decide", "python"),
         ("python:judges:decide", "python"),
-        ("heuristic", "heuristic"),
     ],
 )
 def test_model_name_selects_the_kind_of_judge(model: str, kind: str) -> None:
     assert kind_of(model).name == kind
 
 
-@pytest.mark.parametrize("model", ["", "gpt-4o", "claude", "heuristics", "/x", "x/", "open ai/gpt"])
-def test_unknown_name_lists_the_four_kinds(model: str) -> None:
+@pytest.mark.parametrize("model", ["", "gpt-4o", "claude", "heuristic", "/x", "x/", "open ai/gpt"])
+def test_unknown_name_lists_the_kinds(model: str) -> None:
     said = refusal(model, {})
-    assert all(way in said for way in ("gemini-", "provider/model", "python:", "heuristic"))
+    assert all(way in said for way in ("gemini-", "provider/model", "python:"))
 
 
 @pytest.mark.parametrize("model", ["python:", "python:judges", "python:judges.decide", "python:a:b:c", "python:1a:b"])
@@ -59,8 +59,8 @@ def test_missing_key_has_a_hint() -> None:
     said = refusal("gemini-2.5-flash", {})
     assert said == (
         "gemini-2.5-flash needs a key: set GOOGLE_API_KEY (or GOOGLE_GENAI_USE_VERTEXAI=true with "
-        'GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION) in <agent>/.env, or `"judge_model": "heuristic"` for rules '
-        "without a model"
+        "GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION) in <agent>/.env, or use another model: provider/model "
+        "(LiteLLM), ollama/NAME (on your machine), or python:package.module:function (your own Python function)"
     )
 
 
@@ -132,7 +132,9 @@ def test_vertex_model_name_needs_vertex() -> None:
 
 
 def test_provider_with_one_key_needs_it() -> None:
-    assert refusal("openai/gpt-4o", {}) == "openai/gpt-4o needs a key: set OPENAI_API_KEY in <agent>/.env"
+    assert refusal("openai/gpt-4o", {}).startswith(
+        "openai/gpt-4o needs a key: set OPENAI_API_KEY in <agent>/.env, or use another model: "
+    )
     assert judged_by("openai/gpt-4o", {"OPENAI_API_KEY": "k"}).kind == "litellm"
     local = judged_by("openai/llama", {"OPENAI_API_BASE": "http://localhost:8000/v1"})
     assert local.base_url == "http://localhost:8000/v1"
@@ -157,7 +159,7 @@ def test_custom_address_needs_https_only_with_a_key(model: str, name: str) -> No
 
 def test_missing_litellm_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "litellm", None)
-    assert 'pip install "agent-workbench[litellm]"' in refusal("openai/gpt-4o", {"OPENAI_API_KEY": "k"})
+    assert install_extra("litellm") in refusal("openai/gpt-4o", {"OPENAI_API_KEY": "k"})
 
 
 def test_identifying_a_judge_imports_no_client() -> None:

@@ -105,6 +105,12 @@ def test_match_type_shows_the_scores_of_the_others(texts: Texts) -> None:
     assert lines[-1] == " match type    EXACT; others would score IN_ORDER 1.00 · ANY_ORDER 1.00 · names only 0.00"
 
 
+def test_match_type_says_that_rules_compare_arguments(texts: Texts) -> None:
+    result = scored([REFUND], [REFUND], args_match={"refund": {"amount": "any"}})[2]
+    (line, *_) = texts(match_type_lines(result, View(120)))
+    assert line.startswith(" match type    EXACT, arguments by rules; others")
+
+
 def test_equal_calls_take_one_line_in_a_brief_section(texts: Texts) -> None:
     calls: list[Call] = [FIND, REFUND, ("track", {"text": "x" * 60})]
     lines = texts(lines_of(call_section(*scored(calls[:2], [*calls[:2], calls[2]]), View(46), brief=True)))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.rendering.conftest import Texts
-from tests.ui.judged import CLAIMS, HEURISTIC, SENTENCES, claims, events, judged_case, record_of
+from tests.ui.judged import CLAIMS, FUNCTION, SENTENCES, claims, events, judged_case, record_of
 from workbench.events import MetricResult
 from workbench.rendering.claims import build
 from workbench.rendering.document import Document, Subject, Target
@@ -114,10 +114,10 @@ def test_unreadable_text_is_shown_with_the_reason(texts: Texts) -> None:
     assert "   All is well." in lines
 
 
-def test_heuristic_judge_is_named(texts: Texts) -> None:
-    lines = texts(shown(judged_case(HEURISTIC)).lines)
-    assert lines[1].startswith(" judge         ≈ heuristic")
-    assert any("rules, not a language model" in line for line in lines)
+def test_function_that_judged_is_named(texts: Texts) -> None:
+    lines = texts(shown(judged_case(FUNCTION)).lines)
+    assert lines[1].split() == ["judge", "python:desk.judge:decide"]
+    assert any("ƒ function" in line for line in lines)
 
 
 def test_scripted_model_is_named_with_the_judge(texts: Texts) -> None:

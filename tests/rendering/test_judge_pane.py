@@ -1,7 +1,7 @@
 """Tests of the pane "Judge": questions, replies and cost."""
 
 from tests.rendering.conftest import Texts
-from tests.ui.judged import HEURISTIC, MATCH, judge_question, judged_case
+from tests.ui.judged import FUNCTION, MATCH, judge_question, judged_case
 from workbench.events import MetricResult
 from workbench.judge.base import JudgeFault, Reply, reply_record
 from workbench.rendering.document import Subject
@@ -88,5 +88,5 @@ def test_evaluation_service_is_shown_too(texts: Texts) -> None:
 
 
 def test_cached_replies_do_not_count_in_the_time() -> None:
-    question = judge_question("rubrics", ["yes", None], HEURISTIC)
+    question = judge_question("rubrics", ["yes", None], FUNCTION)
     assert text_of(joined(cost_words([question]))) == "2 replies · 0.4 s · 812 → 44 tokens · 1 cached"

@@ -26,7 +26,7 @@ from workbench.judge.base import JudgeFault, JudgeIdentity, Question, Reply, rec
 from workbench.store import CaseRecord, Store
 
 GEMINI = JudgeIdentity("gemini-2.5-flash", "gemini", base_url="http://127.0.0.1:8123")
-HEURISTIC = JudgeIdentity("heuristic", "heuristic", "rules, not a language model")
+FUNCTION = JudgeIdentity("python:desk.judge:decide", "python", "a Python function", by="function")
 REF = CaseRef("order_desk", "order_desk/judged.evalset.json", "judged", "late_parcel")
 MATCH, RUBRICS = "final_response_match_v2", "rubric_based_final_response_quality_v1"
 CLAIMS, USER = "hallucinations_v1", "per_turn_user_simulator_quality_v1"

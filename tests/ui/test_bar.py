@@ -64,17 +64,17 @@ WAITING = ("gemini-2.5-flash waits 12 s: quota", "waits 12 s")
 
 
 def test_bar_shows_judge_calls_and_judge_kind() -> None:
-    facts = dataclasses.replace(FACTS, judge_calls="48 judge calls, 6 cached", heuristic=True, waiting=WAITING)
+    facts = dataclasses.replace(FACTS, judge_calls="48 judge calls, 6 cached", by_function=True, waiting=WAITING)
     wide = text(facts, 160)
-    assert "48 judge calls, 6 cached  ≈ heuristic judge   gemini-2.5-flash waits 12 s: quota" in wide
-    assert text(facts, 60) == " sampl…  ▶ 14/31  ✓9  ✗4  !1  0:07  ≈ heuristic  waits 12 s|"
+    assert "48 judge calls, 6 cached  ƒ function judge   gemini-2.5-flash waits 12 s: quota" in wide
+    assert text(facts, 60) == " sam…nts  ▶ 14/31  ✓9  ✗4  !1  0:07  ƒ function  waits 12 s|"
 
 
 @pytest.mark.parametrize("width", range(60, 220, 7))
 def test_bar_with_judges_fits_into_every_width(width: int) -> None:
-    for heuristic in (False, True):
+    for function in (False, True):
         for waiting in (("", ""), WAITING, ("長い名前" * 15 + " waits 1 s", "waits 1 s")):
-            facts = dataclasses.replace(FACTS, judge_calls="4,848 judge calls", heuristic=heuristic, waiting=waiting)
+            facts = dataclasses.replace(FACTS, judge_calls="4,848 judge calls", by_function=function, waiting=waiting)
             left, right = bar_parts(facts, width)
             assert sum(cell_len(part) for part, _ in (*left, *right)) <= width
 
@@ -89,7 +89,7 @@ def test_bar_shows_the_watch_at_every_width(width: int) -> None:
         FACTS,
         root="x",
         judge_calls="0 judge calls, 49 cached",
-        heuristic=True,
+        by_function=True,
         watching=True,
         watch=("watch on: ran the agent, 20 stale", "watch on, 20 stale"),
     )
@@ -98,7 +98,7 @@ def test_bar_shows_the_watch_at_every_width(width: int) -> None:
 
 def test_bar_shows_the_cost_of_a_save_before_the_run() -> None:
     words = "7 of 35 stale, about 23 calls, about $0.0021: press w to run"
-    facts = Facts("desk", "", COUNTS, 31, judge_calls="6 judge calls", heuristic=True, watching=True, awaits_key=True)
+    facts = Facts("desk", "", COUNTS, 31, judge_calls="6 judge calls", by_function=True, watching=True, awaits_key=True)
     facts = dataclasses.replace(facts, watch=(words, "7 stale, 23 calls, $0.0021: press w"))
     for width in (140, 120, 100):
         assert words in text(facts, width), width
@@ -123,8 +123,8 @@ def test_finished_run_says_when_it_was_made() -> None:
     facts = Facts("shop", "", counts, 312, when=when, seconds=41.0)
     assert text(facts, 80) == " shop  ✓258 ✗48 !6 of 312  ran 14:02, 2 min ago|watch off "
     assert "✓ 258 pass   ✗ 48 fail   ! 6 error   of 312   0:41   ran 14:02, 2 min ago" in text(facts, 120)
-    judged = dataclasses.replace(facts, judge_calls="12 judge calls", heuristic=True, stale=("3 stale", "3 stale"))
-    assert text(judged, 60) == " shop  ✓258 ✗48 !6 of 312  2 min ago  ≈ heuristic|3 stale  "
+    judged = dataclasses.replace(facts, judge_calls="12 judge calls", by_function=True, stale=("3 stale", "3 stale"))
+    assert text(judged, 60) == " shop  ✓258 ✗48 !6 of 312  2 min ago  ƒ function|3 stale  "
 
 
 def test_counts_of_a_run_of_other_cases_than_the_tree_shows_are_named() -> None:

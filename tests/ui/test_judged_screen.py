@@ -41,18 +41,18 @@ async def run_first(screen: Screen, pilot: Any, judge: JudgeIdentity = judged.GE
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_heuristic_judge_is_named_on_every_surface(open_screen: OpenScreen, size: tuple[int, int]) -> None:
+async def test_function_that_judged_is_named_on_every_surface(open_screen: OpenScreen, size: tuple[int, int]) -> None:
     screen = open_screen()
     async with screen.open(size) as pilot:
-        await run_first(screen, pilot, judged.HEURISTIC)
-        await screen.until(pilot, lambda: "≈ heuristic" in screen.text.splitlines()[0])
+        await run_first(screen, pilot, judged.FUNCTION)
+        await screen.until(pilot, lambda: "ƒ function" in screen.text.splitlines()[0])
         lines = screen.text.splitlines()
-        assert "≈" in next(line for line in lines if "on_time" in line and "▌" in line)
+        assert "ƒ" in next(line for line in lines if "on_time" in line and "▌" in line)
         for digit in "123567":
             await pilot.press(digit)
             await pilot.pause()
             pane = [line[30:] for line in screen.text.splitlines()[1:]]
-            assert any("≈ heuristic" in line for line in pane), digit
+            assert any("ƒ function" in line for line in pane), digit
 
 
 async def test_a_split_judge_is_marked_in_the_tree_and_over_the_panes(open_screen: OpenScreen) -> None:
@@ -62,7 +62,7 @@ async def test_a_split_judge_is_marked_in_the_tree_and_over_the_panes(open_scree
         await screen.until(pilot, lambda: "◐ split" in screen.text)
         lines = screen.text.splitlines()
         assert "◐" in next(line for line in lines if "on_time" in line and "▌" in line)
-        assert "heuristic" not in screen.text
+        assert "function" not in screen.text
 
 
 async def test_judge_wait_counts_down_in_the_bar(open_screen: OpenScreen) -> None:
@@ -153,8 +153,8 @@ def test_repeat_shows_signs_of_rules_and_split_votes(open_screen: OpenScreen) ->
         repeats = None
 
         def record(self, *place: int) -> Any:
-            return judged.judged_case(judged.HEURISTIC)
+            return judged.judged_case(judged.FUNCTION)
 
     labels = Labels(Tree(Known()), lambda: 0.0)  # type: ignore[arg-type]
     _, right = labels._repeat(Row("repeat", 0, 0, 0, 1))
-    assert [text for text, _ in right] == ["≈ ", "◐ ", "fail"]
+    assert [text for text, _ in right] == ["ƒ ", "◐ ", "fail"]

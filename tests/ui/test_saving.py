@@ -65,7 +65,7 @@ async def test_defaults_of_several_folders_are_not_guessed(
 async def test_file_without_criteria_gets_the_default_ones(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
-    workspace, file = with_config(make_workspace(), '{\n  "user_simulator_config": {"model": "heuristic"}\n}\n')
+    workspace, file = with_config(make_workspace(), '{\n  "user_simulator_config": {"model": "gemini-2.5-pro"}\n}\n')
     config = dataclasses.replace(workspace.evalsets[0].criteria.config, criteria=default_config().criteria)
     choice = CriteriaChoice(config, "defaults")
     entries = tuple(dataclasses.replace(entry, criteria=choice) for entry in workspace.evalsets)
@@ -73,7 +73,7 @@ async def test_file_without_criteria_gets_the_default_ones(
     async with screen.open() as pilot:
         await saved(screen, pilot, "j", "-")
     assert json.loads(file.read_text(encoding="utf-8")) == {
-        "user_simulator_config": {"model": "heuristic"},
+        "user_simulator_config": {"model": "gemini-2.5-pro"},
         "criteria": {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.75},
     }
 

@@ -1,6 +1,6 @@
 """Judge calls and waits in the bar."""
 
-from tests.ui.judged import GEMINI, HEURISTIC, REF, claims, events, match
+from tests.ui.judged import FUNCTION, GEMINI, REF, claims, events, match
 from workbench.events import CaseFinished, JudgeWaits, MetricScored, Usage
 from workbench.store import Store
 from workbench.ui.judge_count import JudgeCount, wait_text
@@ -27,11 +27,11 @@ def test_count_of_a_finished_case_replaces_that_of_its_criteria() -> None:
 
 
 def test_new_run_resets_the_count() -> None:
-    count = counted(match(HEURISTIC), ends=True)
-    assert count.heuristic
+    count = counted(match(FUNCTION), ends=True)
+    assert count.by_function
     count.apply(next(events([])))
-    assert (count.text, count.heuristic) == ("", False)
-    assert not counted(match(GEMINI)).heuristic
+    assert (count.text, count.by_function) == ("", False)
+    assert not counted(match(GEMINI)).by_function
 
 
 def test_judge_wait_counts_down() -> None:

@@ -12,7 +12,7 @@ LAYERS: tuple[Layer, ...] = get_args(Layer)
 """The layers in order. A case counts under a cause of the first layer that has one."""
 TEXT_LIMIT = 120
 _SEPARATORS = re.compile(r"[^\w]+")
-_BY_RULES = "-by-rules"
+_BY_FUNCTION = "-by-function"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,24 +20,24 @@ class Cause:
     """Why a case fails.
 
     `text` is one line that is safe for a terminal. `slug` identifies the cause and is what the filter takes
-    (`cause:SLUG`). `rules` is true if rules judged, not a language model.
+    (`cause:SLUG`). `by_function` is true if a function judged, not a language model.
     """
 
     layer: Layer
     text: str
     slug: str
-    rules: bool = False
+    by_function: bool = False
 
     def as_json(self) -> list[Any]:
         """Return the form in which summaries of runs store it."""
-        return [self.layer, self.text, self.rules]
+        return [self.layer, self.text, self.by_function]
 
 
 @lru_cache(4096)
-def make_cause(layer: Layer, text: str, *, rules: bool = False) -> Cause:
+def make_cause(layer: Layer, text: str, *, by_function: bool = False) -> Cause:
     """Return the cause with this text, which may be foreign. Equal causes share one object."""
     safe = one_line(text, limit=TEXT_LIMIT)
-    return Cause(layer, safe, slug_of(safe) + (_BY_RULES if rules else ""), rules)
+    return Cause(layer, safe, slug_of(safe) + (_BY_FUNCTION if by_function else ""), by_function)
 
 
 def cause_from_json(data: Any) -> Cause:
@@ -47,8 +47,8 @@ def cause_from_json(data: Any) -> Cause:
         ValueError: the data has another form.
     """
     match data:
-        case [str(layer), str(text), bool(rules)] if layer in LAYERS:
-            return make_cause(LAYERS[LAYERS.index(layer)], text, rules=rules)
+        case [str(layer), str(text), bool(by_function)] if layer in LAYERS:
+            return make_cause(LAYERS[LAYERS.index(layer)], text, by_function=by_function)
     raise ValueError(f"not a cause: {data!r}")
 
 

@@ -1,5 +1,7 @@
 """The first cause of a failing case: error, then calls, then answer, then judged criteria, then others.
 
+A failed case counts under a failure, whatever else broke.
+
 A criterion's own description names the function that turns its details into a text (`cause`). Informational criteria,
 and those with nothing to judge, never cause anything.
 """
@@ -9,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from workbench.causes.cause import LAYERS, UNKNOWN, Cause, Layer, make_cause
 from workbench.causes.error_shape import error_text
 from workbench.events import MetricResult
-from workbench.judge.judge_details import judged_by
+from workbench.judge.judge_details import is_without_model, judged_by
 from workbench.metrics.description import CriterionDescription
 from workbench.metrics.registry import descriptions
 from workbench.plugins import OWN, resolve
@@ -34,7 +36,7 @@ def first_cause(status: str, error_message: str | None, causes: Iterable[tuple[s
     """
     if status == "error" and error_message is not None:
         return make_cause("error", error_text(error_message) or "error without a message")
-    causes = list(causes)
+    causes = [item for item in causes if status != "failed" or item[1].layer != "error"]
     if status not in ("failed", "error") or not causes:
         return UNKNOWN if status in ("failed", "error") else None
     # Judges answer in any order, so the order of a layer's criteria is that of their documentation, then by name.
@@ -53,7 +55,9 @@ def criterion_cause(result: MetricResult, turns: Sequence[MetricResult] = ()) ->
     layer = _layer(info)
     general = f"{result.name} {'failed' if info is None else 'below its threshold'}"
     text = _own_text(info, result, turns) or _GENERAL.get(layer, general)
-    return make_cause(layer, text, rules=any(judged_by(one.details) == "rules" for one in (result, *turns)))
+    return make_cause(
+        layer, text, by_function=any(is_without_model(judged_by(one.details)) for one in (result, *turns))
+    )
 
 
 def _layer(info: CriterionDescription | None) -> Layer:

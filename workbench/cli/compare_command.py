@@ -13,6 +13,7 @@ from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_line
 from workbench.counting import counted, few
+from workbench.judge.judge_details import is_without_model
 from workbench.text import one_line, plain
 
 if TYPE_CHECKING:
@@ -32,12 +33,12 @@ the runs that can have caused it: prompt, code, model, versions, criteria, expec
 
 \b
 A, B  the earlier and the later run: an ID, the start of one, `last`, `baseline`, a JSON report, a
-      result file of ADK, or the folder of a run. If you give one run, the baseline is A.
+      result file of ADK or agents-cli, or the folder of a run. If you give one run, the baseline is A.
 
 \b
 Exit codes
-    0  no regression
-    1  a case passed in A and does not pass in B, or B has no verdict for it
+    0  no regression; cases that were cancelled or did not run do not count
+    1  a case passed in A and ended in B without passing
     2  the command line or a run is wrong, or the runs have no comparable case in common
 """
 
@@ -51,9 +52,8 @@ def compare_command(words: tuple[str, ...], as_json: bool, state_dir: Path | Non
     if not 1 <= len(words) <= 2:
         raise Refused(f"name one or two runs, not {len(words)}", try_help="agent-workbench compare")
     first, second = words if len(words) == 2 else ("baseline", words[0])
-    from workbench.history.run_names import refuse_unknown_runs
 
-    state = refuse_unknown_runs((first, second), state_dir)
+    state = common.known_runs((first, second), state_dir)
     from workbench.history.compare import compare
     from workbench.history.summary_lookup import open_summary
 
@@ -70,7 +70,7 @@ def compare_command(words: tuple[str, ...], as_json: bool, state_dir: Path | Non
         write_line(sys.stdout, "\n".join(_lines(found)))
     if has_failed() or found.is_empty:
         return _USAGE
-    return _REGRESSIONS if found.count("regression") or any(case.is_lost for case in found.cases) else _SAME
+    return _REGRESSIONS if found.count("regression") else _SAME
 
 
 def _lines(found: "Comparison") -> Iterator[str]:
@@ -111,7 +111,7 @@ def _case_lines(case: "ChangedCase", word: str) -> Iterator[str]:
     for name in case.metrics:
         old, new = (row["metrics"].get(name) for row in (case.before, case.after))
         reason = f": {one_line(new[3], limit=300)}" if new is not None and new[3] else ""
-        said = " (heuristic)" if _by_rules(old) or _by_rules(new) else ""
+        said = " (function)" if _by_function(old) or _by_function(new) else ""
         yield f"    {one_line(name, limit=100)} {_score(old)} -> {_score(new)}{said}{reason}"
 
 
@@ -142,11 +142,12 @@ def _run_line(name: str, run: "Summary") -> str:
 
 
 def _summary_line(found: "Comparison") -> str:
+    has_verdicts = found.before.has_verdicts and found.after.has_verdicts
+    verdicts = [counted(found.count("regression"), "regression"), counted(found.count("fix"), "fix", "fixes")]
     parts = [
-        counted(found.count("regression"), "regression"),
-        counted(found.count("fix"), "fix", "fixes"),
+        *(verdicts if has_verdicts else ["no verdicts compared"]),
         *([counted(found.count("other"), "other verdict")] if found.count("other") else []),
-        *([f"{unfinished} without a verdict"] if (unfinished := found.count("unfinished")) else []),
+        *([f"{unfinished} without a verdict (not counted)"] if (unfinished := found.count("unfinished")) else []),
         counted(found.count("score"), "changed score"),
         f"{found.unchanged} unchanged",
         *([f"{len(found.unlike)} not comparable"] if found.unlike else []),
@@ -210,8 +211,8 @@ def _metric_json(metric: list[Any] | None) -> dict[str, Any] | None:
     return dict(zip(("score", "threshold", "status", "reason", "judge", "judged_by"), metric, strict=True))
 
 
-def _by_rules(metric: list[Any] | None) -> bool:
-    return metric is not None and metric[5] == "rules"
+def _by_function(metric: list[Any] | None) -> bool:
+    return metric is not None and is_without_model(metric[5])
 
 
 def _ref_json(ref: Sequence[Any]) -> dict[str, Any]:

@@ -9,8 +9,9 @@ import click
 
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
-from workbench.cli.streams import has_failed, write_line, write_pieces
+from workbench.cli.streams import has_failed, warn, write_line, write_pieces
 from workbench.counting import counted
+from workbench.judge.judge_details import is_without_model
 from workbench.text import one_line
 
 if TYPE_CHECKING:
@@ -38,17 +39,19 @@ Exit codes
 def status_command(paths: tuple[Path, ...], as_json: bool, fail_stale: bool, state_dir: Path | None) -> int:
     """Show the last verdicts; return the exit code."""
     path = common.one_path(paths, "agent-workbench status")
-    from workbench.agents.owners import OwnersFileError, read_owners
+    from workbench.agents.owners import read_owners
+    from workbench.agents.targets import find_root
     from workbench.agents.workspace import open_workspace
-    from workbench.history import state_dir as places
     from workbench.project.last_verdicts import last_verdicts
 
+    state = common.project_state(find_root(path), state_dir)
     try:
-        kept = None if state_dir is None else read_owners(state_dir)
-        workspace = open_workspace(path, stored_owners=kept)
-    except (FileNotFoundError, OwnersFileError) as error:
+        workspace = open_workspace(path, stored_owners=read_owners(state))
+    except FileNotFoundError as error:
         raise Refused(str(error)) from None
-    verdicts = list(last_verdicts(workspace, places.state_dir(workspace.root, state_dir)))
+    for warning in workspace.warnings:
+        warn(warning)
+    verdicts = list(last_verdicts(workspace, state))
     if as_json:
         from workbench.project.status_report import status_pieces
 
@@ -69,17 +72,23 @@ def _print(verdicts: "Iterable[LastVerdict]") -> None:
     cases = stale = without = 0
     for verdict in verdicts:
         parts = [VERDICTS[verdict.status] if verdict.status else "NOT_RUN", label(verdict.ref)]
-        if verdict.judged_by == "rules":
-            parts.append("(heuristic)")
+        if is_without_model(verdict.judged_by):
+            parts.append(f"({verdict.judged_by})")
         if frozen := next(filter(None, verdict.frozen), None):
             parts.append(frozen_mark(frozen))
         if verdict.changed:
             parts.append(stale_line(verdict.changed))
+        if verdict.unseen:
+            parts.append(f"(cannot see: {', '.join(one_line(name, limit=40) for name in verdict.unseen)})")
         if verdict.fault:
             parts.append(f"broken file: {one_line(verdict.fault, limit=1000)}")
         write_line(sys.stdout, " ".join(parts))
         cases += 1
         stale += bool(verdict.changed)
         without += verdict.status is None
-    counts = [counted(cases, "case"), f"{stale:,} stale", *([f"{without:,} not run"] if without else [])]
+    counts = [
+        counted(cases, "case"),
+        *([f"{stale:,} stale"] if without < cases else []),
+        *([f"{without:,} not run"] if without else []),
+    ]
     write_line(sys.stderr, ", ".join(counts) if cases else "no evalsets found")

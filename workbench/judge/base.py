@@ -17,6 +17,7 @@ QuestionKind: TypeAlias = Literal[
     "claims",
     "user_message",
     "simulated_user",
+    "score",
 ]
 FaultKind: TypeAlias = Literal[
     "quota",  # 429, after all retries

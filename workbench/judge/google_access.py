@@ -68,7 +68,7 @@ def gemini_access(model: str, values: Mapping[str, str]) -> GoogleAccess:
         raise NotAvailableError(
             f"{model} needs a key",
             "set GOOGLE_API_KEY (or GOOGLE_GENAI_USE_VERTEXAI=true with GOOGLE_CLOUD_PROJECT and "
-            'GOOGLE_CLOUD_LOCATION) in <agent>/.env, or `"judge_model": "heuristic"` for rules without a model',
+            "GOOGLE_CLOUD_LOCATION) in <agent>/.env",
         )
     address = checked_address("GOOGLE_VERTEX_BASE_URL", values.get("GOOGLE_VERTEX_BASE_URL", ""))
     project = values.get("GOOGLE_CLOUD_PROJECT", "").strip()

@@ -9,7 +9,6 @@ JudgedBy: TypeAlias = Literal["rules", "model", "function"]
 """The kind of a judge."""
 
 _WORDS: dict[str, JudgedBy] = {by: by for by in get_args(JudgedBy)}
-_KINDS: dict[str, JudgedBy] = {"heuristic": "rules", "python": "function"}
 
 
 def judge_in(details: Mapping[str, Any]) -> dict[str, Any]:
@@ -28,5 +27,9 @@ def judged_by(details: Mapping[str, Any]) -> JudgedBy | None:
     judge = judge_in(details)
     if not judge.get("kind"):
         return None
-    # Old journals only name the kind.
-    return _WORDS.get(str(judge.get("by")), _KINDS.get(str(judge["kind"]), "model"))
+    return _WORDS.get(str(judge.get("by")), "model")
+
+
+def is_without_model(by: JudgedBy | None) -> bool:
+    """Return whether code judged, and no language model: a function, or the rules of an extension."""
+    return by in ("function", "rules")

@@ -61,9 +61,13 @@ class JudgeKind:
 
 def _probe(kind: JudgeKind) -> None:
     with contextlib.suppress(NotAvailableError):
-        kind.answers_for("heuristic")
+        kind.answers_for("probe")
 
 
+_ALTERNATIVES = (
+    "another model: provider/model (LiteLLM), ollama/NAME (on your machine), or python:package.module:function (your "
+    "own Python function)"
+)
 JUDGES: Final = ExtensionPoint("judges", JudgeKind, probe=_probe)
 
 
@@ -104,7 +108,10 @@ def identify_judge(options: JudgeOptions, environment: JudgeEnvironment) -> Judg
     """
     kind = kind_of(options.model)
     if is_own(kind):
-        return kind.identify(options.model, environment)
+        try:
+            return kind.identify(options.model, environment)
+        except NotAvailableError as error:
+            raise NotAvailableError(str(error), f"{error.hint}, or use {_ALTERNATIVES}") from None
     try:
         identity = kind.identify(options.model, environment)
         if not isinstance(identity, JudgeIdentity):
@@ -115,14 +122,6 @@ def identify_judge(options: JudgeOptions, environment: JudgeEnvironment) -> Judg
         hint = f"update {JUDGES.extension(kind.name).package}, or name another judge"
         raise NotAvailableError(_failure(kind, error), hint) from error
     return identity
-
-
-def judges_by_rules(options: JudgeOptions) -> bool:
-    """Return whether rules answer with these options, without a call. An unavailable judge does not count as rules."""
-    try:
-        return identify_judge(options, JudgeEnvironment("", {})).by == "rules"
-    except NotAvailableError:
-        return False
 
 
 def _failure(kind: JudgeKind, error: Exception) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from workbench.agents.function_source import function_file
-from workbench.judge import heuristic
+from workbench.agents.interpreter import install_extra
 from workbench.judge.addresses import checked_address, shown_address
 from workbench.judge.base import JudgeIdentity, NotAvailableError, Question
 from workbench.judge.environment import JudgeEnvironment
@@ -51,7 +51,7 @@ def _litellm(model: str, environment: JudgeEnvironment) -> JudgeIdentity:
 
 def _litellm_address(model: str, values: Mapping[str, str]) -> str:
     if importlib.util.find_spec("litellm") is None:
-        raise NotAvailableError(f"{model} needs LiteLLM", 'pip install "agent-workbench[litellm]"')
+        raise NotAvailableError(f"{model} needs LiteLLM", install_extra("litellm"))
     provider = model.partition("/")[0].lower()
     key, addresses = _LITELLM_KEYS.get(provider, ("", ()))
     named = re.sub(r"[.-]", "_", _SAME_SERVER.get(provider, provider)).upper()
@@ -92,18 +92,6 @@ def _function_source(question: Question, model: str, environment: JudgeEnvironme
     return {"kind": question.kind, "data": question.data, "source": hashlib.sha256(source).hexdigest()}
 
 
-HEURISTIC: Final = JudgeKind(
-    "heuristic",
-    "`heuristic` (rules without a model)",
-    answers_for=lambda model: model == "heuristic",
-    identify=lambda model, environment: JudgeIdentity(model, "heuristic", heuristic.NOTE, by="rules"),
-    connect="workbench.judge.heuristic.judge:connect",
-    determinants=lambda question, model, environment: {
-        "kind": question.kind,
-        "data": question.data,
-        "version": heuristic.VERSION,
-    },
-)
 PYTHON: Final = JudgeKind(
     "python",
     "`python:package.module:function` (your own)",

@@ -3,17 +3,19 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.dependencies.change import Change
-from workbench.events import CaseRef, CaseStatus, Frozen
+from workbench.events import CaseName, CaseRef, CaseStatus, Frozen
 from workbench.history.latest import LatestRun, latest_runs
 from workbench.history.summary import Row, frozen_of
 from workbench.judge.judge_details import JudgedBy
 from workbench.project.staleness import stale_cases
+from workbench.rendering.faces import FACES
 
-_ALL_KINDS: tuple[JudgedBy, ...] = ("rules", "model", "function")
-_WORST_FIRST: tuple[CaseStatus, ...] = ("error", "failed", "not_evaluated", "passed")
+_ALL_KINDS: tuple[JudgedBy, ...] = ("rules", "function", "model")
+_WORST_FIRST: Sequence[CaseStatus] = sorted(get_args(CaseStatus), key=lambda status: FACES[status].rank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class LastVerdict:
     fault: str = ""
     machine: str = ""
     """The other machine on which the (first) repeat with that status ran, or "" for this one."""
+    unseen: tuple[str, ...] = ()
+    """What the repeats used that no comparison of inputs can see, such as child programs."""
 
     @property
     def ref(self) -> CaseRef:
@@ -65,6 +69,16 @@ def last_verdicts(workspace: Workspace, state: Path) -> Iterator[LastVerdict]:
                 yield _with_verdict(name, *found, stale, fault)
 
 
+def fresh_cases(names: Collection[CaseName], workspace: Workspace, state: Path) -> set[CaseName]:
+    """Return those of some cases that have a stored verdict that is not stale. Reads files."""
+    wanted: dict[str, list[str]] = {}
+    for file, eval_id in names:
+        wanted.setdefault(file, []).append(eval_id)
+    latest = list(latest_runs(state, wanted))
+    decided = {CaseRef(*row["ref"]).name for run in latest for row in run.rows}
+    return decided.intersection(names) - stale_cases(latest, workspace).keys()
+
+
 def _with_verdict(
     name: tuple[str, str, str, str],
     run: LatestRun,
@@ -77,13 +91,14 @@ def _with_verdict(
     changed = stale.get((name[1], name[3]), ())
     frozen = tuple(map(frozen_of, rows))
     machine = next((row.get("machine", "") for row in rows if row["status"] == status), "")
-    return LastVerdict(*name, status, run.summary.run_id, _judged_by(rows), frozen, changed, fault, machine)
+    unseen = tuple(dict.fromkeys(one for row in rows for one in row.get("unseen", ())))
+    return LastVerdict(*name, status, run.summary.run_id, _judged_by(rows), frozen, changed, fault, machine, unseen)
 
 
 def _judged_by(rows: Collection[Row]) -> JudgedBy | None:
     """Return the kind of judge that was used.
 
-    With several kinds, rules come before models, and models before functions.
+    With several kinds, rules come before functions, and functions before models.
     """
     found = {by for row in rows for *_, by in row["metrics"].values()}
     return next((kind for kind in _ALL_KINDS if kind in found), None)

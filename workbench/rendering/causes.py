@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from workbench.causes.cause import ONE_OF_A_KIND, UNKNOWN, Cause
 from workbench.causes.groups import CauseGroup, group_by_cause
+from workbench.rendering.faces import BY_FUNCTION
 from workbench.store import CaseRecord
 
 
@@ -22,8 +23,8 @@ def is_shared(group: CauseGroup[CaseRecord]) -> bool:
 
 
 def cause_text(cause: Cause) -> str:
-    """Return a cause on one line, and whether it is an error or was found by rules."""
-    marks = ["error"] if cause.layer == "error" else ["heuristic"] if cause.rules else []
+    """Return a cause on one line, and whether it is an error or was found by a function."""
+    marks = ["error"] if cause.layer == "error" else [BY_FUNCTION.word] if cause.by_function else []
     return " ".join([cause.text, *(f"({mark})" for mark in marks)])
 
 

@@ -17,7 +17,8 @@ Status: TypeAlias = CaseState | MetricStatus | Literal["not_run"]
 class Face:
     """A glyph of one cell, a word, and a colour.
 
-    `variable` names the theme's colour without its `$`. The worst status has the lowest `rank`.
+    `variable` names the theme's colour without its `$`. The worst status has the lowest `rank`: it is
+    the one of a case with several repeats, and of a turn with several verdicts. So an error hides no failure.
     """
 
     glyph: str
@@ -27,8 +28,8 @@ class Face:
 
 
 FACES: dict[Status, Face] = {
-    "error": Face("!", "error", "status-error", 0),
-    "failed": Face("✗", "fail", "status-failed", 1),
+    "failed": Face("✗", "fail", "status-failed", 0),
+    "error": Face("!", "error", "status-error", 1),
     "not_evaluated": Face("?", "not evaluated", "status-not-evaluated", 2),
     "cancelled": Face("⊘", "cancelled", "status-not-run", 3),
     "running": Face("▶", "running", "status-running", 4),
@@ -89,5 +90,5 @@ OTHER_CRITERIA = Face("≠", "other criteria", "status-not-evaluated", 0)
 """The verdict was made under criteria that are not in the file."""
 FROZEN = Face("❅", "frozen", "status-informational", 0)
 """Calls of the case were answered from its recording."""
-HEURISTIC = Face("≈", "heuristic", "status-not-evaluated", 0)
-"""Rules judged, not a language model."""
+BY_FUNCTION = Face("ƒ", "function", "status-not-evaluated", 0)
+"""A function judged, not a language model."""

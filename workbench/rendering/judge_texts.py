@@ -8,12 +8,12 @@ from workbench.events import MetricResult
 from workbench.json_values import mapping, string
 from workbench.rendering.cells import cut_name
 from workbench.rendering.document import Document
-from workbench.rendering.faces import FACES, HEURISTIC, SPLIT, VERDICTS, Face
+from workbench.rendering.faces import BY_FUNCTION, FACES, SPLIT, VERDICTS, Face
 from workbench.rendering.judged import (
     case_is_split,
     count,
     is_cached,
-    is_heuristic,
+    is_function,
     is_split,
     judge_of,
     judge_questions,
@@ -48,19 +48,14 @@ def verdict_mark(verdict: Any) -> Segment:
 
 
 def tags(record: CaseRecord, criteria: Iterable[str]) -> list[Line]:
-    """Return the tags that must accompany verdicts of these criteria: rules judged, or votes disagree."""
+    """Return the tags that must accompany verdicts of these criteria: a function judged, or votes disagree."""
     names = [name for name in criteria if name in record.metrics]
     found: list[Line] = []
-    if any(is_heuristic(record.metrics[name]) for name in names):
-        found.append((mark(HEURISTIC),))
+    if any(is_function(record.metrics[name]) for name in names):
+        found.append((mark(BY_FUNCTION),))
     if any(case_is_split(record, name) for name in names):
         found.append((mark(SPLIT),))
     return found
-
-
-def _more_tags(record: CaseRecord, criterion: str) -> list[Line]:
-    """Return the tags that the judge's name does not imply."""
-    return [tag for tag in criterion_tags(record, criterion) if tag != (mark(HEURISTIC),)]
 
 
 def criterion_tags(record: CaseRecord, criterion: str) -> list[Line]:
@@ -71,7 +66,7 @@ def criterion_tags(record: CaseRecord, criterion: str) -> list[Line]:
 
 def turn_tags(result: MetricResult) -> list[Line]:
     """Return the tags of a criterion's verdict on one turn."""
-    found: list[Line] = [(mark(HEURISTIC),)] if is_heuristic(result) else []
+    found: list[Line] = [(mark(BY_FUNCTION),)] if is_function(result) else []
     return [*found, (mark(SPLIT),)] if is_split(result) else found
 
 
@@ -94,7 +89,7 @@ def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterato
     judge = judge_of(result)
     if judge:
         names = who(judge, versions(item.question for item in judge_questions(record, result.name)))
-        yield from under(label("judge"), flow([*names, *_more_tags(record, result.name)], view.room))
+        yield from under(label("judge"), flow([*names, *criterion_tags(record, result.name)], view.room))
         if note := string(judge.get("note")):
             yield from part("", [safe(note, "muted")], view)
     if result.reason and result.status in ("error", "not_evaluated", "not_applicable"):
@@ -103,10 +98,7 @@ def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterato
 
 def who(judge: dict[str, Any], answered_by: Iterable[str]) -> list[Line]:
     """Return `gemini-2.5-flash`, `answered by gemini-2.5-flash-SCRIPTED`, `at http://…`."""
-    if judge.get("kind") == "heuristic":
-        parts: list[Line] = [(mark(HEURISTIC),)]
-    else:
-        parts = [(Segment(one_line(string(judge.get("model")), limit=200) or "(no name)", "strong"),)]
+    parts: list[Line] = [(Segment(one_line(string(judge.get("model")), limit=200) or "(no name)", "strong"),)]
     others = [one_line(version, limit=200) for version in answered_by if version != judge.get("model")]
     if others:
         parts.append((Segment("answered by ", "muted"), Segment(", ".join(others[:4]))))

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.events import MetricResult
 from workbench.json_values import mapping, objects, parts_of, string
-from workbench.judge.heuristic import NOTE
-from workbench.judge.judge_details import judge_in, judged_by
+from workbench.judge.judge_details import is_without_model, judge_in, judged_by
 from workbench.store import CaseRecord, Turn
 
 if TYPE_CHECKING:
@@ -100,14 +99,12 @@ def judge_questions(record: CaseRecord, criterion: str) -> Iterator[JudgeQuestio
 
 def judge_of(result: MetricResult) -> dict[str, Any]:
     """Return the judge (`JudgeIdentity` as JSON), or {} if there was none."""
-    found = judge_in(result.details)
-    # A journal of an older version may claim an accuracy in its note.
-    return {**found, "note": NOTE} if found.get("kind") == "heuristic" else found
+    return judge_in(result.details)
 
 
-def is_heuristic(result: MetricResult) -> bool:
-    """Return whether rules judged, and not a language model."""
-    return judged_by(result.details) == "rules"
+def is_function(result: MetricResult) -> bool:
+    """Return whether a function judged, and not a language model."""
+    return is_without_model(judged_by(result.details))
 
 
 def is_split(result: MetricResult) -> bool:

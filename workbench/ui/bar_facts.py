@@ -46,7 +46,7 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
         place=session.places.for_bar,
         machines=_machines(session) if activity.running and session.machines else ("", ""),
         judge_calls=session.judges.text,
-        heuristic=session.judges.heuristic,
+        by_function=session.judges.by_function,
         waiting=session.waiting(),
         stale=("", "") if awaits_key else session.verdicts.stale_text,
         watching=watching is not None,

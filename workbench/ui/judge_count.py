@@ -7,15 +7,15 @@ from workbench.counting import counted
 from workbench.events import CaseFinished, CaseRef, Event, JudgeWaits, MetricScored, RunStarted, UserSimulated
 from workbench.json_values import mapping
 from workbench.prices import Prices, criterion_cost, money, simulation_cost, total
-from workbench.rendering.judged import count, is_heuristic
+from workbench.rendering.judged import count, is_function
 from workbench.text import one_line
 
 
 class JudgeCount:
     """Judge calls of the run so far.
 
-    `calls` and `cached` count calls. `heuristic` says whether rules judged anything. With `prices`, the text has the
-    cost too.
+    `calls` and `cached` count calls. `by_function` says whether a function judged anything. With `prices`, the text
+    has the cost too.
     """
 
     def __init__(self, prices: Prices | None = None) -> None:
@@ -23,7 +23,7 @@ class JudgeCount:
         self._costs: list[float | None] = []
         self.calls = 0
         self.cached = 0
-        self.heuristic = False
+        self.by_function = False
         self.simulated = 0
         self.simulated_cached = 0
         self._cases: dict[CaseRef, tuple[int, int]] = {}
@@ -38,7 +38,7 @@ class JudgeCount:
                 self.clear()
                 self._rescoring = bool(event.scored_from)
             case MetricScored():
-                self.heuristic = self.heuristic or is_heuristic(event.result)
+                self.by_function = self.by_function or is_function(event.result)
                 tally = mapping(event.result.details.get("tally"))
                 calls, cached = self._cases.get(event.case, (0, 0))
                 self._set(event.case, calls + count(tally.get("calls")), cached + count(tally.get("cached")))
@@ -56,7 +56,7 @@ class JudgeCount:
         """Forget the run, because another one is shown."""
         self.calls = self.cached = 0
         self.simulated = self.simulated_cached = 0
-        self.heuristic = False
+        self.by_function = False
         self._cases.clear()
         self._of_user.clear()
         self._costs.clear()

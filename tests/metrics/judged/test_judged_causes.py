@@ -16,7 +16,7 @@ async def cause(name: str, answer: Any, *turns: Any, **others: Any) -> Cause:
     scored = await score_with_bench(request(name, *turns, threshold=1.0, **others), Bench(answer, ratings=answer))
     found = criterion_cause(scored.result, scored.turns)
     assert found is not None
-    assert (found.layer, found.rules) == ("judged", False)
+    assert (found.layer, found.by_function) == ("judged", False)
     return found
 
 

@@ -29,14 +29,14 @@ def criteria(count: int) -> tuple[Column, ...]:
 
 
 def test_each_criterion_has_a_column_with_its_short_title() -> None:
-    rules = {"judge": {"kind": "heuristic", "by": "rules", "model": "heuristic"}}
+    rules = {"judge": {"model": "python:desk.judge:decide", "kind": "python", "by": "function"}}
     records = [
         record(MetricResult("final_response_match_v2", "passed", 1.0, 0.8, "", rules)),
         record(MetricResult("tone_formal", "failed", 0.1, 0.8, ""), MetricResult("tone_warm", "passed", 1, 0.8, "")),
         record(MetricResult("token_usage_v1", "informational", 400.0, None, "")),
     ]
     columns = criterion_columns([TRAJECTORY, "final_response_match_v2"], records)
-    assert [column.title + column.marks for column in columns] == ["traj", "final≈", "tone", "tone2"]
+    assert [column.title + column.marks for column in columns] == ["traj", "finalƒ", "tone", "tone2"]
     assert columns[3].name == "tone_warm"
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.hostile import HOSTILE
 from workbench.causes.cause import make_cause
 from workbench.causes.groups import group_by_cause
-from workbench.events import CaseRef, Frozen, MetricResult, PlannedCase
+from workbench.events import CaseError, CaseRef, Frozen, MetricResult, PlannedCase
 from workbench.history.pass_rates import RunRate, Trend
 from workbench.rendering.charts.figures import Scores
 from workbench.rendering.document import Document
@@ -21,7 +21,7 @@ from workbench.store import CaseRecord, CaseState
 
 REFUND = make_cause("calls", "refund: amount is text, expected number")
 NO_KEY = make_cause("error", "GOOGLE_API_KEY is not set")
-JARGON = make_cause("judged", "rubric no_jargon not met", rules=True)
+JARGON = make_cause("judged", "rubric no_jargon not met", by_function=True)
 CAUSES = [*[REFUND] * 19, *[NO_KEY] * 6, *[JARGON] * 5, make_cause("other", "a"), make_cause("other", "b")]
 CHANGES = Changes(
     "13:40",
@@ -38,7 +38,7 @@ def overview(causes: int = len(CAUSES)) -> Overview:
     scores = (
         Scores("tool_trajectory_avg_score", (), 0.9399999, 278, 306, 0, 1.0),
         Scores("response_match_score", (), 1.0, 306, 306, 0, 0.8),
-        Scores("rubric_based_final_response_quality_v1", (), 0.96, 75, 80, 0, None, rules=True),
+        Scores("rubric_based_final_response_quality_v1", (), 0.96, 75, 80, 0, None, by_function=True),
     )
     return Overview(
         Tally(states, scores, 318, 41.0),
@@ -71,6 +71,14 @@ def test_totals_are_cut_and_errors_stand_outside_of_the_rate() -> None:
     assert "6 errors" in apart
     assert "2 not evaluated" in apart
     assert "1 not run" in apart
+
+
+def test_failed_cases_with_errors_are_counted_beside_the_errors() -> None:
+    broken = CaseRecord(PlannedCase(CaseRef("a", "a.evalset.json", "a", "one"), None, ""), "failed")
+    broken.error = CaseError("judge", "no connection")
+    part = tally({"failed": 1}, [[broken]])
+    lines = shown(overview_document(Overview(added([part, tally({"failed": 1}, [])]), 2), 60, 40))
+    assert "1 failed with errors" in lines[1]
 
 
 def test_frozen_and_live_cases_are_never_in_one_rate() -> None:
@@ -120,13 +128,13 @@ def test_causes_are_counted_biggest_first_and_errors_have_their_own_sign() -> No
     assert [line.strip() for line in lines[start + 1 : start + 5]] == [
         "19 ✗ refund: amount is text, expected number",
         "6 ! GOOGLE_API_KEY is not set",
-        "5 ✗ rubric no_jargon not met ≈",
+        "5 ✗ rubric no_jargon not met ƒ",
         "2   one of a kind",
     ]
     assert keys(document)[:4] == [
         "cause/refund-amount-is-text-expected-number",
         "cause/google_api_key-is-not-set",
-        "cause/rubric-no_jargon-not-met-by-rules",
+        "cause/rubric-no_jargon-not-met-by-function",
         "cause/one-of-a-kind",
     ]
 
@@ -137,7 +145,7 @@ def test_a_criterion_shows_its_cases_its_mean_and_who_judged() -> None:
     trajectory, response, rubric = lines[start + 1 : start + 4]
     assert trajectory.split() == ["tool_trajectory", "278/306", "━━━━━━━━━╌", "0.93", "≥1.00"]
     assert response.split() == ["response_match", "306/306", "━━━━━━━━━━", "1.00", "≥0.80"]
-    assert "≈" in rubric
+    assert "ƒ" in rubric
     assert "0.96" in rubric
 
 
@@ -194,7 +202,7 @@ def test_no_line_is_too_wide_or_hostile(width: int, text: str) -> None:
     states: Counter[Status] = Counter({"passed": 12_345, "failed": 6_789, "error": 1_234, "queued": 9})
     name = make_cause("other", text).text
     found = Overview(
-        Tally(states, (Scores(text, (), 0.5, 3.3, 9, 0, 0.123456789, rules=True),), 1_234_567),
+        Tally(states, (Scores(text, (), 0.5, 3.3, 9, 0, 0.123456789, by_function=True),), 1_234_567),
         99_999,
         group_by_cause(((0, number), make_cause("answer", text)) for number in range(3)),
         Spent("12:03:59", "0.0123 EUR + 99 unknown"),

@@ -119,5 +119,5 @@ def test_unwritable_state_folder_is_named_in_an_empty_history(tmp_path: Path) ->
 
 
 def test_flag_is_shown_by_its_sign_where_room_is_short() -> None:
-    assert run_labels.sign_of("≈ heuristic") == "≈"
+    assert run_labels.sign_of("ƒ function") == "ƒ"
     assert run_labels.sign_of("baseline") == "baseline"

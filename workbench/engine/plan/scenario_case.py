@@ -18,7 +18,6 @@ from workbench.simulation.simulated_user import SimulatedMessage, step_without_j
 
 NO_REFERENCE = "the user is simulated, so there is no reference to compare with"
 Rubrics: TypeAlias = Sequence[Mapping[str, Any]]
-_OTHER_MODEL = "name another `model` in user_simulator_config"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +94,7 @@ def who_plays(simulator: SimulatorConfig, environment: JudgeEnvironment) -> Judg
     """
     if simulator.turn_limit is not None and simulator.turn_limit <= 1:
         return None
-    try:
-        player = identify_judge(simulator.judge_options, environment)
-    except NotAvailableError as error:
-        way = without_rules(error.hint)
-        raise NotAvailableError(str(error), f"{way}, or {_OTHER_MODEL}" if way else _OTHER_MODEL) from None
-    if player.by == "rules":
-        raise NotAvailableError("rules without a model cannot simulate a user", _OTHER_MODEL)
-    return player
-
-
-def without_rules(hint: str) -> str:
-    """Return a hint without the advice to use rules, which can replace a judge but not a user or an agent."""
-    return hint.partition(', or `"judge_model"')[0]
+    return identify_judge(simulator.judge_options, environment)
 
 
 def unplayed_results(config: CriteriaConfig, why: CaseError) -> list[MetricResult]:

@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple, TypeAlias
 from workbench.metrics.description import short_title
 from workbench.metrics.registry import descriptions
 from workbench.rendering.cells import cell_len
-from workbench.rendering.faces import HEURISTIC
-from workbench.rendering.judged import is_heuristic
+from workbench.rendering.faces import BY_FUNCTION
+from workbench.rendering.judged import is_function
 from workbench.store import CaseRecord
 
 Kind: TypeAlias = Literal["case", "input", "criterion", "run", "cost", "tokens", "time"]
@@ -31,7 +31,7 @@ class Column:
     title: str
     name: str = ""
     marks: str = ""
-    """`≈` if rules judged, `~` if the run cannot be compared."""
+    """`ƒ` if a function judged, `~` if the run cannot be compared."""
 
     @property
     def largest_first(self) -> bool:
@@ -54,7 +54,7 @@ def criterion_columns(configured: Iterable[str], records: Iterable[CaseRecord]) 
     Figures that never count have none.
     """
     names = dict.fromkeys(configured)
-    rules: set[str] = set()
+    functions: set[str] = set()
     seen: set[int] = set()
     for record in records:
         for name, result in record.scores.items():
@@ -64,12 +64,12 @@ def criterion_columns(configured: Iterable[str], records: Iterable[CaseRecord]) 
             seen.add(id(result))
             if name not in names and result.status != "informational":
                 names[name] = None
-            if result.details and name not in rules and is_heuristic(result):
-                rules.add(name)
-    return _with_titles(names, rules)
+            if result.details and name not in functions and is_function(result):
+                functions.add(name)
+    return _with_titles(names, functions)
 
 
-def _with_titles(names: Collection[str], rules: Collection[str]) -> list[Column]:
+def _with_titles(names: Collection[str], functions: Collection[str]) -> list[Column]:
     """Return columns whose titles differ: a second `tone` becomes `tone2`."""
     columns: list[Column] = []
     taken: set[str] = set()
@@ -81,7 +81,7 @@ def _with_titles(names: Collection[str], rules: Collection[str]) -> list[Column]
             title = f"{first[: 6 - len(str(number))]}{number}"
             number += 1
         taken.add(title)
-        columns.append(Column("criterion", title, name, HEURISTIC.glyph if name in rules else ""))
+        columns.append(Column("criterion", title, name, BY_FUNCTION.glyph if name in functions else ""))
     return columns
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from workbench.events import CaseName, MetricResult
 from workbench.rendering.charts.costs import Costs
-from workbench.rendering.judged import is_heuristic
+from workbench.rendering.judged import is_function
 from workbench.store import CaseRecord
 
 STEPS = 20
@@ -25,13 +25,13 @@ class Vote(NamedTuple):
     """The vote of one case on one criterion, shared by its repeats.
 
     `scores` are those of the repeats that passed or failed, of which `passed` passed. `thresholds` are the distinct
-    thresholds of these. `rules`: whether rules judged one of them.
+    thresholds of these. `by_function`: whether a function judged one of them.
     """
 
     scores: tuple[float, ...] = ()
     passed: int = 0
     thresholds: tuple[float | None, ...] = ()
-    rules: bool = False
+    by_function: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class Scores:
     cases: int
     undecided: int
     threshold: float | None
-    rules: bool = False
-    """Whether rules judged, at least in some cases."""
+    by_function: bool = False
+    """Whether a function judged, at least in some cases."""
 
     @property
     def failed(self) -> float:
@@ -109,9 +109,9 @@ def summed(name: str, votes: Iterable[tuple[Vote, int]], *, bins: int = 0) -> Sc
     counts = [0.0] * bins
     thresholds: set[float | None] = set()
     means: list[float] = []
-    passed, cases, undecided, rules = 0.0, 0, 0, False
+    passed, cases, undecided, by_function = 0.0, 0, 0, False
     for vote, times in votes:
-        rules = rules or vote.rules
+        by_function = by_function or vote.by_function
         share = len(vote.scores)
         if not share:
             undecided += times
@@ -125,7 +125,9 @@ def summed(name: str, votes: Iterable[tuple[Vote, int]], *, bins: int = 0) -> Sc
                 # 0.15 * 20 is a little less than 3, but 0.15 belongs to the bin that begins there.
                 counts[int(min(max(score, 0.0), 1.0) * STEPS + 1e-9)] += times / share
     threshold = thresholds.pop() if len(thresholds) == 1 else None
-    return Scores(name, tuple(counts), math.fsum(means) / max(cases, 1), passed, cases, undecided, threshold, rules)
+    return Scores(
+        name, tuple(counts), math.fsum(means) / max(cases, 1), passed, cases, undecided, threshold, by_function
+    )
 
 
 def merged(parts: Sequence[Scores]) -> Scores:
@@ -142,7 +144,7 @@ def merged(parts: Sequence[Scores]) -> Scores:
         cases,
         sum(part.undecided for part in parts),
         thresholds.pop() if len(thresholds) == 1 else None,
-        any(part.rules for part in parts),
+        any(part.by_function for part in parts),
     )
 
 
@@ -189,7 +191,7 @@ def _vote(results: Collection[MetricResult]) -> Vote:
     scored = [(score, result) for result in results if (score := _score(result)) is not None]
     passed = sum(result.status == "passed" for _, result in scored)
     thresholds = tuple(dict.fromkeys(result.threshold for _, result in scored))
-    return Vote(tuple(score for score, _ in scored), passed, thresholds, any(map(is_heuristic, results)))
+    return Vote(tuple(score for score, _ in scored), passed, thresholds, any(map(is_function, results)))
 
 
 def _score(result: MetricResult) -> float | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from workbench.rendering.cells import cell_len, cut, cut_name
 from workbench.rendering.document import Subject
-from workbench.rendering.faces import HEURISTIC, TRIAGED
+from workbench.rendering.faces import BY_FUNCTION, TRIAGED
 from workbench.rendering.lines import BLANK, Line, Segment, cut_line, pad, width_of
 from workbench.rendering.review.evidence import place_in_case
 from workbench.rendering.review.frame import WIDE
@@ -27,7 +27,7 @@ class Place:
     causes: int
     position: int
     cases: int
-    rules: bool = False
+    by_function: bool = False
     given: str = ""
     others: Iterable[str] = ()
 
@@ -53,10 +53,10 @@ def _cause_line(place: Place, width: int) -> Line:
         Segment(" Review", "heading"),
         Segment(f" {counts}" if width < WIDE or not counts else f"  {counts}", "label"),
     )
-    rules: Line = (Segment(f" {HEURISTIC.glyph}", HEURISTIC.variable),) if place.rules else ()
+    sign: Line = (Segment(f" {BY_FUNCTION.glyph}", BY_FUNCTION.variable),) if place.by_function else ()
     gap = " " if width < WIDE else "  "
-    room = width - width_of(left) - width_of(right) - width_of(rules) - len(gap) - 1
-    return _ends((*left, Segment(f"{gap}{cut(place.cause, room)}", "strong"), *rules), right, width)
+    room = width - width_of(left) - width_of(right) - width_of(sign) - len(gap) - 1
+    return _ends((*left, Segment(f"{gap}{cut(place.cause, room)}", "strong"), *sign), right, width)
 
 
 def _case_line(subject: Subject, place: Place, width: int) -> Line:

@@ -7,8 +7,8 @@ from typing import TypeAlias
 from workbench.events import MetricResult
 from workbench.json_values import objects, string
 from workbench.rendering.claims import face_of
-from workbench.rendering.faces import FACES, HEURISTIC, HOLDS, VERDICTS, Face
-from workbench.rendering.judged import is_heuristic, is_shown_in, judge_of
+from workbench.rendering.faces import BY_FUNCTION, FACES, HOLDS, VERDICTS, Face
+from workbench.rendering.judged import is_function, is_shown_in, judge_of
 from workbench.rendering.lines import Line, Segment, shortened, wrap
 from workbench.rendering.review.frame import labelled, room
 from workbench.rendering.rows import View
@@ -79,8 +79,8 @@ def _items(result: MetricResult) -> Iterator[tuple[str, Face, str, str]]:
 
 
 def _item(word: Line, text: str, why: str, result: MetricResult, width: int, most: int) -> list[Line]:
-    heuristic = (Segment(f" {HEURISTIC.glyph}", HEURISTIC.variable),) if is_heuristic(result) else ()
+    sign = (Segment(f" {BY_FUNCTION.glyph}", BY_FUNCTION.variable),) if is_function(result) else ()
     shown = " ".join(plain(text).split())
-    lines = list(wrap([*word, Segment(shown, "strong"), *heuristic], width))
+    lines = list(wrap([*word, Segment(shown, "strong"), *sign], width))
     reason = list(wrap([Segment(" ".join(plain(why).split()), "muted")], width)) if why.strip() else []
     return [*shortened(lines, most, width), *shortened(reason, most, width)]

@@ -94,7 +94,7 @@ class Review(Controller):
             Section(
                 group.cause.text,
                 tuple(self._cases.name(pair) for pair in group.cases),
-                group.cause.rules,
+                group.cause.by_function,
                 alike=group.cause is not ONE_OF_A_KIND,
             )
             for group in self.session.verdicts.cause_groups(pairs)

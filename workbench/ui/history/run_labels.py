@@ -10,7 +10,7 @@ from workbench.counting import counted, few
 from workbench.history.listed_runs import ListedRun
 from workbench.history.summary import Row, Summary
 from workbench.rendering.charts.trend import tenths
-from workbench.rendering.faces import COUNTED, FACES, FROZEN, HEURISTIC, OTHER_CRITERIA, Status
+from workbench.rendering.faces import BY_FUNCTION, COUNTED, FACES, FROZEN, OTHER_CRITERIA, Status
 from workbench.rendering.frozen import frozen_count
 from workbench.rendering.plain_lines import commit_words
 from workbench.text import one_line
@@ -138,7 +138,7 @@ def clock_time(started: str, now: datetime) -> str:
 def agents_and_evalsets(run: ListedRun) -> str:
     """Return the agents and evalsets of a run, such as `order_desk · refunds, parcels`."""
     agents = ", ".join(label(name) for name in run.agents[:3] if name) or "?"
-    if run.adk:
+    if run.made_by == "adk":
         # `AGENT_EVALSET_TIME`
         sets = run.run_id.removeprefix(f"{run.agents[0]}_").rpartition("_")[0] if run.agents else run.run_id
         return f"{agents} · {label(sets)}"
@@ -202,22 +202,22 @@ def flags(run: ListedRun, *, baseline: str | None, running: str) -> list[str]:
         found.append("did not end")
     others = (
         (run.interrupted, "interrupted"),
-        (run.rules, f"{HEURISTIC.glyph} {HEURISTIC.word}"),
+        (run.by_function, f"{BY_FUNCTION.glyph} {BY_FUNCTION.word}"),
         (run.other_criteria, f"{OTHER_CRITERIA.glyph} {OTHER_CRITERIA.word}"),
         (run.injected, _INJECTED),
         (run.fork, "fork"),
         (run.frozen, f"{FROZEN.glyph} {frozen_count(run.frozen, sum(run.counts.values()))}"),
         (run.scored_from, "scored again"),
-        (run.adk, "adk"),
+        (run.adk, run.made_by),
     )
     return [*found, *(flag for holds, flag in others if holds)]
 
 
 def sign_of(flag: str) -> str:
-    """Return the sign of a flag, such as `≈`, or the flag itself or its last word if it has none."""
+    """Return the sign of a flag, such as `ƒ`, or the flag itself or its last word if it has none."""
     if flag == _INJECTED:
         return flag.split()[-1]
-    signs = (HEURISTIC.glyph, OTHER_CRITERIA.glyph, FROZEN.glyph)
+    signs = (BY_FUNCTION.glyph, OTHER_CRITERIA.glyph, FROZEN.glyph)
     return next((sign for sign in signs if flag.startswith(f"{sign} ")), flag)
 
 

@@ -13,13 +13,13 @@ from workbench.events import CaseName
 class Section:
     """The cases of one cause, or the passes of a review.
 
-    `text` is safe. `rules` says that rules judged. `alike` is False if the cases have different causes, so that one
-    verdict cannot hold for all of them.
+    `text` is safe. `by_function` says that a function judged. `alike` is False if the cases have different
+    causes, so that one verdict cannot hold for all of them.
     """
 
     text: str
     names: tuple[CaseName, ...]
-    rules: bool = False
+    by_function: bool = False
     alike: bool = True
 
 

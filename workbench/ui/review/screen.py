@@ -189,7 +189,7 @@ class CaseReviewScreen(Screen[None]):
             0 if review.passes else len(review.sections),
             review.position + 1,
             len(review.names),
-            review.section.rules,
+            review.section.by_function,
             given.choice if given else "",
             (eval_id for _, eval_id in review.section.names),
         )

@@ -9,7 +9,7 @@ from workbench.rendering.case_table.cells import EMPTY, Cell, Rank
 from workbench.rendering.case_table.columns import Column
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.explain import reasons
-from workbench.rendering.faces import FACES, FLAKY, HEURISTIC, Status
+from workbench.rendering.faces import BY_FUNCTION, FACES, FLAKY, Status
 from workbench.rendering.frozen import frozen_mark
 from workbench.text import one_line
 from workbench.ui.tree.labels import label
@@ -124,7 +124,7 @@ class Cases:
             return "not run"
         cause = record.cause
         if cause is not None and cause != UNKNOWN:
-            why = f"{cause.text} {HEURISTIC.glyph}" if cause.rules else cause.text
+            why = f"{cause.text} {BY_FUNCTION.glyph}" if cause.by_function else cause.text
         else:
             why = next(iter(reasons(record)), "")
         mark = frozen_mark(record.frozen)

@@ -17,7 +17,7 @@ from workbench.rendering.case_table.cells import (
 from workbench.rendering.case_table.columns import CASE, COST, INPUT, TIME, TOKENS, Column, criterion_columns
 from workbench.rendering.charts.costs import Costs
 from workbench.rendering.faces import FACES, Status
-from workbench.rendering.judged import is_heuristic, judge_of
+from workbench.rendering.judged import is_function, judge_of
 from workbench.rendering.status import score_text
 from workbench.store import CaseRecord
 from workbench.text import one_line
@@ -96,7 +96,7 @@ class CriteriaCells:
                 return f"{head}not one of its criteria"
             return head + self.cases.outcome(pair)
         judge = judge_of(result)
-        who = "rules" if is_heuristic(result) else "judge" if judge else ""
+        who = "function" if is_function(result) else "judge" if judge else ""
         why = ": ".join(filter(None, (who, one_line(result.reason))))
         passed = result.status in ("passed", "failed") and score_text(result)
         return head + ", ".join(filter(None, (passed or FACES[result.status].word, why)))

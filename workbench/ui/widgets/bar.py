@@ -8,7 +8,7 @@ from textual.widget import Widget
 
 from workbench.fast_dataclass import dataclass
 from workbench.rendering.cells import cell_len, cut_name
-from workbench.rendering.faces import COUNTED, DECIDED, FACES, FROZEN, HEURISTIC, OTHER_CRITERIA, STALE
+from workbench.rendering.faces import BY_FUNCTION, COUNTED, DECIDED, FACES, FROZEN, OTHER_CRITERIA, STALE
 from workbench.store import CaseState
 
 _WIDE = 120
@@ -48,8 +48,8 @@ class Facts:
     seconds: float = 0.0
     judge_calls: str = ""
     """Number and cost of judge calls, as text."""
-    heuristic: bool = False
-    """Whether rules judged instead of a language model."""
+    by_function: bool = False
+    """Whether a function judged instead of a language model."""
     waiting: tuple[str, str] = ("", "")
     """Which judge waits, in full and in short."""
     frozen: str = ""
@@ -217,9 +217,9 @@ def _judges(facts: Facts, form: int) -> list[Part]:
     parts: list[Part] = []
     if form == 2 and facts.judge_calls:
         parts.append((f"   {facts.judge_calls}", "status-muted"))
-    if form and facts.heuristic:
-        word = f" {HEURISTIC.word}{' judge' if form == 2 else ''}"
-        parts.append((f"  {HEURISTIC.glyph}{word}", HEURISTIC.variable))
+    if form and facts.by_function:
+        word = f" {BY_FUNCTION.word}{' judge' if form == 2 else ''}"
+        parts.append((f"  {BY_FUNCTION.glyph}{word}", BY_FUNCTION.variable))
     if form and full:
         parts.append((f"   {full}" if form == 2 else f"  {short}", "status-not-evaluated"))
     return parts

@@ -1,7 +1,5 @@
 """Preflight notices about judges, and about cases without an available judge."""
 
-import pytest
-
 from tests.engine.plan.preflight.cases import JUDGE, KEY, QUALITY, config, criteria, looked, said, texts
 from workbench.model.criteria import default_config
 
@@ -46,16 +44,6 @@ def test_missing_access_to_the_service_is_reported() -> None:
 def test_custom_metric_needs_no_judge() -> None:
     own = config(criteria(hallucinations_v1={}), custom={"hallucinations_v1": {"code_config": {"name": "m.f"}}})
     assert said(looked(own), values={}) == []
-
-
-def test_rules_in_place_of_a_model_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    heuristic = pytest.importorskip("workbench.judge.heuristic")
-    judged = config(criteria(hallucinations_v1={"judge_model_options": {"judge_model": "heuristic"}}))
-    first, *_ = said(looked(judged), values={})
-    assert (first.level, first.message) == (
-        "info",
-        f"hallucinations_v1: the judge is {heuristic.NOTE}",
-    )
 
 
 def test_unusual_address_is_shown_without_secrets() -> None:
