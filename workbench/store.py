@@ -64,6 +64,8 @@ class Turn:
     acted: list[dict[str, Any]] = field(default_factory=list)
     actual: dict[str, Any] | None = None
     note: str = ""
+    state: dict[str, Any] | None = None
+    """The session state after the turn, as far as it is known."""
     metrics: MetricNames = field(default_factory=dict)
     spans: SpansRecorded | None = None
     """The spans of the turn, or None if none were recorded."""
@@ -83,7 +85,18 @@ _MOST_AHEAD = 0.1
 """The largest part of the cache that one case may take when it is read ahead."""
 _DETAILS = (
     *("expected", "criteria", "scenario", "rubrics", "custom_metrics", "simulator", "session"),
-    *("final_session_state", "attempt", "lost", "turns", "simulated", "metrics", "output", "error", "thawed"),
+    *(
+        "final_session_state",
+        "dataset_case",
+        "attempt",
+        "lost",
+        "turns",
+        "simulated",
+        "metrics",
+        "output",
+        "error",
+        "thawed",
+    ),
 )
 """Fields that a record of a finished case may drop from memory, because its journal has them."""
 
@@ -108,6 +121,7 @@ class CaseRecord:
     simulator: dict[str, Any] | None = None
     session: dict[str, Any] | None = None
     final_session_state: dict[str, Any] | None = None
+    dataset_case: dict[str, Any] | None = None
     attempt: int = 1
     """Counted from 1. Earlier attempts lost their process or their machine."""
     lost: tuple[LostAttempt, ...] = ()
@@ -120,6 +134,7 @@ class CaseRecord:
     metrics: MetricNames = field(default_factory=dict)
     output: dict[str, str] = field(default_factory=dict)
     error: CaseError | None = None
+    """Why the case has no verdict, or what broke beside a failed criterion."""
     duration_seconds: float = 0.0
     usage: Usage = field(default_factory=Usage)
     run_id: str = ""
@@ -254,6 +269,16 @@ class CaseRecord:
     def has_verdict(self) -> bool:
         """Whether the case has ended and was not cancelled."""
         return self.finished and self.state != "cancelled"
+
+    @property
+    def failed_with_errors(self) -> bool:
+        """Whether the case failed, and something broke beside that, which `error` names."""
+        return self.state == "failed" and self.brief_error is not None
+
+    @property
+    def broken_by(self) -> CaseError | None:
+        """The error that kept the case from a verdict, or None. A failed case has a verdict, whatever else broke."""
+        return None if self.state == "failed" else self.error
 
     @property
     def status(self) -> CaseStatus:
@@ -488,6 +513,10 @@ class Store:
         """Return the number of executions of the newest run in each state."""
         return +self._counts
 
+    def failed_with_errors(self) -> int:
+        """Return the number of executions of the newest run that failed, and in which something else broke."""
+        return sum(record.failed_with_errors for record in self.current_records())
+
     def problems(self) -> Iterator[CaseRecord]:
         """Yield the cases of the newest run that failed or ended with an error, in plan order."""
         return (record for record in self.current_records() if record.state in ("failed", "error"))
@@ -669,6 +698,7 @@ def _begin(record: CaseRecord, event: CaseStarted) -> None:
     record.simulator = event.simulator
     record.session = event.session
     record.final_session_state = event.final_session_state
+    record.dataset_case = event.dataset_case
     record.attempt = event.attempt
     record.lost = event.lost
     record.machine = ""
@@ -704,7 +734,7 @@ def _apply_to_turn(turn: Turn, event: AgentActed | TurnFinished | SpansRecorded 
         case AgentActed():
             turn.acted.append(event.acted)
         case TurnFinished():
-            turn.actual, turn.note = event.actual, event.note
+            turn.actual, turn.note, turn.state = event.actual, event.note, event.state
         case SpansRecorded():
             turn.spans = event
         case CallsRecorded():

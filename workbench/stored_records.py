@@ -160,4 +160,4 @@ def _scores(row: Row) -> dict[str, MetricResult]:
 
 def _judge(model: str | None, by: str | None) -> tuple[tuple[str, str | None], ...]:
     """Return who judged, from the fields of a summary."""
-    return (("model", model), ("kind", "heuristic" if model == "heuristic" else "model"), ("by", by)) if model else ()
+    return (("model", model), ("kind", "model"), ("by", by)) if model else ()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.cli.stores import FAILED, all_statuses, case_events, feed, ref, started
+from tests.cli.stores import FAILED, all_statuses, case_events, failed_with_errors, feed, ref, started
 from tests.hostile import HOSTILE, leaks
 from workbench.events import CaseError, CaseRef, MetricResult, OutputCaptured, RunFinished
 from workbench.exporting.junit import junit_pieces
@@ -65,6 +65,16 @@ def test_failure_has_a_short_message_and_the_full_case(store: Store) -> None:
     assert failure.text is not None
     for part in ("response_match_score", "turn 1 of 1", "hello", "test_config.json beside the evalset"):
         assert part in failure.text
+
+
+def test_failure_names_what_else_broke() -> None:
+    store = feed([started([FAILED])], failed_with_errors(FAILED), [RunFinished(1.0)])
+    root = parsed(store)
+    failure = cases_of(root)["late_parcel"].find("failure")
+    assert failure is not None
+    assert failure.get("type") == "failed"
+    assert (failure.get("message") or "").endswith("judge: final_response_match_v2: turn 1: no connection")
+    assert (root.get("failures"), root.get("errors")) == ("1", "0")
 
 
 def test_error_has_the_traceback_and_the_output(store: Store) -> None:

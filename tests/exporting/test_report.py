@@ -8,7 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.cli.stores import BROKEN, CRASH, FAILED, all_statuses, case_events, feed, ref, started
+from tests.cli.stores import BROKEN, CRASH, FAILED, all_statuses, case_events, failed_with_errors, feed, ref, started
 from tests.hostile import HOSTILE
 from workbench.cli.refusal import Refused, refusal_json
 from workbench.events import (
@@ -43,6 +43,13 @@ def test_committed_schema_equals_the_generated_one(repository: Path) -> None:
     jsonschema.Draft202012Validator.check_schema(committed)
 
 
+def test_failed_case_names_what_else_broke() -> None:
+    report = written(feed([started([FAILED])], failed_with_errors(FAILED), [RunFinished(1.0)]))
+    assert (report["summary"]["failed"], report["summary"]["failed_with_errors"]) == (1, 1)
+    assert report["cases"][0]["status"] == "failed"
+    assert report["cases"][0]["error"]["kind"] == "judge"
+
+
 def test_report_with_every_status_is_valid(store: Store) -> None:
     report = written(store)
     assert {key: report[key] for key in ("schema", "run_id", "root", "started", "duration_seconds", "summary")} == {
@@ -51,7 +58,15 @@ def test_report_with_every_status_is_valid(store: Store) -> None:
         "root": "/work space/root",
         "started": "2026-11-21T10:30:00Z",
         "duration_seconds": 4.2,
-        "summary": {"total": 7, "passed": 1, "failed": 1, "error": 3, "not_evaluated": 1, "cancelled": 1},
+        "summary": {
+            "total": 7,
+            "passed": 1,
+            "failed": 1,
+            "failed_with_errors": 0,
+            "error": 3,
+            "not_evaluated": 1,
+            "cancelled": 1,
+        },
     }
     assert [case["status"] for case in report["cases"]] == [
         "passed", "failed", "error", "not_evaluated", "error", "error", "cancelled",

@@ -7,6 +7,7 @@ from xml.etree import ElementTree as Tree
 import pytest
 
 from tests.cli.projects import BAD, GOOD, RAISES, Project, case
+from tests.function_judge import OPTIONS, write_judge
 from tests.test_imports import loaded
 from tests.testing.pytest_runs import run_pytest
 
@@ -184,11 +185,12 @@ def test_pytest_finds_the_plugin(repository: Path) -> None:
     assert project["entry-points"]["pytest11"] == {"agent-workbench": "workbench.testing.plugin"}
 
 
-def test_tests_judged_by_rules_are_counted_and_marked_in_junit(project: Project) -> None:
+def test_tests_judged_by_a_function_are_counted_and_marked_in_junit(project: Project) -> None:
     project.evalset(GOOD)
-    criterion = {"threshold": 0.5, "judge_model_options": {"judge_model": "heuristic", "num_samples": 1}}
+    write_judge(project.root)
+    criterion = {"threshold": 0.5, "judge_model_options": OPTIONS}
     project.write("echo/test_config.json", {"criteria": {"final_response_match_v2": criterion}})
     done = run_pytest(project.root, "--evalsets", "--junit-xml=results.xml")
     assert done.outcomes == {("PASSED", f"{TALK}::good")}
-    assert "judged by rules (heuristic), not by a language model: 1 test" in done.output
-    assert 'name="judged_by" value="rules: final_response_match_v2"' in (project.root / "results.xml").read_text()
+    assert "judged by a function, not by a language model: 1 test" in done.output
+    assert 'name="judged_by" value="function: final_response_match_v2"' in (project.root / "results.xml").read_text()

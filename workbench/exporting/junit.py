@@ -13,10 +13,11 @@ from xml.etree import ElementTree as Tree
 
 from workbench.exporting.exporter import Exporter
 from workbench.rendering.explain import criteria_and_source, matched_by_location, other_criteria, reasons
-from workbench.rendering.fault_table import by_rules as fault_by_rules
+from workbench.rendering.faces import BY_FUNCTION
+from workbench.rendering.fault_table import by_function as fault_by_function
 from workbench.rendering.fault_table import fault_title, handling_text
 from workbench.rendering.frozen import FROZEN, frozen_words
-from workbench.rendering.judged import is_heuristic
+from workbench.rendering.judged import is_function
 from workbench.rendering.placed import lost_words, placed_words
 from workbench.rendering.plain_case import plain_case
 from workbench.rendering.thawed import drift_texts
@@ -82,11 +83,11 @@ def _piece(element: Tree.Element, level: int) -> bytes:
 def _case(record: CaseRecord) -> Tree.Element:
     ref = record.ref
     repeat = f" [{fault_title(record.planned)}]" if record.planned.fault else f"#{ref.repeat}" if ref.repeat > 1 else ""
-    by_rules = [name for name, result in record.metrics.items() if is_heuristic(result)]
-    if record.handling is not None and fault_by_rules(record.handling):
-        by_rules.append("tool fault")
-    values = _properties(record, by_rules)
-    marks = [mark for name, mark in (("judged_by", "heuristic"), ("frozen", FROZEN)) if values[name]]
+    by_function = [name for name, result in record.metrics.items() if is_function(result)]
+    if record.handling is not None and fault_by_function(record.handling):
+        by_function.append("tool fault")
+    values = _properties(record, by_function)
+    marks = [mark for name, mark in (("judged_by", BY_FUNCTION.word), ("frozen", FROZEN)) if values[name]]
     case = Tree.Element(
         "testcase",
         {
@@ -104,7 +105,7 @@ def _case(record: CaseRecord) -> Tree.Element:
     if record.state != "passed":
         why = "; ".join(reasons(record)) or "no criterion applied"
         verdict = Tree.SubElement(case, _TAGS.get(record.state, "error"), {"message": _line(why)})
-        verdict.set("type", record.error.kind if record.error else record.state)
+        verdict.set("type", record.broken_by.kind if record.broken_by else record.state)
         verdict.text = _block("\n".join([*reasons(record), "", *plain_case(record, _WIDTH)]))
     for stream, tag in (("stdout", "system-out"), ("stderr", "system-err")):
         if record.output.get(stream):
@@ -112,7 +113,7 @@ def _case(record: CaseRecord) -> Tree.Element:
     return case
 
 
-def _properties(record: CaseRecord, by_rules: list[str]) -> dict[str, str]:
+def _properties(record: CaseRecord, by_function: list[str]) -> dict[str, str]:
     """Return the properties of a case, "" for those that do not apply."""
     return {
         "criteria_changed": other_criteria(record),
@@ -121,7 +122,7 @@ def _properties(record: CaseRecord, by_rules: list[str]) -> dict[str, str]:
         "place": placed_words(record),
         "lost_attempts": "; ".join(map(lost_words, record.lost)),
         "tool_fault": "" if record.handling is None else handling_text(record.handling),
-        "judged_by": f"rules: {', '.join(by_rules)}" if by_rules else "",
+        "judged_by": f"function: {', '.join(by_function)}" if by_function else "",
     }
 
 

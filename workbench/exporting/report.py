@@ -9,12 +9,14 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from workbench.agents.ownership import OwnerRule
-from workbench.events import CaseError, CaseStatus, ForkOf, Frozen, MetricResult, Thawed
+from workbench.agents.worker.usage import is_other_model
+from workbench.events import CaseError, ForkOf, Frozen, MetricResult, Thawed
 from workbench.exporting import SCHEMA
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.report_shape import (
@@ -38,9 +40,12 @@ from workbench.exporting.report_shape import (
     TrajectoryRepeats,
     TurnMetric,
 )
+from workbench.json_values import mapping, objects, string
 from workbench.judge.judge_details import judged_by
+from workbench.judge.retiring import retires
 from workbench.prices import Prices, case_cost, criterion_cost, total
 from workbench.rendering.fault_table import fault_rows, outcomes
+from workbench.rendering.judged import judge_questions, versions
 from workbench.repeats.summary import CaseRepeats, summarize_all
 from workbench.store import CaseRecord, Store
 
@@ -58,10 +63,13 @@ def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
     a score becomes null. Such a value in an invocation or in details becomes a string. Data nested too deeply is cut.
     """
     costs: list[float | None] = []
+    warnings = {notice.message: None for notice in store.notices if notice.retires}
 
     def cases() -> Iterator[ReportCase]:
-        for case in report_cases(store, prices):
+        for record in store.current_records():
+            case = _case(record, prices)
             costs.append(case.usage.judge_cost)
+            warnings.update(dict.fromkeys(answering_models(record)))
             yield case
 
     repeats = map(_repeats, summarize_all(store.current_records(), store.run.until_sure))
@@ -74,9 +82,29 @@ def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
             yield from _list(lists[name])
         elif name == "judge_cost":  # Written after the cases, so the sum is complete.
             yield _encode(total(costs) if prices else None)
+        elif name == "warnings":
+            yield _encode(list(warnings))
         else:
             yield _encode(value)
     yield b"}\n"
+
+
+def answering_models(record: CaseRecord) -> Iterator[str]:
+    """Yield warnings about a case's replies: from other models than requested, or to the agent from retiring ones."""
+    asked = [
+        (f"the judge of {name}", item.question) for name in record.metrics for item in judge_questions(record, name)
+    ]
+    asked += [("the simulated user", step.question) for step in record.simulated if step.question]
+    for who, question in asked:
+        model = string(mapping(question.get("judge")).get("model"))
+        for version in versions([question]):
+            if is_other_model(model, version):
+                yield f"{who} asked {model}, but {version} answered"
+    for turn in record.turns:
+        events = objects(mapping(mapping(turn.actual).get("intermediate_data")).get("invocation_events"))
+        for version in dict.fromkeys(string(event.get("model_version")) for event in events):
+            if warning := retires(f"the agent {record.ref.agent}", version):
+                yield warning
 
 
 def report_cases(store: Store, prices: Prices = _NO_PRICES) -> Iterator[ReportCase]:
@@ -86,7 +114,8 @@ def report_cases(store: Store, prices: Prices = _NO_PRICES) -> Iterator[ReportCa
 
 def _frame(store: Store, prices: Prices) -> Report:
     """Return the report without its cases and repeats."""
-    statuses = Counter(record.status for record in store.current_records())
+    counts: Counter[str] = Counter(record.status for record in store.current_records())
+    total, counts["failed_with_errors"] = counts.total(), store.failed_with_errors()
     run = store.run
     return Report(
         schema_name=SCHEMA,
@@ -94,12 +123,13 @@ def _frame(store: Store, prices: Prices) -> Report:
         root=run.root,
         started=run.started,
         duration_seconds=run.duration_seconds,
-        summary=Summary(total=statuses.total(), **{status: statuses[status] for status in get_args(CaseStatus)}),
+        summary=Summary(**{**{name: counts[name] for name in Summary.model_fields}, "total": total}),
         cases=[],
         repeats=[],
         scored_from=run.scored_from or None,
         judge_cost=None,
         currency=prices.currency if prices else None,
+        warnings=[],
         tool_faults=_tool_faults(store) if run.has_faults else None,
     )
 
@@ -178,9 +208,16 @@ def _fault(record: CaseRecord) -> ReportFault | None:
     if fault is None:
         return None
     if handling is None:
-        return ReportFault(tool=fault.tool, way=fault.way, outcome=None, reason="")
+        return ReportFault(tool=fault.tool, way=fault.way, outcome=None, reason="", facts_without_source=[])
     by = judged_by(handling.details)
-    return ReportFault(tool=fault.tool, way=fault.way, outcome=handling.outcome, reason=handling.reason, judged_by=by)
+    return ReportFault(
+        tool=fault.tool,
+        way=fault.way,
+        outcome=handling.outcome,
+        reason=handling.reason,
+        judged_by=by,
+        facts_without_source=list(handling.facts_without_source),
+    )
 
 
 def _tool_faults(store: Store) -> ToolFaults:
@@ -210,9 +247,12 @@ def _error(error: CaseError) -> ReportError:
     return ReportError(kind=error.kind, message=error.message, hint=error.hint, traceback=error.traceback)
 
 
+_LISTS = ("reordered", "drifted", "redeclared")
+
+
 def _frozen(frozen: Frozen) -> ReportFrozen:
-    values = {name: getattr(frozen, name) for name in ReportFrozen.model_fields if name != "recorded"}
-    return ReportFrozen(**values, recorded=frozen.recorded or None)
+    values: dict[str, Any] = asdict(frozen) | {name: list(getattr(frozen, name)) for name in _LISTS}
+    return ReportFrozen(**values | {"recorded": frozen.recorded or None})
 
 
 def _drift(thawed: Thawed) -> ReportDrift:

@@ -11,7 +11,7 @@ from workbench.judge.judge_details import JudgedBy
 
 
 class ReportError(Part):
-    """The reason why a case has no verdict, or why nothing ran."""
+    """The reason why a case has no verdict, what broke beside a failed criterion, or why nothing ran."""
 
     kind: ErrorKind | Literal["usage"]
     """Kind of error, for scripts. `usage` only if nothing ran."""
@@ -52,7 +52,7 @@ class TurnMetric(Part):
     details: Object
     """The explanation as data; its form depends on the criterion."""
     judged_by: JudgedBy | None = None
-    """`rules` for the judge `heuristic`, which is no language model. Present only if a judge was asked."""
+    """`function` or `rules`: no language model judged. Present only if a judge was asked."""
 
 
 class CaseMetric(Part):
@@ -69,7 +69,7 @@ class CaseMetric(Part):
     details: Object
     """The explanation as data; its form depends on the criterion."""
     judged_by: JudgedBy | None = None
-    """`rules` for the judge `heuristic`, which is no language model. Present only if a judge was asked."""
+    """`function` or `rules`: no language model judged. Present only if a judge was asked."""
 
 
 class ReportFrozen(Part):
@@ -89,6 +89,12 @@ class ReportFrozen(Part):
     """Calls that were made live, because the recording does not have them (`--on-miss live`)."""
     misses: Count
     """Calls that the recording does not have and that ended the case."""
+    reordered: list[Words]
+    """Tools whose calls were replayed in another order than recorded, where one of them changed the state."""
+    drifted: list[Words]
+    """The tools whose declaration or source has changed since they were recorded."""
+    redeclared: list[Words]
+    """Those of them of which only the declaration is known to have changed."""
 
 
 class DriftPlace(Part):
@@ -164,7 +170,9 @@ class ReportFault(Part):
     reason: Words
     """One sentence for people, or empty."""
     judged_by: JudgedBy | None = None
-    """`rules` for the judge `heuristic`, which is no language model. Present only if a judge decided."""
+    """`function` or `rules`: no language model judged. Present only if a judge decided."""
+    facts_without_source: list[Words]
+    """Figures, dates, times and ids in the answer that no successful result and no message of the user has."""
 
 
 class ReportFork(Part):
@@ -311,6 +319,8 @@ class Summary(Part):
     total: Count
     passed: Count
     failed: Count
+    failed_with_errors: Count
+    """Those of `failed` in which something else broke, which their `error` names."""
     error: Count
     not_evaluated: Count
     cancelled: Count
@@ -341,6 +351,8 @@ class Report(Part):
     """Cost of the judges of all cases, in `currency`; null if it is unknown for any case."""
     currency: Words | None
     """Currency of the user's price table; null without one."""
+    warnings: list[Words]
+    """Models of agents, judges and simulated users with an announced end, and replies from other models."""
     tool_faults: ToolFaults | None = None
     """The matrix of tool faults. Present only with `--inject matrix`."""
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from workbench.testing.results import CaseOutcome
     from workbench.testing.worker import Worker
 
-_SUFFIXES = (".test.json", ".evalset.json")
 _WORKER: pytest.StashKey[Worker] = pytest.StashKey()
 _FROZEN = "frozen"
 _MODES = (
@@ -27,7 +26,7 @@ _MODES = (
     ("--frozen=off", "", "make all calls, whatever the project's setting is"),
 )
 _NOTES = {
-    "judged_by": "judged by rules (heuristic), not by a language model",
+    "judged_by": "judged by a function, not by a language model",
     _FROZEN: "FROZEN, with calls answered from recordings",
 }
 """Property of a test → the note about all tests with it."""
@@ -35,7 +34,7 @@ _NOTES = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--evalsets` and the setting `evalsets`."""
-    text = "collect the cases of *.test.json and *.evalset.json as tests (agent-workbench)"
+    text = "collect the cases of *.test.json, *.evalset.json and agents-cli datasets as tests (agent-workbench)"
     group = parser.getgroup("agent-workbench")
     group.addoption("--evalsets", action="store_true", default=None, help=text)
     # A path may follow, so the value is part of the option's name.
@@ -46,10 +45,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Collect an evalset file if evalsets are enabled."""
-    if not file_path.name.endswith(_SUFFIXES) or file_path.name.startswith("."):
+    if not file_path.name.endswith(".json") or file_path.name.startswith("."):
         return None
     config = parent.config
     if not (config.getoption("evalsets") or config.getini("evalsets")):
+        return None
+    from workbench.agents.discovery import is_evalset_file
+
+    if not is_evalset_file(file_path):
         return None
     file: pytest.Collector = EvalsetFile.from_parent(parent, path=file_path)
     return file
@@ -64,7 +67,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Report how many tests were judged by rules or replayed, which a passed test does not show."""
+    """Report how many tests were judged by functions or replayed, which a passed test does not show."""
     tests: dict[str, dict[str, Any]] = {}
     for report in (report for found in terminalreporter.stats.values() for report in found):
         tests.setdefault(getattr(report, "nodeid", ""), {}).update(getattr(report, "user_properties", ()))
@@ -157,8 +160,8 @@ class EvalCaseItem(pytest.Item):
             from workbench.rendering.frozen import frozen_words
 
             self.user_properties.append((_FROZEN, frozen_words(outcome.frozen)))
-        if by_rules := outcome.judged_by_rules:
-            self.user_properties.append(("judged_by", f"rules: {', '.join(by_rules)}"))
+        if by_function := outcome.judged_by_function:
+            self.user_properties.append(("judged_by", f"function: {', '.join(by_function)}"))
         if outcome.status == "error":
             raise pytest.fail.Exception(outcome.explanation, pytrace=False)
         if outcome.status in ("not_evaluated", "cancelled"):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.events import CaseError, CaseStatus, Frozen, MetricResult
-from workbench.judge.judge_details import judged_by
+from workbench.judge.judge_details import is_without_model, judged_by
 from workbench.rendering.explain import criteria_and_source, reasons, way_out
 from workbench.rendering.faces import FACES
 from workbench.rendering.plain_case import plain_case
@@ -72,9 +72,9 @@ class CaseOutcome:
         return {name: result.score for name, result in self.metrics.items()}
 
     @property
-    def judged_by_rules(self) -> list[str]:
-        """The criteria judged by rules (`heuristic`) and not by a language model."""
-        return [name for name, result in self.metrics.items() if judged_by(result.details) == "rules"]
+    def judged_by_function(self) -> list[str]:
+        """The criteria judged by a function and not by a language model."""
+        return [name for name, result in self.metrics.items() if is_without_model(judged_by(result.details))]
 
     @property
     def reasons(self) -> dict[str, str]:

@@ -29,15 +29,15 @@ _WAYS_OUT: Mapping[str, str] = {
 def case_status(results: Iterable[MetricResult], *, allow_not_evaluated: bool = False) -> CaseStatus:
     """Return the status of a case with a complete transcript.
 
-    The first of these that a metric has wins: `error`, `failed`, `not_evaluated` (ignored with `allow_not_evaluated`),
-    `passed`. A case without a passed metric is `not_evaluated`. Metrics that are `informational` or `not_applicable`
-    never count.
+    The first of these that a metric has wins: `failed`, `error`, `not_evaluated` (ignored with `allow_not_evaluated`),
+    `passed`. So a metric that broke hides no failure. A case without a passed metric is `not_evaluated`. Metrics that
+    are `informational` or `not_applicable` never count.
     """
     seen = {result.status for result in results}
-    if "error" in seen:
-        return "error"
     if "failed" in seen:
         return "failed"
+    if "error" in seen:
+        return "error"
     if "not_evaluated" in seen and not allow_not_evaluated:
         return "not_evaluated"
     return "passed" if "passed" in seen else "not_evaluated"

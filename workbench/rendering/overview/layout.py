@@ -9,7 +9,7 @@ from workbench.counting import threshold as threshold_text
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.charts.trend import tenths
 from workbench.rendering.document import Document
-from workbench.rendering.faces import FACES, FROZEN, HEURISTIC, Status
+from workbench.rendering.faces import BY_FUNCTION, FACES, FROZEN, Status
 from workbench.rendering.file_view import fault_lines, file_faults, file_lines
 from workbench.rendering.frozen import frozen_total
 from workbench.rendering.lines import BLANK, Line, Segment, cut_line, hang_text, pad, shortened, width_of, wrap
@@ -140,6 +140,8 @@ def _apart(overview: Overview) -> Iterator[Line]:
     states = overview.tally.states
     if states["error"]:
         yield (Segment(counted(states["error"], "error"), FACES["error"].variable),)
+    if with_errors := overview.tally.failed_with_errors:
+        yield (Segment(f"{with_errors:,} failed with errors", FACES["error"].variable),)
     if states["not_evaluated"]:
         yield (Segment(f"{states['not_evaluated']:,} not evaluated", FACES["not_evaluated"].variable),)
     if states["cancelled"]:
@@ -177,7 +179,7 @@ def _causes(overview: Overview, width: int) -> list[Row]:
         sign = Segment(f"{face.glyph} ", face.variable)
         if cause.slug == ONE_OF_A_KIND.slug:
             sign = Segment("  ")
-        text = cause.text + (f" {HEURISTIC.glyph}" if cause.rules else "")
+        text = cause.text + (f" {BY_FUNCTION.glyph}" if cause.by_function else "")
         rows.append(Row((Segment(count, "strong"), sign, Segment(text)), CAUSE + cause.slug))
     return rows
 
@@ -199,7 +201,7 @@ def _criteria(found: Tally, width: int) -> list[Row]:
     titles = f"{'passed':>{count}} {next(end for end in ends if len(end) <= tail):>{tail}}"
     rows = [Row(_headed("Criteria", titles, width))]
     for one, counted_text, least in zip(scored, counts, limits, strict=True):
-        sign = (f" {HEURISTIC.glyph}" if one.rules else "") + (f" {FROZEN.glyph}" if id(one) in frozen else "")
+        sign = (f" {BY_FUNCTION.glyph}" if one.by_function else "") + (f" {FROZEN.glyph}" if id(one) in frozen else "")
         named = cut_name(short_name(one.name), name - len(sign)) + sign
         style = "status-passed" if one.passed == one.cases else "status-failed"
         # Only a criterion by which every case passed has a full bar.

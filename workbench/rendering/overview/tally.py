@@ -24,6 +24,8 @@ class Tally:
 
     Frozen verdicts say nothing about live ones: `frozen` has the states and scores of frozen cases, which are not in
     `live` and `scores`. `replays` says how each of their executions was replayed.
+
+    `failed_with_errors` counts the cases with an execution that failed and in which something else broke.
     """
 
     states: Counter[Status] = field(default_factory=Counter)
@@ -35,6 +37,7 @@ class Tally:
     frozen: Counter[Status] = field(default_factory=Counter)
     frozen_scores: tuple[Scores, ...] = ()
     replays: tuple[Frozen, ...] = ()
+    failed_with_errors: int = 0
 
     @property
     def live(self) -> Counter[Status]:
@@ -96,6 +99,7 @@ def tally(states: Mapping[Status, int], cases: Iterable[Sequence[CaseRecord]]) -
         Counter(min((record.state for record in executions), key=_rank) for executions in replayed),
         _scores(replayed),
         tuple(record.frozen for executions in replayed for record in executions if record.frozen is not None),
+        sum(any(record.failed_with_errors for record in executions) for executions in cases),
     )
 
 
@@ -127,6 +131,7 @@ def added(parts: Sequence[Tally]) -> Tally:
         frozen,
         _merged(part.frozen_scores for part in parts),
         tuple(replay for part in parts for replay in part.replays),
+        sum(part.failed_with_errors for part in parts),
     )
 
 
