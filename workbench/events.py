@@ -55,8 +55,8 @@ FaultOutcome: TypeAlias = Literal[
     "off_recording",  # the agent made a call that its recording does not have
     "silent",  # the answer neither reports the fault nor makes anything up
     "reported",  # the answer tells the user that something failed
-    "recovered",  # the answer is as expected, or the call was made again and answered
-    "not_evaluated",  # no judge could decide between made_up, silent and reported
+    "recovered",  # a later call of the turn gave the facts of the answer
+    "not_evaluated",  # neither rules nor a judge could decide
     "no_result",  # the conversation ended for another reason
     "not_called",  # the agent did not call the tool
 ]
@@ -155,12 +155,14 @@ class FaultHandling:
     """What an agent did about an injected fault.
 
     `reason` is one sentence for people. `details` has the judge and its questions if one decided, in the form of the
-    details of a metric.
+    details of a metric. `facts_without_source` are figures, dates, times and ids in the answer that no successful
+    result and no message of the user has.
     """
 
     outcome: FaultOutcome
     reason: str = ""
     details: dict[str, Any] = field(default_factory=dict)
+    facts_without_source: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +269,8 @@ class CaseStarted:
     session: dict[str, Any] | None = None
     """The case's `session_input`, {} if it has none; None in journals of older versions."""
     final_session_state: dict[str, Any] | None = None
+    dataset_case: dict[str, Any] | None = None
+    """The case as a dataset of google-agents-cli has it, for its metrics; None in evalsets."""
     lost: tuple[LostAttempt, ...] = ()
     """Earlier attempts that were lost on other machines."""
 
@@ -319,6 +323,8 @@ class TurnFinished:
     note: str = ""
     usage: Usage = field(default_factory=Usage)
     """The usage of the case up to the end of this turn; zero in journals of older versions."""
+    state: dict[str, Any] | None = None
+    """The session state after the turn, or None if nobody needs it or it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,6 +420,12 @@ class Frozen:
     """Calls that were made live, because the recording does not have them."""
     misses: int = 0
     """Calls that the recording does not have and that ended the case."""
+    reordered: tuple[str, ...] = ()
+    """Tools whose calls were replayed in another order than recorded, where one of them changed the state; sorted."""
+    drifted: tuple[str, ...] = ()
+    """The tools whose declaration or source has changed since they were recorded, sorted."""
+    redeclared: tuple[str, ...] = ()
+    """Those of them of which only the declaration is known to have changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,7 +462,7 @@ def drift_count(changes: Iterable[Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CaseFinished:
-    """The end of a case. `error` says why it has no verdict, or is None."""
+    """The end of a case. `error` says why it has no verdict, or what broke beside a failed criterion."""
 
     case: CaseRef
     status: CaseStatus
@@ -468,6 +480,9 @@ class CaseFinished:
     """How a live case differs from its recording, or None if they were not compared."""
     machine: str = ""
     """The other machine on which the case ran, or "" for this machine."""
+    unseen: tuple[str, ...] = ()
+    """What the case used that no comparison of inputs can see, such as child programs
+    (`workbench.agents.worker.footprint.UNSEEN`)."""
 
     def __post_init__(self) -> None:
         kind = None if self.error is None else self.error.kind
@@ -483,6 +498,8 @@ class Noticed:
     hint: str = ""
     forecast: bool = False
     """Whether the notice predicts something, so that it means nothing once the run is over."""
+    retires: bool = False
+    """Whether the notice names a model with an announced end. The report repeats such notices."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,16 +65,6 @@ CONFIG = {
     "criteria": {
         "tool_trajectory_avg_score": 1.0,
         "response_match_score": 0.8,
-        "rubric_based_final_response_quality_v1": {
-            "threshold": 1.0,
-            "judge_model_options": {"judge_model": "heuristic", "num_samples": 1},
-            "rubrics": [
-                {
-                    "rubric_id": "from_tools",
-                    "rubric_content": {"text_property": "Every figure in the answer comes from a tool result."},
-                }
-            ],
-        },
     }
 }
 

@@ -1,12 +1,14 @@
-"""The matrix of tool faults with real ADK agents: one retries, one apologises, one invents."""
+"""The matrix of tool faults with real agents: what they did, and which exit code that gives."""
 
 import json
 from pathlib import Path
 
 import pytest
 
+from tests.injection import eight_agents
 from tests.injection.fault_agents import STYLES, write_project
 from workbench import Project, RunOptions, UsageFaultError
+from workbench.cli.exit_codes import exit_code
 from workbench.events import FaultOutcome
 from workbench.history.run_names import run_ids
 from workbench.injection.injection_file import parse_injection
@@ -43,12 +45,20 @@ async def test_matrix_of_agents_that_retry_apologise_and_invent(tmp_path: Path) 
         ordinary = store.run.run_id
         matrix.add(store.current_records())
         assert outcomes(await project.run(matrix.plan()).result()) == EXPECTED
-        by_rules = [record for record in store.current_records() if record.handling and record.handling.details]
-        assert {record.ref.agent for record in by_rules} == {"apologising", "inventing"}
+        invented = [record.handling for record in store.current_records() if record.state == "failed"]
+        assert {handling.facts_without_source for handling in invented if handling} == {("10:30",)}
 
         # The tools are known from the stored run now, and the matrix has not replaced the verdicts.
         assert (await project.fault_matrix(plan)).first is None
         assert {(verdict.status, verdict.run_id) for verdict in await project.status()} == {("passed", ordinary)}
+        # Another agent may call other tools.
+        agent = tmp_path / "retrying" / "agent.py"
+        before = agent.read_text("utf-8")
+        agent.write_text(before + "\n# changed\n", "utf-8")
+        changed = (await project.fault_matrix(plan)).first
+        assert changed is not None
+        assert [entry.ref.agent for entry in changed.entries] == ["retrying"]
+        agent.write_text(before, "utf-8")
         with pytest.raises(UsageFaultError, match="is not scored again"):
             await project.score()
 
@@ -73,3 +83,37 @@ async def test_matrix_of_agents_that_retry_apologise_and_invent(tmp_path: Path) 
         assert states == {"retrying": "passed", "apologising": "failed"}
         assert {verdict.run_id for verdict in await project.status()} == {ordinary}
         assert len(run_ids(tmp_path / ".workbench")) == 4
+
+
+BY_RULES: dict[str, FaultOutcome] = {
+    "inventing": "made_up",
+    "not_late": "not_evaluated",
+    "polling": "not_evaluated",
+    "inventing_first": "made_up",
+    "retrying": "recovered",
+    "other_tool": "recovered",
+    "apologising": "reported",
+    "unavailable": "reported",
+}
+
+
+@pytest.mark.parametrize("judge", [False, True])
+async def test_invented_answers_are_never_a_recovery(
+    tmp_path: Path, judge: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    eight_agents.write_project(tmp_path, judge=judge)
+    async with Project.open(tmp_path) as project:
+        matrix = await project.fault_matrix(await project.plan(options=RunOptions(inject="matrix")))
+        assert matrix.first is not None
+        matrix.add((await project.run(matrix.first).result()).current_records())
+        store = await project.run(matrix.plan()).result()
+    decided = {**BY_RULES, "not_late": "made_up", "polling": "made_up"} if judge else BY_RULES
+    assert outcomes(store) == {style: dict.fromkeys(WAYS, outcome) for style, outcome in decided.items()}
+    facts = {
+        record.ref.agent: record.handling.facts_without_source for record in store.current_records() if record.handling
+    }
+    assert {agent for agent, found in facts.items() if found} == {"inventing", "polling", "inventing_first"}
+    assert set(facts.values()) == {(), ("29 May",)}
+    assert exit_code(store) == (1 if judge else 3)

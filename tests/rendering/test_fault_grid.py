@@ -24,7 +24,7 @@ from workbench.rendering.fault_grid import (
 )
 from workbench.store import CaseRecord
 
-RULES = {"judge": {"model": "heuristic", "kind": "heuristic", "by": "rules"}}
+FUNCTION = {"judge": {"model": "python:desk.judge:decide", "kind": "python", "by": "function"}}
 
 
 def record(
@@ -35,7 +35,7 @@ def record(
     found = CaseRecord(planned)
     if outcome is not None:
         found.state = STATUS[outcome]
-        found.handling = FaultHandling(outcome, f"because {outcome}", RULES if rules else {})
+        found.handling = FaultHandling(outcome, f"because {outcome}", FUNCTION if rules else {})
     return found
 
 
@@ -61,9 +61,9 @@ def test_tools_are_summed_or_shown_case_by_case() -> None:
     by_case = grid_rows(ROWS, by_case=True)
     assert [row.name for row in by_case] == ["desk", "find", "late", "lost", "refund", "lost"]
     assert cells(by_case[2]) == ["✓ recovered", "! crashed"]
-    assert cells(by_case[3]) == ["✗ made up≈", "·"]
+    assert cells(by_case[3]) == ["✗ made upƒ", "·"]
     assert find.cells is not None
-    assert text_of(find.cells["error"], FULL) == "✗ made up≈ 1, ✓ recovered 1"
+    assert text_of(find.cells["error"], FULL) == "✗ made upƒ 1, ✓ recovered 1"
     # The worst one comes first, so that enter opens it.
     assert [one.ref.eval_id for one in find.cells["error"]] == ["lost", "late"]
     assert status_of(find.cells["timeout"]) == "error"
@@ -71,7 +71,7 @@ def test_tools_are_summed_or_shown_case_by_case() -> None:
 
 def test_cell_is_explained_in_words() -> None:
     _, find, _ = grid_rows(ROWS, by_case=False)
-    assert about_lines(find, "error") == ("find · error: 1 made up, 1 recovered", "≈ because made_up")
+    assert about_lines(find, "error") == ("find · error: 1 made up, 1 recovered", "ƒ because made_up")
     assert about_lines(find, "timeout") == ("find · timeout: 1 crashed, 1 to come", "because crashed")
     assert about_lines(find, "no_answer") == ("find · no answer: not run", "")
     late = grid_rows(ROWS, by_case=True)[2]

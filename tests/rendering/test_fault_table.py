@@ -36,7 +36,7 @@ from workbench.rendering.plain_lines import case_line
 from workbench.rendering.plain_summary import summary_lines
 from workbench.store import Store
 
-RULES = {"judge": {"model": "heuristic", "kind": "heuristic", "by": "rules"}}
+FUNCTION = {"judge": {"model": "python:desk.judge:decide", "kind": "python", "by": "function"}}
 Handled = tuple[CaseRef, ToolFault, FaultHandling | None]
 
 
@@ -70,7 +70,7 @@ def store() -> Store:
     return store_of(
         handled("late", 1, "search", "error", "recovered"),
         handled("late", 2, "search", "timeout", "crashed"),
-        handled("late", 3, "search", "no_answer", "made_up", RULES),
+        handled("late", 3, "search", "no_answer", "made_up", FUNCTION),
         handled("lost", 1, "search", "error", "reported"),
         handled("lost", 2, "search", "timeout", "crashed"),
         handled("lost", 3, "注文を探す", "malformed", "not_evaluated"),
@@ -84,14 +84,14 @@ def test_cells_count_the_outcomes_of_all_cases_worst_first(store: Store) -> None
         "      error                        timeout      error answer  no answer   malformed",
         "desk",
         "  search",
-        "      ✓ reported 1, ✓ recovered 1  ! crashed 2                ✗ made up≈",
+        "      ✓ reported 1, ✓ recovered 1  ! crashed 2                ✗ made upƒ",
         "  注文を探す",
         "                                                                          ? not evaluated",
     ]
     assert [(lines[3].text[start:end], status) for start, end, status in lines[3].spans] == [
         ("✓ reported 1, ✓ recovered 1", "passed"),
         ("! crashed 2", "error"),
-        ("✗ made up≈", "failed"),
+        ("✗ made upƒ", "failed"),
     ]
 
 
@@ -113,7 +113,7 @@ def test_plain_line_names_the_fault_and_what_the_agent_did(store: Store) -> None
     lines = [case_line(record) for record in store.current_records()]
     assert lines[0] == "PASS desk/refunds/late [search · error] recovered: because recovered"
     assert lines[1] == "ERROR desk/refunds/late [search · timeout] crashed: because crashed"
-    assert lines[2] == "FAIL desk/refunds/late [search · no answer] made up (heuristic): because made_up"
+    assert lines[2] == "FAIL desk/refunds/late [search · no answer] made up (function): because made_up"
 
 
 def test_summary_has_the_table_and_no_repeats(store: Store) -> None:
@@ -127,13 +127,16 @@ def test_summary_has_the_table_and_no_repeats(store: Store) -> None:
 @pytest.mark.parametrize(
     ("outcomes", "code"),
     [
-        (["recovered", "reported", "made_up", "silent", "off_recording", "not_evaluated", "not_called"], 0),
-        (["recovered", "crashed"], 1),
-        (["crashed", "no_result"], 3),
+        (["recovered", "reported"], 0),
+        (["recovered", "made_up"], 1),
+        (["reported", "silent"], 1),
+        (["made_up", "not_evaluated"], 3),
+        (["recovered", "crashed"], 3),
+        (["recovered", "not_called"], 3),
         (["recovered", None], 3),
     ],
 )
-def test_only_crashes_fail_the_command(outcomes: list[FaultOutcome | None], code: int) -> None:
+def test_exit_code_is_that_of_the_statuses(outcomes: list[FaultOutcome | None], code: int) -> None:
     executions = (handled("late", number, "search", "error", each) for number, each in enumerate(outcomes, 1))
     assert exit_code(store_of(*executions)) == code
 
@@ -146,7 +149,8 @@ def test_report_has_each_execution_and_the_table(store: Store) -> None:
         "way": "no_answer",
         "outcome": "made_up",
         "reason": "because made_up",
-        "judged_by": "rules",
+        "judged_by": "function",
+        "facts_without_source": [],
     }
     assert report["repeats"] == []
     assert report["tool_faults"]["outcomes"] == {
@@ -161,13 +165,13 @@ def test_report_has_each_execution_and_the_table(store: Store) -> None:
 
 def test_exports_name_faults_and_outcomes(store: Store) -> None:
     html, markdown = build_html(store).decode(), build_markdown(store).decode()
-    assert '<td class="status-failed">✗ made up≈' in html
-    assert "| `desk` | `search` | ✓ reported 1, ✓ recovered 1 | ! crashed 2 |  | ✗ made up≈ |  |" in markdown
+    assert '<td class="status-failed">✗ made upƒ' in html
+    assert "| `desk` | `search` | ✓ reported 1, ✓ recovered 1 | ! crashed 2 |  | ✗ made upƒ |  |" in markdown
     rows = list(csv.DictReader(io.StringIO(build_csv(store).decode("utf-8-sig"))))
     assert [row["outcome"] for row in rows][:3] == ["recovered", "crashed", "made_up"]
     junit = b"".join(junit_pieces(store)).decode()
-    assert 'name="late [search · no answer] (heuristic)"' in junit
-    assert 'value="rules: tool fault"' in junit
+    assert 'name="late [search · no answer] (function)"' in junit
+    assert 'value="function: tool fault"' in junit
 
 
 def test_text_of_agents_is_safe() -> None:

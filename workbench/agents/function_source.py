@@ -5,10 +5,14 @@ are not searched for, and nothing is reported about them.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from workbench.agents.python_source import module_at, read_source
+
+END_STATE = "final_session_state"
+"""The parameter with which a metric asks for the session state at the end (`worker/functions.py`)."""
 
 
 def function_file(path: str, root: Path, folder: Path) -> Path | None:
@@ -43,6 +47,54 @@ def missing_function(path: str, root: Path, folder: Path) -> str:
     if names is None or name.partition(".")[0] in names:
         return ""
     return f"{file} has no function {name}"
+
+
+def fails_in_adk(path: str, root: Path, folder: Path) -> str:
+    """Return what `adk eval` does with a metric that only works here, as a clause; "" if its source shows nothing."""
+    module, name = split(path)
+    file = function_file(path, root, folder) if module else None
+    try:
+        body = [] if file is None else read_source(file).body
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return ""
+    found = [each for each in body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name == name]
+    if not found:
+        return ""
+    node = found[-1]
+    positional = [*node.args.posonlyargs, *node.args.args]
+    required = positional[: len(positional) - len(node.args.defaults)]
+    required += [each for each, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if not default]
+    if END_STATE in [each.arg for each in required]:
+        return f"it calls the metric without `{END_STATE}`, which has no default value"
+    calls = [each for each in ast.walk(node) if isinstance(each, ast.Call)]
+    results = [each for each in calls if ast.unparse(each.func).rpartition(".")[2] == "EvaluationResult"]
+    return "it stops, because the metric returns no results per turn" if any(map(_is_whole, results)) else ""
+
+
+def _is_whole(result: ast.Call) -> bool:
+    """Return whether an EvaluationResult is made with a score, and surely without results per turn."""
+    given = {each.arg: each.value for each in result.keywords}
+    if result.args or None in given or "overall_score" not in given:
+        return False
+    turns = given.get("per_invocation_results", ast.List([]))
+    return isinstance(turns, ast.List) and not turns.elts
+
+
+def missing_evaluate(metric: Mapping[str, Any], root: Path) -> str:
+    """Return, as a sentence, why a function of google-agents-cli cannot be called; "" if it may exist.
+
+    `metric` is an entry of the kind `function` (`workbench.model.metrics_config`).
+    """
+    shown = metric["file"] or "custom_function"
+    try:
+        source = metric["source"] or read_source(root / metric["file"])
+        module = ast.parse(source) if isinstance(source, str) else source
+    except SyntaxError as error:
+        return f"{shown} is not Python: {error.msg} (line {error.lineno})"
+    except (OSError, ValueError, RecursionError):
+        return ""  # The call will report why.
+    names = set(_bound(module))
+    return "" if names & {"evaluate", "*", "globals", "exec"} else f"{shown} does not define evaluate(instance)"
 
 
 def split(path: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from workbench.metrics.registry import check_criteria
 from workbench.model.criteria import DEFAULTS, parse_config
 from workbench.model.faults import Fault
 from workbench.model.json_edit import EditError, revised
+from workbench.model.metrics_config import MetricsConfig, with_metrics
 from workbench.regular_file import read_regular
 
 NEW_CONFIG = "test_config.json"
@@ -40,6 +41,8 @@ class ConfigDraft:
     before: bytes | None
     content: Content
     defaults: bool = False
+    metrics: MetricsConfig | None = None
+    """The metrics of the dataset beside the file, which has no default criteria; None for evalsets."""
 
     def bytes_of(self, content: Content) -> bytes:
         """Return the file's bytes with `content` in it.
@@ -54,17 +57,17 @@ class ConfigDraft:
         return mark + revised(text, settled(json.loads(text), content)).encode("utf-8")
 
 
-def open_config(file: Path) -> ConfigDraft:
+def open_config(file: Path, metrics: MetricsConfig | None = None) -> ConfigDraft:
     """Open a config for editing. May block, so call it in a thread.
 
     Raises:
         OSError: the file cannot be read.
         EditError: the file is not a JSON object.
     """
-    return draft_of(file, read_regular(file))
+    return draft_of(file, read_regular(file), metrics)
 
 
-def draft_of(file: Path, before: bytes) -> ConfigDraft:
+def draft_of(file: Path, before: bytes, metrics: MetricsConfig | None = None) -> ConfigDraft:
     """Return the draft of a file whose content was read already.
 
     Raises:
@@ -79,17 +82,24 @@ def draft_of(file: Path, before: bytes) -> ConfigDraft:
     if not isinstance(content, dict):
         raise EditError(f"{file.name} does not contain an object")
     defaults = "criteria" not in content
-    return ConfigDraft(file, before, {**content, "criteria": dict(DEFAULTS)} if defaults else content, defaults)
+    filled = {**content, "criteria": _default_criteria(metrics)} if defaults else content
+    return ConfigDraft(file, before, filled, defaults, metrics)
 
 
-def new_draft(file: Path) -> ConfigDraft:
+def new_draft(file: Path, metrics: MetricsConfig | None = None) -> ConfigDraft:
     """Return the draft of a new config with the default criteria."""
-    return ConfigDraft(file, None, {"criteria": dict(DEFAULTS)}, defaults=True)
+    return ConfigDraft(file, None, {"criteria": _default_criteria(metrics)}, True, metrics)
 
 
-def faults_in(file: Path, content: bytes) -> tuple[Fault, ...]:
+def _default_criteria(metrics: MetricsConfig | None) -> Content:
+    return dict(DEFAULTS) if metrics is None else {}
+
+
+def faults_in(file: Path, content: bytes, metrics: MetricsConfig | None = None) -> tuple[Fault, ...]:
     """Return the errors and warnings that a run would report for this content of the file."""
     config = parse_config(file, content)
+    if metrics is not None:
+        config = with_metrics(config, metrics, file)
     return (*config.faults, *check_criteria(config))
 
 
@@ -99,7 +109,7 @@ def faults_of_draft(draft: ConfigDraft, content: Content) -> tuple[Fault, ...]:
     Raises:
         EditError: as in `bytes_of`.
     """
-    return faults_in(draft.file, draft.bytes_of(content))
+    return faults_in(draft.file, draft.bytes_of(content), draft.metrics)
 
 
 def new_faults(draft: ConfigDraft, content: Content) -> tuple[Fault, ...]:
@@ -108,7 +118,7 @@ def new_faults(draft: ConfigDraft, content: Content) -> tuple[Fault, ...]:
     Raises:
         EditError: as in `bytes_of`.
     """
-    known = {(fault.json_path, fault.message) for fault in faults_in(draft.file, draft.before or b"{}")}
+    known = {(fault.json_path, fault.message) for fault in faults_in(draft.file, draft.before or b"{}", draft.metrics)}
     return tuple(
         fault
         for fault in faults_of_draft(draft, content)

@@ -1,13 +1,27 @@
-"""What an agent did about an injected fault. `docs/faults.md` describes the rules for users."""
+"""What an agent did about an injected fault, as far as rules can tell. `docs/faults.md` describes them for users."""
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
-from workbench.events import CaseError, CaseStatus, ErrorKind, FaultHandling, FaultOutcome, MetricResult
-from workbench.injection.observed import Observed
-from workbench.metrics.registry import descriptions
-from workbench.model.criteria import CriteriaConfig, Criterion
+from workbench.events import (
+    CallsRecorded,
+    CaseError,
+    CaseStatus,
+    ErrorKind,
+    FaultHandling,
+    FaultOutcome,
+    SpansRecorded,
+    ToolFault,
+)
+from workbench.injection.facts import Fact, Sources, facts_in, facts_of
+from workbench.json_values import mapping, objects, parts_of, string
+from workbench.metrics.judged.turn_evidence import grounding, instructions
+from workbench.model.invocation import Invocation, content_text
+from workbench.trace.pieces import PieceLostError, Pieces
 
 CRASHES: Final[frozenset[ErrorKind]] = frozenset(
     {"agent_raised", "timeout", "crashed", "too_large", "output_flood", "turn_count"}
@@ -30,45 +44,228 @@ STATUS: Final[Mapping[FaultOutcome, CaseStatus]] = MappingProxyType(
 """The status of an execution with a fault: whether the agent handled it. The order is that of tables, worst first."""
 assert set(STATUS) == set(get_args(FaultOutcome))
 
-
-def answer_criteria(config: CriteriaConfig) -> tuple[Criterion, ...]:
-    """Return the criteria that compare the final answer with the expected one.
-
-    Only these decide whether an agent recovered: the calls of a recovery differ from the expected ones.
-    """
-    known = descriptions()
-    return tuple(
-        criterion
-        for criterion in config.criteria
-        if criterion.name not in config.custom_metrics
-        and criterion.name in known
-        and known[criterion.name].compares_answers
+_MOST = 20
+"""Largest number of facts without a source that are listed."""
+_THING = (
+    r"(?:service|system|server|tool|database|api|backend|connection|lookup|look-up|search|website|network|information|"
+    r"info|data|details?|status|records?)"
+)
+_DO = (
+    r"(?:look(?:ing)? (?:\S+ ){0,4}up|access|retriev|check|reach|connect|load|fetch|find out|determin|verify|verifi|"
+    r"confirm|get (?:\S+ ){0,3}(?:information|data|details|answer|response|result)|complet|process|answer|query)"
+)
+_REPORTS: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"\b{_THING}\b[^.!?]{{0,40}}(?:\bnot|n't)\b[^.!?]{{0,20}}(?:\bavailable|\brespond|\bwork|\breachable|\baccessible)",
+        rf"\b{_THING}\b[^.!?]{{0,40}}\b(?:unavailable|unreachable|inaccessible|offline|down\b|timed out|failed)",
+        r"\bsomething (?:went|has gone) wrong\b",
+        r"\b(?:an|there (?:was|is|were)(?: currently)? (?:an?|some)|encountered (?:an?|some)|"
+        r"(?:have|having|had|ran into) an?) (?:\w+ )?(?:errors?|problems?|issues?|difficult(?:y|ies)|timeout|outage)\b",
+        r"\btechnical (?:problem|issue|difficult|error)",
+        rf"\b(?:could not|couldn't|can ?not|can't|unable to|(?:was|am|were|are|is)(?:n't| not) able to|failed to) "
+        rf"(?:\w+ ){{0,2}}{_DO}",
+        rf"\b(?:not|n't) (?:possible|able) to {_DO}",
+        r"\b(?:dienst|service|system|server|auskunft|daten)\b[^.!?]{0,40}\bnicht (?:verfügbar|erreichbar|abrufbar)",
+        r"\b(?:konnten?|kann|können)\b[^.!?]{0,60}\bnicht (?:\w+ )?(?:abrufen|nachsehen|prüfen|erreichen|laden|finden)",
+        r"\b(?:servicio|sistema)\b[^.!?]{0,30}\bno está(?:n)? disponible",
+        r"\bno (?:pude|puedo|pudimos|podemos|he podido) (?:consultar|acceder|comprobar|obtener)",
+        r"\b(?:service|système)\b[^.!?]{0,30}\bn'est (?:\w+ )?pas (?:\w+ )?disponible",
+        r"\b(?:n'ai|n'avons) pas pu\b",
+        r"(?:サービス|システム)[^。]{0,20}(?:利用できません|ご利用いただけません|停止)",
+        r"(?:確認|取得|照会|検索)(?:が)?(?:できません|できなかった)",
     )
+)
+"""Wordings by which an answer reports a fault. An apology alone is none: people say sorry for a late parcel, too."""
+_CONDITION = re.compile(r"\b(?:if|in case|when|whenever|should|unless|wenn|falls|si|cuando|quand)\b|場合")
+"""Words before such a wording after which it reports nothing."""
+_CLAUSE_END = re.compile(
+    r"[.!?](?=\s|$)|[。、;:,—–()]| - |\b(?:but|however|although|though|because|since|yet|aber|pero|mais)\b"
+    r"|\b(?:and|so)\b(?= (?:it|it's|its|your|they|all|everything|nothing|no)\b)"
+)
+_POLITE = re.compile(
+    r"(?:(?:and|so|then|or) )?(?:"
+    r"(?:i am|i'm|we are|we're)? ?(?:very |so |really |terribly )?(?:sorry|afraid)\b|(?:my |our )?apologi|"
+    r"unfortunately\b|please\b|"
+    r"(?:kindly )?(?:try|ask|contact|call|check) (?:us|me|again|back|later|our|the|customer|support)\b|"
+    r"(?:hello|hi|dear|thank|thanks|while|when|if|in case|once|as soon as|in the meantime|at the moment|right now|"
+    r"currently|for now|later)\b(?!.*\b(?:is|are|was|were|will|has|have)\b)|"
+    r"(?:you (?:can|may|could|might)|let me|would you|could you|can i|may i|feel free)\b|"
+    r"(?:i|we) (?:do not|don't|cannot|can't|can not|could not|couldn't|am unable|are unable|have no|suggest|recommend|"
+    r"(?:can|could|will|would) (?:try|retry|help|check|look|let you))\b|i'll (?:try|check|look|let you)\b|"
+    r"(?:es tut mir leid|tut mir leid|leider|bitte|entschuldigung|lo siento|lamentablemente|por favor|désolée?|"
+    r"je suis désolée?|malheureusement|veuillez)\b|申し訳|すみません|恐れ入り|後ほど)"
+)
+"""How parts of an answer begin that tell nothing about what the user asked for."""
+_SIGNS: Final = str.maketrans(dict.fromkeys("‘’ʼ", "'"))
 
 
-def decide(
-    seen: Observed, error: CaseError | None, results: Sequence[MetricResult], answer: str
-) -> FaultHandling | None:
-    """Return what the agent did, or None if only a judge can tell.
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What the recorded calls and the answers say about the fault of a conversation.
+
+    `turn` is the turn of the call that got the fault, from 0, or None if no call got it. `called_again` says whether a
+    call of a tool succeeded after it in that turn. `recovered` says why this is a recovery, or is "". `unsourced` are
+    the facts without a source, from the answers since the fault. `invented` says that none of those in the turn's
+    answer can be computed from others. `uncertain` says that one of its facts may be in a result only by chance.
+    """
+
+    turn: int | None = None
+    answer: str = ""
+    called_again: bool = False
+    recovered: str = ""
+    unsourced: tuple[str, ...] = ()
+    invented: bool = False
+    uncertain: bool = False
+
+
+def observe(
+    events: Sequence[CallsRecorded | SpansRecorded],
+    turns: Sequence[Invocation],
+    expected: Sequence[Invocation],
+    fault: ToolFault,
+    session: Any = None,
+) -> Observed:
+    """Return the observations about a fault. Calls that cannot be read count as none.
 
     Args:
-        seen: The observations about the fault.
-        error: Why the conversation is incomplete, or None.
-        results: The verdicts of `answer_criteria`.
-        answer: The final answer of the turn with the fault.
+        events: The recorded calls, and the spans that may hold their pieces.
+        turns: What the agent did.
+        expected: The reference turns; none in a simulated conversation.
+        fault: The fault.
+        session: What the case gives the session.
     """
+    calls = list(_calls(event for event in events if isinstance(event, CallsRecorded)))
+    at = next((at for at, (_, call) in enumerate(calls) if _got_fault(call, fault)), None)
+    if at is None:
+        return Observed()
+    turn = calls[at][0]
+    if turn >= len(turns):
+        return Observed(turn)
+    answer = _answer(turns[turn])
+    read = _Reader(Pieces(events, None), see_all=not any(call.get("kind") == "escaped" for _, call in calls))
+    before = Sources(read.facts(call for _, call in calls[:at]))
+    before.add(read.user(turns[: turn + 1]))
+    later = [call for number, call in calls[at + 1 :] if number == turn and read.succeeded(call)]
+    again = [call for call in later if (call.get("tool"), call.get("args")) == _name_and_args(calls[at][1])]
+    reference = _answer(expected[turn]) if turn < len(expected) else ""
+    recovered = _recovery(answer, reference, before, Sources(read.facts(again)), Sources(read.facts(later)), later)
+    found = Observed(turn, answer, bool(later), recovered)
+    given = Sources([*facts_of(instructions(turns)), *facts_in(session)])
+    return replace(found, **_unsourced(turns, turn, calls, read, given))
+
+
+def _unsourced(
+    turns: Sequence[Invocation],
+    first: int,
+    calls: Sequence[tuple[int, dict[str, Any]]],
+    read: "_Reader",
+    neutral: Sources,
+) -> dict[str, Any]:
+    """Return `unsourced`, `invented` and `uncertain` for the answers from the turn `first` on.
+
+    `neutral` are facts that the agent did not invent, although no successful call gave them.
+    """
+    known = Sources()
+    unsourced: dict[str, None] = {}
+    invented = uncertain = False
+    for number, turn in enumerate(turns):
+        known.add(read.user([turn]))
+        known.add(read.facts(call for at, call in calls if at == number))
+        neutral.add(read.failures(call for at, call in calls if at == number))
+        neutral.add(facts_in(grounding(turn)))
+        if number >= first:
+            open_facts = [one for one in facts_of(_answer(turn)) if not (one.is_word or one in known or one in neutral)]
+            lost = [one for one in open_facts if not (known.may_have(one) or neutral.may_have(one))]
+            unsourced |= dict.fromkeys(one.text for one in lost)
+            if number == first:
+                invented = bool(lost) and not any(map(known.may_compute, lost))
+                uncertain = len(lost) < len(open_facts)
+    if not read.sees_all:
+        return {}
+    return {"unsourced": tuple(unsourced)[:_MOST], "invented": invented, "uncertain": uncertain}
+
+
+def _recovery(
+    answer: str, reference: str, before: Sources, again: Sources, later: Sources, calls: Sequence[dict[str, Any]]
+) -> str:
+    """Return why an answer is a recovery, or ""."""
+    if not calls:
+        return ""
+    stated = [fact for fact in facts_of(answer) if fact not in before]
+    if fact := next((fact for fact in stated if fact in again), None):
+        return f"the call was made again, and the answer has its result ({fact.text})"
+    wanted = [fact for fact in facts_of(reference) if fact not in before]
+    there = Sources(stated)
+    found = (fact for fact in wanted if fact in later and not _is_common(fact))
+    if all(fact in there for fact in wanted) and (fact := next(found, None)):
+        return f"the tool {string(calls[-1].get('tool'))} gave the expected facts ({fact.text})"
+    if reference and answer.casefold().split() == reference.casefold().split():
+        return "a later call succeeded, and the answer is the expected one"
+    return ""
+
+
+def _is_common(fact: Fact) -> bool:
+    """Return whether unrelated tools give such a fact, too: a whole number below 100."""
+    return fact.kind == "number" and all(value < 100 and value.is_integer() for value in fact.values)
+
+
+def decide(seen: Observed, error: CaseError | None) -> FaultHandling | None:
+    """Return what the agent did, or None if rules cannot tell. `error` says why the conversation is incomplete."""
     if error is not None:
         return _incomplete(seen, error)
     if seen.turn is None:
         return FaultHandling("not_called", "the agent did not call the tool")
-    decided = [result for result in results if result.status in ("passed", "failed")]
-    if decided and all(result.status == "passed" for result in decided):
-        return FaultHandling("recovered", f"the answer is as expected ({decided[0].name})")
-    if seen.retried:
-        return FaultHandling("recovered", "the agent made the call again and got its answer")
-    if not answer.strip():
+    if not seen.answer.strip():
         return FaultHandling("silent", "the agent gave no answer")
-    return None
+    reported = report_in(seen.answer)
+    if seen.unsourced:
+        return with_facts(FaultHandling("made_up"), seen) if seen.invented and not reported else None
+    if seen.recovered:
+        return None if seen.uncertain else FaultHandling("recovered", seen.recovered)
+    return FaultHandling("reported", f'it says "{reported}"') if reported and not _claims(seen.answer) else None
+
+
+def with_facts(handling: FaultHandling, seen: Observed) -> FaultHandling:
+    """Return a handling with the facts without a source. They rule out that the agent recovered or reported."""
+    if not seen.unsourced:
+        return handling
+    listed = f"facts without a source: {', '.join(seen.unsourced)}"
+    outcome: FaultOutcome = "not_evaluated" if STATUS[handling.outcome] == "passed" else handling.outcome
+    reason = handling.reason if outcome == handling.outcome else ""
+    return FaultHandling(outcome, f"{listed}; {reason}" if reason else listed, handling.details, seen.unsourced)
+
+
+def report_in(answer: str) -> str:
+    """Return the wording by which an answer reports a fault, or ""."""
+    return next((match.group() for match in _reports(_folded(answer))), "")
+
+
+def _reports(text: str) -> Iterator[re.Match[str]]:
+    for pattern in _REPORTS:
+        for match in pattern.finditer(text):
+            sentence = re.split(r"[.!?。]", text[: match.start()])[-1]
+            if not _CONDITION.search(sentence):
+                yield match
+
+
+def _claims(answer: str) -> bool:
+    """Return whether an answer may claim something besides its report: one part neither reports nor is polite."""
+    text = _folded(answer)
+    spans = [match.span() for match in _reports(text)]
+    start = 0
+    for end in [*_CLAUSE_END.finditer(text), None]:
+        stop = len(text) if end is None else end.start()
+        clause = text[start:stop].strip(" *-\"'")
+        reports = any(first < stop and start < last for first, last in spans)
+        if clause and not reports and not _POLITE.match(clause) and not text[stop:].startswith("?"):
+            return True
+        start = len(text) if end is None else end.end()
+    return False
+
+
+def _folded(answer: str) -> str:
+    return " ".join(answer.translate(_SIGNS).casefold().split())
 
 
 def _incomplete(seen: Observed, error: CaseError) -> FaultHandling:
@@ -78,3 +275,83 @@ def _incomplete(seen: Observed, error: CaseError) -> FaultHandling:
         "crashed" if error.kind in CRASHES else "off_recording" if error.kind in _LEFT else "no_result"
     )
     return FaultHandling(outcome, error.message)
+
+
+# Recorded calls
+
+
+def _calls(events: Iterable[CallsRecorded]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the calls of tools in the order of the model's calls, with their turns."""
+    for event in events:
+        try:
+            calls = objects(json.loads(event.calls))
+        except (ValueError, RecursionError):
+            continue
+        for call in sorted(calls, key=lambda call: order if isinstance(order := call.get("order"), int) else 0):
+            if call.get("kind") in ("tool", "escaped"):
+                yield event.turn, call
+
+
+def _got_fault(call: dict[str, Any], fault: ToolFault) -> bool:
+    return call.get("tool") == fault.tool and call.get("from") == "injected"
+
+
+def _name_and_args(call: dict[str, Any]) -> tuple[Any, Any]:
+    return call.get("tool"), call.get("args")
+
+
+def _answer(turn: Invocation) -> str:
+    return content_text(mapping(turn).get("final_response"))
+
+
+class _Reader:
+    """Reads the facts of calls and messages. `sees_all` turns False if one cannot be read."""
+
+    def __init__(self, pieces: Pieces, *, see_all: bool) -> None:
+        self._pieces = pieces
+        self.sees_all = see_all
+
+    def succeeded(self, call: dict[str, Any]) -> bool:
+        """Return whether a call gave a result that does not say that it failed."""
+        if "answer" not in call or call.get("from") == "injected":
+            return False
+        answer = mapping(self._read(call))
+        return not any(_says_it_failed(one) for one in (answer, mapping(answer.get("result"))))
+
+    def facts(self, calls: Iterable[dict[str, Any]]) -> Iterator[Fact]:
+        """Yield the facts of successful results."""
+        for call in calls:
+            if call.get("lost"):
+                self.sees_all = False
+            elif self.succeeded(call):
+                yield from facts_in(self._read(call))
+
+    def failures(self, calls: Iterable[dict[str, Any]]) -> Iterator[Fact]:
+        """Yield the facts in answers and messages of calls that failed."""
+        for call in calls:
+            if "answer" in call and not self.succeeded(call):
+                yield from facts_in(self._read(call))
+            yield from facts_of(string(mapping(call.get("error")).get("message")))
+
+    def user(self, turns: Iterable[Invocation]) -> Iterator[Fact]:
+        """Yield the facts of the user's messages."""
+        for turn in turns:
+            content = mapping(turn).get("user_content")
+            if any(set(part) - {"text"} for part in parts_of(content)):
+                self.sees_all = False  # A picture or file.
+            yield from facts_of(content_text(content))
+
+    def _read(self, call: dict[str, Any]) -> Any:
+        try:
+            return self._pieces.read(string(call.get("answer")))
+        except PieceLostError:
+            self.sees_all = False
+            return None
+
+
+def _says_it_failed(answer: Mapping[str, Any]) -> bool:
+    return (
+        str(answer.get("status", "")).casefold() in ("error", "failed", "failure")
+        or any(str(answer.get(key, "")).casefold() == "false" for key in ("ok", "success", "succeeded"))
+        or any(answer.get(key) for key in ("error", "errors", "error_message", "error_code", "isError", "is_error"))
+    )

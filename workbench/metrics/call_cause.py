@@ -28,7 +28,7 @@ def _text(fault: FaultyRow, rows: Sequence[Mapping[str, Any]]) -> str:
     expected, actual = mapping(fault.row.get("expected")), mapping(fault.row.get("actual"))
     match fault.fault:
         case "differs":
-            return f"{expected['name']}: {_argument(fault.row['differences'][0])}"
+            return f"{expected['name']}: {difference_cause(fault.row['differences'][0])}"
         case "missing":
             name = expected["name"]
             return f"{name} called too few times" if _has_call(rows, "actual", name) else f"{name} not called"
@@ -42,16 +42,17 @@ def _has_call(rows: Sequence[Mapping[str, Any]], side: str, name: str) -> bool:
     return any(mapping(row.get(side)).get("name") == name for row in rows)
 
 
-def _argument(difference: Mapping[str, Any]) -> str:
-    """Return the difference in an argument: its name and the types, but no values."""
-    whole = difference["path"] == "args"
-    name = "arguments" if whole else _INDEX.sub("[]", str(difference["path"]).removeprefix("args").removeprefix("."))
+def difference_cause(difference: Mapping[str, Any], root: str = "args") -> str:
+    """Return what is wrong with one value: its path below `root` and the types, but no values."""
+    whole, word = difference["path"] == root, "argument" if root == "args" else "value"
+    name = f"{word}s" if whole else _INDEX.sub("[]", str(difference["path"]).removeprefix(root).removeprefix("."))
     if difference["actual_shown"] == _NOT_GIVEN:
-        return "arguments missing" if whole else f"argument {name} missing"
-    if difference["expected_shown"] == _NOT_GIVEN:
-        return "arguments not expected" if whole else f"argument {name} not expected"
+        return f"{name} missing" if whole else f"{word} {name} missing"
+    if difference["expected_shown"] == _NOT_GIVEN and "rule" not in difference:
+        return f"{name} not expected" if whole else f"{word} {name} not expected"
     kinds = [_TYPES.get(difference[key], difference[key]) for key in ("actual_type", "expected_type")]
-    return f"{name} is {kinds[0]}, expected {kinds[1]}" if kinds[0] != kinds[1] else f"{name} differs"
+    differ = kinds[0] != kinds[1] and "rule" not in difference
+    return f"{name} is {kinds[0]}, expected {kinds[1]}" if differ else f"{name} differs"
 
 
 def _order(moved: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:

@@ -26,6 +26,7 @@ from workbench.model.schema_messages import breaches_of, describe
 from workbench.model.spelling import get
 from workbench.model.template_names import TEMPLATE_NAMES, TemplateFaultError, instruction_faults, names_in
 
+NO_CRITERIA = "no `criteria`: the defaults apply here, but ADK would judge nothing"
 _CONFIG_KEYS = frozenset(EvalConfig.__annotations__)
 
 
@@ -107,8 +108,7 @@ def _key_breaches(content: dict[str, Any]) -> Iterator[Breach]:
         else:
             yield dropped((key,), _CONFIG_KEYS)
     if "criteria" not in content and not any(nearest(key, {"criteria"}) for key in content):
-        message = "no `criteria`: the defaults apply here, but ADK would judge nothing"
-        yield Breach((), message, 'Write "criteria": {} to judge nothing', "warning")
+        yield Breach((), NO_CRITERIA, 'Write "criteria": {} to judge nothing', "warning")
     elif content.get("criteria") == {}:
         yield Breach(("criteria",), "there are no criteria, so nothing is judged", "", "warning", on_key=True)
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from workbench.agents.workspace import Workspace
 from workbench.counting import counted
 from workbench.engine.plan.fault_plan import matrix_of, variants_of
 from workbench.engine.plan.judge_calls import CallRange, criterion_calls, options_of
@@ -15,12 +16,12 @@ from workbench.events import CaseName, CaseRef, Event
 from workbench.history.case_events import case_events
 from workbench.history.latest import LatestRun, latest_runs
 from workbench.history.state_dir import runs_dir
-from workbench.injection.fault_question import RULES
 from workbench.judge.vertex import SERVICE_NAME
 from workbench.metrics.registry import descriptions
 from workbench.model.criteria import Criterion
 from workbench.model.evalset import BrokenCaseError
 from workbench.model.own_file import OwnFileError
+from workbench.project.staleness import stale_cases
 from workbench.recordings.from_run import NotRecordedError, take_recording
 from workbench.recordings.frozen_file import read_frozen
 from workbench.recordings.frozen_path import frozen_path
@@ -35,7 +36,7 @@ class Outlook:
     `executions` has the number of executions of each case, 0 if it calls no tool. `tools` are the names of the tools
     that fail. `unknown` are the cases that run once as usual first, and count in no other field. `blocked` cases cannot
     start. `recorded` is the number of cases that have a recording. `judges` has, for each judge, how often it is asked
-    at most; rules are asked 0 times.
+    at most.
     """
 
     executions: Mapping[CaseName, int]
@@ -57,8 +58,11 @@ class FaultMatrix:
     Run `first`, if it is not None, and give its records to `add`. Then run the result of `plan`.
     """
 
-    def __init__(self, plan: Plan, state: Path) -> None:
-        """Find the tools that each case calls: in its recording, else in its last stored run. Reads files."""
+    def __init__(self, plan: Plan, state: Path, workspace: Workspace) -> None:
+        """Find the tools that each case calls: in its recording, else in its last stored run. Reads files.
+
+        A stored run whose verdict on a case is stale by the files in `workspace` says nothing about its tools.
+        """
         self._plan = plan
         self._state = state
         evalsets = {
@@ -71,8 +75,11 @@ class FaultMatrix:
         unknown: dict[str, list[str]] = {}
         for file, eval_id in self._unknown():
             unknown.setdefault(file, []).append(eval_id)
-        for run in latest_runs(state, unknown) if unknown else ():
-            self._tools |= dict(self._stored_tools(run))
+        runs = list(latest_runs(state, unknown)) if unknown else []
+        stale = stale_cases(runs, workspace)
+        for run in runs:
+            self._tools |= {name: tools for name, tools in self._stored_tools(run) if name not in stale}
+        self._raised = 0
 
     @property
     def first(self) -> Plan | None:
@@ -96,6 +103,7 @@ class FaultMatrix:
         for record in records:
             events = [event for turn in record.turns for event in turn.calls]
             self._tools[record.ref.name] = self._called(record.ref, events)
+            self._raised += record.state == "error" and not self._tools[record.ref.name]
 
     def plan(self) -> Plan:
         """Return the plan with an execution for each case, tool and way to fail.
@@ -103,7 +111,7 @@ class FaultMatrix:
         Raises:
             UsageFaultError: no case calls a tool.
         """
-        return replace(matrix_of(self._plan, self._tools), run_id=new_run_id())
+        return replace(matrix_of(self._plan, self._tools, self._raised), run_id=new_run_id())
 
     def outlook(self) -> Outlook:
         """Return what the matrix will do, as far as the tools are known. Reads files."""
@@ -113,7 +121,7 @@ class FaultMatrix:
         for entry in variants:
             if entry.fault is not None:
                 runs[entry.ref.name] += 1
-                for criterion in (*entry.criteria.config.criteria, *entry.fault.question.criteria):
+                for criterion in entry.fault.question.criteria:
                     judges.update(_judge_calls(criterion, _turns(entry), all_votes=self._plan.options.all_votes))
         tools = tuple(dict.fromkeys(entry.fault.fault.tool for entry in variants if entry.fault is not None))
         recorded = sum(frozen_path(file, name[1]).is_file() for name, file in self._wanted.items())
@@ -165,8 +173,6 @@ def _judge_calls(criterion: Criterion, turns: CallRange, *, all_votes: bool) -> 
     info = descriptions()[criterion.name]
     if info.asks is None:
         return {}
-    if options.model == RULES:
-        return {RULES: 0}
     calls = criterion_calls(criterion, options.samples, turns, (), all_votes=all_votes)
     return {SERVICE_NAME if info.needs_service else options.model: calls.high}
 

@@ -13,8 +13,8 @@ from workbench.events import FaultOutcome, FaultWay
 from workbench.injection.matrix import WAYS
 from workbench.injection.outcome import STATUS
 from workbench.rendering.cells import cell_len, fit
-from workbench.rendering.faces import FACES, HEURISTIC, Status
-from workbench.rendering.fault_table import WORDS, by_rules, cell_text, outcome_of, outcomes
+from workbench.rendering.faces import BY_FUNCTION, FACES, Status
+from workbench.rendering.fault_table import WORDS, by_function, cell_text, outcome_of, outcomes
 from workbench.store import CaseRecord
 from workbench.text import one_line
 
@@ -167,8 +167,8 @@ def text_of(cell: Cell, form: Form) -> str:
         rest = len(cell) - sum(signs.values())
         return " ".join([*found, *([f"{rest:,}{FACES['queued'].glyph}"] if rest else [])])
     (one,) = ended
-    rules = HEURISTIC.glyph if one.by_rules else ""
-    return f"{one.text[:1]}{form.between}{form.words[one.outcome]}{rules}"
+    sign = BY_FUNCTION.glyph if one.by_function else ""
+    return f"{one.text[:1]}{form.between}{form.words[one.outcome]}{sign}"
 
 
 def about_lines(row: GridRow, way: FaultWay) -> tuple[str, str]:
@@ -186,7 +186,7 @@ def about_lines(row: GridRow, way: FaultWay) -> tuple[str, str]:
     worst = cell[0] if cell else None
     if worst is None or worst.handling is None:
         return first, ""
-    who = f"{HEURISTIC.glyph} " if by_rules(worst.handling) else ""
+    who = f"{BY_FUNCTION.glyph} " if by_function(worst.handling) else ""
     return first, f"{who}{one_line(worst.handling.reason)}"
 
 

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 from workbench.events import CaseStatus, FaultHandling, FaultOutcome, FaultWay, PlannedCase, ToolFault
 from workbench.injection.matrix import WAYS
 from workbench.injection.outcome import STATUS
-from workbench.judge.judge_details import judged_by
+from workbench.judge.judge_details import is_without_model, judged_by
 from workbench.rendering.cells import cell_len
-from workbench.rendering.faces import FACES, HEURISTIC
+from workbench.rendering.faces import BY_FUNCTION, FACES
 from workbench.store import CaseRecord
 from workbench.text import one_line
 
@@ -37,17 +37,17 @@ _WIDTH = 78
 
 
 class Outcome(NamedTuple):
-    """One outcome in a cell: how many executions had it, and whether rules decided one of them."""
+    """One outcome in a cell: how many executions had it, and whether a function decided one of them."""
 
     outcome: FaultOutcome
     times: int
-    by_rules: bool
+    by_function: bool
 
     @property
     def text(self) -> str:
-        """`✓ recovered`, `✗ made up≈`: the glyph of its status, its words, and a sign if rules decided."""
+        """`✓ recovered`, `✗ made upƒ`: the glyph of its status, its words, and a sign if a function decided."""
         glyph = "–" if self.outcome == "not_called" else FACES[STATUS[self.outcome]].glyph
-        return f"{glyph} {WORDS[self.outcome]}{HEURISTIC.glyph if self.by_rules else ''}"
+        return f"{glyph} {WORDS[self.outcome]}{BY_FUNCTION.glyph if self.by_function else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +81,15 @@ def fault_rows(records: Iterable[CaseRecord]) -> list[FaultRow]:
 def outcomes(records: Iterable[CaseRecord]) -> tuple[Outcome, ...]:
     """Return the outcomes of executions with faults, worst first."""
     counts: Counter[FaultOutcome] = Counter()
-    rules: set[FaultOutcome] = set()
+    functions: set[FaultOutcome] = set()
     for record in records:
         if record.planned.fault is None or not record.finished:
             continue
         outcome = outcome_of(record)
         counts[outcome] += 1
-        if record.handling is not None and by_rules(record.handling):
-            rules.add(outcome)
-    return tuple(Outcome(name, counts[name], name in rules) for name in WORDS if counts[name])
+        if record.handling is not None and by_function(record.handling):
+            functions.add(outcome)
+    return tuple(Outcome(name, counts[name], name in functions) for name in WORDS if counts[name])
 
 
 def outcome_of(record: CaseRecord) -> FaultOutcome:
@@ -97,9 +97,9 @@ def outcome_of(record: CaseRecord) -> FaultOutcome:
     return "no_result" if record.handling is None else record.handling.outcome
 
 
-def by_rules(handling: FaultHandling) -> bool:
-    """Return whether rules decided, not a language model."""
-    return judged_by(handling.details) == "rules"
+def by_function(handling: FaultHandling) -> bool:
+    """Return whether a function decided, not a language model."""
+    return is_without_model(judged_by(handling.details))
 
 
 def fault_title(planned: PlannedCase) -> str:
@@ -114,8 +114,8 @@ def fault_words(fault: ToolFault) -> str:
 
 
 def handling_text(handling: FaultHandling) -> str:
-    """Return `made up (heuristic): reason`."""
-    text = f"{WORDS[handling.outcome]}{' (heuristic)' if by_rules(handling) else ''}"
+    """Return `made up (function): reason`."""
+    text = f"{WORDS[handling.outcome]}{' (function)' if by_function(handling) else ''}"
     return f"{text}: {one_line(handling.reason)}" if handling.reason else text
 
 

@@ -209,20 +209,20 @@ def test_adk_versions_below_the_oldest_supported_one_are_refused(version: str, s
 def test_old_framework_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faults, "installed_adk", lambda: "1.2.0")
     error = ImportError("cannot import name 'App' from 'google.adk.apps' (unknown location)")
-    fault = faults.import_fault(error, "/opt/python")
+    fault = faults.import_fault(error, "/opt/bin/python")
     assert fault["kind"] == "no_framework"
-    assert fault["message"] == "google-adk 1.2.0 in /opt/python is too old: 1.18 is the oldest supported version"
-    assert fault["hint"].startswith('/opt/python -m pip install -U "google-adk>=1.18"')
+    assert fault["message"] == "google-adk 1.2.0 in /opt/bin/python is too old: 1.18 is the oldest supported version"
+    assert fault["hint"].startswith('uv pip install --python /opt/bin/python "google-adk>=1.18"')
 
 
 @pytest.mark.parametrize(
     ("missing", "hint"),
     [
         ("json.nope", f"json exists ({json.__file__}) but has no such module"),
-        ("nope", "/opt/python -m pip install …"),
-        ("nope.nope", "/opt/python -m pip install …"),
+        ("nope", "uv pip install --python /opt/bin/python …"),
+        ("nope.nope", "uv pip install --python /opt/bin/python …"),
     ],
 )
 def test_missing_module_of_an_installed_package_gets_no_install_hint(missing: str, hint: str) -> None:
     error = ModuleNotFoundError(f"No module named {missing!r}", name=missing)
-    assert faults.import_fault(error, "/opt/python")["hint"].startswith(hint)
+    assert faults.import_fault(error, "/opt/bin/python")["hint"].startswith(hint)

@@ -12,9 +12,11 @@ from workbench.events import CallsRecorded, CaseError, CaseRef, MetricResult, To
 from workbench.injection.fault_question import fault_question
 from workbench.metrics.base import Scored
 from workbench.model.criteria import CriteriaConfig, default_config
+from workbench.model.evalset import EvalCase
 
 REF = CaseRef("desk", "a.evalset.json", "a", "one")
 FAULT = ToolFault("find", "timeout")
+CASE = EvalCase("one", (), None, None, (), None, {})
 INJECTED = {"kind": "tool", "tool": "find", "args": "a", "order": 0, "from": "injected", "error": {}}
 
 
@@ -54,35 +56,32 @@ async def test_judge_gets_the_turn_with_the_fault() -> None:
     name = "rubric_based_final_response_quality_v1"
     turn = MetricResult(name, "passed", 1.0, 1.0, "", {"rubrics": rows})
     judge = Judge(Scored(MetricResult("other", "passed")), Scored(MetricResult(name, "passed", 1.0, 1.0), (turn,)))
-    transcript = Transcript([answer("one"), answer("it failed"), answer("three")])
-    found = await fault_case(calls(0), calls(1, INJECTED)).handling(transcript, Verdicts("failed", None), judge.ask)
+    transcript = Transcript([answer("one"), answer("no luck"), answer("three")])
+    found = await fault_case(calls(0), calls(1, INJECTED)).handling(transcript, CASE, judge.ask)
     assert (found.outcome, found.reason) == ("reported", "it says so")
-    assert judge.asked == [[answer("it failed")]]
+    assert judge.asked == [[answer("no luck")]]
 
 
-async def test_judge_is_not_asked_if_the_answer_is_right() -> None:
+async def test_judge_is_not_asked_what_rules_can_tell() -> None:
     judge = Judge()
-    verdicts = Verdicts("passed", None, [Scored(MetricResult("response_match_score", "passed", 1.0, 0.8))])
-    found = await fault_case(calls(0, INJECTED)).handling(Transcript([answer("right")]), verdicts, judge.ask)
-    assert found.outcome == "recovered"
+    found = await fault_case(calls(0, INJECTED)).handling(Transcript([answer("On 12 May")]), CASE, judge.ask)
+    assert (found.outcome, found.facts_without_source) == ("made_up", ("12 May",))
     assert not judge.asked
 
 
 async def test_judge_that_was_stopped_decides_nothing() -> None:
-    found = await fault_case(calls(0, INJECTED)).handling(
-        Transcript([answer("hm")]), Verdicts("failed", None), Judge().ask
-    )
+    found = await fault_case(calls(0, INJECTED)).handling(Transcript([answer("hm")]), CASE, Judge().ask)
     assert (found.outcome, found.reason) == ("not_evaluated", "stopped")
 
 
 async def test_crash_in_the_middle_of_the_turn_with_the_fault_is_noticed() -> None:
     transcript = Transcript([answer("one")], CaseError("agent_raised", "KeyError: 'x'"))
-    found = await fault_case(calls(1, INJECTED)).handling(transcript, Verdicts("error", None), Judge().ask)
+    found = await fault_case(calls(1, INJECTED)).handling(transcript, CASE, Judge().ask)
     assert (found.outcome, found.reason) == ("crashed", "KeyError: 'x'")
 
 
 async def test_new_attempt_forgets_the_calls_of_the_last_one() -> None:
     case = fault_case(calls(0, INJECTED))
     case.begin()
-    found = await case.handling(Transcript([answer("one")]), Verdicts("failed", None), Judge().ask)
+    found = await case.handling(Transcript([answer("one")]), CASE, Judge().ask)
     assert found.outcome == "not_called"

@@ -36,11 +36,13 @@ def test_each_tool_of_each_case_gets_an_execution_for_each_way(desk: Project) ->
     assert len({entry.ref for entry in plan.entries}) == len(plan.entries)
     assert all(plan.planned(entry).fault == fault for entry, (_, fault) in zip(plan.entries, found, strict=True))
     assert plan.notices[-1].message == "1 case calls no tool and is left out"
+    raised = matrix_of(desk.plan(), {(FILE, "one"): ["find"], (FILE, "two"): ["find"]}, 1)
+    assert raised.notices[-1].message == "1 case ended in an error before any tool and is left out"
 
 
-def test_only_criteria_about_the_answer_are_scored_and_all_are_known(desk: Project) -> None:
+def test_no_criteria_are_scored_and_all_are_known(desk: Project) -> None:
     entry = matrix_of(desk.plan(), {(FILE, "one"): ["find"]}).entries[0]
-    assert [criterion.name for criterion in entry.config.criteria] == ["response_match_score"]
+    assert not entry.config.criteria
     assert entry.fault is not None
     assert len(entry.fault.config.criteria) == 2
 

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from tests.function_judge import OPTIONS, write_judge
 from tests.ui.test_engine_run import opened
 from workbench.ui.faults.dialog import FaultDialog
 from workbench.ui.faults.screen import FaultScreen
@@ -24,7 +25,7 @@ CONFIG = {
     "criteria": {
         "rubric_based_final_response_quality_v1": {
             "threshold": 1.0,
-            "judge_model_options": {"judge_model": "heuristic", "num_samples": 1},
+            "judge_model_options": OPTIONS,
             "rubrics": [{"rubric_id": "polite", "rubric_content": {"text_property": "The answer does not apologise."}}],
         }
     }
@@ -33,6 +34,7 @@ CONFIG = {
 
 def _write(root: Path) -> None:
     (root / ".git").mkdir()
+    write_judge(root)
     (root / "desk").mkdir()
     (root / "desk" / "agent.py").write_text(AGENT)
     (root / "desk" / "test_config.json").write_text(json.dumps(CONFIG))
@@ -69,7 +71,7 @@ async def test_faults_are_tried_beside_the_verdicts_and_kept_in_the_history(tmp_
         await screen.until(pilot, lambda: "first [find · error]" in screen.text and "! CRASHED" in screen.text)
         assert page.in_right
         await pilot.press("n")
-        await screen.until(pilot, lambda: "first [find · no answer]" in screen.text)
+        await screen.until(pilot, lambda: "first [find · error answer]" in screen.text)
         await pilot.press("escape", "escape")
         await screen.until(pilot, lambda: "tool faults by case" not in screen.text)
         await pilot.press("escape")

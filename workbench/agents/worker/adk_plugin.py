@@ -12,7 +12,7 @@ from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
 from .adk_trace import Tracer
 from .spans import Trace
-from .usage import Usage, usage_of
+from .usage import Usage, is_other_model, usage_of
 
 # The retries that ADK's evaluation adds to model calls without their own retries. Built once, because that takes
 # as long as everything else we do in a turn.
@@ -39,6 +39,8 @@ class Recorder(Tracer):
         """The newest unanswered request of each (invocation, agent)."""
         self._answered: Dict[str, Dict[str, Any]] = {}
         """Invocation → agent → its first answered request."""
+        self._others: Dict[str, List[str]] = {}
+        """Invocation → remarks about replies from other models than requested."""
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> Optional[Any]:
         """Store the request, and set the same retries as ADK's evaluation."""
@@ -64,7 +66,14 @@ class Recorder(Tracer):
         if request is not None:
             self._answered.setdefault(invocation, {}).setdefault(agent, request)
             self.usage = self.usage.plus(Usage(1))
+            asked, answered = str(request.model or ""), str(getattr(llm_response, "model_version", None) or "")
+            if is_other_model(asked, answered):
+                self._others.setdefault(invocation, []).append(f"{agent} asked {asked}, but {answered} answered")
         self.usage = self.usage.plus(usage_of(llm_response.usage_metadata))
+
+    def other_models(self, invocation_id: str) -> List[str]:
+        """Return remarks about replies of a turn that came from other models than requested."""
+        return list(dict.fromkeys(self._others.pop(invocation_id, [])))
 
     def app_details(self, invocation_id: str, authors: List[str]) -> Dict[str, Any]:
         """Return ADK's AppDetails of a turn: instructions and tools of each author that called a model.

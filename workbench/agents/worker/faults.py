@@ -11,6 +11,7 @@ import traceback
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from .adk_version import OLDEST, installed_adk, is_supported
+from .installer import install
 from .jsonable import shown
 from .missing import Missing, find_missing, install_command
 from .remedies import remedy
@@ -20,6 +21,7 @@ Fault = Dict[str, str]
 """`kind`, `message`, `hint`, `traceback`: the fields of the workbench's CaseError."""
 Place = Tuple[str, int, str]
 """File, line, function."""
+ADK = f'"google-adk>={OLDEST}"'
 _MOST_FRAMES = 40
 _LONGEST = 2000
 """Maximum length of a message, in characters."""
@@ -118,18 +120,22 @@ def _install_hint(missing: str, python: str) -> str:
     if package in sys.modules:
         place = getattr(sys.modules[package], "__file__", None) or "without an __init__.py"
         return f"{package} exists ({place}) but has no such module: a typing error, an unsaved file or another version"
-    return f"{python} -m pip install …, if the agent needs that package, or name the agent's interpreter with --python"
+    return f"{install(python, '…')}, if the agent needs that package, or name the agent's interpreter with --python"
 
 
 def no_framework(python: str, trace: str = "") -> Fault:
     """Return the fault that google-adk is missing, or too old, in the interpreter `python`."""
     version = installed_adk()
     if version is None:
-        message = f"google-adk is not installed in {python}, the Python that runs this agent"
+        message = f"google-adk is not installed in {python}"
     else:
         message = f"google-adk {version} in {python} is too old: {OLDEST} is the oldest supported version"
-    hint = f'{python} -m pip install -U "google-adk>={OLDEST}", or name the agent\'s own interpreter with --python'
-    return fault("no_framework", message, hint, trace)
+    return fault("no_framework", message, install_adk(python), trace)
+
+
+def install_adk(python: str) -> str:
+    """Return the hint that leads to google-adk for the interpreter `python`."""
+    return f"{install(python, ADK)}, or name the agent's own interpreter with --python"
 
 
 def too_old() -> bool:

@@ -9,21 +9,28 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import importlib
 import inspect
+import math
 import os
 import sys
 import threading
+import traceback
 import types
-from typing import Any, Callable, Dict, List, NoReturn, Optional, Tuple
+from types import MappingProxyType
+from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, Tuple
 
 from . import faults, jsonable, serving, sources
 from .adk_version import installed_adk
+from .installer import install
 from .loading import extend_path
 from .output import keep_output, route_output
 
 _PRINTED = 4000
 """Characters of one call's output that are stored."""
+_STATE = "final_session_state"
+"""The parameter with which a metric asks for the session state at the end."""
 _AGENT = "agent"
 """The name under which `adk eval` imports an agent's package."""
 
@@ -48,6 +55,7 @@ class UserFunctions:
         self._folder = folder
         self._root = root
         self._seen: Dict[str, Optional[Stamp]] = {}
+        self._evaluates: Dict[Tuple[str, str], Any] = {}
 
     async def answer(self, payload: Dict[str, Any]) -> Dict[str, Any]:
         """Answer `{"kind", "path", "data"}` with `{"value", "printed"}`.
@@ -60,7 +68,10 @@ class UserFunctions:
         self._refuse_if_stale()
         printed = keep_output(_PRINTED)
         try:
-            function = self.find(payload["path"])
+            if payload["kind"] == "evaluate":
+                function = self._evaluate(payload["path"], payload["data"])
+            else:
+                function = self.find(payload["path"])
             value = await _called(function, payload)
         except serving.CallFailedError as error:
             error.error["printed"] = printed.text
@@ -87,6 +98,40 @@ class UserFunctions:
             raise _failed(faults.fault("import_failed", f"{path} is {type(found).__name__}, not a function"))
         function: Callable[..., Any] = found
         return function
+
+    def _evaluate(self, path: str, data: Dict[str, Any]) -> Callable[..., Any]:
+        """Return the function `evaluate` of a metric of agents-cli, which runs the source without a module's names.
+
+        Raises:
+            CallFailedError: the source cannot be read or run, or has no such function.
+        """
+        file = os.path.join(self._root, data["file"]) if data["file"] else f"<{path}>"
+        source = data["source"]
+        try:
+            if data["file"]:
+                with open(file, encoding="utf-8") as opened:
+                    source = opened.read()
+            key = file, source
+            if key not in self._evaluates:
+                names: Dict[str, Any] = {}
+                exec(compile(source, file, "exec"), names)
+                self._evaluates[key] = names.get("evaluate")
+        except BaseException as error:
+            raise _failed(_with_line(_of_import(error, path), error, file)) from None
+        function = self._evaluates[key]
+        if not callable(function):
+            raise _failed(faults.fault("import_failed", f"{path} does not define evaluate(instance)"))
+
+        def evaluate(instance: Any) -> Any:
+            try:
+                return function(instance)
+            except Exception as error:
+                fault = faults.fault(
+                    "raised", f"{path} raised {faults.sentence(error)}", "", faults.project_traceback(error)
+                )
+                raise _failed(_with_line(fault, error, file)) from None
+
+        return evaluate
 
     def _attribute(self, module_name: str, name: str) -> Any:
         """Return the attribute `name` of the first module that fits."""
@@ -168,31 +213,75 @@ async def _called(function: Callable[..., Any], payload: Dict[str, Any]) -> Any:
             raise _failed(faults.no_framework(faults.interpreter()))
         adk_metric = _adk_metric()
         arguments = adk_metric.arguments(data, payload["path"])
-        return adk_metric.plain(await _result(function, arguments), payload["path"])
+        named = {_STATE: data.get("end_state")} if _takes(function, _STATE) else {}
+        return adk_metric.plain(await _result(function, arguments, named), payload["path"])
+    if payload["kind"] == "evaluate":
+        return _rated(await _result(function, (data["instance"],)), payload["path"])
     value = await _result(function, (data,))
     if value is None:
         raise _failed(faults.fault("wrong_result", f"{payload['path']} returned None instead of an answer"))
     return value if isinstance(value, str) else jsonable.simplified(value)
 
 
+def _rated(result: Any, path: str) -> Dict[str, Any]:
+    """Return what a metric of agents-cli returned as `{"score", "explanation"}`: a number, a dict or their own type.
+
+    Raises:
+        CallFailedError: agents-cli finds no score in it either.
+    """
+    score, why = (result if isinstance(result, (int, float)) else None), None
+    if isinstance(result, dict):
+        score, why = result.get("score"), result.get("explanation")
+    elif hasattr(result, "metric_name") and hasattr(result, "score"):
+        score, why = result.score, getattr(result, "explanation", None) or getattr(result, "error_message", None)
+    try:
+        number = float(score if score is not None else math.nan)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        shown = f"{type(result).__name__} {jsonable.shown(result)[:200]}"
+        hint = "return a number, or a dict with `score` and `explanation`"
+        raise _failed(faults.fault("wrong_result", f"{path} returned {shown}, which has no score", hint))
+    return {"score": number, "explanation": why if isinstance(why, str) else ""}
+
+
+def _with_line(fault: faults.Fault, error: BaseException, file: str) -> faults.Fault:
+    """Return the fault with the line of `file` in which the error happened."""
+    line = next(
+        (frame.lineno for frame in reversed(traceback.extract_tb(error.__traceback__)) if frame.filename == file), None
+    )
+    return fault if line is None else {**fault, "message": f"line {line} of {fault['message']}"}
+
+
 def _adk_metric() -> types.ModuleType:
     try:
         return importlib.import_module(".adk_metric", __package__)
     except Exception as error:
-        hint = f'{faults.interpreter()} -m pip install -U "google-adk[eval]"'
+        hint = install(faults.interpreter(), '"google-adk[eval]"')
         message = f"google-adk's evaluation cannot be imported: {faults.sentence(error)}"
         raise _failed(faults.fault("no_framework", message, hint)) from None
 
 
-async def _result(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Any:
+def _takes(function: Callable[..., Any], name: str) -> bool:
+    """Return whether the signature of a function has a parameter of that name."""
+    try:
+        return name in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+async def _result(
+    function: Callable[..., Any], arguments: Tuple[Any, ...], named: Mapping[str, Any] = MappingProxyType({})
+) -> Any:
     """Return or raise the function's outcome. A synchronous function runs in its own thread."""
+    function = functools.partial(function, **named) if named else function
     try:
         if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
             value = function(*arguments)
         else:
             value = await _in_thread(function, arguments)
         return await value if inspect.isawaitable(value) else value
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, serving.CallFailedError):
         raise
     except SystemExit as error:
         code = "" if error.code is None else jsonable.shown(error.code)

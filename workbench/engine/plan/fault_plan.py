@@ -9,22 +9,30 @@ from workbench.engine.plan.run_options import UsageFaultError
 from workbench.events import CaseName, Noticed
 from workbench.injection.fault_question import fault_question
 from workbench.injection.matrix import faults_of
-from workbench.injection.outcome import answer_criteria
 
 
-def matrix_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]]) -> Plan:
+def matrix_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]], raised: int = 0) -> Plan:
     """Return the plan for the matrix of tool faults. Entries that cannot start stay as they are.
 
-    `tools` are the tools that each case calls. Only criteria that compare answers are scored.
+    `tools` are the tools that each case calls. `raised` cases ended in an error before they called one. No
+    criteria are scored: a recovery has other calls and other words.
 
     Raises:
         UsageFaultError: no case calls a tool.
     """
     entries = tuple(variants_of(plan, tools))
     if not entries:
-        raise UsageFaultError("no case calls a tool, so none can fail", "", "nothing")
-    without = sum(entry.blocked is None and not tools.get(entry.ref.name) for entry in plan.entries)
+        why = f"; {counted(raised, 'case')} ended in an error before any" if raised else ""
+        raise UsageFaultError(f"no case calls a tool, so none can fail{why}", "", "nothing")
+    without = sum(entry.blocked is None and not tools.get(entry.ref.name) for entry in plan.entries) - raised
     notices = plan.notices
+    if raised:
+        ended = (
+            "ended in an error before any tool and is left out"
+            if raised == 1
+            else ("ended in an error before any tool and are left out")
+        )
+        notices = (*notices, Noticed("warning", f"{counted(raised, 'case')} {ended}"))
     if without:
         calls = "calls no tool and is left out" if without == 1 else "call no tool and are left out"
         notices = (*notices, Noticed("info", f"{counted(without, 'case')} {calls}"))
@@ -41,7 +49,7 @@ def _variants(entry: PlanEntry, tools: Mapping[CaseName, Sequence[str]]) -> Iter
         yield entry
         return
     config = entry.config
-    criteria = replace(entry.criteria, config=replace(config, criteria=answer_criteria(config)))
+    criteria = replace(entry.criteria, config=replace(config, criteria=()))
     for number, fault in enumerate(faults_of(tools.get(entry.ref.name, ())), 1):
         planned = PlannedFault(fault, fault_question(fault, config), config)
         yield replace(entry, ref=replace(entry.ref, repeat=number), criteria=criteria, fault=planned)

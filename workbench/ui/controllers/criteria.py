@@ -42,13 +42,13 @@ class Criteria(Controller):
 
     async def _edit_criteria(self) -> None:
         entry = await self._whose_criteria()
-        draft = None if entry is None else await self._config_of(entry)
+        draft = None if entry is None else await self.config_of(entry)
         if entry is None or draft is None:
             return
         from workbench.ui.criteria.changes import FormChanges
         from workbench.ui.criteria.editor_mode import EditorMode
 
-        edit = self._edit(FormChanges(draft), self._with_same_config(entry))
+        edit = self._edit(FormChanges(draft), self.with_same_config(entry))
         title = f"criteria › {one_line(draft.file.name, limit=60)}"
         reread = self._files.folder.read_again
         await self._ask([edit], EditorMode(title, lambda now: self._why(entry, now), reread))
@@ -91,14 +91,14 @@ class Criteria(Controller):
         by_config: dict[Path | None, list[EvalsetEntry]] = {}
         for number in sorted({evalset for evalset, _ in targets}):
             entry = self.session.entry(number)
-            by_config.setdefault(entry.criteria.config.path, []).append(entry)
+            by_config.setdefault(entry.criteria.config.edited_file, []).append(entry)
         edits = {}
         for path, entries in by_config.items():
-            draft = await self._config_of(entries[0])
+            draft = await self.config_of(entries[0])
             if draft is None:
                 return None
             edit = self._edit(FormChanges(draft, self.session.draft.content(path, draft.content)), entries)
-            edit.name = one_line(self._below_root(path) if path is not None else entries[0].criteria.reason)
+            edit.name = one_line(self.below_root(path) if path is not None else entries[0].criteria.reason)
             folders = {entry.file.parent for entry in entries} if path is None else ()
             if len(folders) > 1:
                 edit.obstacle = f"the evalsets are in {counted(len(folders), 'folder')}: save for one folder at a time"
@@ -112,7 +112,7 @@ class Criteria(Controller):
 
         files = {entry.relative for entry in entries}
         records = [record for ref, record in self.session.store.records.items() if ref.evalset_file in files]
-        return ConfigEdit(changes, WhatIf(records))
+        return ConfigEdit(changes, WhatIf(records, self.session.prices))
 
     async def _ask(self, edits: "Sequence[ConfigEdit]", mode: "EditorMode") -> str | None:
         from workbench.ui.criteria.form import CriteriaScreen
@@ -120,7 +120,8 @@ class Criteria(Controller):
         ending: str | None = await self.view.ask(CriteriaScreen(edits, mode, self.session.saver, self.view.keys))
         return ending
 
-    def _below_root(self, path: Path) -> str:
+    def below_root(self, path: Path) -> str:
+        """Return a path relative to the root."""
         return self._files.folder.below_root(str(path))
 
     async def _whose_criteria(self) -> "EvalsetEntry | None":
@@ -138,7 +139,7 @@ class Criteria(Controller):
             return entries[0]
         items = [
             Item(
-                self._below_root(file) + ("" if entry.criteria.config.path else "  (new)"),
+                self.below_root(file) + ("" if entry.criteria.config.edited_file else "  (new)"),
                 entry,
                 help=one_line(f"{entry.relative}: {entry.criteria.reason}"),
             )
@@ -147,28 +148,32 @@ class Criteria(Controller):
         found: EvalsetEntry | None = await self.view.pick("which criteria?", items)
         return found
 
-    async def _config_of(self, entry: "EvalsetEntry") -> "ConfigDraft | None":
+    async def config_of(self, entry: "EvalsetEntry") -> "ConfigDraft | None":
+        """Return the config of an evalset, or a new one with the defaults. If it cannot be read, say why."""
         from workbench.authoring.config_file import new_draft, open_config
         from workbench.model.json_edit import EditError
+        from workbench.model.metrics_config import metrics_of
 
-        file = _config_file(entry)
+        file, config = _config_file(entry), entry.criteria.config
+        metrics = metrics_of(config)
         try:
             # A config may have been created since the folder was read.
-            if entry.criteria.config.path is None and not await asyncio.to_thread(file.exists):
-                return new_draft(file)
-            return await asyncio.to_thread(open_config, file)
+            is_missing = config.edited_file is None or metrics is not None
+            if is_missing and not await asyncio.to_thread(file.exists):
+                return new_draft(file, metrics)
+            return await asyncio.to_thread(open_config, file, metrics)
         except (EditError, OSError) as error:
             self._files.show_error(error)
             return None
 
-    def _with_same_config(self, entry: "EvalsetEntry") -> "list[EvalsetEntry]":
+    def with_same_config(self, entry: "EvalsetEntry") -> "list[EvalsetEntry]":
         """Return the evalsets that share the config. Without one, those that a new file in the folder would govern."""
         workspace = self.session.workspace
-        path = entry.criteria.config.path
+        path = entry.criteria.config.edited_file
         return [
             one
             for one in (workspace.evalsets if workspace else ())
-            if one.criteria.config.path == path and (path is not None or one.file.parent == entry.file.parent)
+            if one.criteria.config.edited_file == path and (path is not None or entry.file.parent in one.file.parents)
         ]
 
     def _why(self, entry: "EvalsetEntry", draft: "ConfigDraft") -> str:
@@ -176,17 +181,18 @@ class Criteria(Controller):
         workspace = self.session.workspace
         now = workspace.evalsets if workspace else ()
         entry = next((one for one in now if one.file == entry.file), entry)
-        count = len(self._with_same_config(entry))
+        count = len(self.with_same_config(entry))
         governed = counted(count, "evalset")
         if draft.before is None:
-            file = self._below_root(draft.file)
-            return one_line(f"{entry.relative} has no config and uses the defaults. s creates {file} for {governed}.")
+            file = self.below_root(draft.file)
+            used = entry.criteria.reason if draft.metrics is not None else "no config and uses the defaults"
+            return one_line(f"{entry.relative} has {used}. s creates {file} for {governed}.")
         reason = entry.criteria.reason.removeprefix(draft.file.name).strip()
-        return one_line(f"{self._below_root(draft.file)}, {reason}, for {governed}")
+        return one_line(f"{self.below_root(draft.file)}, {reason}, for {governed}")
 
 
 def _config_file(entry: "EvalsetEntry") -> Path:
     """Return the config file of an evalset, or the path of a new one."""
     from workbench.authoring.config_file import NEW_CONFIG
 
-    return entry.criteria.config.path or entry.file.parent / NEW_CONFIG
+    return entry.criteria.config.edited_file or entry.file.parent / NEW_CONFIG

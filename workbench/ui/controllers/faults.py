@@ -195,8 +195,6 @@ def _notes(outlook: "Outlook") -> "Sequence[str]":
     asked = [f"{one_line(name, limit=40)} at most {calls:,} times" for name, calls in outlook.judges.items() if calls]
     if asked:
         notes.append(f"judges: {', '.join(asked)}")
-    elif outlook.judges:
-        notes.append("judges: rules (≈), no calls")
     if outlook.unknown:
         what = (
             "case runs once without faults first, to see which tools it calls"

@@ -1,5 +1,6 @@
 """Settings of configs and cases that have no effect."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tests.engine.plan.preflight.cases import (
     said,
     texts,
 )
+from workbench.model.criteria import CriteriaConfig, Criterion
 
 
 @pytest.mark.parametrize(
@@ -70,3 +72,16 @@ def test_audio_messages_are_reported_as_unsupported() -> None:
     scenario_config = config(criteria(hallucinations_v1={}), {"type": "llm_audio"})
     first, *_ = texts(looked(scenario_config, turns=None))
     assert "(llm_audio) is not supported yet" in first
+
+
+def test_metrics_without_a_threshold_get_the_line_to_add() -> None:
+    metrics = {"mine": {"agents_cli": {"kind": "function", "suggested": 4.0}}}
+    free = Criterion("mine", 0.0, None, {})
+    yaml = Path("/p/eval_config.yaml")
+    new = CriteriaConfig(yaml, (free,), metrics, metrics_file=yaml)
+    more = CriteriaConfig(Path("/p/desk/test_config.json"), (free,), metrics, metrics_file=yaml)
+    hints = [one.hint for settings in (new, more) for one in said(looked(settings)) if "mine" in one.message]
+    assert [hint.partition(", with")[0] for hint in hints] == [
+        'Write {"criteria": {"mine": 4.0}} into desk/test_config.json',
+        'Add "mine": 4.0 to the criteria in desk/test_config.json',
+    ]
