@@ -32,7 +32,9 @@ except ImportError:
 
     def find_book(title: str) -> dict:
         """Finds a book by its title."""
-        raise ModuleNotFoundError("the catalogue needs MCP: pip install 'google-adk[mcp]', or run with --frozen")
+        raise ModuleNotFoundError(
+            "the catalogue needs google-adk[mcp] in the agent's environment, or run with --frozen"
+        )
 
     def reserve_book(shelf: str, card: str) -> dict:
         """Reserves a book for the owner of a library card."""

@@ -49,7 +49,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 def _undone(root: Path, contents: Contents) -> Saver:
     """Save the contents, and return the saver."""
-    saver = Saver(root / ".workbench")
+    saver = Saver(root / ".workbench", root)
     saver.save("edit", contents)
     return saver
 

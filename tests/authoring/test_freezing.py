@@ -84,7 +84,7 @@ def _run(*cases: Iterable[Event], run_id: str = "run_1") -> StoredRun:
 
 
 def _save(root: Path, freezing: Freezing) -> Saver:
-    saver = Saver(root / ".workbench")
+    saver = Saver(root / ".workbench", root)
     saver.save(freezing.label, freezing.contents)
     return saver
 
@@ -252,7 +252,7 @@ def test_argument_is_ignored_from_now_on(tmp_path: Path, evalset: Path) -> None:
     file.write_text(json.dumps(json.loads(file.read_bytes()), indent=1))
     lines = file.read_text().splitlines()
     for _ in range(2):
-        Saver(tmp_path / ".workbench").save("ignore n of find", ignoring(file, "find", "n"))
+        Saver(tmp_path / ".workbench", tmp_path).save("ignore n of find", ignoring(file, "find", "n"))
         assert read_frozen(file).ignore == {"find": ("n",)}
     after = file.read_text().splitlines()
     assert [line for line in lines if line not in after] == [' "ignore": {},']

@@ -74,7 +74,8 @@ def test_every_report_says_that_a_case_was_frozen(project: Project, here: Here) 
     frozen = report["cases"][0]["frozen"]
     assert frozen.pop("recorded").endswith("Z")
     file = "desk/orders.evalset.frozen/one.frozen.json"
-    assert frozen == {"mode": "tools", "file": file, "tools": 1, "models": 0, "live": 0, "misses": 0}
+    counts = {"tools": 1, "models": 0, "live": 0, "misses": 0}
+    assert frozen == {"mode": "tools", "file": file, **counts, "reordered": [], "drifted": [], "redeclared": []}
     junit = Tree.parse(project.root / "junit.xml").getroot()
     assert {case.get("name") for case in junit.iter("testcase")} == {"one (FROZEN)", "two (FROZEN)"}
     (value, _) = [found.get("value") for found in junit.iter("property") if found.get("name") == "frozen"]
@@ -132,6 +133,30 @@ def test_miss_names_the_nearest_recording_and_a_live_call_is_counted(project: Pr
         "PASS desk/orders/one response_match_score=1.0>=0.8 FROZEN (0 tool calls replayed, 1 live, recorded today)\n"
     )
     assert calls(project) == f"{before}a-1 "
+
+
+def test_changed_code_of_a_tool_is_reported_by_every_frozen_run(project: Project, here: Here) -> None:
+    project.write("desk/agent.py", DESK.replace('"shipped"', '"lost"'))
+    done = project.run("run", "--frozen", "desk", "--json", "run.json", "--junit", "junit.xml")
+    assert done.returncode == 0
+    words = "code of `find_order` changed since it was recorded"
+    assert f"FROZEN (1 tool call replayed, recorded today, {words})\n" in done.stdout
+    assert "`find_order` changed since recorded (2 cases)\n" in done.stdout
+    assert words in (project.root / "junit.xml").read_text()
+    report = json.loads((project.root / "run.json").read_text())
+    assert report["cases"][0]["frozen"]["drifted"] == ["find_order"]
+    for source in ("last", "run.json"):
+        assert words in html.unescape(here("export", source, "--format", "junit").stdout)
+    assert "stale: frozen: code of find_order\n" in here("status").stdout
+    here("freeze", "last")  # Keeps the old answers, so it must not take over the new code.
+    assert words in project.run("run", "--frozen", "desk").stdout
+
+
+def test_recorded_call_that_no_longer_fits_its_tool_is_a_miss(project: Project) -> None:
+    project.write("desk/agent.py", DESK.replace("def find_order(number):", "def find_order(number, region):"))
+    done = project.run("run", "--frozen", "desk")
+    assert done.returncode == 3
+    assert 'find_order(number="A-1"); its recording does not fit the tool any more: `region` is required' in done.stdout
 
 
 def test_setting_of_the_project_freezes_its_runs(project: Project) -> None:

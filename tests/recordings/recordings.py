@@ -8,6 +8,7 @@ from workbench.recordings.recording import (
     Artifact,
     Declaration,
     Effects,
+    Ended,
     ModelCall,
     Origin,
     RecordedError,
@@ -83,6 +84,7 @@ RECORDINGS = st.builds(
     st.lists(CALLS, max_size=3).map(tuple),
     st.lists(MODELS, max_size=2).map(tuple),
     st.dictionaries(_TEXTS, VALUES, max_size=2),
+    st.lists(st.builds(Ended, _TURNS, _TEXTS, _TEXTS, st.integers(1, 3)), max_size=2).map(tuple),
 )
 
 

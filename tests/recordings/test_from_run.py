@@ -9,11 +9,12 @@ import pytest
 from workbench.agents.worker.forms import decoded
 from workbench.agents.worker.jsonable import dumps
 from workbench.events import CallsRecorded, CaseRef, SpansRecorded, TurnFinished
-from workbench.recordings.from_run import NotRecordedError, take_recording
+from workbench.recordings.from_run import NotRecordedError, ends_of, take_recording
 from workbench.recordings.recording import (
     Artifact,
     Declaration,
     Effects,
+    Ended,
     ModelCall,
     Origin,
     RecordedError,
@@ -102,6 +103,25 @@ def test_models_are_taken_with_the_known_parts_of_their_requests() -> None:
     assert taken.recording.models == (ModelCall(1, "desk", "q1", request=request, responses=(response,)),)
     assert taken.recording.parts == {digest("be kind"): "be kind"}
     assert taken.recording.origin == _ORIGIN
+
+
+def test_order_of_ends_is_kept_for_turns_with_parallel_calls() -> None:
+    def call(order: int, ended: int, branch: str, tool: str = "") -> dict[str, Any]:
+        kind = {"kind": "tool", "tool": tool} if tool else {"kind": "model"}
+        return {**kind, "branch": branch, "order": order, "ended": ended}
+
+    one_after_the_other = [(1, call(0, 1, "")), (1, call(1, 2, "", "find")), (1, call(2, 3, "both.left"))]
+    branches = [(2, call(3, 5, "both.left", "slow")), (2, call(4, 4, "both.right", "quick"))]
+    same = [(3, call(7, 7, "", "roll")), (3, call(6, 8, "", "roll"))]
+    ends = [
+        Ended(2, "both.right", "quick"),
+        Ended(2, "both.left", "slow"),
+        Ended(3, "", "roll", 2),
+        Ended(3, "", "roll"),
+    ]
+    assert list(ends_of([*same, *branches, *one_after_the_other])) == ends
+    assert not [*ends_of([(1, {**call(0, 2, "a"), "branch": None}), (1, call(1, 1, "b"))])], "it is not known"
+    assert not [*ends_of([(1, call(0, 0, "a")), (1, call(1, 0, "b"))])], "an older run has no order"
 
 
 def test_reported_tools_of_an_agent_are_collected() -> None:

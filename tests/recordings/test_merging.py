@@ -81,11 +81,15 @@ def test_unknown_branches_of_old_calls_become_known() -> None:
     assert result.calls == (ToolCall(2, "desk", "a", {}, "desk.inner", answer=1, seconds=0.5),)
 
 
-def test_frozen_run_adds_declarations_of_tools() -> None:
-    old = replace(_calls(_call("a", 1)), tools={"desk": (Declaration("a", {"old": 1}), Declaration("b"))})
-    new = replace(_calls(_call("a", 1)), tools={"desk": (Declaration("a", {"new": 1}), Declaration("c"))})
+def test_frozen_run_changes_only_tools_without_old_answers() -> None:
+    old_a, old_b, new_a, new_b = (
+        Declaration(name, {"is": state}, source=state) for state in ("old", "new") for name in ("a", "b")
+    )
+    old = replace(_calls(_call("a", 1), _call("b", 1)), tools={"desk": (old_a, old_b)})
+    new = replace(_calls(_call("a", 1), _call("b", 2)), tools={"desk": (new_a, new_b, Declaration("c"))})
     tools = _merged(old, Taken(new, frozenset({0}))).tools
-    assert tools == {"desk": (Declaration("a", {"new": 1}), Declaration("b"), Declaration("c"))}
+    assert tools == {"desk": (old_a, new_b, Declaration("c"))}, "the answer of a is still that of the old code"
+    assert _merged(old, Taken(new)).tools == new.tools
 
 
 def test_models_stay_frozen_if_they_were() -> None:

@@ -5,6 +5,7 @@ from workbench.recordings.recording import (
     Artifact,
     Declaration,
     Effects,
+    Ended,
     ModelCall,
     RecordedError,
     Recording,
@@ -65,6 +66,9 @@ def test_model_calls_are_sent_only_if_models_are_replayed() -> None:
 
 def test_settings_name_mode_ignored_arguments_and_declared_tools() -> None:
     tools = {"desk": (Declaration("find", {"name": "find"}, toolset=2),)}
-    settings = Recording("set", "case", ignore={"find": ("at",)}, tools=tools).settings("tools", "live")
+    made = Recording("set", "case", ignore={"find": ("at",)}, tools=tools, ended=(Ended(2, "both.left", "find"),))
+    settings = made.settings("tools", "live")
     declared = {"name": "find", "toolset": 2, "long_running": False, "declaration": {"name": "find"}}
-    assert settings == {"mode": "tools", "on_miss": "live", "ignore": {"find": ["at"]}, "tools": {"desk": [declared]}}
+    ended = [{"turn": 1, "branch": "both.left", "call": "find"}]
+    known = {"ignore": {"find": ["at"]}, "tools": {"desk": [declared]}, "ended": ended}
+    assert settings == {"mode": "tools", "on_miss": "live", **known}

@@ -106,7 +106,8 @@ def of_turns(recording: Recording, turns: Sequence[int]) -> Recording:
     now = {old: new for new, old in enumerate(turns, 1)}
     calls = tuple(replace(call, turn=now[call.turn]) for call in recording.calls if call.turn in now)
     models = tuple(replace(model, turn=now[model.turn]) for model in recording.models if model.turn in now)
-    return replace(recording, calls=calls, models=models)
+    ended = tuple(replace(one, turn=now[one.turn]) for one in recording.ended if one.turn in now)
+    return replace(recording, calls=calls, models=models, ended=ended)
 
 
 def uses_events(cases: Iterable[Any]) -> bool | None:

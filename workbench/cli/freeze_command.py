@@ -44,10 +44,9 @@ def freeze_command(
         what = f"give one run; {words[1]!r} is a second one" if words else "no run given"
         hint = "" if words else "`agent-workbench freeze last` freezes the newest run"
         raise Refused(what, hint=hint, try_help="agent-workbench freeze")
-    from workbench.history.run_names import refuse_unknown_runs
     from workbench.project.freezing import freeze_run
 
-    refuse_unknown_runs(words, state_dir)
+    common.known_runs(words, state_dir)
     try:
         done = freeze_run(
             words[0],

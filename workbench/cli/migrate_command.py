@@ -37,19 +37,16 @@ with recordings, for `run --frozen`. They are not changed.
 @common.command("migrate", _DESCRIPTION, "Convert old files to the current schema.")
 @click.argument("old", type=common.FILE, metavar="OLD...", nargs=-1, required=True)
 @click.option("--initial-session-file", type=common.FILE, metavar="FILE", help="Session for lists of turns.")
-@click.option(
-    "-o",
-    "--output",
-    "new",
-    type=common.FILE,
-    metavar="NEW",
-    help="Write one converted file here; it must not exist yet.",
-)
+@common.output("NEW", "Write one converted file here; it must not exist yet. - is standard output.")
 @click.option(
     "--dry-run", is_flag=True, help="Write nothing. Print the new file, or list the files that would be converted."
 )
-def migrate_command(old: tuple[Path, ...], initial_session_file: Path | None, new: Path | None, dry_run: bool) -> int:
+def migrate_command(
+    old: tuple[Path, ...], initial_session_file: Path | None, output: Path | None, dry_run: bool
+) -> int:
     """Convert files and folders, and return the exit code."""
+    printed = output == common.STANDARD_OUTPUT
+    new = None if printed else output
     for named in (*old, initial_session_file):
         if named is not None and not named.exists():
             raise Refused(f"{named} does not exist", kind="broken_file")
@@ -67,16 +64,18 @@ def migrate_command(old: tuple[Path, ...], initial_session_file: Path | None, ne
     if conversations:
         if others:
             raise Refused(f"{others[0]} is no conversation that ADK saved", hint="Convert the others separately")
+        if printed:
+            raise Refused("standard output cannot hold the recordings", hint="Name the evalset with -o NEW")
         return _convert_conversations(conversations, new, dry_run)
     if len(old) == 1 and not old[0].is_dir():
-        return _migrate_one(old[0], session, new, dry_run)
-    if new is not None:
+        return _migrate_one(old[0], session, new, printed=printed or dry_run)
+    if output is not None:
         raise Refused("-o takes one file, and a folder can hold several", hint="Name one file, or leave out -o")
     return _migrate_all(old, session, dry_run)
 
 
-def _migrate_one(old: Path, session: "dict[str, Any] | None", new: Path | None, dry_run: bool) -> int:
-    """Convert one file and return the exit code.
+def _migrate_one(old: Path, session: "dict[str, Any] | None", new: Path | None, *, printed: bool) -> int:
+    """Convert one file and return the exit code. If it is `printed`, no file changes.
 
     Raises:
         Refused: The file is broken, or a target exists already.
@@ -86,16 +85,16 @@ def _migrate_one(old: Path, session: "dict[str, Any] | None", new: Path | None, 
     from workbench.model.opening import name_of
 
     kept = _kept(old)
-    if new is None and not dry_run and kept.exists():
+    if new is None and not printed and kept.exists():
         raise Refused(f"{kept} exists already, so the old file cannot be saved there", hint="Name a file with -o NEW")
     try:
         migration = migrate(old, name=name_of(new or old), initial_session=session)
     except AlreadyCurrentError as error:
-        write_line(sys.stderr, plain(f"{error}: nothing to do"))
+        write_line(sys.stderr, plain(f"{old}: {error}; nothing to do"))
         return 0
     except BrokenFileError as error:
         raise Refused(str(error), kind="broken_file") from None
-    if dry_run:
+    if printed:
         write_line(sys.stdout, migration.text.rstrip("\n"))
         _say(migration, f"would become {new or old}", old)
         return 2 if has_failed() else 0

@@ -5,19 +5,20 @@ Verdicts of live cases do not depend on recordings. The option `--frozen` itself
 
 import os
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from workbench.agents.walk import relative_to
 from workbench.dependencies.digests import Digests
 from workbench.dependencies.record import Bundle, Record
+from workbench.events import Frozen
 from workbench.regular_file import read_regular
 
 RECORDING = "recording"
 """The name of the frozen file among the inputs. Other files have their own name."""
 _BESIDE = re.compile(r"[0-9a-f]{20}\.json")
 _NAMED = re.compile(rb'_in"\s*:\s*"([0-9a-f]{20}\.json)"')
-_DECLARATION = "declaration of "
+_DECLARATION, _CODE = "declaration of ", "code of "
 _DIFFERS, _EQUAL = "differs from the agent's", "equals the agent's"
 
 
@@ -43,25 +44,26 @@ def frozen_bundle(
     files: Sequence[Path],
     root: Path,
     digests: Digests,
-    declarations: Iterable[str] = (),
+    frozen: Frozen,
     changed: Collection[Path] = (),
     mark: str = "",
 ) -> Bundle:
     """Return the inputs of a case that was replayed from `files` (as in `recording_files`).
 
-    `declarations` are tools whose declaration differs from that in the recording. Files in `changed` have the value
-    `mark` instead of a digest.
+    Tools that differ from the recorded ones are inputs, too. Files in `changed` have the value `mark` instead of a
+    digest.
     """
     values = {path.name: mark if path in changed else digests.file(path) for path in files}
     values[RECORDING] = values.pop(files[0].name)
-    differing = {f"{_DECLARATION}{tool}": _DIFFERS for tool in declarations}
+    kinds = ((_DECLARATION if tool in frozen.redeclared else _CODE, tool) for tool in frozen.drifted)
+    differing = {f"{kind}{tool}": _DIFFERS for kind, tool in kinds}
     return Bundle({"frozen": {**values, **differing}}, relative_to(files[0], root))
 
 
 def frozen_bundles_like(then: Record, root: Path, digests: Digests) -> tuple[Bundle, ...]:
     """Return the current values of the recordings in `then`.
 
-    A declaration that differed is expected to be equal. So the verdict is stale until the case is frozen again.
+    A tool that differed is expected to be equal. So the verdict is stale until the case is frozen again.
     """
     return tuple(_like(bundle, root, digests) for bundle in then.bundles if "frozen" in bundle.inputs)
 
@@ -75,6 +77,6 @@ def _like(then: Bundle, root: Path, digests: Digests) -> Bundle:
 
 
 def _current(name: str, file: Path, digests: Digests) -> str:
-    if name.startswith(_DECLARATION):
+    if name.startswith((_DECLARATION, _CODE)):
         return _EQUAL
     return digests.file(file.with_name(name) if _BESIDE.fullmatch(name) else file)

@@ -110,7 +110,7 @@ class Fork:
             return None
         after = self.original.calls[len(self._before()) :]
         calls = tuple(call.call for call in after if isinstance(call.call, ToolCall))
-        return replace(self.original.recording, calls=calls)
+        return replace(self.original.recording, calls=calls, ended=())  # Which names calls before the point, too.
 
     # The user
 

@@ -12,7 +12,9 @@ from typing import Any
 from workbench.json_values import mapping, parts_of
 
 Invocation = dict[str, Any]
-OPAQUE = frozenset({"args", "response", "state", "part_metadata", "tool_declarations", "final_session_state"})
+OPAQUE = frozenset(
+    {"args", "response", "state", "state_delta", "part_metadata", "tool_declarations", "final_session_state"}
+)
 """Keys whose values belong to the user, such as arguments and state. Nothing inside them is dropped or renamed."""
 
 
@@ -24,6 +26,11 @@ class ToolCall:
     args: dict[str, Any] | None
     id: str | None = None
     author: str | None = None
+
+
+def leaves_out(invocation: Invocation, key: str) -> bool:
+    """Return whether a reference says nothing about a part of its turn, which is null then. Only datasets do that."""
+    return key in invocation and invocation[key] is None
 
 
 def recorded_events(invocation: object) -> list[dict[str, Any]] | None:

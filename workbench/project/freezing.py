@@ -14,7 +14,6 @@ from workbench.engine.plan.transcripts import StoredRun
 from workbench.events import CaseRef, RunFinished, RunStarted
 from workbench.history.journal import read_journal
 from workbench.history.run_names import LAST, find_stored_run, last_unharmed_run
-from workbench.history.state_dir import state_dir
 from workbench.history.stored_run import open_run
 from workbench.model.own_file import OwnFileError
 from workbench.project.scoring import root_of_run
@@ -24,6 +23,7 @@ from workbench.recordings.frozen_file import read_frozen
 from workbench.recordings.frozen_path import frozen_path
 from workbench.recordings.merging import merged
 from workbench.recordings.recording import Recording
+from workbench.state_folder import state_dir
 from workbench.store import CaseRecord
 
 _TRIES = 3
@@ -131,7 +131,7 @@ def freeze_run(
         freezing = freezing_of([run], root, cases=cases, models=models, prune=prune)
         try:
             if freezing.contents and not dry_run:
-                Saver(state_dir(root, explicit_state)).save(freezing.label, freezing.contents)
+                Saver(state_dir(root, explicit_state), root).save(freezing.label, freezing.contents)
             return freezing
         except ChangedOnDiskError as error:
             if tries == _TRIES - 1:

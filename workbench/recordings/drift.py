@@ -165,6 +165,10 @@ class Thaw:
                 continue  # The tools of an agent that did not run are unknown, and older runs recorded none.
             for place in dict.fromkeys((*old, *new)):
                 then, now = old.get(place), new.get(place)
+                if now is None and self.live.origin.framework == "python":
+                    continue  # Plain Python declares a tool only by calling it, and the call itself is gone.
+                if then is not None and now is not None:
+                    now = replace(now, source=then.source)  # A changed answer says more than changed code.
                 if then != now:
                     kind: DriftKind = "new" if then is None else "gone" if now is None else "changed"
                     yield Drift(kind, "declaration", agent, then, now)

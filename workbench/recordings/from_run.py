@@ -8,17 +8,21 @@ import builtins
 import contextlib
 import json
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from workbench.agents.worker.order import MODEL, related
 from workbench.events import CallsRecorded, CaseRef, Event, SpansRecorded, TurnFinished
 from workbench.json_values import mapping, objects, string
 from workbench.recordings.recording import (
     Artifact,
     Declaration,
     Effects,
+    Ended,
     ModelCall,
     Origin,
     RecordedError,
@@ -100,8 +104,8 @@ def _from_calls(empty: Recording, events: Iterable[CallsRecorded], pieces: Piece
     tools: dict[str, dict[tuple[str, int], Declaration]] = {}
     for _, item in of_kind["tools"]:
         tools.setdefault(string(item.get("agent")), {}).update(_declarations(item, pieces))
-    # Only frameworks report tools and models. A plain-Python agent reports the calls that it makes itself.
-    origin = empty.origin if tools or models else replace(empty.origin, framework="python", version="")
+    is_plain = not models and all(item.get("plain") is True for _, item in of_kind["tools"])
+    origin = replace(empty.origin, framework="python", version="") if is_plain else empty.origin
     recording = replace(
         empty,
         origin=origin,
@@ -109,10 +113,32 @@ def _from_calls(empty: Recording, events: Iterable[CallsRecorded], pieces: Piece
         tools={agent: tuple(declared.values()) for agent, declared in tools.items()},
         calls=calls,
         models=models,
+        ended=tuple(ends_of([*of_kind["tool"], *of_kind["model"]])),
     )
     recording = replace(recording, parts=dict(_parts(recording, pieces)))
     escaped = (tool for _, item in of_kind["escaped"] for tool in _names(item.get("tools")))
     return Taken(recording, _replayed(of_kind["tool"]), _replayed(of_kind["model"]), _why_not(escaped))
+
+
+def ends_of(pairs: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Ended]:
+    """Yield the order in which calls ended, of the turns with parallel calls."""
+    turns: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
+    for turn, item in pairs:
+        turns[turn].append(item)
+    for turn, items in sorted(turns.items()):
+        items.sort(key=lambda item: _int(item.get("order")))
+        numbers = [_int(item.get("ended")) for item in items]
+        branches = {string(item.get("branch")) for item in items}
+        is_parallel = any(not related(*pair) for pair in combinations(branches, 2)) or sorted(numbers) != numbers
+        if not is_parallel or not all(numbers) or any(_branch(item) is None for item in items):
+            continue
+        equal: Counter[tuple[str, str]] = Counter()
+        ends: list[Ended] = []
+        for item in items:
+            key = string(item.get("branch")), string(item.get("tool")) if item.get("kind") == "tool" else MODEL
+            equal[key] += 1
+            ends.append(Ended(turn, *key, equal[key]))
+        yield from (end for _, end in sorted(zip(numbers, ends, strict=True), key=lambda pair: pair[0]))
 
 
 def _why_not(escaped: Iterable[str]) -> str:
@@ -264,8 +290,9 @@ def _declarations(item: Mapping[str, Any], pieces: Pieces) -> Iterator[tuple[tup
 
 
 def _listed(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is known of a tool because its toolset listed it."""
-    return {"types": _names(tool.get("types"))[:64], "since": max(1, _int(tool.get("since")))}
+    """Return what is known of a tool besides its declaration."""
+    listed = {"types": _names(tool.get("types"))[:64], "since": max(1, _int(tool.get("since")))}
+    return {**listed, "source": string(tool.get("source"))}
 
 
 def _error(item: Mapping[str, Any]) -> RecordedError | None:

@@ -24,6 +24,7 @@ from workbench.recordings.recording import (
     Artifact,
     Declaration,
     Effects,
+    Ended,
     ModelCall,
     Origin,
     RecordedError,
@@ -167,6 +168,7 @@ def _recording(value: Mapping[str, Any], beside: _Beside) -> Recording:
             part["part"]: beside.get(part, "value", ("requests", number))
             for number, part in enumerate(value.get("requests", ()))
         },
+        tuple(Ended(**one) for one in value.get("ended", ())),
     )
 
 

@@ -156,12 +156,27 @@ class FrozenTool(TypedDict, total=False):
     types: Annotated[
         list[str], Field(max_length=64, description="Its class and the bases as `module.Class`, nearest first.")
     ]
+    source: Annotated[
+        str, Field(description="Digest of the source of its function, or of its toolset's class. Without it, unknown.")
+    ]
     hidden: Annotated[bool, Field(description="It did not declare itself, although it can be called.")]
     config: Annotated[
         list[dict[str, Any]], Field(description="Tools of the model itself that the toolset added to requests.")
     ]
     error: Annotated[FrozenError, Field(description="Why the toolset could not list its tools.")]
     declaration: Required[Any]
+
+
+@with_config(_strict())
+class FrozenEnd(TypedDict, total=False):
+    """The end of a call."""
+
+    turn: Required[Turn]
+    branch: Required[str]
+    call: Required[Annotated[str, Field(description="The tool, or $model.")]]
+    nth: Annotated[
+        int, Field(ge=1, description="Its number among the equal ones, in the order in which they began. Default: 1.")
+    ]
 
 
 @with_config(_strict())
@@ -193,6 +208,10 @@ class FrozenFile(TypedDict, total=False):
         ),
     ]
     tools: Annotated[dict[str, list[FrozenTool]], Field(description="Agent → its tools.")]
+    ended: Annotated[
+        list[FrozenEnd],
+        Field(description="The order in which calls ended, of turns with parallel calls. They are replayed in it."),
+    ]
     calls: Required[list[FrozenCall]]
     models: list[FrozenModelCall]
     requests: list[FrozenPart]

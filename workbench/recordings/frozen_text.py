@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.recordings.frozen_schema import IN, SCHEMA
-from workbench.recordings.readable_json import block, finite_json, member, readable
+from workbench.recordings.readable_json import block, finite_json, member, one_line, readable
 from workbench.recordings.recording import Declaration, Effects, ModelCall, Recording, ToolCall, digest
 
 _INLINE = 16 << 10
@@ -41,6 +41,9 @@ def _written(recording: Recording, beside: dict[str, bytes]) -> str:
     members = [member(name, value, "  ") for name, value in head.items()]
     if tools:
         members.append(f'"tools": {block("{", "}", [_paragraphs(*item, "    ") for item in tools.items()], "  ")}')
+    if recording.ended:
+        ends = [one_line(one.as_json()) for one in recording.ended]
+        members.append(f'"ended": {block("[", "]", ends, "  ")}')
     members.append(_paragraphs("calls", [_call_json(call, beside) for call in recording.calls], "  "))
     if models:
         members.append(_paragraphs("models", models, "  "))

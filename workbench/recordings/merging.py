@@ -4,7 +4,7 @@ A live run replaces the recording. A frozen run only adds the calls that it made
 What did not change stays as it was, so that the difference of both files shows what did.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -36,7 +36,10 @@ def merged(old: Recording | None, taken: Taken, *, models: bool, prune: bool) ->
     if taken.replayed or taken.replayed_models:
         # Most of it is as old as before, and effects of the old calls are as little known.
         origin = replace(old.origin, effects=old.origin.effects and new.origin.effects)
-        result = replace(result, tools=_tools(old.tools, new.tools), origin=origin)
+        fresh = Counter((call.agent, call.tool) for n, call in enumerate(new.calls) if n not in taken.replayed)
+        kept = Counter((call.agent, call.tool) for call in calls) - fresh
+        ended = old.ended if calls == old.calls else new.ended
+        result = replace(result, tools=_tools(old.tools, new.tools, kept), origin=origin, ended=ended)
         return old if result == old else result
     return old if replace(result, origin=old.origin) == old else result
 
@@ -148,11 +151,18 @@ def _union(old: Mapping[str, tuple[str, ...]], new: Mapping[str, tuple[str, ...]
 
 
 def _tools(
-    old: Mapping[str, tuple[Declaration, ...]], new: Mapping[str, tuple[Declaration, ...]]
+    old: Mapping[str, tuple[Declaration, ...]],
+    new: Mapping[str, tuple[Declaration, ...]],
+    kept: Collection[tuple[str, str]],
 ) -> dict[str, tuple[Declaration, ...]]:
-    """Return the tools of each agent. New ones replace old ones of the same toolset and name."""
-    named = {
-        agent: {(tool.name, tool.toolset): tool for tool in (*old.get(agent, ()), *new.get(agent, ()))}
-        for agent in (*old, *new)
-    }
-    return {agent: tuple(tools.values()) for agent, tools in named.items()}
+    """Return the tools of each agent. New ones replace old ones of the same toolset and name.
+
+    A tool with old answers (agent and name in `kept`) stays as it was when it gave them.
+    """
+    found: dict[str, dict[tuple[str, int], Declaration]] = {agent: {} for agent in (*old, *new)}
+    for agent, tools in (*old.items(), *new.items()):
+        for tool in tools:
+            place = tool.name, tool.toolset
+            if place not in found[agent] or (agent, tool.name) not in kept:
+                found[agent][place] = tool
+    return {agent: tuple(tools.values()) for agent, tools in found.items()}

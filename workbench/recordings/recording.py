@@ -162,6 +162,7 @@ class Declaration:
     toolset did not declare itself, although it can be called. `config` are tools of the model itself that a toolset
     added to requests, such as `{"computer_use": …}`. `error` is why a toolset could not list its tools. `types` are the
     class of a toolset's tool and its bases. `since` is the number, from 1, of the toolset's listing in which it came.
+    `source` is a digest of the source of its function or of its toolset's class, or "" if it is not known.
     """
 
     name: str
@@ -175,6 +176,7 @@ class Declaration:
     config: tuple[Any, ...] = ()
     types: tuple[str, ...] = field(default=(), compare=False)
     since: int = field(default=1, compare=False)
+    source: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return its JSON form, which is also that of the worker's messages."""
@@ -182,9 +184,28 @@ class Declaration:
         error = self.error.as_json() if self.error is not None else None
         more = {"instruction": self.instruction, "confirmation": self.confirmation, "error": error}
         more |= {"hidden": self.hidden, "config": list(self.config), "types": list(self.types)}
-        more |= {"since": self.since} if self.since > 1 else {}
+        more |= {"since": self.since if self.since > 1 else 0, "source": self.source}
         known = {name: value for name, value in more.items() if value}
         return {"name": self.name, **flags, **known, "declaration": self.declaration}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The end of a call in a turn with parallel calls.
+
+    `call` is the tool, or `$model`. `nth` is its number, from 1, among the calls of the same turn, branch and tool, in
+    the order in which they began.
+    """
+
+    turn: int
+    branch: str
+    call: str
+    nth: int = 1
+
+    def as_json(self) -> dict[str, Any]:
+        """Return its JSON form."""
+        nth = {"nth": self.nth} if self.nth > 1 else {}
+        return {"turn": self.turn, "branch": self.branch, "call": self.call, **nth}
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +229,8 @@ class Recording:
 
     `calls` and `models` are in the order in which the calls began. `ignore` names arguments, by tool, that do not count
     when a call is looked up. `tools` are the declarations by agent. `parts` are parts of requests by their digest:
-    instructions, options, and messages that do not follow from the calls, as far as they are known.
+    instructions, options, and messages that do not follow from the calls, as far as they are known. `ended` is the
+    order in which the calls of turns with parallel calls ended, also those of models that are not kept.
     """
 
     eval_set_id: str
@@ -220,6 +242,7 @@ class Recording:
     calls: tuple[ToolCall, ...] = ()
     models: tuple[ModelCall, ...] = ()
     parts: Mapping[str, Any] = field(default_factory=dict)
+    ended: tuple[Ended, ...] = ()
 
     def frames(self, mode: Mode = "all") -> Iterator[dict[str, Any]]:
         """Yield `{"op": "recorded", "call": {…}}` for each call that is replayed, tools first.
@@ -235,10 +258,11 @@ class Recording:
             yield {"op": "recorded", "call": model.wire(order)}
 
     def settings(self, mode: Mode, on_miss: OnMiss = "error") -> dict[str, Any]:
-        """Return the case's `calls.replay`: `{"mode", "on_miss", "ignore", "tools"}`."""
+        """Return the case's `calls.replay`: `{"mode", "on_miss", "ignore", "tools", "ended"?}`."""
         ignore = {tool: list(names) for tool, names in self.ignore.items()}
         tools = {agent: [tool.as_json() for tool in declared] for agent, declared in self.tools.items()}
-        return {"mode": mode, "on_miss": on_miss, "ignore": ignore, "tools": tools}
+        ended = {"ended": [{**one.as_json(), "turn": one.turn - 1} for one in self.ended]} if self.ended else {}
+        return {"mode": mode, "on_miss": on_miss, "ignore": ignore, "tools": tools, **ended}
 
 
 def _head(kind: str, call: ToolCall | ModelCall, order: int) -> dict[str, Any]:

@@ -1,10 +1,11 @@
 """The words about replayed cases, which every surface shows beside their verdicts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
-from workbench.counting import counted
+from workbench.counting import counted, few
 from workbench.events import Frozen
+from workbench.text import one_line
 
 FROZEN = "FROZEN"
 _DAY = 86_400
@@ -16,17 +17,38 @@ def frozen_mark(frozen: Frozen | None, now: datetime | None = None) -> str:
 
 
 def frozen_words(frozen: Frozen, now: datetime | None = None) -> str:
-    """Return the numbers of its calls and the age of the recording: `4 tool calls replayed, recorded today`."""
+    """Return the numbers of its calls, the age of the recording, and what changed since. Safe text.
+
+    `4 tool calls replayed, recorded today, code of `refund` changed since it was recorded`
+    """
     age = frozen_age(frozen.recorded, now)
-    return ", ".join([*_counts([frozen]), *([f"recorded {age}"] if age else [])])
+    return ", ".join([*_counts([frozen]), *([f"recorded {age}"] if age else []), *_drift(frozen)])
+
+
+def _drift(frozen: Frozen) -> Iterator[str]:
+    """Yield what changed since the recording, of code and of declarations. Safe texts."""
+    code = [tool for tool in frozen.drifted if tool not in frozen.redeclared]
+    for what, tools in (("code", code), ("declaration", frozen.redeclared)):
+        if tools:
+            unit = "it was" if len(tools) == 1 else "they were"
+            yield f"{what} of {_tools(tools)} changed since {unit} recorded"
+    if frozen.reordered:
+        yield f"replayed in another order than recorded: {_tools(frozen.reordered)}"
+
+
+def _tools(names: Iterable[str]) -> str:
+    # Without backticks inside, a name stays a code span in Markdown.
+    return few([f"`{one_line(name, limit=100).replace('`', ' ')}`" for name in names])
 
 
 def frozen_brief(frozen: Frozen, now: datetime | None = None) -> str:
-    """Return the same in few words: `4 replayed, 1 live, 3 d`."""
+    """Return the same in few words: `4 replayed, 1 live, 3 d, 1 tool changed`. Safe text."""
     counts = [(frozen.tools + frozen.models, "replayed"), (frozen.live, "live"), (frozen.misses, "missed")]
     words = [f"{number:,} {word}" for number, word in counts if number or word == "replayed"]
     days = _days(frozen.recorded, now)
-    return ", ".join([*words, *([] if days is None else [f"{days} d" if days else "today"])])
+    age = [] if days is None else [f"{days} d" if days else "today"]
+    drift = [f"{counted(len(frozen.drifted), 'tool')} changed"] if frozen.drifted else []
+    return ", ".join([*words, *age, *drift, *(["other order"] if frozen.reordered else [])])
 
 
 def frozen_total(cases: Iterable[Frozen | None], now: datetime | None = None) -> str:
@@ -39,7 +61,12 @@ def frozen_total(cases: Iterable[Frozen | None], now: datetime | None = None) ->
     when = [] if not ages else [f"recorded {_ago(ages[0])}"]
     if ages and ages[0] != ages[-1]:
         when = [f"recorded {ages[0]} to {_ago(ages[-1])}"]
-    return f"{FROZEN}: {', '.join([_share(every, frozen), *_counts(frozen), *when])}"
+    drifted = [case for case in frozen if case.drifted]
+    names = _tools(sorted({tool for case in drifted for tool in case.drifted}))
+    changed = [f"{names} changed since recorded ({counted(len(drifted), 'case')})"] if drifted else []
+    orders = sum(bool(case.reordered) for case in frozen)
+    changed += [f"{counted(orders, 'case')} replayed in another order"] if orders else []
+    return f"{FROZEN}: {', '.join([_share(every, frozen), *_counts(frozen), *when, *changed])}"
 
 
 def frozen_part(cases: Iterable[Frozen | None]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.metrics.json_difference import describe, differences
+from workbench.metrics.value_rules import compare, described
 from workbench.rendering.calls import call_lines, difference_lines
 from workbench.rendering.error import error_lines
 from workbench.rendering.lines import Line, Segment, hang_text, safe, wrap
@@ -85,7 +85,7 @@ def miss_lines(missed: "MissedCall", view: View, hint: str) -> Iterator[Line]:
     style = "status-error-strong"
     yield from hang_text([Segment(" ! ", style)], [Segment(words, style)], width, 3)
     recorded, called = missed.sides
-    found = [describe(*place) for place in differences(recorded, called, "args")] if missed.nearest is not None else []
+    found = [described(each) for each in compare(recorded, called, {}, "args")] if missed.nearest is not None else []
     for item in found:
         item["path"] = item["path"].removeprefix("args.")
     yield from under(mark_lead("differs"), difference_lines(found, view))

@@ -81,15 +81,19 @@ def ending(subject: Subject, room: int) -> Line:
 
 def short_verdict(badges: Line) -> Line:
     """Return only the signs of a verdict: `❅✗`."""
-    return tuple(Segment(badge.text[:1], badge.style) for badge in badges if badge.text.strip())
+    return tuple(Segment(badge.text.strip()[:1], badge.style) for badge in badges if badge.text.strip())
 
 
 def verdict(subject: Subject) -> Line:
-    """Return `✗ FAIL`, the verdict in the store, or `❅ FROZEN ✗ FAIL` if calls were replayed."""
+    """Return `✗ FAIL`, the verdict in the store, or `❅ FROZEN ✗ FAIL` if calls were replayed.
+
+    With tools that changed since they were recorded, it is `❅ FROZEN ≠ DRIFTED ✗ FAIL`.
+    """
     found, record = _verdict(subject), subject.record
     if record is None or record.frozen is None or not found:
         return found
-    return (Segment(f"{FROZEN.glyph} {FROZEN.word.upper()}", FROZEN.variable), Segment(" "), *found)
+    drifted = (Segment(" ≠ DRIFTED", "diff-differs"),) if record.frozen.drifted else ()
+    return (Segment(f"{FROZEN.glyph} {FROZEN.word.upper()}", FROZEN.variable), *drifted, Segment(" "), *found)
 
 
 def _verdict(subject: Subject) -> Line:
@@ -126,12 +130,12 @@ def summary(subject: Subject, width: int) -> Line:
     if record.handling is not None:
         return _handled(record, record.handling, width)
     changed = _marks(record)
-    if record.error is not None:
+    if record.broken_by is not None:
         triage = triage_chip(subject)
         marks = joined([*([triage] if triage else []), *changed], "  ")
         gap = (Segment("   "),) if marks else ()
-        face = FACES["cancelled" if record.error.kind == "cancelled" else "error"]
-        why = Segment(f"{face.glyph} {KIND_WORDS[record.error.kind]}", face.variable)
+        face = FACES["cancelled" if record.broken_by.kind == "cancelled" else "error"]
+        why = Segment(f"{face.glyph} {KIND_WORDS[record.broken_by.kind]}", face.variable)
         # The error itself is below, so the marks are more important.
         room = width - width_of((*gap, *marks))
         return cut_line((*cut_line((why,), max(room, _SHORTEST_WHY)), *gap, *marks), width)
@@ -146,7 +150,7 @@ def summary(subject: Subject, width: int) -> Line:
 def left_out(subject: Subject, width: int) -> Sequence[MetricResult]:
     """Return the results for which `summary` has no room."""
     record = subject.record
-    if record is None or record.error is not None or record.read_error or not _judged(record):
+    if record is None or record.broken_by is not None or record.read_error or not _judged(record):
         return ()
     return _scores(subject, record, width - (width_of((_repeat(record),)) if subject.repeats is not None else 0))[1]
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.agents.worker.client import Outcome
+from workbench.recordings.from_run import ends_of
 
 HEAD = '''
 import os
@@ -97,7 +98,9 @@ def frozen(outcome: Outcome, mode: str = "tools", **settings: Any) -> dict[str, 
     """Return the options of a case that replays what `outcome` recorded."""
     made = calls(outcome)
     tools = {call["agent"]: call["tools"] for call in made if call["kind"] == "tools"}
-    replay = {"mode": mode, "on_miss": "error", "ignore": {}, "tools": tools, **settings}
+    ends = ends_of((call["turn"] + 1, call) for call in made if call["kind"] in ("tool", "model"))
+    ended = [{**end.as_json(), "turn": end.turn - 1} for end in ends]
+    replay = {"mode": mode, "on_miss": "error", "ignore": {}, "tools": tools, "ended": ended, **settings}
     kept = (
         "kind",
         "turn",

@@ -335,6 +335,88 @@ def test_parallel_calls_get_their_own_answers_and_effects(make_agent: MakeAgent)
     assert responses(live) == responses(again)
 
 
+RACE = """
+import asyncio
+
+
+async def slow(n: int, tool_context: ToolContext) -> dict:
+    "Is slow."
+    await asyncio.sleep(0.2)
+    tool_context.state["last"] = "slow"
+    return {"n": n}
+
+
+async def quick(n: int, tool_context: ToolContext) -> dict:
+    "Is quick."
+    tool_context.state["last"] = "quick"
+    return {"n": n}
+
+
+class Late(Scripted):
+    "Its answers take long, but not in a frozen run."
+    async def generate_content_async(self, llm_request, stream=False):
+        await asyncio.sleep(1)
+        async for response in Scripted.generate_content_async(self, llm_request):
+            yield response
+
+
+first = agent(call("slow", n=1), "late", name="first", tools=[slow])
+second = agent(call("quick", n=1), "early", name="second", tools=[quick])
+third = LlmAgent(name="third", model=Late(answers=["last of all"]))
+root_agent = ParallelAgent(name="both", sub_agents=[{branches}])
+"""
+
+
+@pytest.mark.parametrize(
+    ("branches", "mode", "answer"),
+    [
+        ("first, second", "tools", "late"),
+        ("first, second", "all", "late"),
+        ("third, first, second", "all", "last of all"),
+    ],
+)
+def test_frozen_parallel_agent_ends_with_the_branch_of_the_recorded_run(
+    branches: str, mode: str, answer: str, make_agent: MakeAgent
+) -> None:
+    desk = make_agent(HEAD + RACE.replace("{branches}", branches))
+    live = desk.run("go", **RECORDING)
+    assert live.answers == [answer]
+    for _ in range(20):
+        again = desk.run("go", **frozen(live, mode))
+        assert list(differences(shown(live), shown(again))) == []
+        assert "reordered" not in again.of("Calls")[-1]["frozen"]
+
+
+PRICES = """
+from pathlib import Path
+
+LATER = Path(__file__).with_name("later")
+
+
+def price(item: str, tool_context: ToolContext) -> dict:
+    "Sets the price."
+    tool_context.state["price"] = 3
+    return {"price": 3}
+
+
+def quote(item: str, tool_context: ToolContext) -> dict:
+    "Quotes."
+    return {"quote": tool_context.state.get("price")}
+
+
+names = ["quote", "price"] if LATER.exists() else ["price", "quote"]
+root_agent = agent(*(call(name, item="kettle") for name in names), "Done.", tools=[price, quote])
+"""
+
+
+def test_calls_that_are_replayed_in_another_order_are_reported(make_agent: MakeAgent, tmp_path: Path) -> None:
+    live = make_agent(HEAD + PRICES).run("go", **RECORDING)
+    (tmp_path / "desk" / "later").touch()
+    again = make_agent(HEAD + PRICES).run("go", **frozen(live))
+    assert again.answers == ["Done."]
+    assert again.of("Calls")[-1]["frozen"]["reordered"] == ["price", "quote"]
+
+
 def responses(outcome: Outcome) -> list[Any]:
     """Return the authors and responses of all tool calls, by author, because parallel agents take turns by chance."""
     events = [event for turn in outcome.actual for event in turn["intermediate_data"]["invocation_events"]]

@@ -2,14 +2,18 @@
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from workbench.agents.declared_tools import DeclaredTools
 from workbench.agents.workspace import open_workspace
 from workbench.authoring.check.problem import Problem
 from workbench.authoring.check.project import check_project
+from workbench.authoring.check.recording_rules import recording_problems
+from workbench.recordings.recording import digest
 
 AGENT = """
 raise SystemExit("an agent must not be imported by check")
@@ -68,12 +72,12 @@ def rules(root: Path) -> list[str]:
 
 
 def test_good_project_has_no_problems(tmp_path: Path) -> None:
-    criteria = {"rubric_based_final_response_quality_v1": {"threshold": 0.5, "judge_model_options": HEURISTIC}}
+    criteria = {"rubric_based_final_response_quality_v1": {"threshold": 0.5, "judge_model_options": FUNCTION}}
     project(tmp_path, case("a", rubrics=[TYPED]), model="", criteria=criteria)
     assert rules(tmp_path) == []
 
 
-HEURISTIC = {"judge_model": "heuristic"}
+FUNCTION = {"judge_model": "python:judges:decide"}
 EACH: dict[str, tuple[list[str], dict[str, Any]]] = {
     "two cases of one id": (["file"], {"cases": [case("a"), case("a")]}),
     "a misspelt key": (["file"], {"cases": [{"eval_id": "a", "conversaton": [turn()]}]}),
@@ -81,7 +85,7 @@ EACH: dict[str, tuple[list[str], dict[str, Any]]] = {
     "a threshold too high": (["never-passes"], {"criteria": {"response_match_score": 1.5}}),
     "nothing to judge": (
         ["cannot-apply"],
-        {"criteria": {"rubric_based_tool_use_quality_v1": {"threshold": 1, "judge_model_options": HEURISTIC}}},
+        {"criteria": {"rubric_based_tool_use_quality_v1": {"threshold": 1, "judge_model_options": FUNCTION}}},
     ),
     "a rubric without a type": (
         ["untyped-rubric"],
@@ -91,7 +95,7 @@ EACH: dict[str, tuple[list[str], dict[str, Any]]] = {
         ["same-rubric"],
         {
             "cases": [case("a", turn(rubrics=[TYPED]), rubrics=[TYPED])],
-            "criteria": {"rubric_based_final_response_quality_v1": {"threshold": 1, "judge_model_options": HEURISTIC}},
+            "criteria": {"rubric_based_final_response_quality_v1": {"threshold": 1, "judge_model_options": FUNCTION}},
         },
     ),
     "an empty message": (["turns"], {"cases": [case("a", turn(), turn(message=""))]}),
@@ -100,7 +104,7 @@ EACH: dict[str, tuple[list[str], dict[str, Any]]] = {
         ["empty-rubric"],
         {
             "cases": [case("a", rubrics=[{**TYPED, "rubric_content": {"text_property": " "}}])],
-            "criteria": {"rubric_based_final_response_quality_v1": {"threshold": 1, "judge_model_options": HEURISTIC}},
+            "criteria": {"rubric_based_final_response_quality_v1": {"threshold": 1, "judge_model_options": FUNCTION}},
         },
     ),
     "a rubric of a config without text": (
@@ -109,7 +113,7 @@ EACH: dict[str, tuple[list[str], dict[str, Any]]] = {
             "criteria": {
                 "rubric_based_final_response_quality_v1": {
                     "threshold": 1,
-                    "judge_model_options": HEURISTIC,
+                    "judge_model_options": FUNCTION,
                     "rubrics": [{"rubricId": "r", "rubricContent": {}}],
                 }
             }
@@ -163,7 +167,7 @@ def test_each_problem_is_found_at_its_place(what: str, tmp_path: Path) -> None:
 
 
 def test_scenarios_that_cannot_be_simulated_are_reported_once_per_cause(tmp_path: Path) -> None:
-    criteria = {"hallucinations_v1": {"threshold": 1, "judge_model_options": HEURISTIC}}
+    criteria = {"hallucinations_v1": {"threshold": 1, "judge_model_options": FUNCTION}}
     project(tmp_path, SCENARIO, {**SCENARIO, "eval_id": "t"}, criteria=criteria)
     (problem,) = problems(tmp_path)
     assert problem.rule == "simulator"
@@ -228,3 +232,84 @@ def test_locating_many_problems_of_one_case_takes_linear_time(tmp_path: Path) ->
     began = time.process_time()
     assert sum(problem.rule == "same-rubric" for problem in check_project(workspace)) == 399
     assert time.process_time() - began < 2
+
+
+def frozen_file(root: Path, **changes: Any) -> Path:
+    """Write a recording of the case `one`, and return its path."""
+    call = {"turn": 1, "agent": "desk", "tool": "find", "args": {}, "answer": {"$form": "tuple", "value": [1]}}
+    made = {
+        "schema": "agent-workbench/frozen/1",
+        "eval_set_id": "talk",
+        "eval_id": "one",
+        "agent": "desk",
+        "recorded": {"effects": True},
+        "calls": [call],
+    }
+    path = root / "desk" / "talk.evalset.frozen" / "one.frozen.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({**made, **changes}, indent=1))
+    return path
+
+
+def answered(value: Any) -> dict[str, Any]:
+    return {"turn": 1, "agent": "desk", "tool": "find", "args": {"$form": "new"}, "answer": value}
+
+
+@pytest.mark.parametrize(
+    ("changes", "line", "severity", "text"),
+    [
+        ({"eval_set_id": "other"}, 3, "warning", "`other`, but desk/talk.evalset.json has `talk`"),
+        ({"agent": "shop"}, 5, "warning", "`shop`, but desk/talk.evalset.json has `desk`"),
+        ({"ignore": {"fnid": ["at"]}}, 24, "warning", "`fnid` is not a tool of this recording or of its agent"),
+        ({"ignore": {"$model": ["instructions"]}}, 25, "warning", "requests have no part `instructions`"),
+        ({"calls": [answered([{"$form": "new"}])]}, 18, "error", '`$form` is "new", which is not known'),
+        ({"calls": [answered({"$form": "bytes", "value": "%"})]}, 17, "error", "of the form bytes cannot be read"),
+        ({"calls": 7}, 9, "error", ""),
+    ],
+)
+def test_recording_that_is_foreign_or_cannot_be_replayed_is_found_at_its_line(
+    changes: dict[str, Any], line: int, severity: str, text: str, tmp_path: Path
+) -> None:
+    project(tmp_path, case("one"))
+    file = frozen_file(tmp_path, **changes)
+    (found,) = (problem for problem in check_project(open_workspace(tmp_path)) if problem.rule == "recording")
+    assert (found.fault.file, found.fault.line, found.fault.severity) == (file, line, severity)
+    assert text in found.fault.message
+
+
+def test_good_recording_and_one_without_an_evalset_are_no_problems(tmp_path: Path) -> None:
+    project(tmp_path, case("one"))
+    frozen_file(tmp_path, ignore={"find": ["at"], "$model": ["instruction"]})
+    assert not [problem for problem in problems(tmp_path) if problem.rule == "recording"]
+
+
+def test_recording_stays_valid_if_the_project_lies_deeper_or_higher(tmp_path: Path) -> None:
+    project(tmp_path, case("one"))
+    frozen_file(tmp_path, agent="samples/desk")
+    assert not [problem for problem in problems(tmp_path) if problem.rule == "recording"]
+
+
+@pytest.mark.parametrize(("recorded", "count"), [("desk", 0), ("samples/desk", 0), ("other/desk", 1), ("shop", 1)])
+def test_recording_of_a_nested_agent_is_compared_by_the_common_end_of_its_path(
+    recorded: str, count: int, tmp_path: Path
+) -> None:
+    project(tmp_path, case("one"))
+    frozen_file(tmp_path, agent=recorded)
+    workspace = open_workspace(tmp_path)
+    (entry,) = workspace.evalsets
+    assert entry.agent is not None
+    nested = replace(entry, agent=replace(entry.agent, name="samples/desk"))
+    assert len(list(recording_problems(nested, DeclaredTools({}, complete=False)))) == count
+
+
+def test_value_beside_a_recording_is_checked_in_its_own_file(tmp_path: Path) -> None:
+    project(tmp_path, case("one"))
+    value = {"a": 1, "b": {"$form": "new"}}
+    name = f"{digest(value)}.json"
+    file = frozen_file(tmp_path, calls=[{**answered(None), "answer_in": name}])
+    data = json.loads(file.read_text())
+    del data["calls"][0]["answer"]
+    file.write_text(json.dumps(data))
+    (file.parent / name).write_text(json.dumps(value, indent=1))
+    (found,) = (problem for problem in problems(tmp_path) if problem.rule == "recording")
+    assert (found.fault.file.name, found.fault.line) == (name, 3)

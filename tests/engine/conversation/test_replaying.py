@@ -47,7 +47,8 @@ def answer(case: dict[str, Any], before: list[Frame], text: str) -> Iterator[Fra
     replayed = case["calls"]["replay"] is not None
     missed = replayed and text == "lost"
     counts = {"tools": len(before), "models": 0, "live": 0, "misses": int(missed)}
-    declared = [{"name": "find", "declaration": digest({"now": text})}, {"name": "", "toolset": 1, "declaration": None}]
+    find = {"name": "find", "declaration": digest({"now": text}), "source": "now"}
+    declared = [find, {"name": "", "toolset": 1, "declaration": None}]
     tools = [{"kind": "tools", "agent": "desk", "tools": declared}]
     calls = {"event": "Calls", "calls": json.dumps(tools), "pieces": {"aa": '"answer"'}}
     yield {**calls, "frozen": counts if replayed else None}
@@ -61,10 +62,11 @@ def answer(case: dict[str, Any], before: list[Frame], text: str) -> Iterator[Fra
     yield finished()
 
 
-def freeze(project: Project, eval_id: str, declared: str = "", *, found: Any = True) -> Path:
+def freeze(project: Project, eval_id: str, declared: str = "", *, found: Any = True, source: str = "") -> Path:
     """Write a recording with one call for a case of the project."""
     call = ToolCall(1, "desk", "find", {"id": 7}, answer={"found": found})
-    tools = {"desk": (Declaration("find", {"now": declared or eval_id}), Declaration("", None, 1))}
+    find = Declaration("find", {"now": declared or eval_id}, source=source)
+    tools = {"desk": (find, Declaration("", None, 1))}
     recording = Recording("all", eval_id, "desk", Origin("run-1", "2026-11-20T10:00:00Z"), tools=tools, calls=(call,))
     file = frozen_path(project.root / EVALSET, eval_id)
     file.parent.mkdir(exist_ok=True)
@@ -275,6 +277,18 @@ async def test_changed_declaration_keeps_a_verdict_stale(
     shop.cases("hello")
     freeze(shop, "hello", declared="with another argument")
     assert (await verdict(shop, children, place, FROZEN)).changes(FROZEN) == ["frozen: declaration of find"]
+
+
+@pytest.mark.parametrize(
+    ("source", "declared", "stale"),
+    [("now", "hello", []), ("then", "hello", ["frozen: code of find"]), ("then", "else", ["frozen: code of find"])],
+)
+async def test_changed_source_keeps_a_verdict_stale(
+    source: str, declared: str, stale: list[str], shop: Project, children: Children, place: ScriptedPlace
+) -> None:
+    shop.cases("hello")
+    freeze(shop, "hello", declared, source=source)
+    assert (await verdict(shop, children, place, FROZEN)).changes(FROZEN) == stale
 
 
 async def test_recording_of_a_case_that_ran_live_counts_when_it_appears(

@@ -21,7 +21,7 @@ from typing import Any, AsyncGenerator, AsyncIterator, Callable, Deque, Dict, Li
 from google.adk.models.base_llm import BaseLlm  # type: ignore[import-not-found,unused-ignore]
 from google.adk.models.llm_response import LlmResponse  # type: ignore[import-not-found,unused-ignore]
 
-from .adk_gate import AdkGate, current_gate, patch_classes, state_digest
+from .adk_gate import AdkGate, current_gate, in_order, patch_classes, state_digest
 from .adk_trace import FROZEN, Sent, Tracer, part_text
 from .calls import Call, Calls
 from .conversation import Json, OnAnswer
@@ -29,6 +29,7 @@ from .fork import Asked
 from .gate import Decision, Live, Miss, ModelCall, inside
 from .jsonable import dumps
 from .matching import Recorded, plain_branch
+from .order import MODEL, Order
 
 ANSWER_LIMIT = 2 * 1024 * 1024
 """Maximum size of a stored answer, in characters of JSON."""
@@ -99,6 +100,8 @@ class Answers:
             source = self._replayed(decision)
         if call is not None or storing is not None:
             source = _kept(source, call, storing)
+        if gated and self.gate is not None:
+            source = _ordered(source, call, self.gate.gate.order, _branch(context))
         try:
             async for response in source:
                 yield response
@@ -226,6 +229,22 @@ async def _kept(
         await source.aclose()
     if call is not None:
         call.responded(texts)
+
+
+async def _ordered(
+    source: AsyncGenerator[Any, None], call: Optional[Call], order: Order, branch: str
+) -> AsyncGenerator[Any, None]:
+    """Yield responses when it is their turn in the recorded order."""
+    place = order.begin(branch, MODEL)
+    try:
+        async for response in source:
+            await in_order(order, place)
+            if call is not None:
+                call.ends()
+            yield response
+    finally:
+        order.end(place)
+        await source.aclose()
 
 
 async def _given(responses: List[Any]) -> AsyncGenerator[Any, None]:

@@ -25,12 +25,14 @@ from google.adk.tools.tool_context import ToolContext  # type: ignore[import-not
 from . import faults
 from .adk_effects import Effects, artifact_digests
 from .calls import Call
+from .declared import json_declaration
 from .fork import Asked
 from .fork import state_digest as digest_of_state
 from .forms import UnknownFormError, decoded, decoded_error
 from .gate import Decision, Gate, Inject, Live, Miss, inside
 from .injection import Fault
 from .matching import Recorded, ToolCall, canonical, plain_branch
+from .order import POLL, Order, Place
 
 Change = Callable[[Any], Any]
 """What an injected fault makes of an answer."""
@@ -102,10 +104,26 @@ class AdkGate:
         branch = plain_branch(getattr(invocation, "branch", None))
         ahead, order = self._place(context, invocation)
         await self.follow(Asked("tool", agent, branch, tool.name, args, None), context)
-        decision = self.gate.tool(ToolCall(agent, branch, tool.name, args, ahead))
+        declaration = json_declaration(tool) if self.gate.is_frozen else None
+        decision = self.gate.tool(ToolCall(agent, branch, tool.name, args, ahead, declaration))
         call = self._begin(agent, branch, tool.name, args, context, order, decision)
         if call is not None and _streams(tool):
             call.data["streams"] = True
+        place = self.gate.begin_in_order(branch, tool.name, decision)
+        try:
+            return await self._answer(call, place, method, args, context, decision)
+        finally:
+            self.gate.order.end(place)
+
+    async def _answer(
+        self,
+        call: Optional[Call],
+        place: Place,
+        method: Callable[..., Any],
+        args: Any,
+        context: Any,
+        decision: Decision,
+    ) -> Any:
         change: Change = _unchanged
         if isinstance(decision, Inject):
             await asyncio.sleep(decision.fault.seconds)
@@ -116,6 +134,7 @@ class AdkGate:
             return await self._make(call, functools.partial(method, args=args), context, change)
         if isinstance(decision, Miss):
             return await self.miss(decision)
+        await in_order(self.gate.order, place)
         return await self._replay(call, decision.recorded, context, change)
 
     async def _inject(self, call: Optional[Call], fault: Fault) -> Any:
@@ -246,6 +265,13 @@ class AdkGate:
         if own:
             self._arrived.add(own)
         return ahead, order
+
+
+async def in_order(order: Order, place: Place) -> None:
+    """Wait until a call may be answered in the recorded order."""
+    while order.waits(place):
+        await asyncio.sleep(POLL)
+    order.released(place)
 
 
 def _agent_name(context: Any) -> str:

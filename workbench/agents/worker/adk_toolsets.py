@@ -20,6 +20,7 @@ from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
 from .adk_gate import AdkGate, check_tool, current_gate, in_turn, patch_classes
 from .calls import TooLargeError
+from .declared import source_digest
 from .faults import hinting
 from .forms import decoded_error, encoded_error, imported_class
 from .gate import Live, inside
@@ -239,6 +240,7 @@ class Toolsets:
             entry["declaration"] = None if declaration is None else calls.text_piece(_text(declaration, key))
         except (TooLargeError, ValueError) as error:
             entry.update({"declaration": None, "lost": str(error)})
+        entry["source"] = self._source(agent, tool, position)
         instruction = self._instructions.get((agent, name))
         if instruction and position:
             entry["instruction"] = instruction
@@ -252,6 +254,14 @@ class Toolsets:
         if position and getattr(tool, "_require_confirmation", False) is True:
             entry["confirmation"] = True
         return entry
+
+    def _source(self, agent: str, tool: Any, position: int) -> str:
+        """Return the digest of a tool's source. That of a toolset's tool is the source of the toolset's class."""
+        if not position:
+            return "" if tool is None else tool_source(tool)
+        owners = (toolset for toolset, *place in self._places.values() if place == [agent, position])
+        toolset = next(owners, None)
+        return "" if toolset is None else source_digest(type(toolset))
 
     # Replay
 
@@ -295,6 +305,12 @@ class Toolsets:
     def _declared(self, agent: str, position: int) -> Optional[List[Json]]:
         known = self._gate.gate.declarations.get(agent, ()) if position else ()
         return [_checked(entry) for entry in known if entry.get("toolset") == position] or None
+
+
+def tool_source(tool: Any) -> str:
+    """Return the digest of the source of a tool's function, or of the tool's class if it has none."""
+    node = getattr(tool, "node", tool)
+    return source_digest(getattr(node, "func", None) or getattr(node, "_func", None) or type(tool))
 
 
 def _owners(root: Any, toolset: Any) -> Iterator[Tuple[str, int]]:

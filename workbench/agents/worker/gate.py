@@ -11,11 +11,13 @@ import threading
 from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from . import faults
-from .calls import Call, Calls
+from .calls import Call, Calls, TooLargeError
+from .declared import no_longer_fits, signature_declaration, source_digest
 from .fork import Asked, Fork
 from .injection import Fault, Injection, damaged
 from .jsonable import dumps
 from .matching import BrokenRecordingError, Recorded, Recordings, ToolCall, shown_call
+from .order import MODEL, Order, Place
 
 Json = Dict[str, Any]
 OnMiss = Callable[[faults.Fault], None]
@@ -130,6 +132,8 @@ class Gate:
         """Agent → the number of its requests so far."""
         self.declarations: Dict[str, List[Json]] = {}
         """The recorded declarations of tools, by agent."""
+        self._declared: Dict[Tuple[str, str], Any] = {}
+        """(agent, tool) → the present declaration of a plain-Python agent's tool."""
         self.is_frozen = replay is not None
         """Whether tools are answered from a recording."""
         self.freezes_models = False
@@ -137,13 +141,15 @@ class Gate:
         self.calls_on_miss = False
         """Whether a call without a recording is made instead of ending the case."""
         ignore: Dict[str, List[str]] = {}
+        self.order = Order(replay.get("ended") if isinstance(replay, dict) else None)
+        """The order of the calls that are answered."""
         if replay is not None:
             ignore = _names(replay, "ignore", str)
             self.declarations = _names(replay, "tools", dict)
             self.freezes_models = replay.get("mode") == "all"
             self.calls_on_miss = replay.get("on_miss") == "live"
         self._tools = Recordings(ignore)
-        self._ignored_parts = frozenset(ignore.get(_MODEL, ()))
+        self._ignored_parts = frozenset(ignore.get(MODEL, ()))
         """Names of the parts of requests to models that may differ."""
         self._injection = _injection(given)
         self.fork = None if given.get("fork") is None else Fork(given["fork"])
@@ -174,13 +180,26 @@ class Gate:
             self.fork.load(recorded)
         elif recorded.tool:
             self._tools.add(recorded)
+            self.order.load(recorded)
         else:
             self._models.append(recorded)
 
-    def counts(self) -> Optional[Dict[str, int]]:
-        """Return the calls so far: replayed `tools` and `models`, `live` ones, and `misses`. None without replay."""
+    def counts(self) -> Optional[Json]:
+        """Return the calls so far: replayed `tools` and `models`, `live` ones, and `misses`. None without replay.
+
+        `reordered`, if it is there, names tools whose answers were replayed in another order than recorded, where one
+        of them changed the state.
+        """
+        if not self.is_frozen:
+            return None
+        reordered = self.order.reordered
         with self._lock:
-            return dict(self._counts) if self.is_frozen else None
+            return {**self._counts, **({"reordered": reordered} if reordered else {})}
+
+    def begin_in_order(self, branch: str, tool: str, decision: Decision) -> Place:
+        """Return the place of a call that begins in the recorded order."""
+        found = decision.then if isinstance(decision, Inject) else decision
+        return self.order.begin(branch, tool, found.recorded if isinstance(found, Replay) else None)
 
     def report(self) -> List[Json]:
         """Return the `Calls` messages with what is unreported, without their turn."""
@@ -217,16 +236,42 @@ class Gate:
             return Live()
         with self._lock:
             found = self._tools.take(call, use=use)
-            if found is not None and found.outcome != "lost":
+            misfit = "" if found is None else self._misfit(call)
+            if found is not None and found.outcome != "lost" and not misfit:
                 self._counts["tools"] += 1
                 return Replay(found)
+            who = f"{call.agent or 'code of the agent'} called {shown_call(call.tool, call.args)}"
+            if misfit:
+                return self._no_recording(f"{who}; its recording does not fit the tool any more: {misfit}")
             why = f"its outcome was not recorded: {found.value}" if found else self._tools.why_missing(call)
-            who = call.agent or "code of the agent"
-            message = f"{who} called {shown_call(call.tool, call.args)}, which has no recording; {why}"
+            message = f"{who}, which has no recording; {why}"
             decision = self._no_recording(message)
             if isinstance(decision, Miss):
                 return decision._replace(call=call, nearest=self._tools.nearest(call))
             return decision
+
+    def _misfit(self, call: ToolCall) -> str:
+        """Return why a recorded call does not fit the tool's present declaration any more, or ""."""
+        recorded = (tool for tool in self.declarations.get(call.agent, ()) if tool.get("name") == call.tool)
+        then = next((tool.get("declaration") for tool in recorded), None)
+        return no_longer_fits(then, call.declaration, call.args)
+
+    def declare(self, agent: str, tool: str, function: Any) -> Any:
+        """Return the declaration of a plain-Python agent's tool, and report it once."""
+        if tool.startswith("$"):
+            return None  # Code that a model wrote.
+        if (agent, tool) not in self._declared:
+            declaration = signature_declaration(tool, function)
+            self._declared[agent, tool] = declaration
+            if self.calls is not None:
+                entry: Json = {"name": tool, "toolset": 0, "long_running": False}
+                try:
+                    entry["declaration"] = None if declaration is None else self.calls.piece(declaration)
+                except TooLargeError as error:
+                    entry.update({"declaration": None, "lost": str(error)})
+                entry["source"] = source_digest(function)
+                self.calls.add({"kind": "tools", "agent": agent, "plain": True, "tools": [entry]})
+        return self._declared[agent, tool]
 
     def passed(self, tool: str) -> None:
         """Note a call of a tool that this gate knows, itself or as a part of another one."""
@@ -242,6 +287,7 @@ class Gate:
 
         Return the fault of a frozen case that called tools behind the gate's back. Their calls cannot be frozen.
         """
+        self.order.end_turn()
         escaped = self._take_escaped(self._shown)
         if not escaped or not self.is_frozen or self.calls_on_miss:
             return None
@@ -418,8 +464,6 @@ def _why_other(
     return f"its request {position + 1} has {why}", differs and {"agent": call.agent, **differs}
 
 
-_MODEL = "$model"
-"""The name under which `ignore` has parts of requests to models. No tool has it."""
 _PARTS = {
     "instruction": ("system", "another instruction"),
     "tools": ("tools", "other tools"),

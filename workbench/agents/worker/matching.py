@@ -27,6 +27,7 @@ class ToolCall(NamedTuple):
     """A call that a model or an agent makes now.
 
     `ahead` is the number of equal calls in the same answer of the model that come before it and have not started yet.
+    `declaration` is the tool's present one, or None if it is not known.
     """
 
     agent: str
@@ -34,6 +35,7 @@ class ToolCall(NamedTuple):
     tool: str
     args: Any
     ahead: int = 0
+    declaration: Any = None
 
 
 class Recorded:

@@ -17,6 +17,7 @@ from .forms import UnknownFormError, decoded, decoded_error, encoded_text
 from .gate import Decision, Gate, Inject, Live, Miss, Replay, inside
 from .jsonable import dumps
 from .matching import Recorded, ToolCall
+from .order import POLL
 
 State = Dict[str, Any]
 _POLL_SECONDS = 0.2
@@ -45,12 +46,17 @@ class Tools:
             return function(**args)
         if _is_async(function):
             return self._call_async(tool, args, function)
-        decision, recording = self._pass(tool, args)
+        decision, recording = self._pass(tool, args, function)
         if isinstance(decision, Inject):
             time.sleep(decision.fault.seconds)
+        place = self.gate.begin_in_order(self._branch, tool, decision)
         try:
             if _is_live(decision):
                 return self._make(recording, functools.partial(function, **args), decision)
+            # The thread of an event loop cannot wait, because the other calls use the loop.
+            while not _has_loop() and self.gate.order.waits(place):
+                time.sleep(POLL)
+            self.gate.order.released(place)
             return self._replay(recording, decision)
         except _NoAnswerError as error:
             if error.miss is not None:
@@ -58,22 +64,32 @@ class Tools:
             if not self._waits:
                 raise asyncio.CancelledError from None
             return _never()
+        finally:
+            self.gate.order.end(place)
 
     async def _call_async(self, tool: str, args: Dict[str, Any], function: Callable[..., Any]) -> Any:
         assert self.gate is not None
-        decision, recording = self._pass(tool, args)
+        decision, recording = self._pass(tool, args, function)
         if isinstance(decision, Inject):
             await asyncio.sleep(decision.fault.seconds)
+        place = self.gate.begin_in_order(self._branch, tool, decision)
         try:
             if _is_live(decision):
                 return await self._make_async(recording, functools.partial(function, **args), decision)
+            while self.gate.order.waits(place):
+                await asyncio.sleep(POLL)
+            self.gate.order.released(place)
             return self._replay(recording, decision)
         except _NoAnswerError as error:
             if error.miss is not None:
                 self.gate.end(error.miss)
             return await asyncio.get_running_loop().create_future()
+        finally:
+            self.gate.order.end(place)
 
-    def _pass(self, tool: str, args: Dict[str, Any]) -> Tuple[Decision, Optional[_Recording]]:
+    def _pass(
+        self, tool: str, args: Dict[str, Any], function: Callable[..., Any]
+    ) -> Tuple[Decision, Optional[_Recording]]:
         gate = self.gate
         assert gate is not None
         if gate.fork is not None and not gate.fork.passed:
@@ -81,7 +97,8 @@ class Tools:
             diverged = gate.fork.check(Asked("tool", self._name, self._branch, tool, args, state))
             if diverged is not None:
                 return Miss(diverged), None
-        decision = gate.tool(ToolCall(self._name, self._branch, tool, args))
+        declaration = gate.declare(self._name, tool, function)
+        decision = gate.tool(ToolCall(self._name, self._branch, tool, args, declaration=declaration))
         if gate.calls is None:
             return decision, None
         state = state_digest(self._session.state)
@@ -210,13 +227,16 @@ def _never() -> Any:
 
     The thread of an event loop cannot wait, because other cases use the loop.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _has_loop():
         # The interpreter waits for threads of executors when it ends.
         while threading.main_thread().is_alive() and not getattr(concurrent.futures.thread, "_shutdown", False):
             time.sleep(_POLL_SECONDS)
     raise asyncio.CancelledError
+
+
+def _has_loop() -> bool:
+    """Return whether this thread runs an event loop."""
+    return asyncio._get_running_loop() is not None
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

@@ -4,7 +4,7 @@ import asyncio
 import functools
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -57,8 +57,9 @@ class Replay:
         if self.recording is not None or self.error is not None:
             recorded = "" if self.recording is None else self.recording.origin.at
             transcript.frozen = Frozen(self.mode, self.file, recorded, *transcript.calls)
-        if self.recording is not None:
-            transcript.changed_declarations = tuple(_changed(self.recording, transcript.declared))
+        if self.recording is not None and transcript.frozen is not None:
+            drifted, redeclared = _changed(self.recording, transcript.declared)
+            transcript.frozen = replace(transcript.frozen, drifted=drifted, redeclared=redeclared)
             if transcript.error is not None and transcript.differs:
                 transcript.error = _with_difference(transcript.error, self.recording, transcript.differs)
         return transcript
@@ -145,11 +146,19 @@ def _with_difference(error: CaseError, recording: Recording, differs: str) -> Ca
     return replace(error, message=f"{error.message}: {text}") if text else error
 
 
-def _changed(recording: Recording, declared: Mapping[tuple[str, str], str | None]) -> Iterable[str]:
-    """Return the tools that the agent and the recording declare differently, sorted."""
+def _changed(
+    recording: Recording, declared: Mapping[tuple[str, str], tuple[str | None, str]]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the tools that differ from the recorded ones, and those of which only the declaration differs, sorted.
+
+    The source counts only for tools with recorded calls.
+    """
     recorded = {(agent, tool.name): tool for agent, tools in recording.tools.items() for tool in tools}
-    both = ((key, recorded[key]) for key in declared.keys() & recorded.keys())
-    return sorted({key[1] for key, tool in both if _digest(tool) != declared[key]})
+    called = {(call.agent, call.tool) for call in recording.calls}
+    both = [(key, recorded[key], *declared[key]) for key in declared.keys() & recorded.keys()]
+    names = {key[1] for key, tool, declaration, _ in both if _digest(tool) != declaration}
+    code = {key[1] for key, tool, _, source in both if key in called and tool.source and tool.source != source}
+    return tuple(sorted(names | code)), tuple(sorted(names - code))
 
 
 def _digest(tool: Declaration) -> str | None:

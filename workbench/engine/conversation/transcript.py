@@ -10,12 +10,16 @@ from workbench.events import CaseError, CaseStatus, Frozen, Thawed, Usage
 
 
 class CallCounts(NamedTuple):
-    """The calls of a replayed case so far: answered from the recording, made live, and missing in it."""
+    """The calls of a replayed case so far: answered from the recording, made live, and missing in it.
+
+    `reordered` names tools, as in `Frozen`.
+    """
 
     tools: int = 0
     models: int = 0
     live: int = 0
     misses: int = 0
+    reordered: tuple[str, ...] = ()
 
 
 @dataclass
@@ -41,16 +45,18 @@ class Transcript:
     """The models' answers that another machine sent, in their order."""
     reads: Reads | None = None
     """Files that the case and the import of its agent read; None if the case ended without reporting them."""
+    unseen: tuple[str, ...] = ()
+    """What the case used that no comparison of inputs can see (`CaseFinished.unseen`)."""
     calls: CallCounts = field(default_factory=CallCounts)
-    declared: dict[tuple[str, str], str | None] = field(default_factory=dict)
-    """Agent and tool → digest of its declaration, for each tool that a replayed case had."""
+    declared: dict[tuple[str, str], tuple[str | None, str]] = field(default_factory=dict)
+    """Agent and tool → digests of its declaration and source, for each tool that a replayed case had."""
     differs: str = ""
     """How a request differs from the recorded one, as in the worker's message `Failed`, or ""."""
     frozen: Frozen | None = None
     """How the case was replayed, or None if all of its calls were live."""
     thawed: Thawed | None = None
     """How a live case differs from its recording, or None if they were not compared."""
+    state: dict[str, Any] | None = None
+    """The session state after the last turn, or None if nobody needs it or it is not known."""
     recording: tuple[Path, ...] = ()
     """The frozen file of a case that is replayed if it exists, and the files that it names."""
-    changed_declarations: tuple[str, ...] = ()
-    """The tools whose declaration differs from that in the recording."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from workbench.agents.channel import Frame
+from workbench.agents.worker.footprint import UNSEEN
 from workbench.counting import counted
 from workbench.events import CaseError, ErrorKind
 from workbench.places.place import AgentLink, AgentStart, OnFrame, Place, Stream
@@ -45,10 +46,11 @@ class Imported:
 
 @dataclass(frozen=True)
 class Reads:
-    """Files of the project that were read, and folders that were listed."""
+    """Files of the project that were read, folders that were listed, and what could not be seen (`UNSEEN`)."""
 
     files: frozenset[Path] = frozenset()
     folders: frozenset[Path] = frozenset()
+    unseen: frozenset[str] = frozenset()
 
     @classmethod
     def from_frame(cls, frame: Frame) -> "Reads":
@@ -57,10 +59,12 @@ class Reads:
         Raises:
             ValueError: there are too many.
         """
-        return cls(frozenset(_paths(frame.get("files"))), frozenset(_paths(frame.get("folders"))))
+        told = frame.get("unseen")
+        unseen = frozenset(name for name in UNSEEN if isinstance(told, list) and name in told)
+        return cls(frozenset(_paths(frame.get("files"))), frozenset(_paths(frame.get("folders"))), unseen)
 
     def __or__(self, other: "Reads") -> "Reads":
-        return Reads(self.files | other.files, self.folders | other.folders)
+        return Reads(self.files | other.files, self.folders | other.folders, self.unseen | other.unseen)
 
 
 @dataclass

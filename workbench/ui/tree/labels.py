@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable
 from workbench.counting import counted
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.faces import (
+    BY_FUNCTION,
     CHECKED,
     COUNTED,
     FACES,
     FLAKY,
     FROZEN,
-    HEURISTIC,
     OTHER_CRITERIA,
     SPLIT,
     STALE,
@@ -18,7 +18,7 @@ from workbench.rendering.faces import (
     TRIAGED_EARLIER,
     Status,
 )
-from workbench.rendering.judged import case_is_split, is_heuristic, judge_of
+from workbench.rendering.judged import case_is_split, is_function, judge_of
 from workbench.rendering.staleness import stale_mark
 from workbench.repeats.repeat_texts import CAUSES, percent
 from workbench.scores import cut_score
@@ -263,17 +263,19 @@ def fitted(left: Pieces, right: Pieces, width: int, place: int, others: Iterable
 
 
 def _marks(record: CaseRecord) -> Pieces:
-    """Return the signs for replayed calls, criteria not in the file, rules that judged, and split votes."""
+    """Return the signs for replayed calls, criteria not in the file, functions that judged, and split votes."""
     marks = [*_frozen(record), *_other_criteria(record)]
-    if any(map(is_heuristic, record.scores.values())):
-        marks.append((f"{HEURISTIC.glyph} ", "not-evaluated"))
+    if any(map(is_function, record.scores.values())):
+        marks.append((f"{BY_FUNCTION.glyph} ", "not-evaluated"))
     if any(judge_of(score) and case_is_split(record, name) for name, score in record.scores.items()):
         marks.append((f"{SPLIT.glyph} ", "not-evaluated"))
     return marks
 
 
 def _frozen(record: CaseRecord) -> Pieces:
-    return [(f"{FROZEN.glyph} ", "accent")] if record.frozen is not None else []
+    if record.frozen is None:
+        return []
+    return [(f"{FROZEN.glyph}≠ ", "not-evaluated")] if record.frozen.drifted else [(f"{FROZEN.glyph} ", "accent")]
 
 
 def _other_criteria(record: CaseRecord) -> Pieces:

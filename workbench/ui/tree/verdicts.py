@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 WHOLE_FILE = -1
 """Case number that stands for the whole file, which has the verdict if it could not be read."""
 
+_FAILED_WITH_ERRORS: frozenset[Status] = frozenset({"failed", "error"})
+
 
 @dataclass(frozen=True, slots=True)
 class CaseVerdict:
@@ -172,6 +174,12 @@ class Verdicts:
         """Return the status of a case, or `not_run` if it never ran."""
         verdict = self.by_case.get((evalset, case))
         return verdict.state if verdict else "not_run"
+
+    def states(self, evalset: int, case: int) -> frozenset[Status]:
+        """Return the statuses by which a filter finds a case: a case that failed with errors has both."""
+        state = self.state(evalset, case)
+        broke = state == "failed" and any(record.failed_with_errors for record in self.records(evalset, case))
+        return _FAILED_WITH_ERRORS if broke else frozenset((state,))
 
     def repeats(self, evalset: int, case: int) -> int:
         """Return how often a case runs or ran in its newest run."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from workbench.engine.plan.judge_environment import judge_environment
 from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.preflight.notices import notices
-from workbench.engine.plan.preflight.own_models import agents_without_key
+from workbench.engine.plan.preflight.own_models import agents_without_adk, agents_without_key, retiring_agents
 from workbench.engine.plan.preflight.preflight_cases import PreflightCase
 from workbench.engine.plan.preflight.recordings import recordings
 from workbench.engine.plan.run_options import RunOptions
@@ -30,7 +30,8 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
         return _of_transcripts(plan, options)
     environments = _environments(plan)
     entries = list(_to_run(plan))
-    before = list(recordings(entries, options))
+    here = options.place is None or options.place.is_local
+    before = [*(agents_without_adk(plan) if here else ()), *recordings(entries, options)]
     one_of_each = {entry.ref.evalset_file: (entry, source) for entry, source in entries}
     plain = {file: entry for file, (entry, source) in one_of_each.items() if _is_plain(entry, source)}
     cases = [_preflight_case(plan, entry, _CONVERSATION) for entry in plain.values()]
@@ -43,8 +44,9 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
         cases.append(_preflight_case(plan, entry, case))
     scale = len(entries) / max(1, min(len(entries), CHECKED_CASES))
     # Frozen models are not asked.
-    keyless = () if options.frozen == "all" and options.on_miss == "error" else agents_without_key(plan, environments)
-    found = [*keyless, *notices(cases, environments.__getitem__, options, scale)]
+    asked = not (options.frozen == "all" and options.on_miss == "error")
+    own = [*agents_without_key(plan, environments), *retiring_agents(plan)] if asked else []
+    found = [*own, *notices(cases, environments.__getitem__, options, scale)]
     if found and scale > 1:
         message = f"these notices are based on the first {CHECKED_CASES} of {len(entries)} cases"
         found.append(Noticed("info", message))
