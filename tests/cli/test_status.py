@@ -1,6 +1,9 @@
 """`status` from the shell: last verdicts, which are stale, and why."""
 
+import contextlib
 import json
+import sqlite3
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,7 +66,7 @@ def test_case_has_exactly_the_keys_of_the_contract(status: Status, project: Proj
     first = found["cases"][0]
     assert list(first) == [
         "agent", "evalset_file", "eval_set_id", "eval_id", "status", "run_id", "stale", "frozen", "judged_by",
-        "place", "changed",
+        "place", "unseen", "changed",
     ]  # fmt: skip
     assert (first["status"], first["stale"], first["judged_by"]) == ("passed", True, None)
     assert first["run_id"] == next((project.root / ".workbench/runs").glob("2*")).name
@@ -138,3 +141,32 @@ def test_wrong_command_line_is_refused(here: Here, words: tuple[str, ...], said:
     done = here("status", *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
+
+
+READING = """
+    import sqlite3, subprocess, sys
+    from pathlib import Path
+
+    def root_agent(message, session):
+        database = sqlite3.connect(Path(__file__).parent / "rows.db")
+        if "child" in message:
+            subprocess.run([sys.executable, "-c", ""])
+        return str(database.execute("select count(*) from t").fetchone())
+"""
+
+
+def test_changed_row_of_a_database_makes_its_cases_stale(here: Here, status: Status, project: Project) -> None:
+    def write() -> None:
+        with contextlib.closing(sqlite3.connect(project.root / "echo/rows.db")) as database, database:
+            database.execute("create table if not exists t (v)")
+            database.execute("insert into t values (1)")
+
+    project.write("echo/agent.py", textwrap.dedent(READING))
+    project.evalset(case("row", "row"), case("child", "child"))
+    write()
+    here("run", ".", "--plain")
+    found = {one["eval_id"]: (one["stale"], one["unseen"]) for one in status()["cases"]}
+    assert found == {"row": (False, []), "child": (False, ["child programs"])}
+    assert "echo/talk/child (cannot see: child programs)\n" in here("status").stdout
+    write()
+    assert [one["changed"][0]["name"] for one in status()["cases"]] == ["echo/rows.db"] * 2

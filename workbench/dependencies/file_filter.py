@@ -4,8 +4,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from workbench.agents.criteria_choice import CONFIG_NAMES
-from workbench.agents.discovery import DEFINITION_FILES, EVALSET_SUFFIXES
+from workbench.agents.criteria_choice import CONFIG_FILES
+from workbench.agents.discovery import DEFINITION_FILES, is_evalset_file
 from workbench.agents.python_source import LARGEST_SOURCE
 from workbench.agents.walk import FROZEN_SUFFIX, Walk
 from workbench.regular_file import read_regular
@@ -89,8 +89,9 @@ def _is_no_source(path: Path) -> bool:
     """Return whether a file has its own rule (evalset, config, environment), or is for people only."""
     name = path.name
     return (
-        name.endswith((*EVALSET_SUFFIXES, *_NOT_THE_AGENTS))
-        or name in CONFIG_NAMES
+        is_evalset_file(path)
+        or name.endswith(_NOT_THE_AGENTS)
+        or name in CONFIG_FILES
         or name == ".env"
         or path.parent.name.endswith(FROZEN_SUFFIX)
         or bool(_PAPERS.match(name))

@@ -52,9 +52,12 @@ class StatusCase(Part):
     frozen: bool
     """Whether recorded answers were replayed."""
     judged_by: JudgedBy | None
-    """`rules` for the judge `heuristic`, which is not a language model; null if no judge was asked."""
+    """`function` or `rules`: no language model judged; null if no judge was asked."""
     place: Words | None
     """The machine that the agent ran on; null for this one."""
+    unseen: list[Words]
+    """What the agent used that `stale` cannot see: child programs, forked processes, sockets, databases, outside
+    files, files it changes. Empty without a verdict."""
     changed: list[ChangedInput]
     """Why the verdict is stale; empty if it is not."""
 
@@ -91,6 +94,7 @@ def _case(verdict: LastVerdict) -> StatusCase:
         frozen=any(verdict.frozen),
         judged_by=verdict.judged_by,
         place=verdict.machine or None,
+        unseen=list(verdict.unseen),
         changed=[ChangedInput(**dataclasses.asdict(change)) for change in verdict.changed],
     )
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -13,6 +13,7 @@ from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.watch.job_queue import Estimate
 from workbench.engine.watch.watcher import Saved
 from workbench.events import CaseRef, Event, Noticed
+from workbench.project.last_verdicts import fresh_cases
 from workbench.project.running import Followed, Running
 from workbench.project.targets import Targets
 from workbench.project.watching import Start, Watched, Watching, watch_over
@@ -107,11 +108,23 @@ class Watch(Followed[News]):
                 await self.watching.announced.wait()
                 if self.ended:
                     return
-                self._take_save(saved)
+                self._take_save(await self._narrowed(saved))
         except Exception as error:
             self._fail(error)
         finally:
             self._watcher.close()
+
+    async def _narrowed(self, saved: Saved) -> Saved:
+        """Return a save without the cases that did not read the changed files of their agent, as `status` finds out.
+
+        While cases run, their last verdicts are not those that a save affects, so all cases of the agent count.
+        """
+        unsure = saved.impact.by_file_of_agent
+        if not unsure or self._runs.busy:
+            return saved
+        workspace = saved.snapshot.workspace
+        fresh = await asyncio.to_thread(fresh_cases, unsure, workspace, self._project.state_dir(workspace.root))
+        return saved if self._runs.busy else replace(saved, impact=saved.impact.without(fresh))
 
     def stop(self) -> None:
         """Handle no more saves, and start nothing more."""

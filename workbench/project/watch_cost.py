@@ -81,7 +81,6 @@ def _cost(record: CaseRecord, depth: Effect, prices: Prices) -> _Cost:
 def _with_new(cost: _Cost, record: CaseRecord, config: CriteriaConfig | None) -> _Cost:
     """Add the maximum number of judge calls for criteria that never judged the case before."""
     from workbench.engine.plan.judge_calls import CallRange, criterion_calls, options_of
-    from workbench.judge.kinds import judges_by_rules
     from workbench.metrics.registry import needs_bench
 
     calls = 0
@@ -89,7 +88,7 @@ def _with_new(cost: _Cost, record: CaseRecord, config: CriteriaConfig | None) ->
         judged = record.metrics.get(criterion.name)
         options = options_of(criterion)
         is_new = judged is None or "tally" not in judged.details
-        if is_new and needs_bench(criterion.name) and not judges_by_rules(options):
+        if is_new and needs_bench(criterion.name):
             turns = CallRange(len(record.turns), len(record.turns))
             calls += criterion_calls(criterion, options.samples, turns, record.rubrics, all_votes=False).high
     return replace(cost, calls=cost.calls + calls, money=None) if calls else cost

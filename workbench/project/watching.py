@@ -17,7 +17,6 @@ from workbench.config import Settings
 from workbench.dependencies.change import Effect
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.agent_process import Touched
-from workbench.engine.watch.contents import Moment
 from workbench.engine.watch.impact import relative
 from workbench.engine.watch.job_queue import Estimate, Job, JobQueue, Limit
 from workbench.engine.watch.recurring import Recurring
@@ -62,6 +61,10 @@ class Watched(Protocol):
         """Return the files that agents used, grouped by agent folder."""
         ...
 
+    def state_dir(self, root: Path) -> Path:
+        """Return the state folder of the project at a root."""
+        ...
+
     def renew(self) -> None:
         """Restart the agents' processes before the next run."""
         ...
@@ -104,13 +107,10 @@ class Watching:
         self.store = store
         self.watcher = watcher
         self.jobs = jobs
-        self.moments: dict[CaseRef, Moment] = {}
-        """The state of the files when the newest verdict of a case was requested."""
         self._options = options
         self._prices = prices or Prices()
         self._obsolete: set[CaseRef] = set()
         self._stopped = False
-        self._moment: Moment = watcher.contents.moment
         self._left: dict[CaseName, int] = {}
         self._recurring = Recurring()
         self._ended = -math.inf
@@ -186,7 +186,6 @@ class Watching:
 
     def started(self, job: Job) -> None:
         """Record that the front end starts a job, also in the store."""
-        self._moment = self.watcher.contents.moment
         self.store.request_run(job.depth)
         self.announced.clear()
         self.jobs.started(job.keys, job.depth)
@@ -245,7 +244,6 @@ class Watching:
             self._of_save = bool(self.jobs.under_way)
             if not self._of_save:
                 # A run of the user makes its cases fresh too.
-                self._moment = self.watcher.contents.moment
                 depth: Effect = "score" if event.scored_from else "run"
                 self.jobs.fresh(dict.fromkeys(self._left, depth))
         elif isinstance(event, RunFinished):
@@ -280,8 +278,8 @@ class Watching:
         cancelled = event.status == "cancelled"
         if cancelled:
             self.jobs.hold([key])
-        if self._left[key] == 0 and not cancelled and self.jobs.decided(key):
-            self.moments[event.case] = self._moment
+        if self._left[key] == 0 and not cancelled:
+            self.jobs.decided(key)
         return event
 
     def _restore(self, refs: Iterable[CaseRef]) -> None:
@@ -292,26 +290,6 @@ class Watching:
     def superseded(self) -> bool:
         """Whether a save stopped the newest run."""
         return self._stopped
-
-    def depends_on(self, ref: CaseRef) -> dict[Path, str]:
-        """Return the known files on which a case's verdict depends, with their names."""
-        workspace = self.watcher.snapshot.workspace
-        entry = next((entry for entry in workspace.evalsets if entry.relative == ref.evalset_file), None)
-        files = self.watcher.files_of(entry) if entry is not None else []
-        return {path: relative(path, workspace) for path in files}
-
-    def moments_before_watch(self, stale: Collection[CaseName]) -> dict[CaseRef, Moment]:
-        """Return the state of the files for verdicts that were fresh when the watch began: the current state.
-
-        Call it in a thread, because it reads files.
-        """
-        self.watcher.update_files()
-        moment = self.watcher.contents.moment
-        return {
-            ref: moment
-            for ref, record in list(self.store.records.items())
-            if record.has_verdict and ref.name not in stale
-        }
 
     def _skip_what_was_never_run(self) -> None:
         """Remove cases without a transcript from scoring jobs. They have no verdict that could be stale."""

@@ -1,5 +1,7 @@
 """The files that an agent reads: imports, prompts and data of the project, and nothing else."""
 
+import contextlib
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -92,3 +94,84 @@ def test_user_module_outside_the_project_is_reported_but_not_libraries_or_data(
     """
     imported = make_agent(source, files={"__init__.py": ""}).imported["files"]
     assert [file for file in imported if not file.startswith(str(tmp_path / "desk"))] == [str(elsewhere / "tone.py")]
+
+
+DATABASES = """
+    import os, socket, sqlite3, subprocess, sys
+    from pathlib import Path
+
+    HERE = Path(__file__).parent
+
+    def root_agent(message, session):
+        if message in ("rows.db", "log.db"):
+            database = sqlite3.connect(HERE / message)
+            database.execute("select * from t" if message == "rows.db" else "insert into t values (1)")
+            database.commit()
+        elif message == "uri":
+            sqlite3.connect(f"file:{HERE}/rows.db?mode=ro", uri=True).execute("select * from t")
+        elif message == "memory":
+            sqlite3.connect(":memory:")
+        elif message == "program":
+            subprocess.run([sys.executable, "-c", ""])
+        elif message == "fork":
+            if not os.fork():
+                os._exit(0)
+            os.wait()
+        elif message == "connect":
+            with socket.socket() as one:
+                one.connect_ex(("127.0.0.1", 9))
+        elif message == "model":
+            try:
+                socket.getaddrinfo("api.openai.com", None, flags=socket.AI_NUMERICHOST)
+            except OSError:
+                pass
+        elif message == "elsewhere":
+            (HERE.parent.parent / "elsewhere.txt").read_text()
+        elif message == "counter":
+            counter = HERE / "counter.txt"
+            counter.write_text(counter.read_text() + "1")
+        return message
+"""
+
+
+@needs_fork
+def test_database_is_read_until_it_changes(make_agent: MakeAgent, tmp_path: Path) -> None:
+    agent = make_agent(DATABASES, files={})
+    for name in ("rows.db", "log.db"):
+        with contextlib.closing(sqlite3.connect(tmp_path / "desk" / name)) as database:
+            database.execute("create table t (v)")
+    read = {
+        message: [Path(file).name for event in agent.run(message).of("Touched") for file in event["files"]]
+        for message in ("rows.db", "uri", "memory", "log.db")
+    }
+    assert read == {
+        "rows.db": ["rows.db", "rows.db-wal"],
+        "uri": ["rows.db", "rows.db-wal"],
+        "memory": [],
+        "log.db": [],
+    }
+
+
+@needs_fork
+@pytest.mark.parametrize(
+    ("message", "unseen"),
+    [
+        ("rows.db", []),
+        ("log.db", ["files it changes"]),
+        ("memory", ["databases"]),
+        ("counter", ["files it changes"]),
+        ("program", ["child programs"]),
+        ("fork", ["forked processes"]),
+        ("connect", ["sockets"]),
+        ("model", []),
+        ("elsewhere", ["outside files"]),
+    ],
+)
+def test_what_cannot_be_seen_is_named(make_agent: MakeAgent, tmp_path: Path, message: str, unseen: list[str]) -> None:
+    agent = make_agent(DATABASES, files={"counter.txt": ""})
+    (tmp_path.parent / "elsewhere.txt").write_text("")
+    (tmp_path / "elsewhere.txt").write_text("")
+    for name in ("rows.db", "log.db"):
+        with contextlib.closing(sqlite3.connect(tmp_path / "desk" / name)) as database:
+            database.execute("create table t (v)")
+    assert [event["unseen"] for event in agent.run(message).of("Touched")] == [unseen]

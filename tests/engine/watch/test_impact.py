@@ -149,7 +149,7 @@ def judged_by(model: str) -> dict[str, object]:
         ({"response_match_score": 0.8}, {"response_match_score": 0.8, "final_response_match_v2": 0.5}, "score"),
         (
             {"final_response_match_v2": {"threshold": 0.5}},
-            {"final_response_match_v2": {"threshold": 0.5, "judge_model_options": {"judge_model": "heuristic"}}},
+            {"final_response_match_v2": {"threshold": 0.5, "judge_model_options": {"judge_model": "python:a:b"}}},
             "score",
         ),
         ({"response_match_score": 0.8}, {"response_match_score": {"threshold": 0.8}}, None),

@@ -170,6 +170,7 @@ def _imported(loaded: Loaded, why: str) -> Dict[str, Any]:
         "op": "imported",
         "files": footprint.new_files(),
         "folders": footprint.folders(),
+        "unseen": footprint.unseen(),
         "framework": loaded.framework,
         "adk": driver_of(loaded).version(),
         "can_fork": not why,

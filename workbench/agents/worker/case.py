@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import json
 import os
 import signal
 from typing import Any, AsyncIterator, Callable, Coroutine, Dict, List, Optional, Set, TypeVar, Union
@@ -19,10 +20,13 @@ from .driver import Loaded
 from .drivers import NoAgentError
 from .frames import FrameTooLargeError
 from .gate import Gate, broken_recording
+from .jsonable import dumps
 from .matching import BrokenRecordingError
 from .opening import Opened, open_conversation
 from .wire import SharedWire, SocketWire
 
+STATE_LIMIT = 256 * 1024
+"""Most characters of JSON of a session's state."""
 _TEARDOWN_SECONDS = 5.0
 _ABANDON_SECONDS = 1.0
 """Seconds that a turn has to end which is cancelled after a call without a recording."""
@@ -201,8 +205,11 @@ class Case:
             self.failed(escaped)
             return False
         self._send_spans()
+        message = self._finished(finished)
+        if self._spec.get("state"):
+            message.update(await self._state())
         send = self._queue if self._ends_here() else self._send
-        send(self._finished(finished))
+        send(message)
         self._finished_turns += 1
         return True
 
@@ -259,6 +266,17 @@ class Case:
         actual, note = turn.actual, turn.note
         return {"event": "TurnFinished", "turn": self._finished_turns, "actual": actual, "note": note, "usage": usage}
 
+    async def _state(self) -> Dict[str, Any]:
+        """Return `{"state", "why"}`: the session's state, or None and the reason. It must not fail the turn."""
+        assert self._opened is not None
+        try:
+            text = dumps(await self._opened.conversation.state())
+        except Exception as error:
+            return {"state": None, "why": faults.sentence(error)}
+        if len(text) > STATE_LIMIT:
+            return {"state": None, "why": f"the state is {len(text):,} characters of JSON, too large to keep"}
+        return {"state": json.loads(text), "why": ""}
+
     def _ends_here(self) -> bool:
         """Return whether the case ends right after this turn. Then both are reported together."""
         assert self._opened is not None
@@ -311,7 +329,9 @@ class Case:
     def _send_touched(self) -> None:
         """Report what the case has read and listed, together with the next message."""
         if footprint.is_complete():
-            self._queue({"event": "Touched", "files": footprint.new_files(), "folders": footprint.folders()})
+            # The files first: they tell which databases have changed.
+            files, folders = footprint.new_files(), footprint.folders()
+            self._queue({"event": "Touched", "files": files, "folders": folders, "unseen": footprint.unseen()})
 
     def _send_spans(self) -> None:
         """Report the spans and calls of the turn. Errors are ignored, because they must not fail the turn."""

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from workbench.agents.channel import Frame
+from workbench.agents.worker.footprint import UNSEEN
 from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine.conversation.messages import ConversationEnd, MessageSource, Move, NextMessage, UserFailure
 from workbench.engine.conversation.recorded_tools import declarations
@@ -265,7 +266,8 @@ class CaseRun:
             case "Touched":
                 own = Reads.from_frame(frame)
                 self._process.agent.note_reads(own, own=self._process.share)
-                self._transcript.reads = self._process.agent.reads | own
+                reads = self._transcript.reads = self._process.agent.reads | own
+                self._transcript.unseen = tuple(name for name in UNSEEN if name in reads.unseen)
             case "Wrote":
                 self._process.agent.note_written(frame.get("files"))
             case "Ended":
@@ -279,12 +281,13 @@ class CaseRun:
                 why = f"the output of the agent's process cannot be read: {frame['why']}"
                 self._break_off(CaseError("internal", why))
 
-    def _turn_finished(self, turn: int, actual: dict[str, Any], note: str) -> None:
+    def _turn_finished(self, turn: int, actual: dict[str, Any], note: str, state: dict[str, Any] | None) -> None:
         if self._settled.done() or turn != len(self._transcript.turns):
             return
         self._transcript.turns.append(actual)
+        self._transcript.state = state
         spent = with_judges(self._transcript.usage, self._source.usage)
-        self._event(TurnFinished(self._ref, turn, actual, note, spent))
+        self._event(TurnFinished(self._ref, turn, actual, note, spent, state))
         if turn == self._last:
             self._settle()
         elif self._stop_reason is None:
@@ -293,7 +296,8 @@ class CaseRun:
     def _record_calls(self, frame: Frame) -> None:
         counts = frame.get("frozen")
         if counts is not None and not self._settled.done():
-            self._transcript.calls = CallCounts(*(_int(_dict(counts)[name]) for name in CallCounts._fields))
+            numbers = {name: _int(_dict(counts)[name]) for name in ("tools", "models", "live", "misses")}
+            self._transcript.calls = CallCounts(**numbers, reordered=tuple(map(str, counts.get("reordered") or ())))
             self._transcript.declared.update(declarations(str(frame["calls"])))
         self._record(_calls(self._ref, frame))
 
@@ -363,9 +367,13 @@ def _agent_acted(ref: CaseRef, frame: Frame) -> AgentActed:
     return AgentActed(ref, _int(frame["turn"]), _dict(frame["acted"]))
 
 
-def _turn_finished(frame: Frame) -> tuple[int, dict[str, Any], str]:
-    """Return the number of the turn, the invocation and its note."""
-    return _int(frame["turn"]), _dict(frame["actual"]), str(frame.get("note") or "")
+def _turn_finished(frame: Frame) -> tuple[int, dict[str, Any], str, dict[str, Any] | None]:
+    """Return the number of the turn, the invocation, its note and the session state after it."""
+    note, why = str(frame.get("note") or ""), str(frame.get("why") or "")
+    state = frame.get("state")
+    if why:
+        note = "; ".join(filter(None, (note, f"the session state is not known: {why}")))
+    return _int(frame["turn"]), _dict(frame["actual"]), note, None if state is None else _dict(state)
 
 
 def _spans(ref: CaseRef, frame: Frame) -> SpansRecorded:

@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.agents.walk import STATE_FOLDER
 from workbench.engine.watch.file_events import (
     PROMPT,
     Effort,
@@ -25,6 +24,7 @@ from workbench.engine.watch.file_events import (
     scan,
 )
 from workbench.engine.watch.unusable import looks_unfinished
+from workbench.state_folder import STATE_FOLDER
 
 _UNFINISHED = 0.15
 _MANY = 20

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from workbench.atomic import content_hash
+from workbench.dependencies.digests import LOG
 from workbench.regular_file import read_regular
 
 _KEPT_FILE = 1 << 20
@@ -76,6 +77,8 @@ class Contents:
             return ABSENT
         except OSError:
             return None
+        if not content and path.name.endswith(LOG):
+            return ABSENT
         digest = content_hash(content)
         if len(content) <= _KEPT_FILE and digest not in self._kept:
             self._kept[digest] = content

@@ -56,6 +56,19 @@ class Impact:
         """The effect that each affected case needs."""
         return {key: depth for key, changes in self.changes.items() if (depth := strongest(changes)) is not None}
 
+    @property
+    def by_file_of_agent(self) -> set[CaseName]:
+        """The cases that only changed data of their agent affects. Not each case reads it."""
+        return {
+            key
+            for key, changes in self.changes.items()
+            if all(change.input == "agent_file" and not change.name.endswith(".py") for change in changes)
+        }
+
+    def without(self, keys: Collection[CaseName]) -> "Impact":
+        """Return the impact on all cases but these."""
+        return replace(self, changes={key: found for key, found in self.changes.items() if key not in keys})
+
     def of(self, depth: Effect) -> set[CaseName]:
         """Return the cases that need exactly this effect."""
         return {key for key, found in self.depths.items() if found == depth}
@@ -152,7 +165,7 @@ def _changed_cases(old: EvalsetDocument | None, now: EvalsetEntry) -> Iterator[t
 def _criteria_changes(found: Impact, before: EvalsetEntry, now: EvalsetEntry, root: Path) -> set[Path]:
     """Add the changes in the config. Return the old and the new config file."""
     old, config = before.criteria.config, now.criteria.config
-    files = {path for path in (config.path, old.path) if path is not None}
+    files = {*config.files, *old.files}
     if config is old or is_invalid(config):
         return files
     if is_invalid(old):

@@ -58,7 +58,7 @@ def _again(entry: EvalsetEntry) -> EvalsetEntry:
 def _same_app(before: EvalsetEntry, now: EvalsetEntry) -> bool:
     """Return whether the first case, which may name the file's agent, names the same agent as before."""
     old, new = before.document, now.document
-    if old.format != "current" or new.format != "current" or old.broken or new.broken:
+    if not (old.editable and new.editable) or old.broken or new.broken:
         return False
     if not old.cases or not new.cases:
         return bool(old.cases) == bool(new.cases)
@@ -67,6 +67,6 @@ def _same_app(before: EvalsetEntry, now: EvalsetEntry) -> bool:
 
 def _kept(before: EvalsetEntry | None, now: EvalsetEntry, changed: Collection[Path]) -> EvalsetEntry:
     """Return the entry with the open document of `before` if its file did not change."""
-    if before is None or now.file in changed or before.document.format != "current":
+    if before is None or now.file in changed or not before.document.editable:
         return now
     return replace(now, document=before.document)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from workbench import atomic
-from workbench.agents.criteria_choice import CONFIG_NAMES
-from workbench.agents.discovery import DEFINITION_FILES, EVALSET_SUFFIXES
+from workbench.agents.criteria_choice import CONFIG_FILES
+from workbench.agents.discovery import DEFINITION_FILES, is_evalset_file
 from workbench.agents.targets import is_project
 from workbench.agents.walk import Walk
 from workbench.agents.workspace import EvalsetEntry, Workspace
@@ -234,8 +234,7 @@ class Watcher:
             begun = bool(mine)
             mine.append((entry.file, "evalset"))
             mine += [(path, "recording") for path in files_in(self._recordings() & {frozen_folder(entry.file)})]
-            if entry.criteria.config.path is not None:
-                mine.append((entry.criteria.config.path, "criteria"))
+            mine += [(file, "criteria") for file in entry.criteria.config.files]
             for kind, files in other_dependencies(entry, self._snapshot.workspace).items():
                 mine += [(path, kind) for path in files]
             if entry.agent is None or begun:
@@ -251,7 +250,7 @@ class Watcher:
     def files_of(self, entry: EvalsetEntry) -> list[Path]:
         """Return the files on which an evalset's verdicts depend, as far as they are known."""
         others = other_dependencies(entry, self._snapshot.workspace).values()
-        files = {entry.file, entry.criteria.config.path, *itertools.chain.from_iterable(others)}
+        files: set[Path | None] = {entry.file, *entry.criteria.config.files, *itertools.chain.from_iterable(others)}
         if entry.agent is not None:
             environment = self._snapshot.environments.get(entry.agent.folder)
             files.add(environment.file if environment is not None else None)
@@ -290,7 +289,7 @@ class Watcher:
         """Return all files that are known to matter."""
         workspace = self._snapshot.workspace
         files = {workspace.root / FILE, *(entry.file for entry in workspace.evalsets)}
-        files |= {entry.criteria.config.path for entry in workspace.evalsets if entry.criteria.config.path}
+        files |= {file for entry in workspace.evalsets for file in entry.criteria.config.files}
         others = (other_dependencies(entry, workspace).values() for entry in workspace.evalsets)
         files.update(*itertools.chain.from_iterable(others))
         files |= {item.file for item in self._snapshot.environments.values() if item.file is not None}
@@ -333,7 +332,7 @@ def _newly_lost(old: Workspace, new: Workspace) -> Iterator[CaseName]:
 
 
 def _is_found_by_name(path: Path) -> bool:
-    return path.name.endswith(EVALSET_SUFFIXES) or path.name in (*CONFIG_NAMES, *DEFINITION_FILES)
+    return is_evalset_file(path) or path.name in (*CONFIG_FILES, *DEFINITION_FILES)
 
 
 def _without(old: Snapshot, new: Snapshot, own: Collection[Path]) -> Snapshot:
@@ -344,7 +343,7 @@ def _without(old: Snapshot, new: Snapshot, own: Collection[Path]) -> Snapshot:
 
     def is_settled(relative: str) -> bool:
         entry = now.get(relative)
-        return entry is not None and (entry.file in own or entry.criteria.config.path in own)
+        return entry is not None and (any(file in own for file in (entry.file, *entry.criteria.config.files)))
 
     entries = tuple(now[entry.relative] if is_settled(entry.relative) else entry for entry in old.workspace.evalsets)
     return replace(old, workspace=replace(old.workspace, evalsets=entries))
