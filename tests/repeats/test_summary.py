@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.events import CaseError, CaseRef, CaseStatus, ErrorKind, MetricResult, MetricStatus, PlannedCase
-from workbench.repeats.repeat_texts import percent, sentence, share
+from workbench.rates import pass_rate
+from workbench.repeats.repeat_texts import interval, percent, sentence, share, sureness
 from workbench.repeats.summary import CaseRepeats, criterion_repeats, summarize, summarize_all
 from workbench.repeats.votes import hangs_on_one
 from workbench.store import CaseRecord, CaseState, Turn
@@ -104,7 +105,7 @@ def test_single_votes_on_different_answers_leave_the_cause_unknown() -> None:
 
 
 def test_verdicts_of_rules_are_firm() -> None:
-    rules = {"kind": "heuristic", "model": "heuristic"}
+    rules = {"kind": "keyword", "model": "keyword:refund", "by": "rules"}
     one, two = execution(1, votes=(1, 0), judge=rules), execution(2, "failed", said="no", votes=(0, 1), judge=rules)
     assert kind_of(one, two) == "agent"
 
@@ -156,7 +157,7 @@ def test_one_sentence_summarizes_a_case() -> None:
     records = [
         execution(n, name=CALLS, calls=("find",) * n, state="passed" if n < 4 else "failed") for n in range(1, 6)
     ]
-    assert sentence(summarize(records)) == "3/5 passed, 60 % (23–88 %), pass^5 0.00, FLAKY (agent)"
+    assert sentence(summarize(records)) == "3/5 passed, 60 % (23–89 %), pass^5 0.00, FLAKY (agent)"
     assert sentence(summarize(records, until=0.9)).endswith("not sure yet whether 90 % pass")
     assert sentence(summarize([execution(1, "error", error="judge")])) == "nothing has a verdict"
 
@@ -226,6 +227,19 @@ def test_percentages_are_never_rounded_to_0_or_100(value: float) -> None:
     assert (percent(value) == "0 %") == (value == 0)
     assert (share(value) == "1.00") == (value == 1)
     assert (share(value) == "0.00") == (value == 0)
+
+
+@pytest.mark.parametrize(("passed", "total"), [(p, n) for n in (1, 3, 7, 50) for p in range(n + 1)])
+def test_interval_is_rounded_outwards(passed: int, total: int) -> None:
+    rate = pass_rate(passed, total)
+    low, high = (int(end) / 100 for end in interval(rate).removesuffix(" %").split("–"))
+    assert 0 <= low <= rate.low < low + 0.01
+    assert high - 0.01 < rate.high <= high <= 1
+
+
+def test_wanted_rate_is_shown_exactly() -> None:
+    case = summarize([execution(number, "failed") for number in range(1, 9)], until=0.995)
+    assert sureness(case) == "sure that under 99.5 % pass"
 
 
 def test_summary_needs_no_finished_repeats() -> None:

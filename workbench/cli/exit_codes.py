@@ -20,24 +20,24 @@ INTERRUPTED: Final = 130
 def exit_code(store: "Store") -> int:
     """Return the exit code of the newest run in `store`.
 
-    A run without cases is never a success. A case without a verdict weighs more than a failed one. In a matrix of tool
-    faults, only crashes are failures.
+    A run without cases is never a success. A case without a verdict weighs more than a failed one. With `--until-sure`,
+    the pass rate of each case decides, not its single repeats.
     """
     if store.run.interrupted:
         return INTERRUPTED
-    if store.run.has_faults:
-        return _fault_code(store)
+    if store.run.until_sure is not None:
+        return _sureness_code(store, store.run.until_sure)
     counts = store.counts()
     if not counts or set(counts) - {"passed", "failed"}:
         return UNDECIDED
     return FAILED if counts["failed"] else PASSED
 
 
-def _fault_code(store: "Store") -> int:
-    """Return the exit code of a matrix of tool faults."""
-    from workbench.rendering.fault_table import outcome_of
+def _sureness_code(store: "Store", wanted: float) -> int:
+    """Return the exit code of a run that was to establish whether each case passes at a rate of at least `wanted`."""
+    from workbench.repeats.summary import summarize_all
 
-    found = {outcome_of(record) for record in store.current_records()}
-    if "no_result" in found:
+    found = {case.sure for case in summarize_all(store.current_records(), wanted)}
+    if not found or None in found:
         return UNDECIDED
-    return FAILED if "crashed" in found else PASSED
+    return FAILED if "below" in found else PASSED

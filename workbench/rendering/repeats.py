@@ -1,5 +1,6 @@
 """The pane "Repeats": how often a case passes, the confidence interval, and differences between its repeats."""
 
+import math
 from collections.abc import Iterator
 
 from workbench.counting import counted
@@ -83,7 +84,7 @@ def _rate(case: CaseRepeats, view: View) -> Iterator[Line]:
     if not rate.total:
         return
     of_all = Segment(percent(rate.rate or 0.0), "strong")
-    yield from part("rate", [of_all, Segment(f"  {interval(case)}", "muted")], view)
+    yield from part("rate", [of_all, Segment(f"  {interval(rate)}", "muted")], view)
     yield from under((), [bar(case, min(BAR, view.room - 1))])
     if case.until is not None:
         style = {"above": "status-passed", "below": "status-failed"}.get(case.sure or "", "status-not-evaluated")
@@ -94,7 +95,7 @@ def _rate(case: CaseRepeats, view: View) -> Iterator[Line]:
 def bar(case: CaseRepeats, width: int) -> Line:
     """Return the interval from 0 to 100 % with the rate and the target rate, if any: `·····━━━━●━━━│·`."""
     rate, last = case.rate, max(width - 1, 1)
-    low, high, here = (round(value * last) for value in (rate.low, rate.high, rate.rate or 0.0))
+    low, high, here = math.floor(rate.low * last), math.ceil(rate.high * last), round((rate.rate or 0.0) * last)
     wanted = None if case.until is None else round(case.until * last)
     cells = []
     for cell in range(last + 1):

@@ -8,6 +8,7 @@ from workbench.text import one_line
 
 if TYPE_CHECKING:
     # The tree imports this module before the first frame.
+    from workbench.rates import PassRate
     from workbench.repeats.summary import CaseRepeats, Cause
 
 CAUSES: "dict[Cause, str]" = {
@@ -20,7 +21,7 @@ FLAKY = "FLAKY"
 
 
 def sentence(case: "CaseRepeats") -> str:
-    """Return `3/5 passed, 60 % (23–88 %), pass^5 0.00, FLAKY (agent)`, followed by remarks.
+    """Return `3/5 passed, 60 % (23–89 %), pass^5 0.00, FLAKY (agent)`, followed by remarks.
 
     Remarks name repeats without a verdict, a judge that disagrees with itself, and whether the pass rate is sure.
     """
@@ -34,13 +35,13 @@ def cells(case: "CaseRepeats") -> tuple[str, str, str, str, str]:
 
 
 def figures(case: "CaseRepeats") -> Iterator[str]:
-    """Yield `3/5 passed`, `60 % (23–88 %)`, `pass^5 0.00`, or one text if there is no verdict."""
+    """Yield `3/5 passed`, `60 % (23–89 %)`, `pass^5 0.00`, or one text if there is no verdict."""
     rate = case.rate
     if not rate.total:
         yield "nothing has a verdict"
         return
     yield f"{rate.passed}/{rate.total} passed"
-    yield f"{percent(rate.rate or 0.0)} ({interval(case)})"
+    yield f"{percent(rate.rate or 0.0)} ({interval(rate)})"
     yield f"pass^{rate.total} {share(case.pass_hat(rate.total) or 0.0)}"
 
 
@@ -73,14 +74,15 @@ def spread(split: int, rejudged: int) -> str:
 
 def sureness(case: "CaseRepeats") -> str:
     """Return `sure that at least 90 % pass`, `sure that under 90 % pass` or `not sure yet whether 90 % pass`."""
-    wanted = percent(case.until or 0.0)
+    wanted = f"{(case.until or 0.0) * 100:g} %"
     words = {"above": f"sure that at least {wanted} pass", "below": f"sure that under {wanted} pass"}
     return words.get(case.sure or "", f"not sure yet whether {wanted} pass")
 
 
-def interval(case: "CaseRepeats") -> str:
-    """Return `23–88 %`, the 95 % interval of the rate."""
-    return f"{percent(case.rate.low).removesuffix(' %')}–{percent(case.rate.high)}"
+def interval(rate: "PassRate") -> str:
+    """Return `23–89 %`, the 95 % interval of the rate, with both ends rounded outwards."""
+    # 0.29 * 100 is slightly below 29, and 0.07 * 100 slightly above 7.
+    return f"{math.floor(rate.low * 100 + 1e-9)}–{math.ceil(rate.high * 100 - 1e-9)} %"
 
 
 def percent(value: float) -> str:
