@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.hostile import HOSTILE, leaks
-from workbench.metrics.json_difference import ABSENT, describe, differences, hashable, sentence, shown
+from workbench.metrics.json_difference import ABSENT, describe, hashable, sentence, shown
+from workbench.metrics.value_rules import compare, described
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False, width=16) | st.text("ab1 ", max_size=3),
@@ -18,7 +19,7 @@ values = st.recursive(
 
 
 def _first(expected: Any, actual: Any) -> str:
-    return sentence(describe(*next(differences(expected, actual, "args"))))
+    return sentence(described(next(compare(expected, actual, {}, "args"))))
 
 
 @given(values, values)
@@ -28,12 +29,12 @@ def test_hashable_forms_are_equal_like_python_values(one: Any, other: Any) -> No
 
 @given(values, values)
 def test_values_have_differences_exactly_if_they_are_unequal(one: Any, other: Any) -> None:
-    assert (next(differences(one, other, "args"), None) is None) == (one == other)
+    assert (next(compare(one, other, {}, "args"), None) is None) == (one == other)
 
 
 @given(values)
 def test_copy_has_no_differences(value: Any) -> None:
-    assert list(differences(value, copy.deepcopy(value), "args")) == []
+    assert list(compare(value, copy.deepcopy(value), {}, "args")) == []
 
 
 def test_nan_equals_nothing_even_as_the_same_object() -> None:

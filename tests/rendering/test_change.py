@@ -1,6 +1,7 @@
 """Tests of the pane "Change" at every width."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -8,8 +9,10 @@ from tests.hostile import HOSTILE, leaks
 from tests.rendering.conftest import Texts
 from tests.ui.transcripts import LATE_PARCEL
 from workbench.events import CaseError, MetricResult, MetricStatus, PlannedCase
+from workbench.history.causes import Cause, ChangedFile
+from workbench.history.compare import ChangedCase, ComparedCase
 from workbench.rendering.change import applies, build
-from workbench.rendering.changed import Change, FileChange
+from workbench.rendering.changed import Change
 from workbench.rendering.document import Subject
 from workbench.rendering.lines import width_of
 from workbench.rendering.rows import View
@@ -35,8 +38,12 @@ def record(state: CaseState, answer: str, *, tool: str = "find_order", error: st
     return made
 
 
-def subject(before: CaseRecord, after: CaseRecord, *files: FileChange, watched: bool = True) -> Subject:
-    return Subject(after, change=Change(before, files if watched else None))
+def compared(*files: ChangedFile, why: tuple[Cause, ...] = (Cause("prompt", "a file"),)) -> ComparedCase:
+    return ComparedCase(ChangedCase("regression", {}, {}, why), files)
+
+
+def subject(before: CaseRecord, after: CaseRecord, found: ComparedCase | None = None) -> Subject:
+    return Subject(after, change=Change(before), compared=found)
 
 
 def test_pane_applies_only_after_a_changed_verdict() -> None:
@@ -46,29 +53,50 @@ def test_pane_applies_only_after_a_changed_verdict() -> None:
 
 
 def test_verdict_before_and_after_and_the_changed_line_are_shown(texts: Texts) -> None:
-    change = FileChange("desk/agent.py", "a\nsay yes\nb\n", "a\nsay no\nb\n")
-    lines = texts(build(subject(record("passed", "yes"), record("failed", "no"), change), View(78)).lines)
+    file = ChangedFile("desk", "desk/agent.py", "prompt", ("-say yes", "+say no"))
+    other = ChangedFile("desk", "desk/data.csv", "data", ("+not a cause",))
+    one = subject(record("passed", "yes"), record("failed", "no"), compared(file, other))
+    lines = texts(build(one, View(78)).lines)
     text = "\n".join(lines)
     for part in ("✓ pass", "✗ fail", "yes", "no", "desk/agent.py", "say yes", "say no"):
         assert part in text, part
+    assert "not a cause" not in text
+
+
+def test_only_calls_that_differ_are_shown_as_removed_and_added(texts: Texts) -> None:
+    before, after = record("passed", "yes"), record("failed", "yes")
+
+    def call(name: str) -> dict[str, Any]:
+        return {"author": "desk", "content": {"parts": [{"function_call": {"name": name, "args": {}}}]}}
+
+    for made, names in ((before, ("find", "refund", "mail")), (after, ("find", "label", "mail"))):
+        assert made.turns[0].actual is not None
+        made.turns[0].actual["intermediate_data"] = {"invocation_events": [call(name) for name in names]}
+    lines = [line.rstrip() for line in texts(build(subject(before, after), View(40)).lines)]
+    start = lines.index(" calls")
+    assert lines[start : start + 5] == [" calls", "   = find {}", "   − refund {}", "   + label {}", "   = mail {}"]
 
 
 def test_rates_of_all_repeats_are_shown_above_the_current_repeat(texts: Texts) -> None:
     one = subject(record("passed", "yes"), record("failed", "no"))
     assert "all repeats" not in "".join(texts(build(one, View(60)).lines))
-    change = Change(record("passed", "yes"), None, ("5/5 passed", "0/5 passed"))
+    change = Change(record("passed", "yes"), ("5/5 passed", "0/5 passed"))
     lines = [line.strip() for line in texts(build(Subject(record("failed", "no"), change=change), View(60)).lines)]
     assert lines[:3] == ["all repeats", "− 5/5 passed", "+ 0/5 passed"]
 
 
 @pytest.mark.parametrize(
-    ("files", "watched", "said"),
-    [((), False, "no watch was running"), ((), True, "varies"), ((FileChange("x.bin", None, None),), True, "x.bin")],
+    ("found", "said"),
+    [
+        (None, "comparing the two runs"),
+        (ComparedCase(trouble="run-1 is gone"), "run-1 is gone"),
+        (ComparedCase(), "no recorded input differs"),
+        (compared(why=()), "no recorded input differs"),
+        (compared(ChangedFile("desk", "x.bin", "prompt")), "not stored"),
+    ],
 )
-def test_missing_file_changes_have_a_reason(
-    texts: Texts, files: tuple[FileChange, ...], watched: bool, said: str
-) -> None:
-    one = subject(record("passed", "yes"), record("failed", "no"), *files, watched=watched)
+def test_missing_causes_have_a_reason(texts: Texts, found: ComparedCase | None, said: str) -> None:
+    one = subject(record("passed", "yes"), record("failed", "no"), found)
     assert said in "\n".join(texts(build(one, View(78)).lines))
 
 
@@ -77,7 +105,8 @@ def test_missing_file_changes_have_a_reason(
 def test_hostile_text_is_safe_in_every_place(text: str, width: int) -> None:
     before = record("passed", text, tool=text[:200])
     after = record("error", text + "!", tool=text[:100], error=text)
-    one = subject(before, after, FileChange(text[:300], text, text + "\nmore"), FileChange("b", "", text))
+    files = ChangedFile("desk", text[:300], "prompt", (f"-{text}", f"+{text}")), ChangedFile("b", text, "prompt")
+    one = subject(before, after, compared(*files, why=(Cause("prompt", text),)))
     for line in build(one, View(width)).lines:
         said = "".join(segment.text for segment in line)
         assert not leaks(said)

@@ -9,12 +9,13 @@ from workbench.events import (
     CaseRef,
     CaseStarted,
     CaseStatus,
+    Event,
     Frozen,
     PlannedCase,
     RunFinished,
     RunStarted,
 )
-from workbench.rendering.changed import ChangedVerdicts, FileChange, file_changes
+from workbench.rendering.changed import ChangedVerdicts
 from workbench.store import Store
 
 A, B, C = (CaseRef("desk", "desk/talk.evalset.json", "talk", name) for name in "abc")
@@ -33,24 +34,24 @@ class Runs:
         self._count += 1
         refs = {"a": A, "b": B, "c": C}
         planned = tuple(PlannedCase(refs[name], None, "") for name in states)
-        events = [RunStarted(f"run-{self._count}", "/p", "", planned)]
-        for event in events:
-            self.changed.before_event(event, continues=continues)
-            self.store.apply(event)
+        self.take(RunStarted(f"run-{self._count}", "/p", "", planned), continues)
         for name, state in states.items():
-            self.store.apply(CaseStarted(refs[name], 0.0, (), {}))
-            self.store.apply(CaseFinished(refs[name], state, None, 0.1, frozen=frozen))
+            self.take(CaseStarted(refs[name], 0.0, (), {}), continues)
+            self.take(CaseFinished(refs[name], state, None, 0.1, frozen=frozen), continues)
+
+    def take(self, event: Event, continues: bool = False) -> None:
+        self.changed.before_event(event, continues=continues)
+        self.store.apply(event)
 
     def repeat(self, *states: CaseStatus, last: bool = True) -> None:
         """Run case A several times. Without `last`, the last repeat does not end."""
         self._count += 1
         refs = [replace(A, repeat=number) for number in range(1, len(states) + 1)]
         started = RunStarted(f"run-{self._count}", "/p", "", tuple(PlannedCase(ref, None, "") for ref in refs))
-        self.changed.before_event(started)
-        self.store.apply(started)
+        self.take(started)
         for ref, state in list(zip(refs, states, strict=True))[: None if last else -1]:
-            self.store.apply(CaseStarted(ref, 0.0, (), {}))
-            self.store.apply(CaseFinished(ref, state, None, 0.1))
+            self.take(CaseStarted(ref, 0.0, (), {}))
+            self.take(CaseFinished(ref, state, None, 0.1))
 
 
 def test_first_run_changes_nothing() -> None:
@@ -71,6 +72,14 @@ def test_regressions_come_first() -> None:
     assert before.state == "passed"
 
 
+def test_error_is_no_improvement_on_a_failure() -> None:
+    runs = Runs()
+    runs.run(a="failed", b="error")
+    runs.run(a="error", b="failed")
+    assert runs.changed.refs() == [A, B]
+    assert [runs.changed.is_regression(ref) for ref in (A, B)] == [True, False]
+
+
 def test_frozen_and_live_verdicts_are_not_compared() -> None:
     runs = Runs()
     runs.run(a="passed", b="passed")
@@ -86,9 +95,8 @@ def test_frozen_and_live_verdicts_are_not_compared() -> None:
 def test_frozen_case_that_can_no_longer_run_has_changed() -> None:
     runs = Runs()
     runs.run(a="passed", frozen=Frozen("tools"))
-    runs.changed.before_event(started := RunStarted("run-2", "/p", "", (PlannedCase(A, None, ""),)))
-    runs.store.apply(started)
-    runs.store.apply(CaseFinished(A, "error", CaseError("config", "the config is broken"), 0.0))
+    runs.take(RunStarted("run-2", "/p", "", (PlannedCase(A, None, ""),)))
+    runs.take(CaseFinished(A, "error", CaseError("config", "the config is broken"), 0.0))
     assert runs.changed.refs() == [A]
 
 
@@ -117,11 +125,33 @@ def test_second_run_of_a_save_keeps_its_changes() -> None:
     assert runs.changed.refs() == [B, A]
 
 
+def test_cancelled_cases_keep_their_changes() -> None:
+    runs = Runs()
+    runs.run(a="failed", b="passed", c="passed")
+    runs.run(a="passed", b="failed", c="passed")
+    runs.run(a="cancelled", b="cancelled", c="cancelled")
+    assert runs.changed.refs() == [B, A]
+    runs.run(a="cancelled", b="failed", c="failed")
+    assert runs.changed.refs() == [C, A]
+    runs.run(b="cancelled")
+    assert runs.changed.refs() == [C, A]
+    runs.run(b="failed")
+    assert runs.changed.refs() == []
+
+
+def test_case_without_a_verdict_in_the_first_run_of_a_save_is_compared_with_its_last_one() -> None:
+    runs = Runs()
+    runs.run(a="failed", b="passed")
+    runs.run(a="passed", b="passed")
+    runs.run(a="cancelled", b="cancelled")
+    runs.run(continues=True, a="passed", b="failed")
+    assert runs.changed.refs() == [B]
+
+
 def test_running_case_has_not_changed_yet() -> None:
     runs = Runs()
     runs.run(a="passed")
-    runs.changed.before_event(started := RunStarted("later", "/p", "", (PlannedCase(A, None, ""),)))
-    runs.store.apply(started)
+    runs.take(RunStarted("later", "/p", "", (PlannedCase(A, None, ""),)))
     assert runs.changed.refs() == []
 
 
@@ -181,25 +211,6 @@ def test_repeats_are_compared_once_all_have_ended() -> None:
     assert runs.changed.refs() == []
     runs.store.apply(RunFinished(1.0, interrupted=True))
     assert runs.changed.refs() == [A]
-
-
-def test_file_state_is_known_for_both_verdicts() -> None:
-    runs = Runs()
-    runs.run(a="passed")
-    runs.changed.moment_of[A] = {AGENT: "1"}
-    runs.run(a="failed")
-    runs.changed.moment_of[A] = {AGENT: "2"}
-    assert runs.changed.moments(A) == ({AGENT: "1"}, {AGENT: "2"})
-    assert runs.changed.moments(B) == (None, None)
-
-
-def test_only_changed_files_of_the_case_are_listed() -> None:
-    texts = {"1": "old", "2": "new", "": ""}
-    names = {AGENT: "desk/agent.py", OTHER: "desk/prompt.md"}
-    before, after = {AGENT: "1", OTHER: "1", Path("/p/x"): "1"}, {AGENT: "2", OTHER: "1", Path("/p/x"): "2"}
-    assert file_changes(before, after, names, texts.get) == (FileChange("desk/agent.py", "old", "new"),)
-    assert file_changes({}, after, {OTHER: "p"}, texts.get) == (FileChange("p", "", "old"),)
-    assert file_changes(None, after, names, texts.get) is None
 
 
 def test_changes_of_a_superseded_run_stay_listed_against_the_older_verdict() -> None:

@@ -1,25 +1,23 @@
-"""The pane "Change": a case before and after a changed verdict, and the differences of its files."""
+"""The pane "Change": a case before and after a changed verdict, and why it changed."""
 
 import difflib
 from collections.abc import Iterable, Iterator
 
-from workbench.counting import counted
+from workbench.history.causes import ChangedFile
+from workbench.history.compare import ComparedCase
 from workbench.history.summary import tool_steps
-from workbench.rendering.changed import FileChange
 from workbench.rendering.document import Document, Subject
-from workbench.rendering.faces import FACES, HEURISTIC
+from workbench.rendering.faces import BY_FUNCTION, FACES
 from workbench.rendering.json_text import compact
 from workbench.rendering.judge_texts import mark
-from workbench.rendering.judged import is_heuristic, message_text
-from workbench.rendering.lines import Line, Segment, beside, column_width, fold, hang, hang_text, heading, safe
+from workbench.rendering.judged import is_function, message_text
+from workbench.rendering.lines import Line, Segment, beside, column_width, hang, hang_text, heading, safe
 from workbench.rendering.rows import View, remark
 from workbench.scores import cut_score
 from workbench.store import CaseRecord, Turn
 from workbench.text import one_line
 
-_LINES_OF_FILE = 60
-_CONTEXT = 2
-_LONGEST = 200_000
+_CAUSE = 13
 
 
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:
@@ -42,9 +40,14 @@ def build(subject: Subject, view: View) -> Document:
         differs = then != now
         document.add(before_and_after(view, "all repeats", [Segment(then)], [Segment(now)], differs=differs))
         document.gap()
-    add_before_and_after(document, change.before, record, view)
+    document.add([heading("why it changed", view.width)])
+    if subject.compared is None:
+        document.add(remark("comparing the two runs", view))
+    else:
+        add_causes(document, subject.compared, view)
     document.gap()
-    document.add(_files(change.files, view))
+    document.add([heading("before and after", view.width)])
+    add_before_and_after(document, change.before, record, view)
     return document
 
 
@@ -61,9 +64,13 @@ def add_before_and_after(document: Document, before: CaseRecord, after: CaseReco
         document.begin_turn([heading(f"turn {number + 1}", view.width)])
         turns = [record.turns[number] if number < len(record.turns) else None for record in (before, after)]
         for word in ("calls", "results", "answer"):
-            one, other = (_answer(turn) if word == "answer" else _steps(turn, wanted=word) for turn in turns)
-            if word != "results" or one != other:
+            if word == "answer":
+                one, other = map(_answer, turns)
                 document.add(before_and_after(view, word, one, other, differs=one != other))
+                continue
+            before_steps, after_steps = (_steps(turn, wanted=word) for turn in turns)
+            if word == "calls" or before_steps != after_steps:
+                document.add(_steps_before_and_after(view, word, before_steps, after_steps))
     figures = [f"{name} {_figure(before, name)} → {_figure(after, name)}" for name in names if name not in deciding]
     if figures:
         document.gap()
@@ -104,8 +111,8 @@ def before_and_after(
 def _state(record: CaseRecord) -> list[Segment]:
     face = FACES[record.state]
     segments = [Segment(f"{face.glyph} {face.word}", face.variable)]
-    if record.error is not None:
-        segments.append(safe(f"  {record.error.message}"[:1000], face.variable))
+    if record.broken_by is not None:
+        segments.append(safe(f"  {record.broken_by.message}"[:1000], face.variable))
     return segments
 
 
@@ -117,17 +124,29 @@ def _score(record: CaseRecord, name: str) -> list[Segment]:
     score = "" if result.score is None else f" {cut_score(result.score)}"
     threshold = "" if result.threshold is None else f" (threshold {cut_score(result.threshold)})"
     segments = [Segment(f"{face.glyph} {face.word}", face.variable), Segment(f"{score}{threshold}")]
-    return [*segments, Segment(" "), mark(HEURISTIC)] if is_heuristic(result) else segments
+    return [*segments, Segment(" "), mark(BY_FUNCTION)] if is_function(result) else segments
 
 
-def _steps(turn: Turn | None, *, wanted: str) -> list[Segment]:
+def _steps_before_and_after(view: View, word: str, before: list[str], after: list[str]) -> Iterator[Line]:
+    """Yield calls or results before and after, in order. Each one that stayed the same appears once."""
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    for tag, start, end, after_start, after_end in matcher.get_opcodes() or [("equal", 0, 0, 0, 0)]:
+        one, other = _joined(before[start:end]), _joined(after[after_start:after_end])
+        yield from before_and_after(view, word, one, other, differs=tag != "equal")
+        word = ""
+
+
+def _joined(steps: list[str]) -> list[Segment]:
+    return [safe("\n".join(steps))] if steps else [Segment("none", "muted")]
+
+
+def _steps(turn: Turn | None, *, wanted: str) -> list[str]:
     try:
         steps = tool_steps(turn.actual or {}) if turn is not None else []
     except (AttributeError, TypeError, LookupError):
-        return [Segment("unknown format", "muted")]
+        return ["unknown format"]
     found = [call or result for call, result in steps if (result is None) == (wanted == "calls")]
-    text = "\n".join(f"{name} {compact(value)}" for name, value in found)
-    return [safe(text)] if text else [Segment("none", "muted")]
+    return [f"{name} {compact(value)}" for name, value in found]
 
 
 def _answer(turn: Turn | None) -> list[Segment]:
@@ -135,15 +154,33 @@ def _answer(turn: Turn | None) -> list[Segment]:
     return [safe(text)] if text else [Segment("nothing", "muted")]
 
 
-def _files(files: tuple[FileChange, ...] | None, view: View) -> Iterator[Line]:
-    yield heading("changed files", view.width)
-    if files is None:
-        yield from remark("Unknown, because no watch was running. Press w to watch the files.", view)
-    elif not files:
-        yield from remark("No file that this case depends on has changed, so the agent itself varies.", view)
-    for change in files or ():
-        yield from hang_text([Segment(" ")], [safe(one_line(change.name), "strong")], view.width, 1)
-        yield from _difference(change, view)
+def add_causes(document: Document, compared: ComparedCase, view: View) -> set[str]:
+    """Add the likely causes of a change with the changed lines of files. Return the kinds of the causes."""
+    case = compared.case
+    causes = case.causes if case is not None else ()
+    kinds: set[str] = {cause.kind for cause in causes}
+    for cause in causes:
+        lead = [Segment(f" {cause.kind.replace('_', ' ')}", "label")]
+        document.add(hang_text(lead, [safe(cause.what)], view.width - 1, _CAUSE))
+    if compared.trouble:
+        document.add(remark(f"The two runs cannot be compared: {one_line(compared.trouble)}", view))
+    elif case is not None and case.change == "unfinished":
+        document.add(remark("One of the runs has no verdict for this case, so any change is unknown.", view))
+    elif not causes:
+        document.add(remark("The cause is unknown: no recorded input differs.", view))
+    document.add(file_lines([file for file in compared.files if file.kind in kinds], view))
+    return kinds
+
+
+def file_lines(files: Iterable[ChangedFile], view: View) -> Iterator[Line]:
+    """Yield the files of agents that differ, with the lines that differ."""
+    for file in files:
+        yield ()
+        lead = [Segment(f" {file.kind} ", "label")]
+        yield from hang_text(lead, [safe(one_line(file.path), "strong")], view.width, len(file.kind) + 2)
+        if not file.lines:
+            yield from remark("Its content was not stored.", view)
+        yield from difference_lines(file.lines, view, 3)
 
 
 def difference_lines(lines: Iterable[str], view: View, gutter: int) -> Iterator[Line]:
@@ -151,19 +188,3 @@ def difference_lines(lines: Iterable[str], view: View, gutter: int) -> Iterator[
     for line in lines:
         style = {"+": "diff-extra", "-": "diff-missing", "@": "muted"}.get(line[:1], "")
         yield from hang_text([], [safe(line, style)], view.width, gutter)
-
-
-def _difference(change: FileChange, view: View) -> Iterator[Line]:
-    if change.before is None or change.after is None:
-        yield from remark("Too large to store, or not text.", view)
-        return
-    if len(change.before) + len(change.after) > _LONGEST:
-        yield from remark("Too long to compare here.", view)
-        return
-    lines = list(difflib.unified_diff(change.before.splitlines(), change.after.splitlines(), lineterm="", n=_CONTEXT))[
-        2:
-    ]
-    most = len(lines) if view.full else _LINES_OF_FILE
-    yield from difference_lines(lines[:most], view, 2)
-    if len(lines) > most:
-        yield fold(f"   … {counted(len(lines) - most, 'more line')}", view.width)

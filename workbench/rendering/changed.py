@@ -1,44 +1,24 @@
-"""Changed verdicts, and the files behind the old and the new verdict of each case."""
+"""Changed verdicts: what each case was before its newest verdict."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from itertools import count
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from workbench.events import CaseRef, Event, RunStarted
+from workbench.events import CaseFinished, CaseRef, Event, RunStarted
 from workbench.fast_dataclass import dataclass
 from workbench.rendering.faces import FACES
 from workbench.repeats.outcome_change import are_alike, differs, mode_of, outcome, rate_of
 from workbench.store import CaseRecord, CaseState, Store
-
-if TYPE_CHECKING:
-    # Imported late, because the session imports this module before the first frame.
-    from workbench.engine.watch.contents import Moment
-
-
-@dataclass(frozen=True, slots=True)
-class FileChange:
-    """A file between two verdicts: its name, and its text before and after.
-
-    A text is None if it was not stored or is not text.
-    """
-
-    name: str
-    before: str | None
-    after: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """The state of a case before its newest verdict.
 
-    `files` are the files that differ between the two verdicts, or None if no watch was running. `rates` are the
-    outcomes of all repeats before and now, both "" if each run had only one. `flaky` is the outcome of the last run
-    with repeats if they did not agree, else "".
+    `rates` are the outcomes of all repeats before and now, both "" if each run had only one. `flaky` is the outcome of
+    the last run with repeats if they did not agree, else "".
     """
 
     before: CaseRecord
-    files: tuple[FileChange, ...] | None = None
     rates: tuple[str, str] = ("", "")
     flaky: str = ""
 
@@ -59,44 +39,60 @@ class ChangedVerdicts:
     """The verdicts of a store that a new run changes.
 
     Call `before_event` with each event before the store applies it. All repeats of a case are compared together. So a
-    flaky case does not change each time.
+    flaky case does not change each time. A run without verdicts changes nothing, and a cancelled case stays compared
+    with the verdict that it had before.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._before: dict[CaseRef, list[CaseRecord]] = {}
         """The previous finished executions, by the first execution of each case."""
+        self._undecided: dict[CaseRef, list[CaseRecord]] = {}
+        """The cases of the newest run that it has not decided yet, with the executions of their verdict so far."""
+        self._replaces = False
+        """Whether the first verdict of the newest run removes the changes of the runs before."""
+        self._decided: set[CaseRef] = set()
+        """The cases with a new verdict since the changes were last reported."""
         self._flaky: dict[tuple[CaseRef, str | None], str] = {}
         """The cases that are known to be flaky with their mode, and the outcome when they were repeated last."""
-        self._moments: dict[CaseRef, Moment | None] = {}
         self.runs: set[str] = set()
         """The runs that made the previous verdicts."""
-        self.moment_of: dict[CaseRef, Moment] = {}
-        """The state of the files when the newest verdict of a case was made, if a watch was running."""
 
     def before_event(self, event: Event, *, continues: bool = False) -> None:
-        """Remember the verdicts of a run's cases when the run starts.
+        """Remember the verdict of a case when a run is about to replace it.
 
         With `continues`, the previous run was not reported on its own, because one save requested both or a save
         superseded it. Its changes stay listed, compared with the verdicts from before it.
         """
         if isinstance(event, RunStarted):
-            self.before_cases((planned.case for planned in event.cases), continues=continues)
+            self._begin((planned.case for planned in event.cases), continues)
+        elif isinstance(event, CaseFinished) and event.status != "cancelled":
+            self._decide(_first(event.case))
 
-    def before_cases(self, cases: Iterable[CaseRef], *, continues: bool = False) -> None:
-        """Remember the verdicts of these cases, which are about to get new ones. See `before_event`."""
+    def before_run(self, planned: Iterable[CaseRef], decided: Iterable[CaseRef], *, continues: bool = False) -> None:
+        """Remember the verdicts of the cases that another program's run has `decided`. See `before_event`."""
+        self._begin(planned, continues)
+        for case in dict.fromkeys(map(_first, decided)):
+            self._decide(case)
+
+    def _begin(self, cases: Iterable[CaseRef], continues: bool) -> None:
+        self._undecided = {case: self._finished(case) for case in dict.fromkeys(map(_first, cases))}
         if not continues:
-            self._before.clear()
-            self.runs.clear()
-        for case in dict.fromkeys(map(_first, cases)):
-            earlier = self._finished(case)
-            if not earlier:
-                continue
-            self._update_flaky(case, earlier)
-            if case not in self._before:
-                self._before[case] = earlier
-                self.runs |= {record.run_id for record in earlier}
-                self._moments |= {record.ref: self.moment_of.get(record.ref) for record in earlier}
+            self._replaces, self._decided = True, set()
+
+    def _decide(self, case: CaseRef) -> None:
+        if self._replaces:
+            self._replaces = False
+            self._before = {case: records for case, records in self._before.items() if case in self._undecided}
+            self.runs = {record.run_id for records in self._before.values() for record in records}
+        earlier = self._undecided.pop(case, [])
+        if not earlier:
+            return
+        self._update_flaky(case, earlier)
+        if case not in self._decided:
+            self._before[case] = earlier
+            self.runs |= {record.run_id for record in earlier}
+        self._decided.add(case)
 
     def compared_with(self, earlier: Iterable[CaseRecord]) -> "Earlier":
         """Compare verdicts that cases had before the newest run with the current ones. A thread may call this.
@@ -165,10 +161,6 @@ class ChangedVerdicts:
             record.state for record in self._finished(case)
         ]
 
-    def moments(self, ref: CaseRef) -> "tuple[Moment | None, Moment | None]":
-        """Return the state of the files for the previous verdict and for the newest one."""
-        return self._moments.get(ref), self.moment_of.get(ref)
-
     def refs(self) -> list[CaseRef]:
         """Return the cases whose outcome changed, each as its first execution.
 
@@ -222,14 +214,5 @@ def _repeat(ref: CaseRef, number: int) -> CaseRef:
 
 
 def _worst(records: Iterable[CaseRecord]) -> int:
-    return min(FACES[record.state].rank for record in records)
-
-
-def file_changes(
-    before: "Moment | None", after: "Moment | None", names: Mapping[Path, str], text: Callable[[str], str | None]
-) -> tuple[FileChange, ...] | None:
-    """Return how the files `names` (path → name) differ between two moments, or None if one is unknown."""
-    if before is None or after is None:
-        return None
-    paths: Iterable[Path] = [path for path in names if before.get(path, "") != after.get(path, "")]
-    return tuple(FileChange(names[path], text(before.get(path, "")), text(after.get(path, ""))) for path in paths)
+    """Return the place of the worst verdict. An error is no improvement on a failure."""
+    return min(0 if record.state == "error" else FACES[record.state].rank + 1 for record in records)

@@ -3,14 +3,14 @@
 import difflib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from workbench import counting
 from workbench.history.causes import ChangedFile
-from workbench.history.compare import ChangedCase, Comparison
+from workbench.history.compare import ChangedCase, ComparedCase, Comparison
 from workbench.history.summary import Row, Summary
-from workbench.rendering.change import add_before_and_after, before_and_after, difference_lines
+from workbench.rendering.change import add_before_and_after, add_causes, before_and_after, difference_lines, file_lines
 from workbench.rendering.document import Document
 from workbench.rendering.faces import FACES
 from workbench.rendering.lines import Line, Segment, flow, hang, hang_text, heading, safe
@@ -26,9 +26,7 @@ CHANGES = {
     "unfinished": ("without a verdict", "status-not-evaluated"),
     "score": ("score change", "label"),
 }
-_CAUSE = 13
 _NAMED = 50
-_OF_FILES = ("prompt", "code", "model", "data")
 
 
 def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
@@ -46,7 +44,7 @@ def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
         document.add(hang_text([Segment(" ")], [safe(words)], view.width, 1))
     if not found.differences and not found.files:
         document.add(remark("No recorded file, version, model or commit differs.", view))
-    document.add(_files(found.files, view))
+    document.add(file_lines(found.files, view))
     for word, rows in (("only in the earlier run", found.only_before), ("only in the later run", found.only_after)):
         if rows:
             document.gap()
@@ -72,17 +70,8 @@ def one_case(
     document = Document()
     word, style = CHANGES[case.change]
     document.add([(Segment(f" {word}", style), *_label(case))])
-    kinds = {cause.kind for cause in case.causes}
-    for cause in case.causes:
-        lead = [Segment(f" {cause.kind.replace('_', ' ')}", "label")]
-        document.add(hang_text(lead, [safe(cause.what)], view.width - 1, _CAUSE))
-    if case.change == "unfinished":
-        document.add(remark("One of the runs has no verdict for this case, so any change is unknown.", view))
-    elif not case.causes:
-        document.add(remark("The cause is unknown: no recorded input differs.", view))
-    if kinds & set(_OF_FILES):
-        agent = case.ref[0]
-        document.add(_files([file for file in files if file.agent == agent and file.kind in kinds], view))
+    own = tuple(file for file in files if file.agent == case.ref[0])
+    kinds = add_causes(document, ComparedCase(case, own), view)
     if records is None or isinstance(records, str):
         document.gap()
         document.add(remark("loading transcripts" if records is None else one_line(records), view))
@@ -127,16 +116,6 @@ def _counts(found: Comparison) -> Iterator[Line]:
     yield (Segment(f"{found.unchanged:,} unchanged", "muted"),)
     if found.unlike:
         yield (Segment(f"{len(found.unlike):,} not frozen in the same way, not compared", "muted"),)
-
-
-def _files(files: Iterable[ChangedFile], view: View) -> Iterator[Line]:
-    """Yield the files of agents that differ, with the lines that differ."""
-    for file in files:
-        yield ()
-        yield (Segment(f" {file.kind} ", "label"), safe(file.path, "strong"))
-        if not file.lines:
-            yield from remark("Its content was not stored.", view)
-        yield from difference_lines(file.lines, view, 3)
 
 
 def _texts(name: str, values: Sequence[Any], view: View) -> Iterator[Line]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.authoring.triage.entry import Entry
     from workbench.dependencies.change import Change as InputChange
     from workbench.history.case_rows import PastRun
+    from workbench.history.compare import ComparedCase
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class Subject:
     """The user's price table."""
     earlier: "tuple[PastRun, ...]" = field(default=(), compare=False)
     """The newest runs with a verdict of the case, the newest first."""
+    compared: "ComparedCase | None" = field(default=None, compare=False)
+    """The case in the run of its previous verdict and in its newest run, if the verdict changed and both were read."""
 
     repeats: CaseRepeats | None = None
     """All repeats of the case, if the subject is the case itself and not one of them."""

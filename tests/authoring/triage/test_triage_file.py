@@ -121,7 +121,7 @@ def test_broken_file_is_named_and_left_unchanged(content: bytes, tmp_path: Path)
     with pytest.raises(BrokenTriageError, match=r"refunds\.triage\.json"):
         read_triage(evalset)
     with pytest.raises(BrokenTriageError):
-        save_triage(Saver(tmp_path / ".workbench"), "triage", {evalset: Change((entry(),))})
+        save_triage(Saver(tmp_path / ".workbench", tmp_path), "triage", {evalset: Change((entry(),))})
     assert file.read_bytes() == content
 
 
@@ -137,7 +137,7 @@ def test_invalid_entry_is_named_and_the_others_are_read(tmp_path: Path) -> None:
 
 def test_undo_keeps_entries_that_others_added(tmp_path: Path) -> None:
     evalset = tmp_path / "refunds.evalset.json"
-    saver = Saver(tmp_path / ".workbench")
+    saver = Saver(tmp_path / ".workbench", tmp_path)
     save_triage(saver, "one", {evalset: Change((entry("a"),))})
     theirs = changed(FILE, triage_path(evalset).read_bytes(), [entry("b")])
     assert theirs is not None
@@ -152,7 +152,7 @@ def test_undo_keeps_entries_that_others_added(tmp_path: Path) -> None:
 
 def test_file_is_deleted_with_its_last_entry(tmp_path: Path) -> None:
     evalset = tmp_path / "refunds.evalset.json"
-    saver = Saver(tmp_path / ".workbench")
+    saver = Saver(tmp_path / ".workbench", tmp_path)
     save_triage(saver, "one", {evalset: Change((entry(),))})
     assert triage_path(evalset).is_file()
     save_triage(saver, "back", {evalset: Change(removed=frozenset([entry().key]))})

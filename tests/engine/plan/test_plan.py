@@ -179,6 +179,18 @@ def test_warnings_name_file_and_line(desk: Project) -> None:
     assert any("unheard_of" in message and "desk/a.evalset.json" in message for message in notices)
 
 
+def test_expectations_that_no_criterion_compares_are_one_line_for_each_file(desk: Project) -> None:
+    desk.write("desk/test_config.json", {"criteria": {"response_match_score": 0.5}})
+    content = evalset("a", {"one": [turn("hi")], "two": [turn("hi")], "three": [turn("hi")]})
+    for case in content["eval_cases"][:2]:
+        case["final_session_state"] = {"total": 1}
+    desk.write("desk/a.evalset.json", content)
+    told = [notice.message for notice in desk.plan().notices if "no criterion" in notice.message]
+    assert told == ["desk/a.evalset.json: 2 cases with `final_session_state`, which no criterion compares"]
+    chosen = desk.plan(RunOptions(runs=3), Target("desk/a.evalset.json", desk.root / "desk/a.evalset.json", ("three",)))
+    assert not any("no criterion" in notice.message for notice in chosen.notices)
+
+
 def test_run_ids_sort_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
     class Clock(datetime):
         at = datetime(2026, 11, 22, 4, 51, 43, 999_999, UTC)

@@ -77,7 +77,7 @@ class FakeRight:
     def __init__(self, shown: list[str]) -> None:
         self._shown = shown
 
-    def show_past_runs(self, ref: CaseRef, earlier: Any) -> None:
+    def show_past_runs(self, ref: CaseRef, earlier: Any, compared: Any = None) -> None:
         self._shown.append(f"earlier {ref.eval_id}")
 
     def open_pane(self, title: str) -> None:
@@ -204,6 +204,7 @@ class FakeView:
     def use_split(self, share: float | None) -> None:
         self.split_share = share
 
+    keys_delivered = 0
     covered = False
     occupied = False
     theme_name = "night"

@@ -1,7 +1,10 @@
 """The open folder, without a screen."""
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from threading import Event, current_thread
 from typing import Any
 
 import pytest
@@ -80,3 +83,63 @@ def test_large_file_is_named_while_it_is_read(make_workspace: MakeWorkspace, mon
     assert seen[0].startswith("reading a large file: ")
     assert seen[0].endswith(".evalset.json, 0 MB")
     assert session.large_file == ""
+
+
+async def test_reading_stops_at_the_next_file_once_nobody_waits_for_it(bench: Bench) -> None:
+    begun, left, ended = asyncio.Event(), Event(), Event()
+    loop, files, threads = asyncio.get_running_loop(), [], []
+
+    def many_files(arrived: Callable[[Workspace], None]) -> Workspace:
+        threads.append(current_thread())
+        loop.call_soon_threadsafe(begun.set)
+        left.wait(10)
+        try:
+            for number in range(1000):
+                files.append(number)
+                arrived(bench.workspace)
+        finally:
+            ended.set()
+        return bench.workspace
+
+    bench.session.read = many_files  # type: ignore[method-assign,assignment]
+    reading = asyncio.create_task(bench.folder.read_again())
+    await begun.wait()
+    reading.cancel()
+    await asyncio.gather(reading, return_exceptions=True)
+    left.set()
+    assert ended.wait(10)
+    assert files == [0]
+    assert threads[0].daemon, "the program does not wait for a file that takes long"
+
+
+async def test_showing_what_was_read_so_far_takes_little_of_the_time(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, shown = [100.0], []
+
+    def show(workspace: Workspace) -> None:
+        shown.append(now[0])
+        now[0] += 0.5
+
+    class Clock:
+        @staticmethod
+        def monotonic() -> float:
+            return now[0]
+
+    class Loop:
+        @staticmethod
+        def call_soon_threadsafe(call: Callable[..., None], *arguments: Any) -> None:
+            call(*arguments)
+
+    def many_files(arrived: Callable[[Workspace], None]) -> Workspace:
+        for _ in range(1000):
+            now[0] += 0.02
+            arrived(bench.workspace)
+        return bench.workspace
+
+    monkeypatch.setattr("workbench.ui.controllers.folder.time", Clock)
+    monkeypatch.setattr(bench.view, "show_workspace", show)
+    bench.session.read, bench.session.reading = many_files, True  # type: ignore[method-assign,assignment]
+    bench.folder._read(Loop, lambda: False)  # type: ignore[arg-type]
+    assert shown[0] < 101
+    assert len(shown) == 4, "20 s of reading"

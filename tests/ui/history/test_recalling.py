@@ -8,6 +8,7 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from tests.ui.history.test_history_screen import keep
+from workbench.details import DetailCache
 from workbench.ui.history import recall as module
 
 
@@ -37,6 +38,21 @@ async def test_verdicts_are_not_called_missing_while_loading(
         may_read.set()
         await screen.until(pilot, lambda: "✗ late_parcel" in screen.text and "on_time" not in screen.text)
         await screen.until(pilot, lambda: "loading" not in screen.text)
+
+
+def test_cancelled_cases_are_compared_with_the_verdict_before_their_last_one(make_workspace: MakeWorkspace) -> None:
+    workspace = make_workspace({"order_desk": {"refunds": ["on_time", "late_parcel"]}})
+    state, cache = workspace.root / ".workbench", DetailCache()
+    keep(workspace, "2026-01-02T10-00-00-aaaa", {"on_time": "failed", "late_parcel": "passed"})
+    keep(workspace, "2026-01-03T10-00-00-bbbb", {"on_time": "passed", "late_parcel": "passed"})
+    keep(workspace, "2026-01-04T10-00-00-cccc", {"on_time": "cancelled", "late_parcel": "failed"})
+    keep(workspace, "2026-01-05T10-00-00-dddd", {"on_time": "cancelled", "late_parcel": "cancelled"})
+    parts = list(module.recall(state, workspace, cache))
+    found = {
+        record.ref.eval_id: (record.run_id[-4:], record.state)
+        for record in module.recall_previous(state, workspace, parts, cache)
+    }
+    assert found == {"late_parcel": ("bbbb", "passed"), "on_time": ("aaaa", "failed")}
 
 
 async def test_case_is_not_shown_as_not_run_while_verdicts_are_loading(

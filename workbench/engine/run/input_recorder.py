@@ -12,7 +12,7 @@ from typing import Any
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.walk import relative_to
 from workbench.dependencies.current import Clean, CurrentInputs, Options
-from workbench.dependencies.digests import Digests, was_written
+from workbench.dependencies.digests import ABSENT, Digests, was_written
 from workbench.dependencies.frozen_inputs import frozen_bundle
 from workbench.dependencies.record import Bundle
 from workbench.dependencies.reported import Reported
@@ -178,8 +178,8 @@ class InputRecorder:
     def _frozen(self, event: CaseFinished, transcript: Transcript) -> Iterator[Bundle]:
         """Yield the input that each case has for itself: its recording, whose digest `note` took."""
         if transcript.recording and event.frozen is not None and self._now is not None:
-            now, differing, changed = self._now, transcript.changed_declarations, self._changed_in(event)
-            yield frozen_bundle(transcript.recording, now.root, now.digests, differing, changed, _CHANGED)
+            now, changed = self._now, self._changed_in(event)
+            yield frozen_bundle(transcript.recording, now.root, now.digests, event.frozen, changed, _CHANGED)
 
     def _key(
         self, event: CaseFinished, entry: PlanEntry, transcript: Transcript, *, is_simulated: bool
@@ -314,7 +314,7 @@ class InputRecorder:
         written = self._results(agent)
         read = seen.files - written
         unknown = {path for path in read if now.digests.known(path) is None}
-        late = {path for path in unknown if path.exists() and was_written(path, self._began)}
+        late = {path for path in unknown if now.digests.file(path) != ABSENT and was_written(path, self._began)}
         found = now.files(agent).bundle(read - late, seen.folders, written=written, everything=reads is None)
         files = found.inputs["agent_file"]
         late |= {path for path in changed - written if relative_to(path, now.root) in files}

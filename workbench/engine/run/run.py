@@ -189,6 +189,7 @@ class Run:
         if ref is None:
             self.stop()
             self._cancel_all(kill=kill)
+            self._children.scorer.run_cancelled()
         elif ref in self._flows:
             _cancel(self._flows[ref], kill=kill)
         elif self._queue.remove(ref):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.counting import counted
 from workbench.text import one_line
+from workbench.ui.controllers.criteria import Criteria
 from workbench.ui.controllers.edit import Edit
 from workbench.ui.controllers.files import Files
 from workbench.ui.controllers.run import Run
@@ -14,8 +15,11 @@ from workbench.ui.controllers.view import Controller, View
 from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
+    from workbench.agents.workspace import EvalsetEntry
     from workbench.authoring.accept_turn import Hunk
     from workbench.authoring.bulk import Proposal
+    from workbench.authoring.config_file import ConfigDraft
+    from workbench.model.criteria import Criterion
     from workbench.store import CaseRecord
     from workbench.ui.accepting.screen import Acceptance
     from workbench.ui.accepting.transcript import Transcript
@@ -27,9 +31,9 @@ Pair = tuple[int, int]
 class Accept(Controller):
     """Acceptance of one case from the run under the cursor, or of a group of cases with a review list."""
 
-    def __init__(self, view: View, files: Files, edit: Edit, run: Run) -> None:
+    def __init__(self, view: View, files: Files, edit: Edit, run: Run, criteria: Criteria) -> None:
         super().__init__(view)
-        self._files, self._edit, self._run = files, edit, run
+        self._files, self._edit, self._run, self._criteria = files, edit, run, criteria
         self.accept_drift: Callable[[Sequence[Pair]], bool] = lambda pairs: False
         """Accepts drift into the recordings of cases that were thawed. Returns False if there is none."""
 
@@ -100,6 +104,7 @@ class Accept(Controller):
         """Return what can be accepted of each case, and why others are left out. Runs in a thread."""
         from workbench.authoring.accept import Comparison, NotComparableError
         from workbench.authoring.bulk import Proposal
+        from workbench.metrics.session_state import rules_of
 
         found: dict[Pair, Proposal] = {}
         left_out: Counter[str] = Counter()
@@ -108,7 +113,8 @@ class Accept(Controller):
                 transcript = self._transcript(self.view.rows.row_of(*pair), self.session.verdicts.record(*pair))
                 if transcript is None:
                     raise NotComparableError("the case has no transcript: run it first")
-                comparison = Comparison(before, transcript.turns)
+                criteria = self._criteria_of(self.session.entry(pair[0]))
+                comparison = Comparison(before, transcript.turns, transcript.state, rules_of(criteria))
             except (OSError, ValueError) as error:
                 left_out[one_line(str(error), limit=200)] += 1
                 continue
@@ -123,9 +129,12 @@ class Accept(Controller):
             return False
         from workbench.ui.accepting.screen import AcceptScreen
 
-        if not await self.view.ask(AcceptScreen(about, self.session.saver, self.view.keys)):
+        screen = AcceptScreen(about, self.session.saver, self.view.keys)
+        if not await self.view.ask(screen):
             return False
         await self._files.reopen(about.draft.file)
+        if screen.list.offers:
+            await self._files.folder.read_again()
         if about.comparison.notes or self.session.store.activity.busy:
             self.view.say("saved: r runs the case again, u undoes")
             return True
@@ -136,6 +145,7 @@ class Accept(Controller):
     async def _acceptance(self, row: Row, record: "CaseRecord | None") -> "Acceptance | None":
         """Return the differences that can be accepted. If there are none, say why and return None."""
         from workbench.authoring.accept import Comparison, NotComparableError
+        from workbench.metrics.session_state import rules_of
         from workbench.ui.accepting.screen import Acceptance
         from workbench.ui.editing.drafts import CaseDraft
 
@@ -148,7 +158,9 @@ class Accept(Controller):
             if transcript is None:
                 self.view.say("this case has no transcript: r runs it", warning=True)
                 return None
-            comparison = await asyncio.to_thread(Comparison, draft.value, transcript.turns)
+            criteria = self._criteria_of(entry)
+            both = (draft.value, transcript.turns, transcript.state, rules_of(criteria))
+            comparison = await asyncio.to_thread(Comparison, *both)
         except NotComparableError as error:
             self.view.notify(str(error), title="nothing to accept", severity="warning", timeout=8)
             return None
@@ -158,10 +170,28 @@ class Accept(Controller):
         if not comparison.hunks:
             self.view.say("no differences: the agent did what is expected")
             return None
-        criteria = self.session.draft.apply(entry.criteria).config.criteria
         failed = _failed_of(record)
         verdicts = [turn.metrics for turn in record.turns] if record is not None else []
-        return Acceptance(draft, transcript, comparison, criteria, failed, verdicts)
+        config = await self._config_for_rules(entry)
+        return Acceptance(draft, transcript, comparison, criteria, failed, verdicts, *config)
+
+    def _criteria_of(self, entry: "EvalsetEntry") -> "tuple[Criterion, ...]":
+        return self.session.draft.apply(entry.criteria).config.criteria
+
+    async def _config_for_rules(self, entry: "EvalsetEntry") -> "tuple[ConfigDraft | None, str]":
+        """Return the config that would get rules for arguments, and what it governs, or None and why."""
+        from workbench.authoring.accept_rules import obstacle
+
+        if why := obstacle(entry.criteria.config):
+            return None, why
+        if self.session.draft.apply(entry.criteria).changed:
+            return None, "criteria are changed for the next run: press esc, then o to save or discard that"
+        config = await self._criteria.config_of(entry)
+        if config is None:
+            return None, "the criteria config cannot be edited"
+        governed = counted(len(self._criteria.with_same_config(entry)), "evalset")
+        new = "new, " if config.before is None else ""
+        return config, one_line(f"{self._criteria.below_root(config.file)} ({new}for {governed})")
 
     def _transcript(self, row: Row, record: "CaseRecord | None") -> "Transcript | None":
         from workbench.ui.accepting.transcript import of_last_run, of_record
@@ -179,9 +209,9 @@ def _failed_of(record: "CaseRecord | None") -> "Callable[[Hunk], str]":
     from workbench.ui.accepting.outcome import concerns
 
     def failed(hunk: "Hunk") -> str:
-        if record is None or hunk.turn >= len(record.turns):
+        if record is None:
             return ""
-        metrics = record.turns[hunk.turn].metrics
+        metrics = record.turns[hunk.turn].metrics if hunk.turn < len(record.turns) else record.metrics
         names = [name for name, result in metrics.items() if result.status == "failed"]
         return ", ".join(descriptions()[name].short_name or name for name in concerns(hunk.kind, names))
 

@@ -9,11 +9,12 @@ from workbench.ui.controllers.staleness import Staleness
 from workbench.ui.controllers.view import Controller, Stoppable, View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from workbench.agents.workspace import Workspace
     from workbench.events import CaseRef
     from workbench.history.case_rows import PastRun, PastRuns
+    from workbench.history.compare import ComparedCase, Comparison
     from workbench.rendering.changed import Earlier
     from workbench.ui.history.recall import Recalled
 
@@ -35,6 +36,8 @@ class PastResults(Controller):
         """Called once it is known which verdicts changed in the newest run of an earlier session."""
         self._due: Stoppable | None = None
         self._runs: PastRuns | None = None
+        self._comparisons: dict[tuple[str, str], Comparison] = {}
+        """Comparisons by the IDs of their runs, the earlier one first."""
 
     # Earlier sessions
 
@@ -85,23 +88,26 @@ class PastResults(Controller):
         self.verdicts_shown.set()
         await asyncio.to_thread(_import_panes)
         if parts:
-            await self._read_previous(workspace, parts[0])
+            await self._read_previous(workspace, parts)
         await self._staleness.begin(part.latest for part in parts)
         self._show_verdicts()
 
-    async def _read_previous(self, workspace: "Workspace", newest: "Recalled") -> None:
-        """Find out which verdicts changed in the newest run, unless a run of this session is newer."""
+    async def _read_previous(self, workspace: "Workspace", parts: "Sequence[Recalled]") -> None:
+        """Find out which verdicts changed in the newest run, unless a run of this session is newer.
+
+        `parts` are the runs with the newest verdicts, the newest first.
+        """
         from workbench.ui.history.recall import recall_previous
 
         session = self.session
 
         def read() -> "Earlier":
-            earlier = recall_previous(session.state_dir, workspace, newest, session.store.detail_cache)
+            earlier = recall_previous(session.state_dir, workspace, parts, session.store.detail_cache)
             return session.changed.compared_with(earlier)
 
         with collector_paused():
             earlier = await asyncio.to_thread(read)
-        if session.store.run.run_id == newest.run.run_id and not session.store.activity.busy:
+        if session.store.run.run_id == parts[0].run.run_id and not session.store.activity.busy:
             session.changed.recall(earlier)
             self.when_recalled()
 
@@ -122,6 +128,7 @@ class PastResults(Controller):
     def after_news(self, ended: bool) -> None:
         """Update the past runs if a run `ended` with the latest events."""
         if ended:
+            self._comparisons.clear()
             self.cursor_moved()
 
     def cursor_moved(self) -> None:
@@ -136,16 +143,36 @@ class PastResults(Controller):
             self._due = self.view.set_timer(_CURSOR_REST, lambda: self.view.work(self._read_past_runs(ref), "earlier"))
 
     async def _read_past_runs(self, ref: "CaseRef") -> None:
-        state = self.session.state_dir
+        state, record = self.session.state_dir, self.session.store.records.get(ref)
+        before = self.session.changed.before(record) if record is not None else None
 
-        def read() -> "tuple[PastRun, ...]":
+        def read() -> "tuple[tuple[PastRun, ...], ComparedCase | None]":
             from workbench.history.case_rows import PastRuns
 
             if self._runs is None:
                 self._runs = PastRuns(state)
-            return self._runs.of((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id), _MAX_RUNS)
+            name = (ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id)
+            past = self._runs.of(name, _MAX_RUNS)
+            if record is None or before is None:
+                return past, None
+            return past, self._compared(before.run_id, record.run_id, ref)
 
-        self.view.right.show_past_runs(ref, await asyncio.to_thread(read))
+        self.view.right.show_past_runs(ref, *await asyncio.to_thread(read))
+
+    def _compared(self, before: str, after: str, ref: "CaseRef") -> "ComparedCase":
+        """Compare a case in two runs. Called in a thread, because it reads both."""
+        from workbench.engine.plan.run_options import UsageFaultError
+        from workbench.history.compare import ComparedCase, compare, compared_case
+        from workbench.history.summary_lookup import open_summary
+
+        state = self.session.state_dir
+        try:
+            if (before, after) not in self._comparisons:
+                one, other = (open_summary(run, state, state)[0] for run in (before, after))
+                self._comparisons[before, after] = compare(one, other, state)
+        except UsageFaultError as error:
+            return ComparedCase(trouble=str(error))
+        return compared_case(self._comparisons[before, after], ref)
 
 
 def _import_panes() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from workbench.events import CaseFinished, CaseRef, Event, Noticed, RunStarted
-from workbench.rendering.changed import Change, file_changes
+from workbench.rendering.changed import Change
 from workbench.text import one_line
 from workbench.ui.controllers.folder import Folder
 from workbench.ui.controllers.run import Run, cases
@@ -155,12 +155,8 @@ class Watch(Controller):
             notify()
 
     async def _prepare(self) -> None:
-        """Record the file versions with which the current verdicts were made."""
+        """Mark the stale verdicts."""
         await self._staleness.compared()
-        watching = self.session.watching
-        if watching is not None:
-            current = await asyncio.to_thread(watching.moments_before_watch, set(self.session.stale))
-            self.session.changed.moment_of |= current
         self.show_flags()
         self.view.show_facts()
 
@@ -203,8 +199,6 @@ class Watch(Controller):
             self.session.changed.before_event(admitted, continues=self._same_save and of_watch)
             if isinstance(admitted, RunStarted):
                 self._same_save = watching is not None
-            elif watching is not None and isinstance(admitted, CaseFinished) and admitted.case in watching.moments:
-                self.session.changed.moment_of[admitted.case] = watching.moments[admitted.case]
         return admitted
 
     def after_news(self, ended: bool) -> None:
@@ -255,13 +249,7 @@ class Watch(Controller):
         before = None if record is None else session.changed.before(record)
         if record is None or before is None or not record.has_verdict:
             return None
-        watching = session.watching
-        rates, flaky = session.changed.rates(record), session.changed.flaky(record)
-        if watching is None:
-            return Change(before, rates=rates, flaky=flaky)
-        then, now = session.changed.moments(record.ref)
-        names = watching.depends_on(record.ref)
-        return Change(before, file_changes(then, now, names, watching.watcher.contents.text), rates, flaky)
+        return Change(before, session.changed.rates(record), session.changed.flaky(record))
 
     def _to_changed(self, step: int) -> None:
         verdicts = self.session.verdicts

@@ -19,9 +19,10 @@ from workbench.ui.textual_private import set_border_title
 
 if TYPE_CHECKING:
     from workbench.history.case_rows import PastRun
+    from workbench.history.compare import ComparedCase
     from workbench.repeats.summary import CaseRepeats
 
-_PANE_OF_PAST_RUNS = "Scores"
+_PANES_OF_PAST_RUNS = ("Scores", "Change")
 
 
 class CaseDetail(Reader[Subject]):
@@ -56,7 +57,7 @@ class CaseDetail(Reader[Subject]):
         """Show a subject from its first problem on. If it is the same case, only update it."""
         before = self._reading.subject
         if subject.identity == before.identity:
-            self._reading.take(replace(subject, earlier=before.earlier), same=True)
+            self._reading.take(replace(subject, earlier=before.earlier, compared=before.compared), same=True)
             self.refresh_record()
         else:
             self._head.explain("")
@@ -64,16 +65,19 @@ class CaseDetail(Reader[Subject]):
             self._touched = False
             self._open()
 
-    def show_past_runs(self, ref: CaseRef, earlier: "tuple[PastRun, ...]") -> None:
-        """Add the results of earlier runs of the case.
+    def show_past_runs(
+        self, ref: CaseRef, earlier: "tuple[PastRun, ...]", compared: "ComparedCase | None" = None
+    ) -> None:
+        """Add the results of earlier runs of the case, and the comparison with the run of its previous verdict.
 
         Do nothing if another case is shown by now.
         """
         subject = self._reading.subject
-        if subject.record is None or subject.record.ref != ref or subject.earlier == earlier:
+        same = (subject.earlier, subject.compared) == (earlier, compared)
+        if subject.record is None or subject.record.ref != ref or same:
             return
-        self._reading.take(replace(subject, earlier=earlier), same=True)
-        if self._reading.pane.title == _PANE_OF_PAST_RUNS:
+        self._reading.take(replace(subject, earlier=earlier, compared=compared), same=True)
+        if self._reading.pane.title in _PANES_OF_PAST_RUNS:
             self._fit()
 
     def refresh_record(self) -> None:

@@ -19,6 +19,7 @@ from workbench.ui.widgets.plain_input import PlainInput
 if TYPE_CHECKING:
     from workbench.events import CaseRef
     from workbench.history.case_rows import PastRun
+    from workbench.history.compare import ComparedCase
     from workbench.rendering.document import Subject
     from workbench.ui.detail.pane import CaseDetail
 
@@ -212,10 +213,12 @@ class Right(Vertical):
         """Return name and text of what is under the cursor in the panes, or None on a page."""
         return self.detail.copy_text() if self.shows_case else None
 
-    def show_past_runs(self, ref: "CaseRef", earlier: "tuple[PastRun, ...]") -> None:
+    def show_past_runs(
+        self, ref: "CaseRef", earlier: "tuple[PastRun, ...]", compared: "ComparedCase | None" = None
+    ) -> None:
         """Add the results of earlier runs of a case, if it is shown."""
         if self.shows_case:
-            self.detail.show_past_runs(ref, earlier)
+            self.detail.show_past_runs(ref, earlier, compared)
 
     def open_pane(self, title: str) -> None:
         """Show the pane with this title, if the case has it."""
