@@ -39,7 +39,7 @@ def main() -> int:
         file = Path(folder, "large.evalset.json")
         content = {"eval_set_id": "large", "eval_cases": list(_cases())}
         file.write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
-        saver = Saver(Path(folder, ".workbench"))
+        saver = Saver(Path(folder, ".workbench"), Path(folder))
         edit(file, saver, -1)  # validators are built on first use
         plain_seconds, edit_seconds, fresh_seconds = [], [], []
         for number in range(rounds):

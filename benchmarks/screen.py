@@ -18,7 +18,7 @@ import sys
 import tempfile
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -51,9 +51,9 @@ Empty().run()
 class Terminal:
     """A program in a pseudo-terminal."""
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: list[str], variables: Mapping[str, str] | None = None) -> None:
         self.started = time.perf_counter()
-        self.process, self._master = _spawn(command)
+        self.process, self._master = _spawn(command, variables or {})
         self.seen = b""
 
     def read(self, seconds: float) -> bytes:
@@ -116,10 +116,10 @@ class Terminal:
         os.close(self._master)
 
 
-def _spawn(command: list[str]) -> tuple["subprocess.Popen[bytes]", int]:
+def _spawn(command: list[str], variables: Mapping[str, str]) -> tuple["subprocess.Popen[bytes]", int]:
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-    environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    environment = {**os.environ, **variables, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
     for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT", "NO_COLOR", "PYTHONDONTWRITEBYTECODE"):
         environment.pop(name, None)
     process = subprocess.Popen(

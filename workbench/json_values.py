@@ -1,5 +1,6 @@
 """Readers for JSON of unknown shape. They never raise: a value of another kind counts as empty."""
 
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -18,12 +19,34 @@ def string(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+ID_KEYS = ("evalId", "eval_id", "evalCaseId", "eval_case_id")
+"""Keys with the ID of an eval case: ADK's, then those of google-agents-cli's datasets."""
+_OF_DATASETS = frozenset({"prompt", "agent_data", "agentData", "user_scenario", "userScenario"})
+_OF_EVALSETS = frozenset({"eval_id", "evalId", "conversation", "conversation_scenario", "conversationScenario"})
+
+
 def case_id(case: Any) -> str:
-    """Return the id of an eval case."""
+    """Return the ID of an eval case, or "" if it has none."""
     members = mapping(case)
-    return string(members.get("evalId", members.get("eval_id")))
+    return next((string(members[key]) for key in ID_KEYS if key in members), "")
+
+
+def is_dataset_case(case: Any) -> bool:
+    """Return whether an eval case has the form of google-agents-cli's datasets, and not that of an evalset."""
+    keys = mapping(case).keys()
+    return not keys.isdisjoint(_OF_DATASETS) and keys.isdisjoint(_OF_EVALSETS)
 
 
 def parts_of(content: Any) -> list[dict[str, Any]]:
     """Return the parts of a message."""
     return objects(mapping(content).get("parts"))
+
+
+def value_at(value: Any, location: Iterable[str | int]) -> Any:
+    """Return the value at a location, or None."""
+    for step in location:
+        if isinstance(step, str):
+            value = value.get(step) if isinstance(value, dict) else None
+        else:
+            value = value[step] if isinstance(value, list) and step < len(value) else None
+    return value

@@ -16,7 +16,8 @@ from workbench.authoring.case_edit import (
 from workbench.authoring.case_parts import new_case, parts_for, with_part
 from workbench.authoring.case_rows import CaseRow, rows_of
 from workbench.authoring.evalset_file import EvalsetFile, RejectedError, errors_of, moved, name_fault
-from workbench.authoring.value_edit import free_name, value_at, with_item, with_value, without
+from workbench.authoring.value_edit import free_name, with_item, with_value, without
+from workbench.json_values import value_at
 from workbench.model.evalset_edit import EvalsetText
 
 WRITTEN: dict[str, Any] = {

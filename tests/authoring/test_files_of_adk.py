@@ -89,7 +89,7 @@ def test_one_edited_value_changes_one_line(name: str, tmp_path: Path) -> None:
     case = evalset.case(0)
     row = next(row for row in rows_of(case) if row.kind in ("user", "scenario"))
     after = evalset.with_case(0, with_value(case, row.location, "Guten Tag"))
-    Saver(tmp_path / ".workbench").save("edit", {path: (FILES[name], after)})
+    Saver(tmp_path / ".workbench", tmp_path).save("edit", {path: (FILES[name], after)})
     assert "1 file changed, 1 insertion(+), 1 deletion(-)" in git("diff", "--stat", "--", path.name)
     assert after == FILES[name].replace(json.dumps(row.value, ensure_ascii=False).encode(), b'"Guten Tag"')
 

@@ -78,7 +78,8 @@ def test_impossible_criteria_and_unavailable_judges_are_found(project: Project) 
 
 def test_key_in_the_agents_environment_makes_the_judge_available(project: Project) -> None:
     project.evalset(GOOD)
-    project.write("echo/test_config.json", {"criteria": {"final_response_match_v2": 1.0}})
+    options = {"judge_model_options": {"judge_model": "gemini-3.5-flash"}}
+    project.write("echo/test_config.json", {"criteria": {"final_response_match_v2": {"threshold": 1.0, **options}}})
     project.write("echo/.env", "GOOGLE_API_KEY=not-a-real-key\n")
     done = project.run("check")
     assert (done.returncode, done.stdout) == (0, "")
@@ -91,8 +92,8 @@ def test_unknown_tools_and_missing_keys_of_an_adk_agent_are_found(project: Proje
     project.evalset(one, path="desk/talk.evalset.json")
     code, report = _check(project, "desk")
     assert code == 1
-    assert _rules(report) == ["key", "unknown-tool"]
-    assert report["problems"][1]["hint"] == "Did you mean `find`?"
+    assert _rules(report) == ["key", "retires", "unknown-tool"]
+    assert report["problems"][-1]["hint"] == "Did you mean `find`?"
 
 
 def test_shared_evalset_id_and_path_as_id_are_found(project: Project) -> None:

@@ -41,10 +41,11 @@ def test_converted_file_can_have_another_name(project: Project) -> None:
     assert json.loads((project.root / "echo/new.evalset.json").read_text())["eval_set_id"] == "new"
 
 
-def test_dry_run_prints_the_file_and_writes_nothing(project: Project) -> None:
+@pytest.mark.parametrize("option", [["--dry-run"], ["-o", "-"]], ids=" ".join)
+def test_dry_run_and_standard_output_print_the_file_and_write_nothing(project: Project, option: list[str]) -> None:
     file = _write(project)
     before = sorted(project.root.rglob("*")), file.read_bytes()
-    done = project.run("migrate", "echo/talk.test.json", "--dry-run")
+    done = project.run("migrate", "echo/talk.test.json", *option)
     assert done.returncode == 0
     shown = done.stdout
     assert (sorted(project.root.rglob("*")), file.read_bytes()) == before

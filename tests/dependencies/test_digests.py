@@ -10,7 +10,7 @@ import pytest
 
 from workbench.dependencies import digest_cache as cache_module
 from workbench.dependencies.digest_cache import digest_cache
-from workbench.dependencies.digests import Digests, project_digests
+from workbench.dependencies.digests import ABSENT, Digests, project_digests
 
 HOUR = 3_600_000_000_000
 
@@ -170,3 +170,11 @@ def test_without_a_state_folder_no_digests_are_stored(tmp_path: Path) -> None:
     file.write_bytes(b"1")
     _anew(tmp_path / "none").files([file])
     assert [path.name for path in tmp_path.iterdir()] == ["data.bin"]
+
+
+def test_empty_log_of_a_database_is_none(tmp_path: Path) -> None:
+    for name in ("a.db-wal", "a.txt"):
+        (tmp_path / name).write_bytes(b"")
+    digests = Digests("salt")
+    assert digests.file(tmp_path / "a.db-wal") == ABSENT == digests.file(tmp_path / "b.db-wal")
+    assert digests.file(tmp_path / "a.txt") != ABSENT

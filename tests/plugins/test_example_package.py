@@ -53,7 +53,7 @@ def test_extensions_of_a_package_are_used(project: Project, site: Path) -> None:
     metric = cases["refunds"]["metrics"][0]
     assert metric["judged_by"] == "rules", "a judge that is no model says so"
     assert metric["details"]["judge"]["note"] == "a search for refund"
-    assert cases["refunds"]["usage"]["judge_calls"] == 0
+    assert cases["refunds"]["usage"]["judge_calls"] == 1
     own = next(metric for metric in cases["greets"]["metrics"] if metric["name"] == "brevity")
     assert (own["score"], own["status"], own["details"]) == (0.75, "passed", {"words": [5]})
     kept = json.loads(project.program("status", "table", "--json", environment=installed).stdout)["cases"]

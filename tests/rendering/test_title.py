@@ -60,10 +60,10 @@ def result(name: str, score: float | None, threshold: float = 0.8) -> MetricResu
 
 def test_worst_verdict_comes_first_and_hidden_ones_are_counted() -> None:
     results = [result("one_score", 1.0), result("two_score", 0.5), result("three_score", None)]
-    assert text_of(chips(results, 100)) == "! three_score error   ✗ two_score 0.50 < 0.80   ✓ one_score 1.00 ≥ 0.80"
-    assert text_of(chips(results, 60)) == "! three error   ✗ two 0.50 < 0.80   ✓ one 1.00 ≥ 0.80"
-    assert text_of(chips(results, 40)) == "! three error   ✗ two 0.50 < 0.80  +1"
-    assert text_of(chips(results, 12)) == "! three err…"
+    assert text_of(chips(results, 100)) == "✗ two_score 0.50 < 0.80   ! three_score error   ✓ one_score 1.00 ≥ 0.80"
+    assert text_of(chips(results, 60)) == "✗ two 0.50 < 0.80   ! three error   ✓ one 1.00 ≥ 0.80"
+    assert text_of(chips(results, 40)) == "✗ two 0.50 < 0.80   ! three error  +1"
+    assert text_of(chips(results, 12)) == "✗ two 0.50…"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from textual import events, widgets
+from textual._xterm_parser import XTermParser
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
@@ -30,6 +31,7 @@ from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.editor import EditorScreen
 from workbench.ui.items import Item, searching
+from workbench.ui.textual_private import KeyParser
 
 _KEYS = {"\r": "enter", "\x1b": "escape", "\x0f": "ctrl+o", "\x03": "ctrl+c", " ": "space"}
 
@@ -210,9 +212,9 @@ async def test_keys_wait_for_a_dialog_that_opens_slowly(
     workspace, _ = with_config(make_workspace(), '{"criteria": {"response_match_score": 0.8}}')
     may_open, read = threading.Event(), config_file.open_config
 
-    def slowly(path: Path) -> Any:
+    def slowly(*files: Any) -> Any:
         assert may_open.wait(10)
-        return read(path)
+        return read(*files)
 
     monkeypatch.setattr(config_file, "open_config", slowly)
     screen = open_screen(workspace)
@@ -229,7 +231,7 @@ async def test_keys_wait_for_a_dialog_that_opens_slowly(
 async def test_keys_that_wait_too_long_are_dropped_with_a_message(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(key_order, "PATIENCE", 0.05)
+    monkeypatch.setattr(key_order, "_SECOND", 0.01)
     may_end = asyncio.Event()
     screen = open_screen()
     async with screen.open() as pilot:
@@ -247,7 +249,7 @@ async def test_keys_are_not_dropped_while_the_machine_is_busy(
     open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held_up, clock = 0.0, time.monotonic
-    monkeypatch.setattr(key_order, "PATIENCE", 0.05)
+    monkeypatch.setattr(key_order, "_SECOND", 0.01)
     monkeypatch.setattr(time, "monotonic", lambda: clock() + held_up)
     may_end = asyncio.Event()
     screen = open_screen()
@@ -256,7 +258,7 @@ async def test_keys_are_not_dropped_while_the_machine_is_busy(
         send(screen, "jjj")
         await asyncio.sleep(0)
         for _ in range(4):
-            held_up += 2 * key_order.PATIENCE  # The program does nothing meanwhile.
+            held_up += 2 * key_order._SECOND  # The program does nothing meanwhile.
             await asyncio.sleep(0)
         may_end.set()
         await screen.until(pilot, lambda: screen.main.tree_view.cursor == 3)
@@ -332,3 +334,42 @@ async def test_keys_pressed_before_an_unexpected_dialog_is_visible_do_not_answer
         assert answers == []
         await pilot.press("enter")
         await screen.until(pilot, lambda: answers == [True])
+
+
+async def test_escape_in_a_burst_ends_the_filter_before_it(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        driver = screen.app._driver
+        assert driver is not None
+        parser = type("Parser", (KeyParser, XTermParser), {})()
+        for message in parser.feed("/:fail\r\x1b/late\r"):
+            driver.send_message(message)
+        await screen.until(pilot, lambda: screen.main.rows.query.text == "late")
+        await screen.until(pilot, lambda: not screen.main.cases.input.has_focus)
+
+
+async def test_key_that_may_be_escape_and_a_letter_does_nothing_and_says_so(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((120, 30)) as pilot:
+        await pilot.press("slash", "x", "alt+d")
+        assert screen.main.cases.input.value == "x"
+        await screen.until(pilot, lambda: "alt+d has no action" in screen.text)
+
+
+async def test_keys_dropped_behind_a_long_action_take_later_ones_of_the_burst_with_them(
+    open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_order, "_SECOND", 0.01)
+    may_end = asyncio.Event()
+    screen = open_screen()
+    async with screen.open() as pilot:
+        screen.main.run_worker(may_end.wait(), group="save")
+        late = events.Key("j", "j")
+        send(screen, "jj")
+        await screen.until(pilot, lambda: "2 keys dropped" in screen.text)
+        assert screen.app._driver is not None
+        screen.app._driver.send_message(late)
+        send(screen, "k")
+        await pilot.pause()
+        assert screen.main.tree_view.cursor == 0
+        may_end.set()

@@ -16,9 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from rich.segment import Segment
-from textual import _compositor
+from textual import _compositor, _parser
+from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.content import Content
+from textual.drivers import linux_driver
+from textual.events import Key
 from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
@@ -28,7 +31,7 @@ from tests.ui.conftest import OpenScreen
 from workbench.ui import textual_private
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.textual_private import ShownFrame, set_border_title
+from workbench.ui.textual_private import KeyParser, ShownFrame, set_border_title
 
 SIZE = Size(12, 3)
 CUTS = [[0, 5, 8, 12], [0, 12], [0, 2, 4, 12], [0, 6, 12]]
@@ -167,6 +170,7 @@ async def test_screen_behind_a_dialog_is_painted_once_per_change(
         (App, "_display", ["self", "screen", "renderable"]),
         (App, "_update_mouse_over", ["self", "screen"]),
         (App, "_refresh_truecolor_filter", ["self", "theme"]),
+        (XTermParser, "_sequence_to_key_events", ["self", "sequence", "alt"]),
         (_compositor.LayoutUpdate, "__init__", ["self", "strips", "region"]),
         (_compositor.LayoutUpdate, "render_segments", ["self", "console"]),
         (_compositor.ChopsUpdate, "__init__", ["self", "chops", "spans", "chop_ends"]),
@@ -183,6 +187,8 @@ def test_private_method_of_textual_has_the_expected_parameters(owner: type, name
 def test_private_attributes_of_textual_have_the_expected_values() -> None:
     assert Widget()._border_title is None, "Textual's Widget._border_title, which set_border_title sets, is gone"
     assert Widget()._repaint_required is False, "Textual's Widget._repaint_required, which SparseApp resets, is gone"
+    assert XTermParser()._timeout_time is None, "Parser._timeout_time is gone: keys right after esc are lost"
+    assert hasattr(linux_driver, "XTermParser"), "the driver has another parser: keys right after esc are lost"
     layout, chops = update(([[0, 12]], ["a" * 12], None)), update(([[0, 12]], ["a" * 12], [(0, 0, 12)]))
     assert {"strips", "region"} <= vars(layout).keys(), "LayoutUpdate has other attributes: frames are sent in full"
     assert {"chops", "spans", "chop_ends"} <= vars(chops).keys(), "ChopsUpdate has other attributes"
@@ -199,6 +205,8 @@ def test_no_other_module_uses_a_private_name_of_textual() -> None:
     }
     assert not used
     for module in pkgutil.walk_packages(workbench.ui.__path__, "workbench.ui."):
+        if module.name == textual_private.__name__:
+            continue  # It imports one for the type checker.
         source = inspect.getsource(importlib.import_module(module.name))
         assert not re.search(r"(from|import) textual(\.\w+)*\._", source), f"{module.name} imports a private module"
 
@@ -227,7 +235,53 @@ def private_names(owner: type) -> frozenset[str]:
     return frozenset(name for name in names if re.match("_[^_]", name))
 
 
+@pytest.mark.parametrize(
+    ("sent", "keys"),
+    [
+        (["/:fail\r\x1b/dinner\r"], "slash colon f a i l enter escape slash d i n n e r enter"),
+        (["\x1b", "/x"], "escape slash x"),
+        (["\x1bbj"], "escape b j"),
+        (["\x1b\x1b\x1bj"], "escape escape escape j"),
+        (["\x1b" + 40 * "x"], "escape" + 40 * " x"),
+        (["\x1b["], "escape left_square_bracket"),
+        (["\x1b[jk"], "escape left_square_bracket j k"),
+        (["\x1b"], "escape"),
+        (["stalled", "\x1bj"], "escape j"),
+        (["\x1bj"], "alt+j"),
+        (["\x1b/"], "alt+slash"),
+        (["\x1bb"], "ctrl+left"),
+        (["\x1b\x7f"], "ctrl+w"),
+        (["\x1b[1;", "5Cj"], "ctrl+right j"),
+        (["\x1b[A\x1bOPj\x1b[27u\x1b[[Aj"], "up f1 j escape f1 j"),
+        (["\x1b[<0;10;20Mj"], "MouseDown j"),
+        (["\x1b[48;40;120;0;0t\x1b[Ij"], "Resize AppFocus j"),
+        (["\x1b[200~a\x1bq\x1b[201~j"], "Paste j"),
+    ],
+)
+def test_escape_and_the_keys_after_it_are_kept(sent: list[str], keys: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("workbench.ui.textual_private.time.monotonic", lambda: now)
+    monkeypatch.setattr(_parser, "get_time", lambda: now)
+    parser = type("Parser", (KeyParser, XTermParser), {})()
+    found: list[Any] = []
+    for data in sent:
+        if data == "stalled":
+            now += 1
+        else:
+            found += [*parser.feed(data), *parser.tick()]
+    now += 0.2
+    found += parser.tick()
+    assert " ".join(one.key if isinstance(one, Key) else type(one).__name__ for one in found) == keys
+
+
 # Without it
+
+
+def test_keys_are_read_without_the_private_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
+    parser = type("Parser", (KeyParser, XTermParser), {})()
+    del parser._timeout_time
+    monkeypatch.setattr(XTermParser, "feed", lambda parser, data: [data])
+    assert list(parser.feed("\x1bj")) == ["\x1bj"]
 
 
 def test_update_of_an_unknown_shape_is_sent_in_full() -> None:

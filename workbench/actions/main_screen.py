@@ -291,7 +291,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "Return to the shell until fg. Running cases finish their turn meanwhile.",
         GENERAL,
     ),
-    Action("general.quit", "q ctrl+c", "quit", "Quit. Asks once while a run is active.", GENERAL),
+    Action("general.quit", "q ctrl+c", "quit", "Quit. During a run, press it twice within three seconds.", GENERAL),
     Action("folder.try_samples", "d", "try the samples", "Copy the sample agents here and open them.", EMPTY),
     Action("general.open_folder", "o", "open folder", "Open another folder.", EMPTY, id="empty_open"),
 )

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
-from workbench.authoring.value_edit import value_at, with_value
+from workbench.authoring.value_edit import with_value
+from workbench.json_values import value_at
 from workbench.model.breaches import snake
 from workbench.model.places import Location
 

@@ -4,17 +4,8 @@ import itertools
 from collections.abc import Container
 from typing import Any
 
+from workbench.json_values import value_at
 from workbench.model.places import Location
-
-
-def value_at(value: Any, location: Location) -> Any:
-    """Return the value at a location, or None."""
-    for step in location:
-        if isinstance(step, str):
-            value = value.get(step) if isinstance(value, dict) else None
-        else:
-            value = value[step] if isinstance(value, list) and step < len(value) else None
-    return value
 
 
 def with_value(value: Any, location: Location, item: Any) -> Any:

@@ -10,7 +10,7 @@ import click
 
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
-from workbench.cli.streams import has_failed, write_line
+from workbench.cli.streams import has_failed, warn, write_line
 from workbench.counting import counted
 from workbench.places.choice import PlaceChoice
 from workbench.text import one_line, plain
@@ -48,6 +48,7 @@ Exit codes
 @common.REMOTE_PYTHON
 @common.INSECURE_PLACE
 @common.AS_JSON
+@common.STATE_DIR
 def check_command(
     paths: tuple[Path, ...],
     config: Path | None,
@@ -56,12 +57,13 @@ def check_command(
     remote_python: str,
     insecure_place: bool,
     as_json: bool,
+    state_dir: Path | None,
 ) -> int:
     """Check a project and return the exit code."""
     _refuse_missing(paths, config)
     choice = common.place_choice(on, remote_python, insecure=insecure_place)
-    from workbench.agents.owners import OwnersFileError
-    from workbench.agents.workspace import open_workspace
+    from workbench.agents.owners import read_owners
+    from workbench.agents.workspace import open_workspace, root_of
     from workbench.authoring.check.project import ProjectCheck, in_order
     from workbench.project.extensions import extension_problems
 
@@ -72,17 +74,24 @@ def check_command(
         if not as_json:
             _tell(workspace, found)
 
+    named = paths or (Path(),)
+    owners = read_owners(common.project_state(root_of(named), state_dir))
     try:
         workspace = open_workspace(
-            *(paths or (Path(),)), config=config, on_evalset=lambda read: tell(read, check.evalset(read.evalsets[-1]))
+            *named,
+            config=config,
+            stored_owners=owners,
+            on_evalset=lambda read: tell(read, check.evalset(read.evalsets[-1], read.root)),
         )
-    except (FileNotFoundError, OwnersFileError) as error:
+    except FileNotFoundError as error:
         raise Refused(str(error)) from None
+    for warning in workspace.warnings:
+        warn(warning)
     tell(workspace, check.rest(workspace))
     tell(workspace, extension_problems())
     if imports:
         _import_agents(workspace, lambda problem: tell(workspace, [problem]))
-    place = None if choice is None else _check_place(workspace, choice)
+    place = None if choice is None else _check_place(workspace, choice, state_dir)
     if place is not None:
         if not as_json:
             write_line(sys.stdout, "\n".join(_place_lines(place)))
@@ -123,7 +132,7 @@ def _import_agents(workspace: "Workspace", tell: "Callable[[Problem], None]") ->
     asyncio.run(import_all())
 
 
-def _check_place(workspace: "Workspace", choice: PlaceChoice) -> "PlaceCheck | None":
+def _check_place(workspace: "Workspace", choice: PlaceChoice, state_dir: Path | None) -> "PlaceCheck | None":
     """Check a place. Return None if it is this machine."""
     import asyncio
 
@@ -135,7 +144,7 @@ def _check_place(workspace: "Workspace", choice: PlaceChoice) -> "PlaceCheck | N
         return None
 
     async def check() -> "PlaceCheck":
-        async with Project(keep_warm=False) as project:
+        async with Project(state_dir=state_dir, keep_warm=False) as project:
             return await check_place(project, workspace, chosen, tell=lambda line: write_line(sys.stderr, plain(line)))
 
     return asyncio.run(check())

@@ -8,12 +8,12 @@ import asyncio
 import contextlib
 import hashlib
 import json
-import os
-import secrets
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+from workbench.state_folder import delete_stored, make_stored_folder, read_stored, replace_stored
 
 VERSION = 1
 """Version of the questions and of the file format. Raise it when either changes."""
@@ -53,8 +53,7 @@ class Cache:
         if self._folder is None or key in self._forgotten:
             return None
         try:
-            with self._file(key).open("rb") as file:
-                entry = json.loads(file.read(_LARGEST))
+            entry = json.loads(read_stored(self._file(key), _LARGEST))
         except (OSError, ValueError, RecursionError):
             return None
         whole = isinstance(entry, dict) and entry.get("version") == VERSION and entry.get("key") == key
@@ -110,8 +109,9 @@ class Cache:
             content = json.dumps({"version": VERSION, "key": key, "answer": answer}).encode()
             try:
                 file = self._file(key)
-                file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                _put(file, content)
+                make_stored_folder(file.parent)
+                # Waiting for the disk would take longer than the answer did. A lost file counts as missing.
+                replace_stored(file, content, sync=False)
             except OSError as error:
                 faults[key] = error.strerror or type(error).__name__
         return faults
@@ -119,7 +119,7 @@ class Cache:
     def _remove(self, key: str) -> None:
         # If a file cannot be removed, the only effect is one more useless question.
         with contextlib.suppress(OSError):
-            self._file(key).unlink(missing_ok=True)
+            delete_stored(self._file(key), missing_ok=True)
 
     def _written(self, answers: dict[str, dict[str, Any]], faults: dict[str, str]) -> None:
         for key, answer in answers.items():
@@ -131,18 +131,3 @@ class Cache:
             self._on_fault(
                 f"judges' answers cannot be cached in {self._folder}: {fault}; they last until the workbench ends"
             )
-
-
-def _put(file: Path, content: bytes) -> None:
-    """Write a file without waiting for the disk, which would take longer than the answer did.
-
-    A file that is lost because the machine stops counts as missing.
-    """
-    draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-            out.write(content)
-        draft.replace(file)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise

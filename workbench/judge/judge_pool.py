@@ -131,15 +131,12 @@ class CaseBench:
         ask: Callable[[], Coroutine[Any, Any, T]],
         to_cache: Callable[[T], tuple[str, dict[str, Any]] | None],
         read: Callable[[Mapping[str, Any] | None], T | None],
-        *,
-        free: bool = False,
     ) -> T:
         """Return the answer cached under `key`, or call `ask` and cache its answer.
 
         `to_cache` returns the text of an answer and its form in the cache, or None if it must not be cached. `read`
         reads that form, and returns None for any other content of a file. If the same question is already in progress,
-        the caller gets that answer as a cached one. `free` answers come from rules, which make no calls, and are not
-        counted.
+        the caller gets that answer as a cached one.
         """
         cached = read(self.run.cached(key))
         if cached is None:
@@ -150,7 +147,7 @@ class CaseBench:
             cached = None if first or answer is None else read(answer[1])
             if cached is None:
                 return result
-        self.tally.cached += not free
+        self.tally.cached += 1
         return cached
 
     def start_call(self) -> JudgeFault | None:
@@ -194,21 +191,20 @@ class PooledJudge:
         """Return the reply to a question, from the cache or from a call. Only cancellation raises."""
         bench = self._bench
         question = _sendable(question)
-        key, free = self._key(question, sample), self._identity.by == "rules"
+        key = self._key(question, sample)
 
         def attempt() -> Awaitable[Answer]:
             return self._answerer.answer(question, self._options, sample)
 
         async def fresh() -> Reply:
             await self._answerer.ready()
-            begin = _costs_nothing if free else bench.start_call
-            outcome = await ask_until_answered(attempt, _is_nothing, self._limits, begin)
+            outcome = await ask_until_answered(attempt, _is_nothing, self._limits, bench.start_call)
             bench.add_usage(outcome.value, outcome.seconds)
             return _reply(outcome)
 
         if key is None:
             return await fresh()
-        return await bench.cached_or_new(key, bench.run.replies, fresh, _reply_to_cache, _cached_reply, free=free)
+        return await bench.cached_or_new(key, bench.run.replies, fresh, _reply_to_cache, _cached_reply)
 
     def forget(self, question: Question, sample: int = 1) -> None:
         """Remove the reply from the cache, in memory and on disk."""
@@ -245,10 +241,6 @@ class PooledService:
             return _rating(outcome)
 
         return await bench.cached_or_new(key, bench.run.ratings, fresh, _rating_to_cache, _cached_rating)
-
-
-def _costs_nothing() -> None:
-    """Allow a reply of the rules, which counts neither as a call nor as a cost."""
 
 
 def _sendable(question: Question) -> Question:

@@ -16,7 +16,7 @@ class Breach:
     location: Location
     message: str
     hint: str = ""
-    severity: Literal["error", "warning"] = "error"
+    severity: Literal["error", "warning", "note"] = "error"
     on_key: bool = False
     """Whether the key is wrong, not its value."""
 

@@ -17,6 +17,7 @@ from workbench.model.evalset_schema import (
     PREBUILT_PERSONAS,
     EvalCase,
     InvocationEvent,
+    SessionEvent,
     SessionInput,
     UserPersona,
 )
@@ -27,6 +28,7 @@ from workbench.model.spelling import get
 _CASE_KEYS = frozenset(EvalCase.__annotations__)
 _SESSION_KEYS = frozenset(SessionInput.__annotations__)
 _EVENT_KEYS = frozenset(InvocationEvent.__annotations__)
+_SESSION_EVENT_KEYS = frozenset(SessionEvent.__annotations__)
 _MOST_COMPARED = 200
 """Maximum number of unknown keys of one object that are compared with the known ones; each comparison takes time."""
 _EDITOR_KEYS = frozenset({"invocationIndex", "toolUseIndex"})
@@ -54,10 +56,19 @@ def case_breaches(case: dict[str, Any]) -> Iterator[Breach]:
         yield from mistyped(key, _CASE_KEYS)
     for key in islice((case.get("session_input") or {}).keys() - _SESSION_KEYS, _MOST_COMPARED):
         yield from below(("session_input",), mistyped(key, _SESSION_KEYS))
+    for number, event in enumerate((case.get("session_input") or {}).get("events") or ()):
+        yield from below(("session_input", "events", number), _event_breaches(event))
     for number, invocation in enumerate(conversation or ()):
         yield from below(("conversation", number), invocation_breaches(invocation))
     if scenario and scenario.get("user_persona") is not None:
         yield from below(("conversation_scenario", "user_persona"), _persona_breaches(scenario["user_persona"]))
+
+
+def _event_breaches(event: dict[str, Any]) -> Iterator[Breach]:
+    if not event["author"]:
+        yield Breach(("author",), "an event needs its author", 'Write "user", "model", or the name of an agent')
+    for key in islice(event.keys() - _SESSION_EVENT_KEYS, _MOST_COMPARED):
+        yield from mistyped(key, _SESSION_EVENT_KEYS)
 
 
 def invocation_breaches(invocation: dict[str, Any]) -> Iterator[Breach]:
@@ -112,8 +123,9 @@ def normal_invocation(invocation: dict[str, Any]) -> dict[str, Any]:
 
 
 def normal_session(session: dict[str, Any]) -> dict[str, Any]:
-    """Return a validated session input in its run-time form: no nulls, but keys unknown to ADK stay unchanged."""
-    return {key: item for key, item in session.items() if item is not None or key not in _SESSION_KEYS}
+    """Return a validated session input in its run-time form: no nulls, but unknown keys stay unchanged."""
+    tidy = {key: item for key, item in session.items() if item is not None or key not in _SESSION_KEYS}
+    return {**tidy, "events": normal(tidy["events"])} if "events" in tidy else tidy
 
 
 def normal(value: Any) -> Any:

@@ -10,6 +10,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from workbench.model.breaches import Breach
 from workbench.model.case_index import CaseIndex
 from workbench.model.case_rules import dropped, two_spellings
+from workbench.model.dataset import Dataset
 from workbench.model.evalset_schema import EvalSet
 from workbench.model.faults import Fault
 from workbench.model.json_nodes import Node
@@ -17,7 +18,7 @@ from workbench.model.locating import fault_of, faults_of
 from workbench.model.places import Location, Places, json_path
 from workbench.model.scanner import is_scannable, scan
 from workbench.model.text_file import TextFile
-from workbench.model.validation import read_json, validate, validate_case
+from workbench.model.validation import read_json, validate, validate_case, validate_dataset_case
 from workbench.regular_file import size_words
 
 CaseAndFaults = tuple[dict[str, Any] | None, list[Fault]]
@@ -25,7 +26,6 @@ CaseAndFaults = tuple[dict[str, Any] | None, list[Fault]]
 
 _END_OF_KEY = re.compile(rb'"[ \t\r\n]*:')
 _ESCAPED_MARKS = (b"\\u0022", b"\\u003a", b"\\u003A")
-_EVALSET_KEYS = frozenset(EvalSet.__annotations__)
 
 
 class CurrentCases:
@@ -44,7 +44,7 @@ class CurrentCases:
     def read_case(self, number: int, *, warnings: bool = True) -> CaseAndFaults:
         """Return the case at a position and its faults. Without `warnings`, only errors are searched for."""
         text = self.text(number)
-        value, breaches = validate_case(text)
+        value, breaches = self._validated(number, text)
         rejected_by_adk = number in self._rejected
         if (
             value is not None
@@ -68,6 +68,9 @@ class CurrentCases:
             faults += faults_of(self._path, breaches, scanned.root, places, above)
         rejected = any(fault.severity == "error" for fault in faults)
         return (None if rejected else value), faults
+
+    def _validated(self, number: int, text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
+        return validate_dataset_case(text, self.ids[number]) if self._index.is_dataset else validate_case(text)
 
     def index_of(self, content: bytes) -> CaseIndex | None:
         """Return the index of `content` if it equals the bytes that this object was read from; else None."""
@@ -118,8 +121,10 @@ class CurrentCases:
 
     def frame_faults(self) -> Iterator[Fault]:
         """Yield what is wrong with the file outside its cases."""
-        value, breaches = validate(EvalSet, self._index.frame)
-        if value is not None and value.keys() <= _EVALSET_KEYS and not _is_worth_scanning(self._index.frame, value):
+        schema = Dataset if self._index.is_dataset else EvalSet
+        known = frozenset(schema.__annotations__)
+        value, breaches = validate(schema, self._index.frame)
+        if value is not None and value.keys() <= known and not _is_worth_scanning(self._index.frame, value):
             return
         if not is_scannable(self._index.frame):
             message = f"too much data outside `eval_cases` ({size_words(len(self._index.frame))})"
@@ -132,7 +137,7 @@ class CurrentCases:
             return
         keys = {child.key for child in scanned.root.children if child.key is not None}
         mentioned = {breach.location for breach in breaches}
-        breaches += [dropped((key,), _EVALSET_KEYS) for key in sorted(keys - _EVALSET_KEYS) if (key,) not in mentioned]
+        breaches += [dropped((key,), known) for key in sorted(keys - known) if (key,) not in mentioned]
         yield from faults_of(self._path, breaches, scanned.root, places)
 
     def frame(self) -> dict[str, Any]:

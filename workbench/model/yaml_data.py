@@ -1,6 +1,7 @@
 """Reading of YAML files as JSON data."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 LARGEST = 32 << 20
@@ -34,6 +35,26 @@ def yaml_data(text: str) -> Any:
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         first = str(error).partition("\n")[0]
         raise YamlError(first if isinstance(error, ValueError) else "this is not YAML that can be read") from None
+
+
+def yaml_place(text: str, location: Sequence[str | int]) -> tuple[int, int]:
+    """Return the line and column (from 1) of a value in a YAML text that `yaml_data` accepts.
+
+    If the text lacks the value, the place is that of its nearest parent.
+    """
+    import yaml
+
+    node = yaml.compose(text, yaml.SafeLoader)
+    for step in location:
+        inner = None
+        if isinstance(node, yaml.MappingNode):
+            inner = next((value for key, value in node.value if key.value == step), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            inner = node.value[step]
+        if inner is None:
+            break
+        node = inner
+    return (0, 0) if node is None else (node.start_mark.line + 1, node.start_mark.column + 1)
 
 
 def _check_depth(text: str) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from threading import Lock
 
 from workbench import atomic
-from workbench.agents.criteria_choice import CONFIG_NAMES
-from workbench.agents.discovery import DEFINITION_FILES, EVALSET_SUFFIXES
+from workbench.agents.criteria_choice import CONFIG_FILES
+from workbench.agents.discovery import DEFINITION_FILES, is_evalset_file
 from workbench.agents.targets import is_project
 from workbench.agents.walk import Walk
 from workbench.agents.workspace import Workspace
@@ -159,7 +159,7 @@ def read_news(
     defining = [path for path in touched if path in known or path in folders or _is_found_by_name(path)]
     now = reread(old, defining, reopen) if defining else old
     triage = tuple(sorted(path for path in touched if path.name.endswith(TRIAGE_SUFFIX)))
-    shown = {entry.file for entry in old.evalsets} | {entry.criteria.config.path for entry in old.evalsets}
+    shown = {file for entry in old.evalsets for file in (entry.file, *entry.criteria.config.files)}
     others = tuple(sorted(path for path in touched if path not in shown and (path in inputs or path.parent in inputs)))
     changes = [change for change in workspace_changes(old, now) if change.file not in own]
     changes += [DiskChange(path.name, path) for path in triage if path not in own]
@@ -180,7 +180,7 @@ def _is_own(path: Path) -> bool:
 
 
 def _is_found_by_name(path: Path) -> bool:
-    return path.name.endswith(EVALSET_SUFFIXES) or path.name in (*CONFIG_NAMES, *DEFINITION_FILES, ".gitignore")
+    return is_evalset_file(path) or path.name in (*CONFIG_FILES, *DEFINITION_FILES, ".gitignore")
 
 
 def _folders_of(workspace: Workspace) -> frozenset[Path]:

@@ -22,13 +22,14 @@ Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 def workspace_files(workspace: "Workspace") -> tuple[Path, ...]:
     """Return the files that define a workspace (evalsets, configs, agents), even if they do not exist yet."""
     # Imported late, because the first frame of the screen does not need them.
-    from workbench.agents.criteria_choice import CONFIG_NAMES
+    from workbench.agents.criteria_choice import CONFIG_FILES
     from workbench.agents.discovery import DEFINITION_FILES
 
     found = {entry.file for entry in workspace.evalsets}
-    found |= {entry.criteria.config.path for entry in workspace.evalsets if entry.criteria.config.path is not None}
-    folders = {folder for entry in workspace.evalsets for folder in _up_to(entry.file.parent, workspace.root)}
-    found.update(folder / name for folder in folders for name in (*CONFIG_NAMES, *DEFINITION_FILES))
+    found |= {file for entry in workspace.evalsets for file in entry.criteria.config.files}
+    parents = {entry.file.parent for entry in workspace.evalsets}
+    folders = {folder for parent in parents for folder in _up_to(parent, workspace.root)}
+    found.update(folder / name for folder in folders for name in (*CONFIG_FILES, *DEFINITION_FILES))
     return tuple(sorted(found))
 
 

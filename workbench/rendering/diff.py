@@ -6,12 +6,13 @@ from typing import Any
 
 from workbench.model.invocation import content_text
 from workbench.rendering.anchors import add_pieces, anchors
+from workbench.rendering.calls import value_lines
 from workbench.rendering.document import Document, Item, Subject
 from workbench.rendering.file_view import case_faults, fault_lines, file_document
 from workbench.rendering.frozen_miss import case_error_lines
-from workbench.rendering.lines import Line, Segment, cut_line
+from workbench.rendering.lines import Line, Segment, cut_line, hang
 from workbench.rendering.reference import case_setting, criteria_part
-from workbench.rendering.rows import View, remark
+from workbench.rendering.rows import GUTTER, View, remark
 from workbench.rendering.scores import reason_line, verdict_head
 from workbench.rendering.status import badge
 from workbench.rendering.thawed import thawed_lines
@@ -22,6 +23,8 @@ from workbench.text import one_line
 
 _FIRST_ROWS = 8
 """Rows of a turn that are visible on any screen when it opens."""
+_VALUES = 3
+"""Indentation of values that differ."""
 _DIFFERENT = frozenset({"diff-differs", "diff-missing", "diff-extra", "diff-moved"})
 
 
@@ -90,8 +93,10 @@ def _over_the_case(subject: Subject, record: CaseRecord, view: View) -> Iterator
         in_turns = {turn.metrics[result.name].status for turn in record.turns if result.name in turn.metrics}
         if result.status not in ("failed", "error", "not_evaluated") or result.status in in_turns:
             continue
-        if view.full or result.name in below or record.error is not None:
-            yield from verdict_head(result, view)
+        values = list(value_lines(result.details, View(view.width - _VALUES + GUTTER, view.full)))
+        if view.full or result.name in below or record.broken_by is not None or values:
+            yield from verdict_head(result, view, reason=not values)
+            yield from hang([], values, _VALUES)
         elif result.reason:
             yield from reason_line(result, view)
 

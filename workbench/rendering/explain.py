@@ -8,17 +8,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from workbench.events import CaseError, MetricResult
+from workbench.metrics.description import JUDGE, RUBRICS
+from workbench.model.breaches import snake
+from workbench.rendering.json_text import compact
 from workbench.rendering.plain_lines import error_text, marks
 from workbench.scores import amount, compared, sign
 from workbench.store import CaseRecord
 from workbench.text import one_line
 
 _OF_METRICS = ("judge", "quota", "metric_crashed")
+_LONGEST_SETTING = 80
 _FRAME = re.compile(r'^ *File "([^"\n]+)", line (\d+), in (.+)$', re.MULTILINE)
 
 
 def reasons(record: CaseRecord) -> list[str]:
-    """Return one line for each reason why the case did not pass, the cause of an error first.
+    """Return one line for each reason why the case did not pass: first its failures or its error, then the rest.
 
     An execution with an injected fault has one reason: what the agent did about it.
     """
@@ -26,17 +30,24 @@ def reasons(record: CaseRecord) -> list[str]:
         from workbench.rendering.fault_table import handling_text  # Few runs inject faults.
 
         return [handling_text(record.handling)]
-    found = [error_text(record.error)] if record.error else []
+    broke = [error_text(record.error)] if record.error else []
+    found = [] if record.state == "failed" else broke
     for result in record.metrics.values():
         # An error of the case that came from a metric already says so.
-        if result.status == "error" and record.error is not None and record.error.kind in _OF_METRICS:
+        if result.status == "error" and record.error is not None and _is_about(record.error, result):
             continue
         if result.status in ("failed", "error", "not_evaluated"):
             found.append(verdict(result, marks(record, result)))
     if record.state == "failed" and all(result.status != "failed" for result in record.metrics.values()):
         found.append("the failing verdict was not stored with the run")
+    if record.state == "failed":
+        found += broke
     found += _notes(record)
     return found
+
+
+def _is_about(error: CaseError, result: MetricResult) -> bool:
+    return error.kind in _OF_METRICS and error.message.startswith(f"{result.name}: ")
 
 
 def _notes(record: CaseRecord) -> Iterator[str]:
@@ -49,7 +60,7 @@ def _notes(record: CaseRecord) -> Iterator[str]:
 
 
 def verdict(result: MetricResult, tags: Sequence[str] = ()) -> str:
-    """Return `name 0.5 < 1.0 (heuristic): reason`, or `name error: reason` if there is no score to compare.
+    """Return `name 0.5 < 1.0 (function): reason`, or `name error: reason` if there is no score to compare.
 
     `tags` are the result of `workbench.rendering.plain_lines.marks`.
     """
@@ -118,7 +129,16 @@ def _criterion(name: str, value: Any) -> str:
     parts = [one_line(name, limit=100)]
     if threshold is not None:
         parts.append(one_line(str(threshold), limit=40))
-    simple = [f"{key} {setting}" for key, setting in settings.items() if isinstance(setting, (str, int, float))]
-    if simple:
-        parts.append(f"({one_line(', '.join(simple))})")
+    shown = [f"{key} {_setting(setting)}" for key, setting in settings.items() if _is_shown(key, setting)]
+    if shown:
+        parts.append(f"({one_line(', '.join(shown))})")
     return " ".join(parts)
+
+
+def _is_shown(key: str, value: Any) -> bool:
+    """Return whether a setting fits on a line. Models and rubrics do not."""
+    return value is not None and snake(key) not in (JUDGE, RUBRICS)
+
+
+def _setting(value: Any) -> str:
+    return one_line(compact(value) if isinstance(value, dict | list) else str(value), limit=_LONGEST_SETTING)

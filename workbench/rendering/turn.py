@@ -8,7 +8,7 @@ from workbench.counting import counted
 from workbench.events import MetricResult, MetricStatus
 from workbench.metrics.alignment import lcs_pairs
 from workbench.metrics.description import Shown
-from workbench.model.invocation import content_text, intermediate_texts, tool_calls
+from workbench.model.invocation import content_text, intermediate_texts, leaves_out, tool_calls
 from workbench.rendering.anchors import Anchor, Anchors, Piece, anchors, pieces_of
 from workbench.rendering.calls import call_section, match_type_lines
 from workbench.rendering.json_text import compact, pretty_lines
@@ -112,7 +112,7 @@ def _compared(
     calls, words = (metrics.get(shown_in(metrics, where)) for where in _EVIDENT)
     brief = worst(result.status for result in metrics.values()) in _PROBLEMS
     wanted, got = (None if side is None else tool_calls(side) for side in (expected, actual or {}))
-    if metrics and calls is None and not wanted:
+    if (metrics and calls is None and not wanted) or leaves_out(expected or {}, "intermediate_data"):
         # Only the answer has a reference, so no call is wrong.
         wanted = None
     views = partial(_view_of_call, places, view)
@@ -122,7 +122,8 @@ def _compared(
     answers = [None if side is None else side.get("final_response") for side in (expected, actual)]
     marks = (words.details.get("expected_marks"), words.details.get("actual_marks")) if words else (None, None)
     seen = _seen(places.answer, view)
-    yield pieces_of(_answer(answers[0], answers[1], marks, expected is not None, seen), places.answer)
+    referenced = expected is not None and not leaves_out(expected, "final_response")
+    yield pieces_of(_answer(answers[0], answers[1], marks, referenced, seen), places.answer)
 
 
 def _view_of_call(places: Anchors, view: View, made: int) -> View:

@@ -4,8 +4,9 @@ A key travels from the app to the focused widget and from there outwards. Its ac
 or start to save. Textual sends the next key before all that is done. Keys that come together (fast typing, a paste, a
 slow line) would reach the place that the first of them is about to leave.
 
-Here each key waits until the key before it is done: its messages are handled, the screen that it opened is mounted, and
-the worker that it started has ended or shows a dialog.
+Here each key waits in a queue until the key before it is done: its messages are handled, the screen that it opened is
+mounted, and the worker that it started has ended or shows a dialog. If that takes too long, all waiting keys are
+dropped.
 """
 
 import asyncio
@@ -13,14 +14,14 @@ import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary, WeakSet
 
 from textual.events import Key, Paste
 from textual.message_pump import MessagePump
 from textual.screen import Screen
-from textual.worker import NoActiveWorker, Worker, get_current_worker
+from textual.worker import NoActiveWorker, Worker, WorkerError, get_current_worker
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -34,12 +35,12 @@ BACKGROUND = frozenset(
 )
 """Groups of workers that keys do not wait for. They may take long, and they open no dialog or
 field for the next key."""
-PATIENCE = 5.0
-"""Seconds after which waiting keys are dropped, measured in polls.
+PATIENCE = 5
+"""Number of seconds after which waiting keys are dropped.
 
-On a busy machine, polls are as slow as everything else. Keys arrive late there and are not dropped.
+Each is waited for on its own. So a stopped program loses at most one of them, and drops no keys when it continues.
 """
-_POLL = 0.01
+_SECOND = 1.0
 _MOST_ROUNDS = 20
 """Maximum number of rounds for one key. A run sends messages all the time, so a key cannot wait for silence."""
 
@@ -55,17 +56,16 @@ class KeyOrder:
         self, app: "App[Any]", deliver: Callable[[Pressed], Awaitable[None]], dropped: Callable[[int], None]
     ) -> None:
         self._app, self._deliver, self._dropped = app, deliver, dropped
+        self.delivered = 0
+        """Number of keys and pastes handed to the app."""
         self._waiting: deque[Pressed] = deque()
-        self._typing: MessagePump | None = None
-        """The field that text goes to, as long as nothing but text was delivered."""
-        self._round = 0
-        """Number of the current round, or 0 if the last key was handled."""
-        self._walks = 0
-        self._blocked = False
-        """Whether the next key waits for a worker to end."""
-        self._polling = False
-        self._polls = 0
-        """Number of polls since the last key was sent."""
+        self._patience = PATIENCE
+        self._follower: asyncio.Task[None] | None = None
+        """Follows the last key until it is done, then sends the next one."""
+        self._dropped_at = 0.0
+        self._news = asyncio.Event()
+        """Set when a worker ended or opened a dialog."""
+        self._watches: WeakKeyDictionary[Worker[Any], asyncio.Task[None]] = WeakKeyDictionary()
         self._dialogs: WeakKeyDictionary[Worker[Any], Screen[Any]] = WeakKeyDictionary()
         self._given_up: WeakSet[Worker[Any]] = WeakSet()
         self._unexpected: WeakKeyDictionary[Screen[Any], float] = WeakKeyDictionary()
@@ -73,15 +73,19 @@ class KeyOrder:
 
     async def take(self, event: Pressed) -> None:
         """Deliver a key now, or later when its turn comes."""
-        if self._came_before_dialog(event):
+        if self._came_too_early(event):
             return
-        if self._waiting and isinstance(event, Key) and event.key == "ctrl+c":
+        if isinstance(event, Key) and event.key == "ctrl+c":
             # As in a shell, ctrl+c does not queue behind typed text.
             self._waiting.clear()
-        elif self._waiting or (self._round and not self._continues(event)) or self._busy():
-            self._wait(event)
+        elif self._follower is not None or any(self._at_work()):
+            if not self._waiting:
+                self._patience = PATIENCE
+            self._waiting.append(event)
+            self._follow()
             return
         await self._send(event)
+        self._follow()
 
     @contextmanager
     def asking(self, screen: Screen[Any]) -> Iterator[None]:
@@ -92,6 +96,8 @@ class KeyOrder:
             yield
             return
         self._dialogs[worker] = screen
+        # The caller opens the dialog before it waits.
+        self._app.call_later(self._news.set)
         if worker.group in BACKGROUND:
             self._unexpected[screen] = math.inf
             screen.call_after_refresh(self._was_painted, screen)
@@ -100,91 +106,103 @@ class KeyOrder:
         finally:
             self._dialogs.pop(worker, None)
 
+    def close(self) -> None:
+        """Deliver no more keys."""
+        self._waiting.clear()
+        if self._follower is not None:
+            self._follower.cancel()
+
     # One key
 
     async def _send(self, event: Pressed) -> None:
-        field = self._app.focused if self._app.screen_stack else None
-        self._typing = field if _is_text(event, field) else None
-        self._polls = 0
-        if not self._came_before_dialog(event):
+        if not self._came_too_early(event):
+            self.delivered += 1
             await self._deliver(event)
-        if self._round:
-            self._round = 1
-        else:
-            self._walk(1)
 
     def _was_painted(self, screen: Screen[Any]) -> None:
         self._unexpected[screen] = time.monotonic()
 
-    def _came_before_dialog(self, event: Pressed) -> bool:
-        """Whether a key was pressed before an unexpected dialog was visible. It must not answer that dialog."""
+    def _came_too_early(self, event: Pressed) -> bool:
+        """Whether a key belongs to dropped ones, or was pressed before an unexpected dialog was visible.
+
+        Such a key must not answer the dialog.
+        """
+        if event.time < self._dropped_at:
+            return True
         return bool(self._app.screen_stack) and event.time < self._unexpected.get(self._app.screen, 0.0)
 
-    def _continues(self, event: Pressed) -> bool:
-        """Whether a key is more text for the same field. Such text always arrives in order."""
-        field = self._app.focused
-        return field is not None and field is self._typing and _is_text(event, field)
+    def _follow(self) -> None:
+        if self._follower is None:
+            self._follower = asyncio.create_task(self._send_in_turn())
 
-    def _wait(self, event: Pressed) -> None:
-        if not self._waiting:
-            self._polls = 0
-        self._blocked = self._blocked or self._busy()
-        self._waiting.append(event)
-        if not self._polling:
-            self._polling = True
-            self._poll()
+    async def _send_in_turn(self) -> None:
+        """Wait until the last key is done, and send the next one, until none is waiting."""
+        try:
+            while await self._is_done() and self._waiting:
+                self._patience = PATIENCE
+                await self._in_turn(self._app, self._send, self._waiting.popleft())
+        finally:
+            self._follower = None
+        if self._waiting:
+            self._drop()
 
-    async def _send_or_poll(self) -> None:
-        """Send the next key if the last one is done. Drop all keys after too many polls."""
-        self._polls += 1
-        if self._polls * _POLL > PATIENCE:
-            self._give_up()
-        await self._next()
-        self._polling = bool(self._waiting)
-        if self._polling:
-            self._poll()
-
-    async def _next(self) -> None:
-        if self._round or not self._waiting:
-            return
-        if self._busy():
-            self._blocked = True
-        elif self._blocked:
-            # A screen opened by a worker may not have the focus yet.
-            self._blocked = False
-            self._polls = 0
-            self._walk(1)
-        else:
-            await self._send(self._waiting.popleft())
-
-    def _poll(self) -> None:
-        asyncio.get_running_loop().call_later(_POLL, self._app.call_later, self._send_or_poll)
+    def _drop(self) -> None:
+        self._given_up.update(self._at_work())
+        self._dropped_at = time.monotonic()
+        number = len(self._waiting)
+        self._waiting.clear()
+        self._dropped(number)
 
     # Whether the last key is done
 
-    def _walk(self, number: int) -> None:
+    async def _is_done(self) -> bool:
+        """Wait until the last key is done. Return False if keys have waited too long for that."""
+        done = asyncio.create_task(self._until_done())
+        try:
+            while not (await asyncio.wait({done}, timeout=_SECOND))[0]:
+                self._patience -= bool(self._waiting)
+                if self._patience <= 0:
+                    return False
+            return True
+        finally:
+            done.cancel()
+
+    async def _until_done(self) -> None:
+        await self._until_handled()
+        while workers := list(self._at_work()):
+            self._news.clear()
+            for worker in workers:
+                if worker not in self._watches:
+                    self._watches[worker] = asyncio.create_task(self._watch(worker))
+            await self._news.wait()
+            # A dialog that a worker opened may not have the focus yet.
+            await self._until_handled()
+
+    async def _until_handled(self) -> None:
         """Follow the key from the focus outwards.
 
-        At each widget, wait for the messages already in its queue.
+        At each widget, wait for the messages already in its queue. Messages posted in a round need another one.
         """
-        self._round = number
-        self._walks += 1
-        self._step(self._walks, list(self._stops()))
-
-    def _step(self, walk: int, stops: list[MessagePump]) -> None:
-        if walk != self._walks:
-            return
-        while stops:
-            if stops.pop(0).call_later(self._step, walk, stops):
+        for number in range(_MOST_ROUNDS):
+            for stop in list(self._stops()):
+                await self._in_turn(stop)
+            if number and not any(stop.message_queue_size for stop in self._stops()):
                 return
-        # Messages posted during a round need another one.
-        if self._round == 1 or (self._round < _MOST_ROUNDS and any(stop.message_queue_size for stop in self._stops())):
-            self._walk(self._round + 1)
-            return
-        self._round = 0
-        self._typing = None
-        if self._waiting:
-            self._app.call_later(self._next)
+
+    @staticmethod
+    async def _in_turn(stop: MessagePump, call: Callable[..., Awaitable[None]] | None = None, *args: Any) -> None:
+        """Wait until a widget has handled the messages in its queue. Then call the function there."""
+        reached = asyncio.Event()
+
+        async def reach() -> None:
+            try:
+                if call is not None:
+                    await call(*args)
+            finally:
+                reached.set()
+
+        if stop.call_later(reach):
+            await reached.wait()
 
     def _stops(self) -> Iterator[MessagePump]:
         screens = self._app.screen_stack
@@ -193,10 +211,6 @@ class KeyOrder:
             yield from (node for node in focus.ancestors_with_self if node is not self._app)
             yield from reversed(screens[:-1])
         yield self._app
-
-    def _busy(self) -> bool:
-        screens = self._app.screen_stack
-        return bool(screens and not screens[-1].is_mounted) or any(self._at_work())
 
     def _at_work(self) -> Iterator[Worker[Any]]:
         """Yield workers that may still open a dialog or field for the next key."""
@@ -207,17 +221,8 @@ class KeyOrder:
             if self._dialogs.get(worker) not in screens:
                 yield worker
 
-    def _give_up(self) -> None:
-        self._given_up.update(self._at_work())
-        self._round, self._blocked = 0, False
-        self._walks += 1
-        number = len(self._waiting)
-        self._waiting.clear()
-        if number:
-            self._dropped(number)
-
-
-def _is_text(event: Pressed, field: Any) -> bool:
-    if isinstance(event, Paste) or field is None or not event.is_printable:
-        return False
-    return bool(field.check_consume_key(event.key, event.character))
+    async def _watch(self, worker: Worker[Any]) -> None:
+        # Cancelling this would cancel the worker.
+        with suppress(WorkerError):
+            await worker.wait()
+        self._news.set()

@@ -3,20 +3,31 @@
 `tests/ui/test_textual_private.py` lists the needed names and checks that no other module uses one.
 """
 
-from collections.abc import Iterator
+import re
+import sys
+import time
+from collections.abc import Iterable, Iterator
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.control import Control
 from rich.segment import Segment
 from textual.app import App
 from textual.content import Content
+from textual.driver import Driver
+from textual.events import Key
 from textual.geometry import Region, Size
+from textual.message import Message
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.theme import Theme
 from textual.widget import Widget
+
+if TYPE_CHECKING:
+    from textual._xterm_parser import XTermParser
+else:
+    XTermParser = object
 
 
 class SparseApp(App[int]):
@@ -29,6 +40,15 @@ class SparseApp(App[int]):
     def __init__(self) -> None:
         super().__init__()
         self._frame = ShownFrame()
+
+    def get_driver_class(self) -> type[Driver]:
+        """Return Textual's driver, which then reads keys with `KeyParser`."""
+        driver = super().get_driver_class()
+        module: Any = sys.modules[driver.__module__]
+        parser = getattr(module, "XTermParser", None)
+        if parser is not None and not issubclass(parser, KeyParser):
+            module.XTermParser = type("XTermParser", (KeyParser, parser), {})
+        return driver
 
     def _display(self, screen: Screen[Any], renderable: Any) -> None:
         self._frame.reduce(renderable, self.size)
@@ -63,6 +83,75 @@ class SparseApp(App[int]):
         self.set_class(not theme.dark, "-light-mode", update=False)
         refresh_filter(self.ansi_theme)
         self.stylesheet.set_variables(self.get_css_variables())
+
+
+_ESC = "\x1b"
+_SEQUENCE = re.compile(r"\x1b(?:O[ -~]?|\[(?:\[[A-E]?|M.{0,3}|[0-?]*[ -/]*[@-~]?))?", re.DOTALL)
+"""A sequence that a terminal sends for one key or mouse event, or the beginning of one."""
+_PASTE = {f"{_ESC}[200~": True, f"{_ESC}[201~": False}
+"""Whether pasted text begins at this sequence, or ends."""
+_STALLED = 0.3
+"""Seconds without a look at the terminal, after which two characters may be two keys. Textual looks every 0.1 s."""
+
+
+class KeyParser(XTermParser):
+    """A base of Textual's parser that keeps `esc` and the keys after it, however fast they come.
+
+    Textual takes `esc` and all that follows within 0.1 s, or in the same read, for one sequence. If it knows no such
+    sequence, it loses `esc` and sends the rest. Here a sequence ends where no terminal's sequence continues, and an
+    unknown one is sent as the keys that it may have been. Only `esc` and one character that arrive together and alone
+    are the key alt+character.
+    """
+
+    def __init__(self, debug: bool = False) -> None:
+        self._sequence = ""
+        """What has arrived since the last `esc`, as long as it may be a sequence."""
+        self._is_alt = self._pasting = False
+        self._looked = time.monotonic()
+        super().__init__(debug)
+
+    def feed(self, data: str) -> Iterable[Message]:
+        """Yield the keys and other messages in what the terminal has sent. Pasted text is never a key."""
+        if not data or not hasattr(self, "_timeout_time"):
+            yield from super().feed(data)
+            return
+        is_pair = len(data) == 2 and data[0] == _ESC and data[1] not in f"[O{_ESC}" and not self._sequence
+        self._is_alt = is_pair and time.monotonic() - self._looked < _STALLED
+        for character in data:
+            if self._sequence and not self._is_alt and not _SEQUENCE.fullmatch(self._sequence + character):
+                yield from self._end_sequence()
+            if character == _ESC or self._sequence:
+                self._sequence += character
+            yield from self._without_pasted(super().feed(character))
+            if self._sequence in _PASTE:
+                self._pasting = _PASTE[self._sequence]
+        if self._is_alt:
+            yield from self._end_sequence()
+
+    def tick(self) -> Iterable[Message]:
+        """Yield the keys of a sequence that did not continue in time. Called after each look at the terminal."""
+        self._looked = time.monotonic()
+        yield from self._without_pasted(super().tick())
+        if self._timeout_time is None:
+            self._sequence = ""
+
+    def _end_sequence(self) -> Iterable[Message]:
+        self._sequence = ""
+        if self._timeout_time is not None:
+            self._timeout_time = 0.0
+            yield from self._without_pasted(super().tick())
+
+    def _without_pasted(self, messages: Iterable[Message]) -> Iterable[Message]:
+        return (message for message in messages if not (self._pasting and isinstance(message, Key)))
+
+    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[Key]:
+        for event in super()._sequence_to_key_events(sequence, alt=alt and self._is_alt):
+            if alt and self._is_alt:
+                yield Key(event.key if event.key.startswith("alt+") else f"alt+{event.key}", None)
+                continue
+            if alt:
+                yield Key("escape", _ESC)
+            yield event
 
 
 class ShownFrame:

@@ -183,6 +183,9 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             # As in other programs, this key does not wait. In a text area, ctrl+z undoes.
             self._stop_as_job()
         elif isinstance(event, Key | Paste) and not event.is_forwarded:
+            if isinstance(event, Key) and event.key.startswith("alt+") and event.key not in self.screen.active_bindings:
+                key = event.key.removeprefix("alt+")
+                self.notify(one_line(f"{event.key} has no action. For esc and {key}, wait a moment between them."))
             await self._key_order.take(event)
         else:
             await super().on_event(event)
@@ -191,6 +194,11 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         """Open a dialog and return its result. Keys reach the dialog even while a worker is busy."""
         with self._key_order.asking(screen):
             return await super().push_screen_wait(screen, mode=mode)
+
+    @property
+    def keys_delivered(self) -> int:
+        """Number of keys that were handled so far."""
+        return self._key_order.delivered
 
     def _report_dropped_keys(self, number: int) -> None:
         self.notify(f"{counted(number, 'key')} dropped: the previous action took too long", severity="warning")
@@ -208,6 +216,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
 
     def on_unmount(self) -> None:
         """Keep what was shown for the next session, and stop watching for signals."""
+        self._key_order.close()
         self.main.controllers.restoring.save()
         if self._watchdog is not None:
             self._watchdog.detach()

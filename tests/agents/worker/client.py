@@ -109,6 +109,7 @@ class Agent:
         session: dict[str, Any] | None = None,
         env: dict[str, str] | None = None,
         chat: bool = False,
+        state: bool = False,
         answers: Sequence[dict[str, Any]] | None = None,
         without: Sequence[str] = (),
         calls: dict[str, Any] | None = None,
@@ -125,6 +126,7 @@ class Agent:
         ours, theirs = (None, None) if share else socket.socketpair()
         pipes = [] if share else [os.pipe(), os.pipe()]
         spec = {"eval_id": "case", "session_input": session, "turns": None, "env": env or {}, "chat": chat}
+        spec["state"] = state
         spec["calls"] = calls
         file = Path(self._folder.name) / f"answers of {number}"
         if answers is not None:

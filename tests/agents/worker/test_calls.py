@@ -20,7 +20,7 @@ def test_call_is_reported_once_and_equal_values_are_one_piece() -> None:
     for _ in range(2):
         calls.begin(kind="tool", args=calls.argument_piece({"n": 1}), call=None).answered({"n": 1})
     (first, second), pieces = reported(calls)
-    assert {**first, "seconds": 0} == {**second, "seconds": 0}
+    assert {**first, "seconds": 0, "ended": 2} == {**second, "seconds": 0}
     assert "call" not in first
     assert pieces == {first["answer"]: '{"n":1}'} == {first["args"]: '{"n":1}'}
     assert calls.take() == []

@@ -176,7 +176,7 @@ async def test_large_or_odd_state_does_not_break_the_conversation(project: Proje
     assert isinstance(await talker.say("a large state"), TurnFinished)
     told = [event for event in talker.events if isinstance(event, StateTold)][-1]
     assert told.state is None
-    assert "too large to show" in told.why
+    assert "too large to keep" in told.why
     await talker.end()
 
 

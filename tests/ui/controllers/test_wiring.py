@@ -1,6 +1,7 @@
 """All controllers together, and the rows of the action table that call them."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from workbench.actions import ACTIONS
 from workbench.ui.accepting.screen import AcceptScreen
 from workbench.ui.chat.review import ReviewScreen
 from workbench.ui.chat.screen import ChatScreen
+from workbench.ui.controllers import general
 from workbench.ui.controllers.view import Controller
 from workbench.ui.controllers.wiring import Controllers
 from workbench.ui.criteria.form import CriteriaScreen
@@ -96,14 +98,28 @@ async def test_unreadable_folder_is_reported_and_opening_stops(controllers: Cont
     assert view.session.watching is None
 
 
-async def test_quitting_during_a_run_asks_once(controllers: Controllers, view: FakeView) -> None:
+@pytest.mark.parametrize(
+    ("keys_later", "seconds_later", "quits"), [(1, 2.9, True), (1, 3.0, False), (2, 0.1, False), (5, 12.0, False)]
+)
+async def test_quitting_during_a_run_needs_the_next_key_within_three_seconds(
+    keys_later: int,
+    seconds_later: float,
+    quits: bool,
+    controllers: Controllers,
+    view: FakeView,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(general, "time", SimpleNamespace(monotonic=lambda: now))
     view.session.store.request_run()
-    controllers.general.quit()
-    assert "left" not in view.shown
-    assert view.said == ["0 cases still running: press again to cancel and quit"]
-    controllers.general.quit()
-    await view.settled()
-    assert view.shown[-1] == "left"
+    for again in (False, True):
+        controllers.general.quit()
+        await view.settled()
+        assert ("left" in view.shown) == (again and quits)
+        view.keys_delivered += keys_later
+        now += seconds_later
+    asked = "0 cases still running: press again to cancel and quit"
+    assert view.said == ([asked, "cancelling"] if quits else [asked, asked])
 
 
 async def test_quitting_without_a_run_asks_nothing(controllers: Controllers, view: FakeView) -> None:

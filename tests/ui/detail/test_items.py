@@ -160,7 +160,7 @@ async def test_questions_unfold_and_fold_where_they_are(make_app: MakeApp) -> No
     async with app.run_test(size=(76, 36)) as pilot:
         detail = await show(pilot, judged_case(), JUDGE)
         body = app.query_one(Body)
-        assert body.cursor == 1, "the question that decided the verdict"
+        assert body.cursor == 2, "the question that decided the verdict"
         detail.move("top")
         count, line = len(body.document.lines), body.document.items[0].start - body.top
         assert detail.move("right")

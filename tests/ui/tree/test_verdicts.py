@@ -64,6 +64,13 @@ def test_repeats_show_the_worst_once_all_are_done(verdicts: Verdicts, feed: Feed
     assert shown.state == "passed"
 
 
+def test_error_of_one_repeat_hides_no_failure_of_another(verdicts: Verdicts, feed: Feed) -> None:
+    for ref, status in zip(feed.start(("refunds", "on_time"), runs=3), ("error", "failed", "passed"), strict=True):
+        feed.begin(ref)
+        feed.end(ref, status)  # type: ignore[arg-type]
+    assert verdicts.state(0, 0) == "failed"
+
+
 def test_single_run_after_repeats_counts_alone(verdicts: Verdicts, feed: Feed) -> None:
     for ref in feed.start(("refunds", "on_time"), runs=3):
         feed.begin(ref)

@@ -34,6 +34,10 @@ class Call:
         self._began = time.monotonic()
         self.data = data
 
+    def ends(self) -> None:
+        """Note that the answer is given now. That of a model is taken long before its call is over."""
+        self.data["ended"] = self._calls.next_end()
+
     def answered(self, value: Any, effects: Optional[Json] = None) -> None:
         """Keep the answer of a tool. `effects` are in their wire form."""
         try:
@@ -72,6 +76,8 @@ class Call:
 
     def _ended(self, outcome: Json, effects: Optional[Json] = None) -> None:
         more = {"effects": effects} if effects else {}
+        if "ended" not in self.data:
+            self.ends()
         self._calls.add({**self.data, **outcome, **more, "seconds": round(time.monotonic() - self._began, 6)})
 
 
@@ -85,6 +91,13 @@ class Calls:
         self._seen: Dict[str, bool] = {}
         self._size = 0
         self._orders = 0
+        self._ends = 0
+
+    def next_end(self) -> int:
+        """Return the number of the next answer that is given."""
+        with self._lock:
+            self._ends += 1
+            return self._ends
 
     def next_order(self, count: int = 1) -> int:
         """Return the number of the next call, and reserve `count` numbers from there."""

@@ -21,7 +21,7 @@ def answer_of(record: CaseRecord) -> str:
         actual = mapping(turn.actual)
         calls = [call for call, result in tool_steps(actual) if result is None]
         turns.append([texts(actual.get("final_response")), calls])
-    return digest([turns, None if record.error is None else record.error.kind])
+    return digest([turns, None if record.broken_by is None else record.broken_by.kind])
 
 
 def judged_case(record: CaseRecord) -> Judged:

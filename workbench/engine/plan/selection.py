@@ -156,9 +156,8 @@ def open_selection(
     `open_workspace`.
 
     Raises:
-        UsageFaultError: a path does not exist, or the stored owners in `.workbench` cannot be read.
+        UsageFaultError: a path does not exist.
     """
-    from workbench.agents.owners import OwnersFileError
     from workbench.agents.workspace import assign_agent, open_workspace
 
     paths = searched(selection, folder)
@@ -166,7 +165,7 @@ def open_selection(
         workspace = open_workspace(
             *paths, config=config, stored_owners=stored_owners, previous=previous, initial_session=initial_session
         )
-    except (FileNotFoundError, OwnersFileError) as error:
+    except FileNotFoundError as error:
         raise UsageFaultError(str(error)) from None
     if selection.agent is None:
         return workspace

@@ -298,7 +298,7 @@ class Recorder:
 
 
 def _is_verdict(event: Event) -> bool:
-    return isinstance(event, CaseFinished) and event.error is None
+    return isinstance(event, CaseFinished) and (event.error is None or event.status == "failed")
 
 
 def _showable(event: Event, failure: OSError) -> Event | None:
@@ -308,7 +308,7 @@ def _showable(event: Event, failure: OSError) -> Event | None:
     resumed.
     """
     if isinstance(event, CaseFinished):
-        if event.error is not None:
+        if not _is_verdict(event):
             return event
         reason = failure.strerror or str(failure)
         error = CaseError("cancelled", f"its verdict could not be written ({reason})")

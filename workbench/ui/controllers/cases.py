@@ -164,7 +164,7 @@ class Cases(Controller):
         items = [
             Item(label(entry.relative), entry, hint=counted(len(entry.document.cases), "case"), help=_agent_of(entry))
             for entry in others
-            if entry.document.format == "current"
+            if entry.document.editable and entry.document.format == source.document.format
         ]
         title, nothing = f"move {counted(count, 'case')} to", "no other evalset here"
         found: EvalsetEntry | None = await self.view.pick(title, items, nothing=nothing)
@@ -193,7 +193,7 @@ def _agent_of(entry: "EvalsetEntry") -> str:
 
 
 def _user_key(case: object) -> str:
-    from workbench.authoring.value_edit import value_at
+    from workbench.json_values import value_at
     from workbench.model.spelling import key_for
 
     return key_for(value_at(case, ("conversation", 0)), "user_content", camel=False)

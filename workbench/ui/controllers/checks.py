@@ -1,14 +1,11 @@
 """The check of the folder in the background. Its problems are marked in the tree and listed."""
 
-import asyncio
 from collections.abc import Callable
-from contextlib import suppress
-from threading import Thread
 from typing import TYPE_CHECKING
 
 from workbench.text import one_line, plain
 from workbench.ui.checking import MOST_CASES, Findings, check
-from workbench.ui.controllers.view import Controller, Stoppable, View
+from workbench.ui.controllers.view import Controller, Stoppable, View, read_in_thread
 from workbench.ui.items import Item
 
 if TYPE_CHECKING:
@@ -99,7 +96,7 @@ class Checks(Controller):
     async def _check(self, workspace: "Workspace") -> Findings | None:
         """Check the folder and show the findings. Return None if the folder was read again meanwhile."""
         try:
-            found = await _in_daemon_thread(lambda: check(workspace))
+            found = await read_in_thread(lambda _: check(workspace))
         except Exception as error:
             # The check often runs unasked, so a defect in it must not end the user's session.
             self.view.say(f"checking the folder failed: {type(error).__name__}: {error}", warning=True)
@@ -113,29 +110,3 @@ class Checks(Controller):
         if row is not None and row.evalset >= 0 and found.of(row.evalset, row.case):
             self.view.show_row()
         return found
-
-
-async def _in_daemon_thread(work: Callable[[], Findings]) -> Findings:
-    """Run a check in a daemon thread. A large folder takes seconds, and quitting must not wait for that."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Findings] = loop.create_future()
-
-    def tell(found: Findings | None, error: Exception | None) -> None:
-        if done.cancelled():
-            return
-        if found is not None:
-            done.set_result(found)
-        elif error is not None:
-            done.set_exception(error)
-
-    def do() -> None:
-        found, error = None, None
-        try:
-            found = work()
-        except Exception as raised:
-            error = raised
-        with suppress(RuntimeError):  # the program has ended
-            loop.call_soon_threadsafe(tell, found, error)
-
-    Thread(target=do, name="check", daemon=True).start()
-    return await done

@@ -64,7 +64,7 @@ class Edit(Controller):
         from workbench.ui.editing.drafts import open_case, open_frame
 
         entry = self.session.entry(row.evalset)
-        if entry.document.format != "current":
+        if not entry.document.editable:
             self._files.say_old_format()
             return None
         try:
@@ -87,7 +87,7 @@ class Edit(Controller):
         from workbench.ui.editing.external_editor import NoEditorError
         from workbench.ui.editing.values import json_text
 
-        text = first = json_text(draft.value)
+        text = first = json_text(draft.stored)
         while True:
             try:
                 text = self.view.lend_terminal(draft.name, text)
@@ -110,7 +110,7 @@ class Edit(Controller):
 
         try:
             value = read_json_text(text)
-            if same(value, draft.value):
+            if same(value, draft.stored):
                 return draft
             return await self._files.save(draft, value, f"{draft.name}: edit in $EDITOR")
         except UnreadableError as error:

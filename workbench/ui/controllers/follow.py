@@ -10,7 +10,7 @@ from workbench.counting import counted
 from workbench.text import one_line
 from workbench.ui.controllers.folder import Folder
 from workbench.ui.controllers.staleness import Staleness
-from workbench.ui.controllers.view import Controller, Stoppable, View
+from workbench.ui.controllers.view import Controller, Stoppable, View, read_in_thread
 from workbench.ui.engine_run import Engine
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Follow(Controller):
         try:
             walked = () if follower is None else follower.walked
             inputs = frozenset(self._staleness.files)
-            news = await asyncio.to_thread(read_news, old, paths, walked, inputs, self.session.read)
+            news = await read_in_thread(lambda _: read_news(old, paths, walked, inputs, self.session.read))
         except (OSError, ValueError) as error:
             self.session.read_error = str(error)
             self.view.show_facts()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ from workbench.actions import (
     place_of,
     why_not,
 )
-from workbench.events import Event, RunStarted
 from workbench.home import expanded, shortened
 from workbench.rendering.cells import fit
 from workbench.text import one_line, plain
@@ -37,6 +37,8 @@ from workbench.ui.items import Item, Search, searching
 from workbench.ui.tree.labels import label
 
 _CASES_FOUND = 50
+_TO_CONFIRM = 3.0
+"""Seconds within which the next key can confirm quitting."""
 _PALETTE = (RUN, FIND, EDIT, MARK, COPY, GENERAL, PANES)
 """Groups of actions in the palette, in its order. Actions that only move the cursor are left out."""
 
@@ -47,8 +49,8 @@ class General(Controller):
     def __init__(self, view: View, run: Run, news: News, host: Host) -> None:
         super().__init__(view)
         self._run, self._news, self._host = run, news, host
-        self._asked_to_quit = False
-        self.session.store.subscribe(self._take)
+        self._confirmed_by, self._confirmed_until = 0, 0.0
+        """The number of the only key that confirms quitting, and until when it does."""
 
     # Finding actions
 
@@ -162,16 +164,25 @@ class General(Controller):
         self._host.suspend()
 
     def quit(self) -> None:
-        """Quit. While a run is active, ask once."""
+        """Quit. While a run is active, the next key must confirm it within three seconds."""
         selected, activity = self.view.get_selected_text(), self.session.store.activity
         if selected:
             self._copy("selection", selected)
             self.view.clear_selection()
-        elif activity.busy and not self._asked_to_quit:
-            self._asked_to_quit = True
-            self.view.say(f"{cases(activity.unfinished)} still running: press again to cancel and quit", warning=True)
+        elif activity.busy and not self._confirmed:
+            self._confirmed_by = self.view.keys_delivered + 1
+            self._confirmed_until = time.monotonic() + _TO_CONFIRM
+            self.view.say(
+                f"{cases(activity.unfinished)} still running: press again to cancel and quit",
+                warning=True,
+                seconds=_TO_CONFIRM,
+            )
         else:
             self.view.work(self._leave(), "leave")
+
+    @property
+    def _confirmed(self) -> bool:
+        return self.view.keys_delivered == self._confirmed_by and time.monotonic() < self._confirmed_until
 
     def open_folder(self) -> None:
         """Ask for another folder, leave this one and open it."""
@@ -199,10 +210,6 @@ class General(Controller):
         await asyncio.to_thread(self._run.thread.close)
         self._news.flush()
         self.view.leave(reopen)
-
-    def _take(self, event: Event) -> None:
-        if isinstance(event, RunStarted):
-            self._asked_to_quit = False
 
     # Helpers
 

@@ -37,8 +37,8 @@ class NewFiles(Controller):
         if row is None:
             return
         entry = self.session.entry(row.evalset)
-        if entry.document.format == "current":
-            self.view.say("the evalset already has the current schema")
+        if entry.document.editable:
+            self.view.say("the evalset needs no conversion")
         else:
             self.view.work(self._migrate(entry), "edit")
 

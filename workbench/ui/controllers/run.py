@@ -118,7 +118,7 @@ class Run(Controller):
         if description and not self.session.store.activity.running:
             # On the last line, so that it covers nothing. The end may be cut.
             _, _, results = description.partition(": ")
-            self.view.say(f"“resume run” in the palette (:) continues the last run: {results}", seconds=_OFFER_SECONDS)
+            self.view.say(f"“resume run” (:) continues the last run: {results}", seconds=_OFFER_SECONDS)
 
     def score_by_new_references(self, targets: Targets) -> None:
         """Score the transcripts of these cases against the references that are now in their files."""

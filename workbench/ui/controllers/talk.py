@@ -215,7 +215,7 @@ class Talk(Controller):
         entries = [
             entry
             for entry in self.session.workspace.evalsets
-            if entry.agent == agent and entry.document.format == "current" and not entry.document.broken
+            if entry.agent == agent and entry.document.editable and not entry.document.broken
         ]
         entries.sort(key=lambda entry: (entry.file != first, entry.document.kind == "test"))
         return [_destination(entry) for entry in entries]

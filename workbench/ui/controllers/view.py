@@ -1,7 +1,11 @@
 """The narrow view of the main screen that controllers work with."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from contextlib import suppress
+from functools import partial
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from workbench.events import CaseRef, Noticed
 from workbench.text import one_line, plain
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from workbench.ui.tree.case_tree import CaseTree
 
 Severity = Literal["information", "warning", "error"]
+_Read = TypeVar("_Read")
 
 
 class Say(Protocol):
@@ -100,6 +105,10 @@ class View(Protocol):
         """Schedule an action of the action table."""
 
     # Pages
+
+    @property
+    def keys_delivered(self) -> int:
+        """Number of keys that were handled so far, on any screen."""
 
     @property
     def occupied(self) -> bool:
@@ -253,9 +262,9 @@ class Controller:
         return []
 
     def workspace(self) -> "Workspace | None":
-        """Return the workspace, or None with a message while the folder is still being read."""
+        """Return the workspace, or None with a message if the folder was not read yet or cannot be read."""
         if self.session.workspace is None:
-            self.view.say("still reading the folder")
+            self.view.say("the folder could not be read" if self.session.read_error else "still reading the folder")
         return self.session.workspace
 
 
@@ -264,3 +273,29 @@ def show_notice(view: View, notice: Noticed) -> None:
     hint = f"\n{one_line(notice.hint)}" if notice.hint else ""
     severity: Severity = "information" if notice.level == "info" else notice.level
     view.notify(plain(notice.message, limit=600) + hint, severity=severity, timeout=10, markup=False)
+
+
+async def read_in_thread(read: Callable[[Callable[[], bool]], _Read]) -> _Read:
+    """Read much in a daemon thread, because quitting must not wait for it.
+
+    `read` must write nothing. It gets a function that returns whether nobody waits for the result any more.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[_Read] = loop.create_future()
+
+    def tell(act: Callable[[], None]) -> None:
+        if not done.cancelled():
+            act()
+
+    def do() -> None:
+        try:
+            found = read(done.cancelled)
+        except Exception as error:
+            act = partial(done.set_exception, error)
+        else:
+            act = partial(done.set_result, found)
+        with suppress(RuntimeError):  # the program has ended
+            loop.call_soon_threadsafe(tell, act)
+
+    Thread(target=do, name="read", daemon=True).start()
+    return await done

@@ -70,6 +70,7 @@ class PickList(RowsOf[Item]):
 class PickScreen(ModalScreen[Any]):
     """A dialog that returns the value of the picked item, or None after esc.
 
+    Without a `placeholder`, it has no search field: for a question with a few answers. `q` then closes it, too.
     `on_move` gets the value under the cursor (or None), for a preview.
     """
 
@@ -79,6 +80,11 @@ class PickScreen(ModalScreen[Any]):
         Binding("up,ctrl+p", "move('up')"),
         Binding("pagedown", "move('page_down')"),
         Binding("pageup", "move('page_up')"),
+        # The search field takes these, if there is one.
+        Binding("enter", "pick"),
+        Binding("j", "move('down')"),
+        Binding("k", "move('up')"),
+        Binding("q", "leave"),
     ]
 
     def __init__(
@@ -113,8 +119,13 @@ class PickScreen(ModalScreen[Any]):
         self._list.when_moved = self._moved
         self._list.show_items(items, cursor=cursor)
         # There is nothing to find in an empty list.
-        self.query_one(".dialog").set_class(not items, "-empty")
-        self.query_one(PlainInput).focus()
+        field, dialog = self.query_one(PlainInput), self.query_one(".dialog")
+        dialog.set_class(not items, "-empty")
+        dialog.set_class(not self._placeholder, "-few")
+        field.display = bool(self._placeholder and items)
+        field.disabled = not field.display
+        if field.display:
+            field.focus()
 
     def on_input_changed(self, event: PlainInput.Changed) -> None:
         """Show the items that match the typed text."""
@@ -140,6 +151,10 @@ class PickScreen(ModalScreen[Any]):
     def action_move(self, direction: str) -> None:
         """Move the cursor in the list while the field keeps the focus."""
         self._list.move(direction)
+
+    def action_pick(self) -> None:
+        """Pick the item under the cursor."""
+        self._pick()
 
     def _pick(self) -> None:
         item = self._list.item

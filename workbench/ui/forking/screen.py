@@ -102,8 +102,8 @@ class TryList(RowsOf[int]):
         name = "original" if position == 0 else f"try {position}"
         verdict = f"{face.glyph} {face.word.upper()}" if status != "not_run" else "not scored"
         scores = "".join(segment.text for segment in chips(results, max(width - _NAME - 10, 10)))
-        if record is not None and record.error is not None:
-            scores = one_line(f"{record.error.kind}: {record.error.message}", limit=300)
+        if record is not None and record.broken_by is not None:
+            scores = one_line(f"{record.broken_by.kind}: {record.broken_by.message}", limit=300)
         colour = {"passed": "passed", "failed": "failed", "error": "error"}.get(status, "muted")
         return [(f"{name:<{_NAME}}", "label"), (f"{verdict:<8}", colour), (f"  {scores}", "muted")], []
 

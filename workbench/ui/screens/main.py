@@ -131,6 +131,11 @@ class MainScreen(Shell):
         self.call_later(self.run_action, action)
 
     @property
+    def keys_delivered(self) -> int:
+        """Number of keys that were handled so far, on any screen."""
+        return getattr(self.app, "keys_delivered", 0)
+
+    @property
     def covered(self) -> bool:
         """Whether another screen is over this one."""
         return self.app.screen is not self

@@ -111,7 +111,7 @@ def _status(row: Row) -> Status:
 
 def _why(row: Row) -> str:
     """Return why an execution did not pass: its error, or the first criterion that did not pass. Raw text."""
-    if row["error"]:
+    if row["error"] and row["status"] != "failed":
         return str(row["error"][1] or row["error"][0])[:_REASON]
     for name, metric in row["metrics"].items():
         if metric[2] == row["status"]:

@@ -72,7 +72,7 @@ def _matching(
 ) -> Sequence[int]:
     cases: Sequence[int] = range(len(entry.document.cases))
     if query.statuses:
-        cases = [case for case in cases if verdicts.state(evalset, case) in query.statuses]
+        cases = [case for case in cases if verdicts.states(evalset, case) & query.statuses]
     if query.marked:
         cases = [case for case in cases if (evalset, case) in marked]
     if query.stale:
