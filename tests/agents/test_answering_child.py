@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -93,6 +94,19 @@ async def test_new_child_starts_after_the_first_ended(make: Make) -> None:
     with pytest.raises(ChildLostError, match=r"^ended with exit code 9$") as caught:
         await child.call({"do": "exit"})
     assert caught.value.began
+    assert await child.call({"do": "pid"}) != first
+
+
+async def test_stopped_child_is_killed_while_somebody_waits(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.agents.child_process._CHECK_EVERY", 0.02)
+    starting = make("os.kill(os.getpid(), 19)")
+    with pytest.raises(ChildLostError, match=r"^was stopped by a signal$"):
+        await starting.start()
+    child = make()
+    first = await child.call({"do": "pid"})
+    os.kill(first, signal.SIGSTOP)
+    with pytest.raises(ChildLostError, match=r"^was stopped by a signal$"):
+        await child.call({"do": "echo"})
     assert await child.call({"do": "pid"}) != first
 
 

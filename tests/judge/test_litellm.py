@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 
 from tests.services.loopback import LoopbackServer, Request, Response
+from workbench.agents.interpreter import install_extra
 from workbench.judge.answering import JudgeCallError
 from workbench.judge.base import JudgeOptions, NotAvailableError, Question
 from workbench.judge.environment import JudgeEnvironment
@@ -201,4 +202,4 @@ def test_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("workbench.judge.child.installed", lambda package: False)
     with pytest.raises(NotAvailableError, match="LiteLLM is not installed") as caught:
         LiteLlm(environment(tmp_path), Scrubber({}))
-    assert caught.value.hint == "pip install 'agent-workbench[litellm]'"
+    assert caught.value.hint == install_extra("litellm")

@@ -15,6 +15,7 @@ import pytest_asyncio
 
 from tests.services.loopback import Response
 from tests.services.scripted_vertex import FAULTS, Asked, ScriptedVertex, failed, not_rated, rated
+from workbench.agents.interpreter import install_extra
 from workbench.judge import vertex
 from workbench.judge.answering import JudgeCallError
 from workbench.judge.base import NotAvailableError
@@ -277,7 +278,7 @@ def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.judge.child.installed", lambda package: False)
     with pytest.raises(NotAvailableError, match="not installed") as caught:
         vertex_access(PROJECT)
-    assert caught.value.hint == "pip install 'agent-workbench[vertex]'"
+    assert caught.value.hint == install_extra("vertex")
 
 
 @needs_client

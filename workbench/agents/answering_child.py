@@ -57,6 +57,10 @@ class _Running:
     calls: "dict[int, asyncio.Future[Frame]]" = field(default_factory=dict)
     stopping: set[int] = field(default_factory=set)
 
+    def kill_if_stopped(self) -> None:
+        """Kill the child if a signal stops it while somebody waits for it."""
+        self.process.kill_if_stopped(lambda: not self.ready.is_set() or bool(self.calls))
+
     def close_lifeline(self) -> None:
         """Close the lifeline. The child then kills itself and what it started, even if it does not listen."""
         if self.lifeline >= 0:
@@ -132,6 +136,7 @@ class AnsweringChild:
         answer = running.calls[number] = asyncio.get_running_loop().create_future()
         sent = False
         try:
+            running.kill_if_stopped()
             await self._until_ready(running)
             running.process.channel.send(*_frames(number, payload))
             sent = True
@@ -162,6 +167,7 @@ class AnsweringChild:
         finally:
             os.close(childs_lifeline)
         running = self._current = _Running(process, lifeline)
+        running.kill_if_stopped()
         process.ended.add_done_callback(lambda ended: self._lost(running, ended.result()))
         return running
 

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.agents.channel import Channel, Frame
-from workbench.agents.orphans import kill_marked, new_mark
+from workbench.agents.orphans import STOPPED, kill_marked, new_mark, stat_fields
 from workbench.agents.output import OutputPipe
 from workbench.agents.worker.processes import MARK
 
 _OUTPUT_KEPT = 4000
 _REAPED_WITHIN = 5.0
 """Maximum seconds in which a child must end after its socket was closed."""
+_CHECK_EVERY = 1.0
+"""Seconds between two checks whether a child was stopped."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,9 @@ class ChildProcess:
         self.stalled = False
         """Whether it is being replaced because it stopped responding."""
         self.ended: asyncio.Future[str] = loop.create_future()
+        self._waits: Callable[[], bool] = lambda: False
+        self._check: asyncio.TimerHandle | None = None
+        self._was_stopped = False
         self._printed = ""
         self._output = OutputPipe(output, self._keep, lambda count: None)
         self._reaper: asyncio.Task[None] | None = None
@@ -102,6 +107,12 @@ class ChildProcess:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
 
+    def kill_if_stopped(self, waits: Callable[[], bool]) -> None:
+        """Kill the child if a signal stops it, as long as `waits` returns true. Without `/proc`, nothing is noticed."""
+        self._waits = waits
+        if self._check is None:
+            self._check_again(False)
+
     async def close(self, *, grace: float = 2.0) -> None:
         """Ask the child to end, kill it after `grace` seconds, and reap it."""
         if not self.ended.done():
@@ -111,6 +122,22 @@ class ChildProcess:
             self.signal_group(signal.SIGKILL)
             self._lost()
         await asyncio.shield(self.ended)
+
+    def _check_again(self, stopped: bool) -> None:
+        self._check = asyncio.get_running_loop().call_later(_CHECK_EVERY, self._check_stopped, stopped)
+
+    def _check_stopped(self, before: bool) -> None:
+        self._check = None
+        if self.ended.done() or not self._waits():
+            return
+        fields = stat_fields(self.pid)
+        stopped = bool(fields) and fields[0] in STOPPED
+        # Only two checks in a row count, because it may be resumed together with this process.
+        if stopped and before:
+            self._was_stopped = True
+            self.signal_group(signal.SIGKILL)
+        else:
+            self._check_again(stopped)
 
     def _keep(self, text: str) -> None:
         self._printed = (self._printed + text)[-_OUTPUT_KEPT:]
@@ -140,7 +167,9 @@ class ChildProcess:
             await asyncio.to_thread(kill_marked, self._mark)
         self.channel.close()
         self._output.finish()
-        self.ended.set_result(how_it_ended(code))
+        if self._check is not None:
+            self._check.cancel()
+        self.ended.set_result("was stopped by a signal" if self._was_stopped else how_it_ended(code))
 
 
 def how_it_ended(code: int) -> str:

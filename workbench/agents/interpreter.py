@@ -1,5 +1,6 @@
 """The Python interpreter that runs an agent."""
 
+import importlib.metadata
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.agents.walk import up_to
+from workbench.agents.worker.installer import install
 from workbench.home import expanded
 
 
@@ -74,9 +76,46 @@ def python_version(interpreter: Path) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
+def adk_version(interpreter: Path) -> str | None:
+    """Return the version of google-adk that an interpreter has, without starting it, or None if unknown."""
+    try:
+        found = sorted(interpreter.parent.parent.glob("lib/python*/site-packages/google_adk-*.dist-info"))
+    except OSError:
+        return None
+    return found[-1].name.removeprefix("google_adk-").removesuffix(".dist-info") if found else None
+
+
 def package_folders(interpreter: Path) -> list[Path]:
     """Return the sorted package folders that belong to an interpreter."""
     return sorted(interpreter.parent.parent.glob("lib/python*/*-packages"))
+
+
+def lacks_adk(interpreter: Path) -> bool:
+    """Return whether google-adk is surely missing, as far as files tell. False if that cannot be known."""
+    if interpreter == Path(sys.executable):
+        return not any(importlib.metadata.distributions(name="google-adk"))
+    settings = interpreter.parent.parent / "pyvenv.cfg"
+    try:
+        is_alone = "include-system-site-packages = true" not in settings.read_text("utf-8", errors="replace").lower()
+        folders = package_folders(interpreter)
+        lines = [
+            line for folder in folders for file in folder.glob("*.pth") for line in file.read_text("utf-8").splitlines()
+        ]
+    except (OSError, ValueError):
+        return False
+    places = [*folders, *(Path(line) for line in lines if line.startswith("/"))]
+    found = any((place / "google" / "adk").is_dir() for place in places)
+    return is_alone and bool(folders) and not found and "PYTHONPATH" not in os.environ
+
+
+def install_extra(extra: str) -> str:
+    """Return the command that installs what an extra of the workbench needs, in the workbench's own environment."""
+    try:
+        lines = importlib.metadata.requires("agent-workbench") or []
+    except importlib.metadata.PackageNotFoundError:
+        lines = []
+    wanted = [line.partition(";")[0].strip() for line in lines if re.search(rf"extra == .{re.escape(extra)}\b", line)]
+    return install(sys.executable, " ".join(f'"{package}"' for package in wanted) or f'".[{extra}]"')
 
 
 def installed(interpreter: Path) -> tuple[int, ...]:

@@ -17,6 +17,8 @@ from workbench.agents.worker.processes import MARK
 _ROUNDS = 50
 """Maximum number of searches in a row, because a process may start others before it ends."""
 _BETWEEN = 0.02
+STOPPED = ("T", "t")
+"""States of a process (`stat_fields`) that a signal or a debugger has stopped."""
 _numbers = itertools.count(1)
 
 

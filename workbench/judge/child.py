@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from workbench.agents.answering_child import AnsweringChild, CallRefusedError, ChildLostError
 from workbench.agents.child_process import own_python
+from workbench.agents.interpreter import install_extra
 from workbench.agents.worker.serving import Answer, CallFailedError, serve
 from workbench.judge.answering import JudgeCallError, Scrub
 from workbench.judge.base import FaultKind, NotAvailableError
@@ -104,7 +105,7 @@ def require(package: str, who: str, extra: str) -> None:
         NotAvailableError: It is not. The hint names the extra.
     """
     if not installed(package):
-        raise NotAvailableError(f"{who} is not installed", f"pip install 'agent-workbench[{extra}]'")
+        raise NotAvailableError(f"{who} is not installed", install_extra(extra))
 
 
 def installed(package: str) -> bool:

@@ -9,13 +9,12 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
-from workbench.agents.orphans import stat_fields
+from workbench.agents.orphans import STOPPED, stat_fields
 
 _SILENT = 2.0
 """Seconds without an answer before the process is examined."""
 _STILL = 10.0
 """Seconds without processor use after which a silent process counts as hung."""
-_STOPPED = ("T", "t")
 _WANTS_PROCESSOR = "R"
 
 
@@ -62,7 +61,7 @@ class PingCheck:
         if before is None or seen.ticks != before.ticks or seen.state == _WANTS_PROCESSOR:
             self._still_since = now
         # Only two checks in a row count: a process that is being resumed with ours answers before the second one.
-        elif seen.state in _STOPPED and before.state in _STOPPED:
+        elif seen.state in STOPPED and before.state in STOPPED:
             return "it was stopped by a signal"
         elif now - self._still_since >= _STILL:
             return f"it did not answer, and did nothing for {_STILL:g} s"

@@ -49,6 +49,7 @@ class Zygote:
         self.process = ChildProcess(command, lifeline, self._take)
         self._ping_check = PingCheck(lambda: self.process.channel.send({"op": "ping"}))
         self.process.ended.add_done_callback(lambda ended: self._ended(ended.result()))
+        self.process.kill_if_stopped(lambda: not self.ready.done())
 
     @property
     def idle(self) -> bool:

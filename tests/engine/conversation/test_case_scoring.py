@@ -30,7 +30,9 @@ async def children(monkeypatch: pytest.MonkeyPatch, warm_scorers: None) -> Async
     for module in ("scoring.client", "scoring.conversation", "conversation.case_scoring"):
         monkeypatch.setattr(f"workbench.engine.{module}.needs_bench", lambda name, custom=False: name.startswith("ask"))
     async with Children() as warm:
-        warm.scorer.begin_run(in_flight=1, max_calls=None, use_cache=True, cache_dir=None, on_wait=lambda *wait: None)
+        warm.scorer.begin_run(
+            in_flight=1, max_calls=None, use_cache=True, cache_dir=None, timeout=300.0, on_wait=lambda *wait: None
+        )
         yield warm
 
 

@@ -41,8 +41,8 @@ async def children(monkeypatch: pytest.MonkeyPatch, warm_scorers: None) -> Async
 
 def limit(children: Children, waits: list[tuple[str, float, str]] | None = None, **limits: Any) -> None:
     kept: list[tuple[str, float, str]] = [] if waits is None else waits
-    values = {"in_flight": 100, "max_calls": None, "use_cache": True, "cache_dir": None, **limits}
-    children.scorer.begin_run(on_wait=lambda *wait: kept.append(wait), **values)
+    values = {"in_flight": 100, "max_calls": None, "use_cache": True, "cache_dir": None, "timeout": 300.0}
+    children.scorer.begin_run(on_wait=lambda *wait: kept.append(wait), **(values | limits))
 
 
 def ask(do: str = "", name: str = "ask", **options: str) -> Criterion:
@@ -232,9 +232,9 @@ async def test_crash_in_a_calculation_is_not_blamed_on_judges(children: Children
 
 
 def patience(children: Children, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Set for how many seconds the scorer may be silent, and stop the timer with the old limit."""
-    monkeypatch.setattr("workbench.engine.scoring.client._ANSWER_WITHIN", seconds)
-    children.scorer._stop_clock()
+    """Begin a run in which the scorer may be silent for so many seconds."""
+    monkeypatch.setattr("workbench.engine.scoring.client._GRACE", seconds / 2)
+    limit(children, timeout=seconds / 2)
 
 
 async def test_long_wait_for_a_judge_is_not_a_hang(children: Children, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,6 +266,30 @@ async def test_endless_calculation_is_given_up(children: Children, monkeypatch: 
     scored = await children.scorer.score(conversation(CALLS, ask("hang")), lambda one: None)
     assert summary(scored) == [(CALLS.name, "passed"), ("ask", "error")]
     assert "SIGKILL" in scored[1].result.reason
+
+
+async def test_cancelled_run_does_not_wait_for_an_endless_calculation(
+    children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.engine.scoring.client._AFTER_CANCEL", 0.2)
+    await details(children)
+    hanging, cancelled = conversation(ask("hang")), conversation(CALLS, ask("hold"))
+    scores = [asyncio.create_task(children.scorer.score(one, lambda scored: None)) for one in (hanging, cancelled)]
+    await asyncio.sleep(0)
+    children.scorer.skip_judges(cancelled)
+    children.scorer.run_cancelled()
+    # A case that nobody cancelled has a verdict for each criterion.
+    assert [summary(await one) for one in scores] == [[("ask", "error")], []]
+
+
+async def test_stopped_scorer_is_replaced(children: Children, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.agents.child_process._CHECK_EVERY", 0.02)
+    await details(children)
+    pid = children.scorer.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    assert summary(await children.scorer.score(conversation(CALLS), lambda one: None)) == [(CALLS.name, "passed")]
+    assert children.scorer.pid != pid
 
 
 async def test_too_large_explanation_is_dropped_but_not_the_verdict(children: Children) -> None:

@@ -125,7 +125,7 @@ def test_what_is_unpacked_equals_what_was_packed(
     links: dict[bytes, bytes],
     before: dict[tuple[bytes, ...], bytes],
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(listing, "_git", return_value=None):
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(listing, "run_git", return_value=None):
         machine = Machine(Path(folder))
         for number, content in enumerate((before, files)):
             root = Path(folder) / f"project{number}"

@@ -13,6 +13,7 @@ from tests.places.echo_host import echo_program
 from tests.places.remote.fakes import settle
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import Command
+from workbench.agents.interpreter import install_extra
 from workbench.places.dask import hosts as hosts_module
 from workbench.places.dask.hosts import DaskHosts, DaskPlaceError, target
 from workbench.places.place import NotStartedError, OnFrame
@@ -66,7 +67,7 @@ def test_missing_dask_is_named_with_the_command(dask: Callable[[bool], None]) ->
     dask(False)
     with pytest.raises(DaskPlaceError, match="Dask is not installed") as refused:
         target("dask-local:2", insecure=False)
-    assert refused.value.hint == "pip install 'agent-workbench[dask]'"
+    assert refused.value.hint == install_extra("dask")
 
 
 class ScriptedChild:

@@ -1,7 +1,7 @@
 """The context that all cases of a run share."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,14 @@ class RunContext:
     root: Path = Path()
     records: bool = False
     answers: AnswerStorage | None = None
+    noticed: set[str] = field(default_factory=set)
+    """Notices of this run."""
+
+    def notice_once(self, text: str) -> None:
+        """Emit a notice, if the run has not had it."""
+        if text not in self.noticed:
+            self.noticed.add(text)
+            self.emit(Noticed("info", text))
 
     def limit_judges(self, cache: Path | None, since: float | None = None) -> None:
         """Send the limits of this run's judge calls to the scorer.
@@ -47,6 +55,7 @@ class RunContext:
             max_calls=self.options.max_judge_calls,
             use_cache=self.options.use_cache,
             cache_dir=cache,
+            timeout=self.options.timeout,
             since=since,
             on_wait=lambda model, seconds, reason: self.emit(JudgeWaits(model, self.at(), seconds, reason)),
             on_notice=lambda text: self.emit(Noticed("warning", text)),

@@ -29,7 +29,7 @@ from workbench.judge.judge_pool import JudgeEnvironment, JudgePool, RunLimits
 from workbench.metrics import registry
 from workbench.metrics.base import Scored
 
-_ALIVE_EVERY = 20.0
+_ALIVE_EVERY = 2.0
 _SETTLE_SECONDS = 1.0
 """Seconds in which pending answers may arrive after the workbench has ended. The scorer itself has 2."""
 

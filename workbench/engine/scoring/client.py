@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,13 +17,20 @@ from workbench.engine.scoring.conversation import ATTEMPTS, Conversation, OnScor
 from workbench.events import MetricResult
 from workbench.metrics.base import Scored
 from workbench.metrics.registry import needs_bench
+from workbench.prices import Prices
 
 MODULE = "workbench.engine.scoring.scorer"
 _ANSWER_WITHIN = 300.0
-"""Seconds without a message of the scorer after which its calculation is given up.
+"""Most seconds without a message of the scorer. Then its calculation is given up.
 
 Waiting for a judge does not count as silence.
 """
+_GRACE = 10.0
+"""Seconds of silence beyond the time limit of a case."""
+_AFTER_CANCEL = 5.0
+"""Seconds without a message after the run was cancelled."""
+_LATE = 1.0
+"""Seconds by which a timer is late if the workbench itself was stopped, or was very busy."""
 
 OnWait: TypeAlias = Callable[[str, float, str], None]
 """A function that gets a judge's model, the seconds of a pause (0 ends it), and its reason."""
@@ -56,11 +64,16 @@ class Scorer:
         self._timer: asyncio.TimerHandle | None = None
         self._last_sign = 0.0
         """Time of the last message of the process, or of the first request."""
+        self._silence = _ANSWER_WITHIN
+        """Seconds without a message after which a process that is ready is killed."""
+        self._run_cancelled = False
         self._limits: Frame | None = None
         self._on_wait: OnWait = lambda model, seconds, reason: None
         self._on_notice: Callable[[str], None] = lambda text: None
         self._calls: Counter[int] = Counter()
         """Judge calls of the run by request ID. A new process may make that many fewer."""
+        self.prices = Prices()
+        """Prices of models, for limits of cost."""
         self._known_to_child: set[str] = set()
         """Keys of environments that the running process has, and "" for the limits of the run."""
 
@@ -81,12 +94,14 @@ class Scorer:
         max_calls: int | None,
         use_cache: bool,
         cache_dir: Path | None,
+        timeout: float,
         on_wait: OnWait,
         since: float | None = None,
         on_notice: Callable[[str], None] = lambda text: None,
     ) -> None:
         """Set the limits for judges (`workbench.judge.limits.RunLimits`) and reset the count of calls.
 
+        `timeout` is the time limit of a case in seconds. A calculation that takes longer is given up a little later.
         `on_notice` gets messages about the whole run, for example that answers cannot be stored.
         """
         folder = None if cache_dir is None else str(cache_dir)
@@ -98,6 +113,7 @@ class Scorer:
             "since": since,
             "cache_dir": folder,
         }
+        self._set_silence(min(_ANSWER_WITHIN, timeout + _GRACE), run_cancelled=False)
         self._on_wait = on_wait
         self._on_notice = on_notice
         self._calls.clear()
@@ -130,6 +146,10 @@ class Scorer:
                 self._drop(number, request)
                 if request.ends():
                     del self._open[number]
+
+    def run_cancelled(self) -> None:
+        """Wait only briefly for computed verdicts from now on. The next run begins with its own limit."""
+        self._set_silence(_AFTER_CANCEL, run_cancelled=True)
 
     def open_channel(
         self, environment: Mapping[str, Any], on_frame: Callable[[Frame], None], on_lost: Callable[[str], None]
@@ -171,6 +191,7 @@ class Scorer:
             child = ChildProcess(command, self._lifeline, self._take)
             child.ended.add_done_callback(lambda ended: self._lost(child, ended.result()))
             self._child = child
+        self._child.kill_if_stopped(lambda: bool(self._open or self._channels))
         return self._child
 
     def _send(self, request: Request) -> None:
@@ -183,7 +204,7 @@ class Scorer:
             asking = request.conversation.asking
             if asking is not None and request.left(asking=True) and not request.judges_skipped:
                 channel.send(*self._introduction(asking.environment))
-            channel.send(*frames_of(number, request))
+            channel.send(*frames_of(number, request, self.prices))
         except (FrameTooLargeError, RecursionError) as error:
             self._open.pop(number)
             request.give_up(f"the conversation cannot be sent to the scorer: {error}")
@@ -208,7 +229,6 @@ class Scorer:
                 self._scored(frame)
             case "ready":
                 self.ready = True
-                return
             case "waits":
                 self._on_wait(frame["model"], frame["seconds"], frame["reason"])
             case "notice":
@@ -238,16 +258,24 @@ class Scorer:
         """Start the timer again. Each message of the process does that."""
         self._last_sign = asyncio.get_running_loop().time()
         if self._timer is None:
-            self._set_timer(_ANSWER_WITHIN)
+            self._set_timer(self._silence)
+
+    def _set_silence(self, seconds: float, *, run_cancelled: bool) -> None:
+        self._silence, self._run_cancelled = seconds, run_cancelled
+        self._stop_clock()
+        self._start_clock()
 
     def _set_timer(self, seconds: float) -> None:
         self._timer = asyncio.get_running_loop().call_later(seconds, self._check_clock)
 
     def _check_clock(self) -> None:
         """Handle the single timer: set it again for the remaining time, or give up."""
+        now, due = asyncio.get_running_loop().time(), math.inf if self._timer is None else self._timer.when()
         self._timer = None
+        if now - due > _LATE:
+            self._last_sign = now  # The scorer may have been stopped too.
         if self._open or self._channels:
-            left = self._last_sign + _ANSWER_WITHIN - asyncio.get_running_loop().time()
+            left = self._last_sign + (self._silence if self.ready else _ANSWER_WITHIN) - now
             if left > 0:
                 self._set_timer(left)
             else:
@@ -259,8 +287,11 @@ class Scorer:
             self._timer = None
 
     def _too_long(self) -> None:
-        for request in self._open.values():
+        for number, request in list(self._open.items()):
             request.overdue = True
+            if self._run_cancelled:
+                request.abandon(f"did not end within {self._silence:g} s after the run was cancelled")
+                del self._open[number]
         if self._child is not None:
             self._child.signal_group(9)
 
@@ -280,7 +311,7 @@ class Scorer:
                 request.give_up(f"the scorer {how} before it could start: {child.last_line}")
             return
         if self.ready:
-            blame_crash(requests, how, _ANSWER_WITHIN)
+            blame_crash(requests, how, self._silence)
         for request in requests:
             if not request.done.done():
                 request.overdue = False

@@ -9,9 +9,9 @@ result is sent as soon as it exists. Results that are computed at nearly the sam
 
 → `{"op": "warm", "criteria": [name, …]}` imports what these need
 → `{"op": "case", "id", "criteria": [{"index", "asks", "name", "threshold", "value", "options", "custom",
-   "custom_config"}, …], "scenario", "rubrics", "static": bool, "environment", "repeat", "all_votes"}`, then a frame for
-   each turn, `{"op": "expected" | "actual", "id", "turn": {…}}` (an invocation can be as large as a frame), then
-   `{"op": "score", "id"}`
+   "custom_config"}, …], "scenario", "rubrics", "static": bool, "environment", "repeat", "all_votes", "states",
+   "dataset_case", "prices"}`, then a frame for each turn, `{"op": "expected" | "actual", "id", "turn": {…}}` (an
+   invocation can be as large as a frame), then `{"op": "score", "id"}`
 → the frames of `workbench.engine.scoring.async_scorer`
 ← `{"op": "ready"}` once; `{"op": "scored", "id", "results": [{"index", "result": {…}, "turns": [{…}, …]}, …]}` until
    each criterion has its result, those of judges in the order of the answers
@@ -56,8 +56,19 @@ class SyncScorer:
             case "warm":
                 _warm(message["criteria"])
             case "case":
-                fields = ("criteria", "scenario", "rubrics", "static", "environment", "repeat", "all_votes")
-                self._cases[number] = Case(*(message[key] for key in fields))
+                fields = (
+                    "criteria",
+                    "scenario",
+                    "rubrics",
+                    "static",
+                    "environment",
+                    "repeat",
+                    "all_votes",
+                    "states",
+                    "dataset_case",
+                    "prices",
+                )
+                self._cases[number] = Case(**{name: message[name] for name in fields})
             case "expected":
                 self._cases[number].expected.append(message["turn"])
             case "actual":

@@ -10,6 +10,7 @@ from typing import Final
 
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, own_python
+from workbench.agents.interpreter import install_extra
 from workbench.places.foreign_text import beginning
 from workbench.places.place import NotStartedError, OnFrame
 from workbench.places.remote.link import End, HostLink
@@ -53,7 +54,7 @@ def target(word: str, *, insecure: bool) -> Frame:
         example = "`dask-local:2`" if word.startswith("dask-local:") else "`dask://HOST:8786`"
         raise DaskPlaceError(f"{word} is not a Dask place", f"write it like {example}")
     if find_spec("distributed") is None:
-        raise DaskPlaceError("Dask is not installed", "pip install 'agent-workbench[dask]'")
+        raise DaskPlaceError("Dask is not installed", install_extra("dask"))
     if local is not None:
         return {"workers": int(local[1])}
     assert address is not None

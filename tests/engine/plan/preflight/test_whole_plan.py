@@ -1,8 +1,11 @@
 """Preflight with a plan and a run."""
 
+import venv
+
 import pytest
 
 from tests.engine.project import Project, evalset, execute, turn
+from workbench.agents.worker.faults import install_adk
 from workbench.engine.plan.preflight.whole_plan import CHECKED_CASES, preflight
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children
@@ -28,6 +31,23 @@ async def test_preflight_notices_follow_run_started(
     assert set(outcome.states.values()) == {"not_evaluated"}
 
 
+@pytest.mark.parametrize(
+    ("source", "named"),
+    [("from google.adk.agents import Agent\n", True), ('"""Not a part of google.adk."""\n', False)],
+    ids=["adk", "plain"],
+)
+def test_missing_adk_is_named_once_for_all_agents_that_need_it(project: Project, source: str, named: bool) -> None:
+    venv.create(project.root / ".venv", with_pip=False, symlinks=True)
+    for agent in ("desk", "shop"):
+        project.write(f"{agent}/agent.py", f"{source}root_agent = lambda message, session: 'ok'\n")
+        project.write(f"{agent}/all.evalset.json", evalset("all", {"a": [turn("hi", "ok")], "b": [turn("hi", "ok")]}))
+    python = project.root / ".venv/bin/python"
+    found = [
+        Noticed("warning", f"google-adk is not installed in {python}; desk, shop need it", install_adk(str(python))),
+    ]
+    assert preflight(project.plan(), RunOptions()) == (found if named else [])
+
+
 def test_only_a_part_of_a_large_plan_is_checked(project: Project) -> None:
     count = CHECKED_CASES * 2
     project.agent("def root_agent(message, session):\n    return 'ok'\n")
@@ -46,18 +66,17 @@ def test_only_a_part_of_a_large_plan_is_checked(project: Project) -> None:
 def test_files_without_judges_are_checked_too(project: Project) -> None:
     """They are not looked into, but a criterion that they can use is no idle one."""
     project.agent("def root_agent(message, session):\n    return 'ok'\n")
-    free = {"threshold": 0.5, "judge_model_options": {"judge_model": "heuristic"}}
-    project.cases("one", response_match_score=0.5, hallucinations_v1=free)
+    judged = {"threshold": 0.5, "judge_model_options": {"judge_model": "python:mine:judge"}}
+    project.cases("one", response_match_score=0.5, hallucinations_v1=judged)
     told = {"starting_prompt": "Hi", "conversation_plan": "p"}
     scenario = {"eval_id": "play", "conversation_scenario": told}
     project.write("desk/play.evalset.json", {"eval_set_id": "play", "eval_cases": [scenario]})
     project.write("desk/.env", "GOOGLE_API_KEY=scripted-key\n")
     found = [notice.message for notice in preflight(project.plan(), RunOptions(use_cache=False))]
-    assert found[1:] == ["about 1 to 19 judge calls expected"]
-    assert "not a language model" in found[0]
+    assert found[0] == "about 5 to 61 judge calls expected"
     (project.root / "desk/all.evalset.json").unlink()
     found = [notice.message for notice in preflight(project.plan(), RunOptions(use_cache=False))]
-    assert "response_match_score has nothing to judge" in found[1]
+    assert "response_match_score has nothing to judge" in found[0]
 
 
 @pytest.mark.parametrize("keyed", [False, True])
@@ -76,4 +95,4 @@ def test_agent_model_without_a_key_is_reported(project: Project, monkeypatch: py
         (notice,) = found
         assert notice.message == "desk: its own model gemini-2.0-flash needs a key"
         assert "GOOGLE_API_KEY" in notice.hint
-        assert "heuristic" not in notice.hint
+        assert "python:" not in notice.hint
