@@ -104,7 +104,13 @@ def test_own_methods_are_kept() -> None:
 def test_functions_of_python_work() -> None:
     notice = Noticed("info", "no judge")
     assert dataclasses.replace(notice, hint="set a key") == Noticed("info", "no judge", "set a key")
-    assert dataclasses.asdict(notice) == {"level": "info", "message": "no judge", "hint": "", "forecast": False}
+    assert dataclasses.asdict(notice) == {
+        "level": "info",
+        "message": "no judge",
+        "hint": "",
+        "forecast": False,
+        "retires": False,
+    }
     assert copy.copy(notice) == notice == copy.deepcopy(notice) == pickle.loads(pickle.dumps(notice))
 
 

@@ -14,7 +14,7 @@ def events_in(city: str) -> dict:
 
 root_agent = LlmAgent(
     name="city_brief",
-    model="gemini-2.5-flash",
+    model="gemini-3.5-flash",
     description="Knows what is on tonight.",
     instruction="Say in one sentence what is on tonight in the city the user names. Use the tool.",
     tools=[events_in],

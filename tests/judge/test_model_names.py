@@ -13,7 +13,7 @@ anthropic/claude-3-5-haiku-latest groq/llama-3.3-70b-versatile openrouter/anthro
 ollama_chat/llama3.1 mistral/mistral-large-latest vertex_ai/claude-opus-4@20250514 xai/grok-4-fast-reasoning
 bedrock/anthropic.claude-3-sonnet-20240229-v1:0 azure/my-deployment openrouter/x-ai/grok-code-fast-1
 fireworks_ai/accounts/fireworks/models/kimi-k2 huggingface/HuggingFaceH4/zephyr-7b-beta hosted_vllm/me/flsh
-projects/p/locations/us/endpoints/123 models/gemini-2.5-flash my-model scripted-judge heuristic python:desk.judge:score
+projects/p/locations/us/endpoints/123 models/gemini-2.5-flash my-model scripted-judge python:desk.judge:score
 """
 
 

@@ -109,10 +109,10 @@ def test_the_defaults_can_be_changed() -> None:
 @pytest.mark.parametrize(
     ("value", "after"),
     [
-        (0.5, {"threshold": 0.5, "judge_model_options": {"judge_model": "heuristic"}}),
+        (0.5, {"threshold": 0.5, "judge_model_options": {"judge_model": "gemini-2.5-pro"}}),
         (
             {"threshold": 0.5, "judgeModelOptions": {"numSamples": 5}},
-            {"threshold": 0.5, "judgeModelOptions": {"judgeModel": "heuristic", "numSamples": 5}},
+            {"threshold": 0.5, "judgeModelOptions": {"judgeModel": "gemini-2.5-pro", "numSamples": 5}},
         ),
     ],
 )
@@ -120,8 +120,8 @@ def test_another_judge_reaches_the_run_and_the_reason(tmp_path: Path, value: Any
     choice = choice_of(tmp_path, {"criteria": {JUDGED: value}})
     applied = draft_with(choice, {"criteria": {JUDGED: value}}, {"criteria": {JUDGED: after}}).apply(choice)
     (criterion,) = applied.config.criteria
-    assert criterion.options["judge_model_options"]["judge_model"] == "heuristic"
-    assert applied.changed == (f"{JUDGED} ≥ 0.5, judge_model heuristic instead of gemini-2.5-flash",)
+    assert criterion.options["judge_model_options"]["judge_model"] == "gemini-2.5-pro"
+    assert applied.changed == (f"{JUDGED} ≥ 0.5, judge_model gemini-2.5-pro instead of gemini-2.5-flash",)
 
 
 def test_edits_used_by_a_run_leave_the_draft_and_later_ones_stay(choice: CriteriaChoice) -> None:

@@ -193,6 +193,17 @@ root_agent = Steps(name="artist")
     assert outcome.actual[0]["app_details"] == {"agent_details": {}}
 
 
+def test_answer_of_another_model_than_requested_has_a_note(make_agent: MakeAgent) -> None:
+    made = """
+first, second = says("yes"), says("yes")
+first.model_version, second.model_version = "gemini-2.5-flash-001", "gemini-3.5-flash-lite"
+root_agent = LlmAgent(name="desk", model=Scripted(model="gemini-2.5-flash", steps=[first, second]))
+"""
+    outcome = run(make_agent, made, "one", "two")
+    notes = [event["note"] for event in outcome.of("TurnFinished")]
+    assert notes == ["", "desk asked gemini-2.5-flash, but gemini-3.5-flash-lite answered"]
+
+
 def test_error_code_is_an_empty_answer_with_a_note(make_agent: MakeAgent) -> None:
     outcome = run(
         make_agent, 'root_agent = agent(LlmResponse(error_code="SAFETY", error_message="blocked"), "x")', "a", "b"

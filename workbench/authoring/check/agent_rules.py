@@ -16,6 +16,7 @@ from workbench.authoring.check.problem import Problem
 from workbench.judge.base import NotAvailableError
 from workbench.judge.google_access import gemini_access
 from workbench.judge.model_names import suggested_name
+from workbench.judge.retiring import retires, successor_hint
 from workbench.model.breaches import nearest
 from workbench.model.faults import Fault
 from workbench.regular_file import read_regular
@@ -39,6 +40,8 @@ def agent_problems(agent: AgentFolder, models: Iterable[str], environment: Agent
         if _KNOWN.match(model) and (better := suggested_name(model)) is not None:
             message = f"the model `{model}` of the agent {agent.name} looks misspelled"
             yield Problem("model", Fault(*_named(agent, model), "", message, f"Did you mean `{better}`?", "warning"))
+        if message := retires(f"the agent {agent.name}", model):
+            yield Problem("retires", Fault(*_named(agent, model), "", message, successor_hint(model), "warning"))
         if model.startswith("gemini-"):
             yield from _key(agent, model, environment.values)
         elif not _KNOWN.match(model) and not {"/", ":"} & set(model):

@@ -1,18 +1,20 @@
 """Problems of a criteria config, given the cases and agents that it applies to."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from workbench.agents.function_source import missing_function
+from workbench.agents.function_source import fails_in_adk, missing_evaluate, missing_function
 from workbench.authoring.check.problem import Rule
 from workbench.authoring.check.rubric_rules import empty_rubrics, placed_rubrics
-from workbench.engine.plan.judge_calls import lacks_rubrics
+from workbench.engine.plan.judge_calls import lacks_rubrics, models_by_user
 from workbench.judge.base import NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.kinds import identify_judge, is_own, kind_of
 from workbench.judge.model_names import suggested_name
 from workbench.judge.model_options import read_judge_options
+from workbench.judge.retiring import retires, successor_hint
 from workbench.judge.vertex import vertex_access
 from workbench.metrics.custom import function_path
 from workbench.metrics.description import JUDGE, RUBRICS
@@ -20,6 +22,7 @@ from workbench.metrics.registry import described_criteria
 from workbench.model.breaches import Breach
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.evalset import EvalCase
+from workbench.model.metrics_config import own_entry
 from workbench.model.places import Location
 from workbench.model.spelling import get, key_for
 
@@ -57,7 +60,7 @@ def criteria_problems(config: CriteriaConfig) -> Found:
         place: Location = ("criteria", criterion.name)
         yield from empty_rubrics(placed_rubrics((*place, RUBRICS), criterion.options.get(RUBRICS)))
         yield from _misspelt_judge(place, criterion)
-        if criterion.threshold > info.highest:
+        if criterion.threshold > info.highest and not info.informational:
             message = f"the threshold {criterion.threshold:g} is above the highest score {info.highest:g}"
             hint = f"Scores go from {info.range}: choose a threshold in this range"
             yield "never-passes", Breach(place, message, hint, "warning")
@@ -103,32 +106,57 @@ def use_problems(config: CriteriaConfig, counts: CaseCounts) -> Found:
 
 
 def function_problems(config: CriteriaConfig, root: Path, folder: Path) -> Found:
-    """Yield custom metrics whose function does not exist for the agent in `folder`."""
+    """Yield custom metrics whose function does not exist for the agent in `folder`, or that `adk eval` cannot use."""
     for criterion in config.criteria:
         own = config.custom_metrics.get(criterion.name)
-        if own is not None and (why := missing_function(function_path(own), root, folder)):
+        if of_agents_cli := own_entry(own):
+            if of_agents_cli["kind"] == "function" and (why := missing_evaluate(of_agents_cli, root)):
+                yield "function", Breach(("custom_metrics", criterion.name), f"`{criterion.name}`: {why}")
+        elif own is not None and (why := missing_function(function_path(own), root, folder)):
             message = f"`{criterion.name}` cannot be computed: {why}"
             hint = "`code_config` needs package.module.function, importable from the agent's folder or above"
             yield "function", Breach(("custom_metrics", criterion.name), message, hint)
+        elif own is not None and (how := fails_in_adk(function_path(own), root, folder)):
+            message = f"`{criterion.name}` does not work under `adk eval`: {how}"
+            yield "function", Breach(("custom_metrics", criterion.name), message, "", "note")
 
 
 def judge_problems(config: CriteriaConfig, environment: JudgeEnvironment) -> Found:
     """Yield criteria that would not be evaluated because no judge is available."""
+    for criterion in config.criteria:
+        own = own_entry(config.custom_metrics.get(criterion.name))
+        if own.get("kind") == "service":
+            reason = _service_obstacle(environment) if own["metric"] else NotAvailableError("only Google's service can")
+        else:
+            reason = _obstacle(own["judge_model_options"], environment) if own.get("kind") == "template" else None
+        if reason is not None:
+            nearest = f"the nearest criterion here is {own['nearest']}" if own.get("nearest") else ""
+            hint = "; ".join(filter(None, (reason.hint, nearest)))
+            message = f"`{criterion.name}` would not be evaluated: {reason}"
+            yield "judge", Breach(("criteria", criterion.name), message, hint, "warning")
     for criterion, info in described_criteria(config):
         if not info.supported:
             continue
         if info.needs_service:
             reason = _service_obstacle(environment)
         else:
-            reason = _judge_obstacle(criterion, environment) if info.needs_judge else None
+            given = criterion.options.get(JUDGE) or {}
+            reason = _obstacle(given, environment) if info.needs_judge else None
         if reason is not None:
             message = f"`{criterion.name}` would not be evaluated: {reason}"
             yield "judge", Breach(("criteria", criterion.name), message, reason.hint, "warning")
 
 
-def _judge_obstacle(criterion: Criterion, environment: JudgeEnvironment) -> NotAvailableError | None:
+def retiring_models(config: CriteriaConfig, counts: CaseCounts) -> Found:
+    """Yield judges and simulated users whose model has an announced end, also the defaults."""
+    for place, who, model in models_by_user(config, scenarios=bool(counts.scenarios)):
+        if message := retires(who, model):
+            yield "retires", Breach(place, message, successor_hint(model), "warning")
+
+
+def _obstacle(options: Mapping[str, Any], environment: JudgeEnvironment) -> NotAvailableError | None:
     try:
-        identify_judge(read_judge_options(criterion.options.get(JUDGE) or {}), environment)
+        identify_judge(read_judge_options(options), environment)
     except NotAvailableError as error:
         return error
     except ValueError:

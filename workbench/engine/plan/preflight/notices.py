@@ -1,5 +1,6 @@
 """Preflight notices about cases: judges, expected calls, what will not run, and settings without effect."""
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from workbench.engine.plan.judge_calls import (
     CallRange,
     criterion_calls,
     lacks_rubrics,
+    models_by_user,
     simulator_calls,
     total,
     turns_of_scenario,
@@ -28,9 +30,11 @@ from workbench.engine.plan.scenario_case import defaults_apply
 from workbench.events import Noticed
 from workbench.judge.base import JudgeIdentity, NotAvailableError
 from workbench.judge.own_kinds import FUNCTION
+from workbench.judge.retiring import retires, successor_hint
 from workbench.metrics.custom import function_path
 from workbench.metrics.registry import described_criteria, descriptions, rubric_types
 from workbench.model.criteria import Criterion
+from workbench.model.metrics_config import own_entry
 from workbench.simulation.config import read_simulator
 
 
@@ -50,8 +54,10 @@ def notices(
     yield from not_evaluated(checked)
     yield from missing_functions(checked)
     yield from not_played(checked)
+    yield from retiring_models(checked)
     yield from judges(checked)
     yield from idle_criteria(cases)
+    yield from missing_thresholds(cases)
     yield from stop_signals(cases)
     yield from untyped_rubrics(cases)
     yield from spoken_messages(cases if played else ())
@@ -80,8 +86,21 @@ def not_played(checked: PreflightCases) -> Iterator[Noticed]:
         yield Noticed("warning", f"{affected_cases(affected)} with a simulated user will not run: {cause}", hint)
 
 
+def retiring_models(checked: PreflightCases) -> Iterator[Noticed]:
+    """Yield notices about judges and simulated users whose model has an announced end, available or not."""
+    kinds = {(id(item.config), checked.simulated(item)): item for item in checked.cases}
+    used = {
+        (who, model): None
+        for (_, scenarios), item in kinds.items()
+        for _, who, model in models_by_user(item.config, scenarios=scenarios)
+    }
+    for who, model in used:
+        if message := retires(who, model):
+            yield Noticed("warning", message, successor_hint(model), retires=True)
+
+
 def judges(checked: PreflightCases) -> Iterator[Noticed]:
-    """Yield notices about judges that use rules instead of a model, or an unusual address."""
+    """Yield notices about judges at an unusual address."""
     used: dict[JudgeIdentity, dict[str, None]] = defaultdict(dict)
     for item in checked.played():
         for criterion in judged_criteria(item):
@@ -92,8 +111,6 @@ def judges(checked: PreflightCases) -> Iterator[Noticed]:
         if player is not None:
             used[player]["simulated users"] = None
     for identity, names in used.items():
-        if identity.by == "rules":
-            yield Noticed("info", f"{listed(names)}: the judge is {identity.note}")
         if identity.base_url:
             yield Noticed("info", f"{identity.model} runs at {identity.base_url} ({listed(names)})")
 
@@ -118,7 +135,7 @@ def _functions(checked: PreflightCases, item: PreflightCase) -> Iterator[tuple[s
     """Yield the criteria that call the user's functions, and the paths of these functions."""
     for criterion in item.config.criteria:
         own = item.config.custom_metrics.get(criterion.name)
-        if own is not None:
+        if own is not None and not own_entry(own):
             yield criterion.name, function_path(own)
     for criterion in judged_criteria(item):
         model = "" if descriptions()[criterion.name].needs_service else checked.options(criterion).model
@@ -152,8 +169,7 @@ def _calls(checked: PreflightCases, item: PreflightCase, *, all_votes: bool) -> 
     spans = [
         criterion_calls(criterion, checked.options(criterion).samples, turns, item.rubrics, all_votes=all_votes)
         for criterion in judged_criteria(item)
-        # Rules make no calls.
-        if isinstance(who := checked.judge(item.agent, criterion), JudgeIdentity) and who.by != "rules"
+        if isinstance(checked.judge(item.agent, criterion), JudgeIdentity)
     ]
     return total([*spans, simulator_calls(simulator) if checked.simulated(item) else CallRange()])
 
@@ -169,6 +185,24 @@ def idle_criteria(cases: Sequence[PreflightCase]) -> Iterator[Noticed]:
             why = _idle(criterion, items)
             if why:
                 yield Noticed("warning", f"{file}: {criterion.name} has nothing to judge: {why}")
+
+
+def missing_thresholds(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
+    """Yield the line to add for metrics of google-agents-cli, whose format has no thresholds."""
+    for folder, config in {item.file.rpartition("/")[0]: item.config for item in cases}.items():
+        lacking = {
+            item.name: own_entry(config.custom_metrics[item.name])["suggested"]
+            for item in config.criteria
+            if item.is_informational and item.name in config.custom_metrics
+        }
+        if not lacking:
+            continue
+        file = f"{folder}/test_config.json".lstrip("/")
+        there = config.path is not None and config.path != config.metrics_file
+        line = json.dumps(lacking)[1:-1] if there else json.dumps({"criteria": lacking})
+        hint = f"Add {line} to the criteria in {file}" if there else f"Write {line} into {file}"
+        message = f"no threshold decides on {listed(lacking)}: eval_config.yaml cannot hold one"
+        yield Noticed("warning", message, f"{hint}, with the threshold that you expect")
 
 
 def _idle(criterion: Criterion, items: Sequence[PreflightCase]) -> str:
