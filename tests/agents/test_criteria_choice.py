@@ -104,3 +104,28 @@ def test_each_config_is_read_once(tree: Tree, monkeypatch: pytest.MonkeyPatch) -
     project = tree({"test_config.json": _CONFIG})
     chooser = CriteriaChooser(project, None)
     assert chooser.choose(project / "a.evalset.json") is chooser.choose(project / "b.test.json")
+
+
+@pytest.mark.parametrize(
+    ("files", "given", "criteria", "reason"),
+    [
+        ({}, None, [], "none: no eval_config.yaml beside the dataset or above it, and no test_config.json beside it"),
+        ({"eval_config.json": _CONFIG, "d/test_config.json": "{}"}, None, [], "test_config.json beside"),
+        ({"test_config.json": _CONFIG}, None, [], "none: "),
+        (
+            {"eval_config.yaml": "metrics_to_run: [safety]", "d/test_config.json": _CONFIG},
+            None,
+            [("safety", 0.0), ("response_match_score", 0.5)],
+            "eval_config.yaml in the root, above the dataset and test_config.json beside the dataset",
+        ),
+        ({"other.yaml": "metrics_to_run: [bleu]"}, "other.yaml", [("bleu", 0.0)], "given: "),
+        ({"other.json": "{}"}, "other.json", [], "given: "),
+    ],
+)
+def test_dataset_has_its_metrics_and_the_criteria_beside_it(
+    tree: Tree, files: dict[str, str], given: str | None, criteria: list[tuple[str, float]], reason: str
+) -> None:
+    project = tree({"d/": "", **files})
+    choice = CriteriaChooser(project, project / given if given else None).choose(project / "d/x.json", is_dataset=True)
+    assert [(item.name, item.threshold) for item in choice.config.criteria] == criteria
+    assert choice.reason.startswith(reason)

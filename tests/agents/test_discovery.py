@@ -9,7 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.agents.conftest import AGENT, Tree, evalset
-from workbench.agents.discovery import AgentFolder, Discovery, discover, name_agents
+from workbench.agents.discovery import AgentFolder, Discovery, discover, is_evalset_file, name_agents
+
+DATASET = '{"eval_cases": [{"eval_case_id": "a", "prompt": {"role": "user", "parts": [{"text": "hi"}]}}]}'
 
 
 def _evalsets(project: Path, found: Discovery) -> list[str]:
@@ -253,3 +255,28 @@ def test_every_evalset_is_found_once_despite_links(
     found = discover(project)
     assert _evalsets(project, found) == [f"{name}/x.test.json" for name in ("a/c", "a", "b/d", "b")]
     assert len(found.ignored) == len(links)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "found"),
+    [
+        ("tests/eval/datasets/basic.json", DATASET, True),
+        ("eval/datasets/deep/basic.json", DATASET, True),
+        ("datasets/camel.json", '{"evalCases": [{"agentData": {}}]}', True),
+        ("datasets/artifacts/traces.json", DATASET, False),
+        ("artifacts/datasets/made.json", DATASET, True),
+        ("datasets/products.json", '{"products": [{"prompt": "x"}]}', False),
+        ("datasets/adk.json", '{"eval_cases": [{"eval_id": "a", "conversation": []}]}', False),
+        ("data/basic.json", DATASET, False),
+    ],
+)
+def test_dataset_of_agents_cli_is_found_below_its_folder(tree: Tree, file: str, content: str, found: bool) -> None:
+    project = tree({"app/agent.py": AGENT, file: content})
+    discovery = discover(project)
+    assert (_evalsets(project, discovery) == [file], is_evalset_file(project / file)) == (found, found)
+
+
+def test_results_of_agents_cli_are_no_evalsets_that_could_be_opened(tree: Tree) -> None:
+    project = tree({"artifacts/traces/traces_1.json": DATASET})
+    (ignored,) = discover(project).ignored
+    assert (ignored.reason, ignored.evalset) == ("results that agents-cli wrote, not an evalset", False)

@@ -482,3 +482,50 @@ asyncio.run(Functions(Place({str(tmp_path)!r})).call("judge", "desk.own.hang", {
             parent.kill()
             await parent.wait()
             assert await asyncio.to_thread(reader.read) == ""
+
+
+async def evaluated(functions: Functions, source: str = "", file: str = "") -> Any:
+    payload = {"source": source, "file": file, "instance": {"response": "fine"}}
+    return await functions.call("evaluate", file or "custom_function of mine", payload)
+
+
+@pytest.mark.parametrize(
+    ("body", "score", "explanation"),
+    [
+        ("return 2", 2.0, ""),
+        ("return True", 1.0, ""),
+        ("return {'score': 4, 'explanation': instance['response']}", 4.0, "fine"),
+        ("return {'score': 0.5, 'explanation': None}", 0.5, ""),
+    ],
+)
+@pytest.mark.asyncio
+async def test_metric_of_agents_cli_returns_a_score(make: Make, body: str, score: float, explanation: str) -> None:
+    result = await evaluated(make(""), f"def evaluate(instance):\n    {body}\n")
+    assert (result["score"], result["explanation"]) == (score, explanation)
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "words"),
+    [
+        ("def evaluate(instance):\n    return instance['x']\n", "raised", "line 2 of custom_function of mine raised"),
+        ("def evaluate(instance):\n    return 'good'\n", "wrong_result", "returned str"),
+        ("def evaluate(instance):\n    return {'score': None}\n", "wrong_result", "has no score"),
+        ("def evaluate(instance):\n    return float('nan')\n", "wrong_result", "has no score"),
+        ("def rate(instance):\n    return 1\n", "import_failed", "does not define evaluate(instance)"),
+        ("def evaluate(instance:\n", "import_failed", "SyntaxError"),
+        ("import not_there_at_all\n", "import_failed", "not_there_at_all"),
+    ],
+)
+@pytest.mark.asyncio
+async def test_metric_of_agents_cli_without_a_score_says_why(make: Make, source: str, kind: str, words: str) -> None:
+    error = await failure(evaluated(make(""), source))
+    assert error.kind == kind
+    assert words in error.message
+
+
+@pytest.mark.asyncio
+async def test_metric_of_agents_cli_follows_its_file(make: Make, tmp_path: Path) -> None:
+    functions = make("", files={"tests/rate.py": "def evaluate(instance):\n    return 1\n"})
+    assert (await evaluated(functions, file="tests/rate.py"))["score"] == 1.0
+    (tmp_path / "tests/rate.py").write_text("def evaluate(instance):\n    return 25\n")
+    assert (await evaluated(functions, file="tests/rate.py"))["score"] == 25.0

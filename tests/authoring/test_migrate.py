@@ -84,6 +84,12 @@ def test_file_in_the_current_schema_is_unchanged(tmp_path: Path) -> None:
         migrate(current, name="n")
 
 
+def test_dataset_of_agents_cli_is_not_converted(tmp_path: Path) -> None:
+    dataset = _old(tmp_path, {"eval_cases": [{"prompt": {"parts": [{"text": "hi"}]}}]}, "datasets.json")
+    with pytest.raises(AlreadyCurrentError, match="is a dataset of agents-cli"):
+        migrate(dataset, name="n")
+
+
 @pytest.mark.parametrize("content", [[{"reference": "no query"}], [{"name": "a"}], [1], {"a": 1}])
 def test_file_that_adk_rejects_is_refused(tmp_path: Path, content: Any) -> None:
     with pytest.raises(BrokenFileError):

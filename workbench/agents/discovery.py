@@ -14,6 +14,10 @@ from workbench.regular_file import open_regular
 EVALSET_SUFFIXES = (".evalset.json", ".test.json")
 DEFINITION_FILES = frozenset({*PYTHON_FILES, YAML_FILE})
 _RESULT_SUFFIX = ".evalset_result.json"
+_DATASETS = "datasets"
+"""The folder in which google-agents-cli keeps its datasets."""
+_RESULTS = "artifacts"
+"""The folder in which google-agents-cli keeps traces and results. Traces have the form of datasets."""
 _HEADS_READ = 2000
 
 
@@ -140,7 +144,7 @@ def _classify(folder: Folder, name: str, evalsets: list[Path], others: list[Path
     if name.endswith(_RESULT_SUFFIX):
         ignored.append(Ignored(path, "results that ADK wrote, not an evalset"))
         return
-    if not name.endswith(EVALSET_SUFFIXES):
+    if not is_evalset_file(path):
         others.append(path)
         return
     # Broken links, pipes and devices are kept: opening them gives an error instead of silence.
@@ -156,11 +160,17 @@ def _look_alikes(base: Path, files: Sequence[Path]) -> list[Ignored]:
 
     Only a limited number is checked, and only their beginnings, so that a folder of data does not slow down opening.
     """
-    found = [Ignored(path, _OTHER_NAME, True) for path in files[:_HEADS_READ] if looks_like_evalset(path)]
+    found = [_look_alike(path) for path in files[:_HEADS_READ] if looks_like_evalset(path)]
     if len(files) > _HEADS_READ:
         reason = f"only {_HEADS_READ:,} of {len(files):,} JSON files with other names were checked for evalsets"
         found.append(Ignored(base, reason))
     return found
+
+
+def _look_alike(path: Path) -> Ignored:
+    if _agents_cli_folder(path) == _RESULTS:
+        return Ignored(path, "results that agents-cli wrote, not an evalset")
+    return Ignored(path, _OTHER_NAME, True)
 
 
 _OTHER_NAME = (
@@ -169,22 +179,41 @@ _OTHER_NAME = (
 
 
 HEAD_BYTES = 16 * 1024
+_DATASET_CASES = re.compile(rb'"eval_?cases"\s*:', re.IGNORECASE)
+_DATASET_KEYS = re.compile(rb'"(?:eval_?case_?id|prompt|agent_?data|user_?scenario)"\s*:', re.IGNORECASE)
 _CASES = re.compile(rb'"(?:eval_cases|evalCases|expected_tool_use)"\s*:')
 _QUERY = re.compile(rb'"query"\s*:')
 _ANSWER = re.compile(rb'"(?:reference|expected_intermediate_agent_responses)"\s*:')
 _MARK = b"\xef\xbb\xbf"
 
 
-def looks_like_evalset(path: Path) -> bool:
-    """Return whether the file begins like an evalset in the current schema or an old format.
+def is_evalset_file(path: Path) -> bool:
+    """Return whether a file is opened without being named: by its own name, or as a dataset of google-agents-cli."""
+    if path.name.endswith(EVALSET_SUFFIXES):
+        return True
+    if path.suffix != ".json" or _agents_cli_folder(path) != _DATASETS:
+        return False
+    head = _head(path)
+    return bool(_DATASET_CASES.search(head) and _DATASET_KEYS.search(head))
 
-    Only the first bytes are read. An unreadable file is skipped, because the user did not name it.
-    """
+
+def _agents_cli_folder(path: Path) -> str:
+    """Return which of google-agents-cli's folders a file is below: the innermost one, or "" if there is none."""
+    return next((step.name for step in path.parents if step.name in (_DATASETS, _RESULTS)), "")
+
+
+def _head(path: Path) -> bytes:
+    """Return the first bytes of a file, b"" if it is unreadable: the user did not name it."""
     try:
         with open_regular(path) as file:
-            head = file.read(HEAD_BYTES)
+            return file.read(HEAD_BYTES)
     except OSError:
-        return False
+        return b""
+
+
+def looks_like_evalset(path: Path) -> bool:
+    """Return whether the file begins like an evalset in the current schema or an old format."""
+    head = _head(path)
     if _CASES.search(head):
         return True
     is_list = head.removeprefix(_MARK).lstrip().startswith(b"[")

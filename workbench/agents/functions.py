@@ -76,7 +76,9 @@ class Functions:
         """Return, as JSON data, what the function at `path` returns.
 
         `path` is "package.module.function", or has a colon before the function. With `kind` "judge", the function is
-        called with `payload`. With `kind` "metric", it is called like a custom metric of ADK. `payload` is then
+        called with `payload`. With `kind` "evaluate", `path` is only shown: `payload` has the function of a metric of
+        agents-cli, `{"source", "file", "instance"}`, and the result is `{"score", "explanation", "printed"}`. With
+        `kind` "metric", it is called like a custom metric of ADK. `payload` is then
         `{"name", "threshold", "criterion", "actual", "expected", "scenario"}`, and the result is `{"score", "status",
         "rubrics", "turns", "printed"}` (`worker/adk_metric.py`).
 
@@ -86,7 +88,7 @@ class Functions:
         request = {"kind": kind, "path": path, "data": dict(payload)}
         async with self._at_once:
             answer = await self._answer(request)
-        if kind == "metric":
+        if kind in ("metric", "evaluate"):
             return {**answer["value"], "printed": answer["printed"]}
         return answer["value"]
 

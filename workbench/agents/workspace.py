@@ -12,9 +12,10 @@ from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored, n
 from workbench.agents.owners import LastOwner, StoredOwners, read_owners
 from workbench.agents.ownership import Owned, Owner, Ownership
 from workbench.agents.targets import absolute, canonical_path, discover_for, find_root
-from workbench.agents.walk import STATE_FOLDER, relative_to
+from workbench.agents.walk import relative_to
 from workbench.events import CaseName
 from workbench.model.evalset import BrokenCaseError, EvalsetDocument, open_evalset
+from workbench.state_folder import state_dir
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ class Workspace:
 
     `agents` are all agents of the project, also those outside `target`, so that an agent has the same name in every
     part of the project. `evalsets` and `ignored` belong to the target. `searched` are all folders that were searched.
+    `warnings` are about files of the state folder.
     """
 
     root: Path
@@ -82,6 +84,7 @@ class Workspace:
     evalsets: tuple[EvalsetEntry, ...]
     ignored: tuple[Ignored, ...]
     searched: frozenset[Path] = frozenset()
+    warnings: tuple[str, ...] = ()
 
     @property
     def agents_here(self) -> tuple[AgentFolder, ...]:
@@ -140,18 +143,17 @@ def open_workspace(
 
     Raises:
         FileNotFoundError: one of the paths does not exist.
-        OwnersFileError: the stored answers cannot be read.
     """
     for path in paths:
         if not path.is_dir() and not path.is_file():
             raise FileNotFoundError(f"{path} {'is neither a file nor a folder' if path.exists() else 'does not exist'}")
-    root = find_root(Path(os.path.commonpath([absolute(path) for path in paths])))
+    root = root_of(paths)
     targets = [canonical_path(absolute(path), root) for path in paths]
     found, bases = discover_for(targets, root)
     agents = name_agents(found.agents, root)
-    stored = read_owners(root / STATE_FOLDER) if stored_owners is None else stored_owners
+    stored = read_owners(state_dir(root)) if stored_owners is None else stored_owners
     if previous is not None and previous.root == root:
-        stored = StoredOwners(stored.answers, {**owners_of(previous), **stored.last})
+        stored = replace(stored, last={**owners_of(previous), **stored.last})
     ownership = Ownership(agents, root, bases, stored, found.ignored)
     chooser = CriteriaChooser(root, config)
     selection = _Selection(targets, ownership)
@@ -162,6 +164,7 @@ def open_workspace(
         evalsets=(),
         ignored=tuple(item for item in found.ignored if selection.ignored(item)),
         searched=found.folders,
+        warnings=stored.faults,
     )
     for file in filter(selection.file, found.evalsets):
         before_file(file)
@@ -171,6 +174,11 @@ def open_workspace(
             if on_evalset is not None:
                 on_evalset(workspace)
     return workspace
+
+
+def root_of(paths: Sequence[Path]) -> Path:
+    """Return the root of the nearest common folder of several paths."""
+    return find_root(Path(os.path.commonpath([absolute(path) for path in paths])))
 
 
 def assign_agent(workspace: Workspace, agent: AgentFolder) -> Workspace:
@@ -250,7 +258,8 @@ def _entry(
     document = open_evalset(file, initial_session=initial_session)
     owner = ownership.owner(file, lambda: app_name(document))
     relative = relative_to(file, root)
-    return EvalsetEntry(file, relative, document, owner.agent, owner.reason, chooser.choose(file), owner.owned)
+    criteria = chooser.choose(file, is_dataset=document.format == "dataset")
+    return EvalsetEntry(file, relative, document, owner.agent, owner.reason, criteria, owner.owned)
 
 
 def app_name(document: EvalsetDocument) -> str | None:

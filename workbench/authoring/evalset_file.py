@@ -4,15 +4,19 @@ import copy
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 from workbench.authoring.case_edit import fresh_id
+from workbench.authoring.dataset_case import changed, new_dataset_case
 from workbench.authoring.value_edit import free_name
-from workbench.json_values import case_id
+from workbench.json_values import ID_KEYS, case_id, is_dataset_case, mapping
 from workbench.model.breaches import Breach
+from workbench.model.dataset import in_evalset_form, shown_location
 from workbench.model.evalset_edit import EvalsetText, NewCase, Order
 from workbench.model.places import json_path
-from workbench.model.spelling import is_camel, key_for, key_in, put
+from workbench.model.spelling import is_camel, key_in, put, spelled
 
 
 class RejectedError(ValueError):
@@ -26,16 +30,27 @@ class RejectedError(ValueError):
 
 
 class EvalsetFile(EvalsetText):
-    """An evalset file that refuses cases, IDs and names that ADK would reject."""
+    """An evalset file that refuses cases, IDs and names that ADK would reject.
+
+    Cases of a dataset of google-agents-cli are read in the form of an evalset's case and written in their own.
+    """
+
+    def case(self, number: int) -> Any:
+        """Return the case at a position, as editors see it."""
+        stored = self.stored(number)
+        return in_evalset_form(stored, self.ids[number]) if self.is_dataset and isinstance(stored, dict) else stored
 
     def edited(self, number: int, wanted: Any) -> Self:
-        """Return the file with a changed case.
+        """Return the file with a changed case. A dataset's case may also have its own form.
 
         Raises:
             RejectedError: ADK would reject the change, or the case's ID is empty or already used.
             EditError: the case is nested too deeply.
         """
-        self._check(wanted, self.case(number), skip=number)
+        before = self.stored(number)
+        if self.is_dataset and isinstance(before, dict) and "eval_id" in mapping(wanted):
+            wanted = _possible(*changed(before, wanted, self.ids[number]))
+        self._check(wanted, before, skip=number)
         return super().edited(number, wanted)
 
     def added(self, place: int, cases: Sequence[dict[str, Any]]) -> bytes:
@@ -46,6 +61,8 @@ class EvalsetFile(EvalsetText):
             EditError: as in `edited`.
         """
         ids = list(self.ids)
+        if self.is_dataset:
+            cases = [_possible(*new_dataset_case(case)) for case in cases]
         for case in cases:
             self._check(case, None, taken=ids)
             ids.append(case_id(case))
@@ -70,7 +87,7 @@ class EvalsetFile(EvalsetText):
             if number in numbers:
                 names.append(free_name(eval_id or "case", taken))
                 taken.add(names[-1])
-                order.append(NewCase(copied(self.case(number), names[-1]), like=number))
+                order.append(NewCase(copied(self.stored(number), names[-1]), like=number))
         return self.with_order(order), names
 
     def without(self, numbers: Collection[int]) -> bytes:
@@ -78,12 +95,31 @@ class EvalsetFile(EvalsetText):
         order: Order = [number for number in range(len(self.ids)) if number not in set(numbers)]
         return self.with_order(order)
 
+    def with_order(self, order: Order) -> bytes:
+        """Return the content with these cases in this order.
+
+        Raises:
+            RejectedError: a case of a dataset would get another ID, because it has none but its position.
+            EditError: as in `edited`.
+        """
+        if self.is_dataset:
+            if not order:
+                raise RejectedError([Breach((), "a dataset needs a case: delete the file instead")])
+            for place, item in enumerate(order):
+                if isinstance(item, int) and item != place and not case_id(self.stored(item)):
+                    message = f"case {item + 1} has no id but its position, which would change: give it an id first"
+                    raise RejectedError([Breach((), message)])
+        return super().with_order(order)
+
     def with_frame(self, changes: Mapping[str, Any]) -> bytes:
         """Return the content with another ID, name or description of the evalset. None removes a key.
 
         Raises:
-            RejectedError: the ID is empty or not a string.
+            RejectedError: the ID is empty or not a string, or the file is a dataset.
         """
+        if self.is_dataset:
+            message = "a dataset of agents-cli has no id, name or description: it is known by its file's name"
+            raise RejectedError([Breach((), message)])
         for key, value in changes.items():
             if value is not None and not isinstance(value, str):
                 raise RejectedError([Breach((key,), "this must be a string")])
@@ -93,7 +129,7 @@ class EvalsetFile(EvalsetText):
 
     @property
     def camel(self) -> bool:
-        """Whether its first case, and so the file, is written in camelCase."""
+        """Whether its first case, and so the file, is written in camelCase. In a dataset, as editors see it."""
         return bool(self.ids) and is_camel(self.case(0))
 
     def _check(self, wanted: Any, before: Any, *, skip: int = -1, taken: Sequence[str] | None = None) -> None:
@@ -101,14 +137,17 @@ class EvalsetFile(EvalsetText):
             raise RejectedError([Breach((), "a case must be an object: { … }")])
         name = case_id(wanted)
         if name != case_id(before) or before is None:
-            key = key_for(wanted, "eval_id", camel=False)
+            key = _id_key(wanted)
             if not name.strip():
                 raise RejectedError([Breach((key,), "a case needs an id")])
             others = [eval_id for number, eval_id in enumerate(taken or self.ids) if number != skip]
             if name in others:
                 raise RejectedError([Breach((key,), f"this file already has a case with the id {name}")])
-        known = set() if before is None else {_key(breach) for breach in errors_of(before)}
-        new = [breach for breach in errors_of(wanted) if _key(breach) not in known]
+        errors = partial(errors_of, is_dataset=self.is_dataset)
+        known = set() if before is None else {_key(breach) for breach in errors(before)}
+        new = [breach for breach in errors(wanted) if _key(breach) not in known]
+        if new and self.is_dataset:
+            new = [replace(breach, location=shown_location(breach.location, wanted)) for breach in new]
         if new:
             raise RejectedError(new)
 
@@ -118,7 +157,7 @@ def copied(case: Any, eval_id: str) -> Any:
     result = copy.deepcopy(case)
     if not isinstance(result, dict):
         return result
-    put(result, "eval_id", eval_id, camel=is_camel(result))
+    result[_id_key(result)] = eval_id
     turns = result.get("conversation")
     for turn in turns if isinstance(turns, list) else ():
         if key_in(turn, "invocation_id") is not None:
@@ -130,10 +169,14 @@ def moved(source: EvalsetFile, numbers: Sequence[int], target: EvalsetFile) -> t
     """Return the content of both files after moving those cases to the end of the other file.
 
     Raises:
-        RejectedError: the other file already has one of them. Nothing is lost.
+        RejectedError: the other file already has one of them, or has another format. Nothing is lost.
         EditError: as in `EvalsetFile.edited`.
     """
     cases = [source.copied(number) for number in numbers]
+    if source.is_dataset != target.is_dataset:
+        raise RejectedError([Breach((), "cases cannot move between evalsets and datasets of agents-cli")])
+    if source.is_dataset and not all(case_id(case.value) for case in cases):
+        raise RejectedError([Breach((), "a case without an id cannot be moved: give it an id first")])
     taken = set(target.ids) & {case_id(case.value) for case in cases}
     if taken:
         names = ", ".join(sorted(taken)[:3])
@@ -142,12 +185,25 @@ def moved(source: EvalsetFile, numbers: Sequence[int], target: EvalsetFile) -> t
     return source.without(numbers), target.with_order(order)
 
 
-def errors_of(case: Any) -> list[Breach]:
-    """Return why ADK would reject a case, or [] if it would accept it."""
-    # Imported late: pydantic takes 50 ms to import.
-    from workbench.model.validation import validate_case
+def _possible(case: dict[str, Any], breaches: list[Breach]) -> dict[str, Any]:
+    if breaches:
+        raise RejectedError(breaches)
+    return case
 
-    _, breaches = validate_case(json.dumps(case).encode("ascii"))
+
+def _id_key(case: Any) -> str:
+    """Return the key of a case's ID, in the file's spelling."""
+    found = next((key for key in ID_KEYS if key in mapping(case)), None)
+    return found or spelled("eval_case_id" if is_dataset_case(case) else "eval_id", camel=is_camel(case))
+
+
+def errors_of(case: Any, *, is_dataset: bool = False) -> list[Breach]:
+    """Return why ADK, or agents-cli for a case of a dataset, would reject a case. [] if it would accept it."""
+    # Imported late: pydantic takes 50 ms to import.
+    from workbench.model.validation import validate_case, validate_dataset_case
+
+    text = json.dumps(case).encode("ascii")
+    _, breaches = validate_dataset_case(text, "") if is_dataset else validate_case(text)
     return [breach for breach in breaches if breach.severity == "error"]
 
 

@@ -19,10 +19,14 @@ from workbench.model.opening import name_of
 
 _TURNS = uuid.UUID("0b6f3c1e-4f0e-5d6a-9a35-6b1d7a2f8c47")
 """Namespace of the turn IDs."""
+_CURRENT = {
+    "current": "it already has the current schema",
+    "dataset": "it is a dataset of agents-cli, which opens, runs and is edited as it is",
+}
 
 
 class AlreadyCurrentError(ValueError):
-    """The file already has the current schema."""
+    """The file already has the current schema, or is a dataset of google-agents-cli."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +47,15 @@ def migrate(old: Path, *, name: str, initial_session: dict[str, Any] | None = No
     """Convert `old` to the current schema, as an evalset with the ID `name`. Writes nothing.
 
     Raises:
-        AlreadyCurrentError: the file already has the current schema.
+        AlreadyCurrentError: there is nothing to convert.
         BrokenFileError: the file cannot be read, or ADK would reject it. It lists every fault.
     """
     document = open_evalset(old, initial_session=initial_session)
     faults = document.check()
     if document.broken:
         raise BrokenFileError(tuple(fault for fault in faults if fault.severity == "error"))
-    if document.format == "current":
-        raise AlreadyCurrentError(f"{old} already has the current schema")
+    if document.format in ("current", "dataset"):
+        raise AlreadyCurrentError(_CURRENT[document.format])
     cases = [_case(document, number) for number in range(len(document.cases))]
     content = {"eval_set_id": name, "name": name, "eval_cases": cases}
     left = tuple(fault for fault in faults if fault.severity == "warning" and fault.json_path)
@@ -81,9 +85,9 @@ def migrate_each(paths: Iterable[Path], initial_session: dict[str, Any] | None) 
         try:
             session = initial_session if open_evalset(file).format == "old_test" else None
             yield MigratedFile(file, migrate(file, name=name_of(file), initial_session=session))
-        except AlreadyCurrentError:
+        except AlreadyCurrentError as error:
             if file in named:
-                yield MigratedFile(file, None, "it already has the current schema")
+                yield MigratedFile(file, None, str(error))
         except BrokenFileError as error:
             yield MigratedFile(file, None, str(error))
 

@@ -17,6 +17,16 @@ _LONGEST = 60
 LONG = "#"
 """Prefix of the digest of a value that is too long to show."""
 _MESSAGE = "user_content"
+_INPUTS = {
+    "prompt",
+    "agent_data",
+    "conversation_history",
+    "user_scenario",
+    "reference",
+    "rubric_groups",
+    "eval_case_id",
+}
+"""Keys of a dataset's case that are inputs of the agent, or expected in the form of an evalset. The ID is its name."""
 
 
 def started_bundles(started: Mapping[str, Any], config_file: str | None) -> tuple[Bundle, ...]:
@@ -33,6 +43,7 @@ def started_bundles(started: Mapping[str, Any], config_file: str | None) -> tupl
             started.get("session"),
             started.get("rubrics") or (),
             started.get("final_session_state"),
+            started.get("dataset_case"),
         ),
         criteria_bundle(config, config_file),
         simulator_bundle(None if scenario is None else started.get("simulator"), config_file),
@@ -45,6 +56,7 @@ def case_bundle(
     session: Mapping[str, Any] | None,
     rubrics: Sequence[Any],
     final_session_state: Any = None,
+    dataset_case: Mapping[str, Any] | None = None,
 ) -> Bundle:
     """Return the inputs of a case. `scenario` has its persona in full. `session` is None if it is not known."""
     expected = {
@@ -55,6 +67,7 @@ def case_bundle(
         expected["rubrics"] = digest([list(rubrics), expected.get("rubrics")])
     if final_session_state is not None:
         expected["final_session_state"] = digest(final_session_state)
+    expected |= {key: digest(value) for key, value in (dataset_case or {}).items() if key not in _INPUTS}
     messages = {} if turns is None else {"user messages": digest([turn.get(_MESSAGE) for turn in turns])}
     inputs: dict[Input, dict[str, str]] = {"case": messages, "expected": expected, "scenario": _values(scenario or {})}
     return Bundle(inputs if session is None else {**inputs, "session": _values(session)})
@@ -65,7 +78,7 @@ def criteria_bundle(config: CriteriaConfig, file: str | None) -> Bundle:
     criteria: dict[str, str] = {}
     judge: dict[str, str] = {}
     for item in config.criteria:
-        criteria[f"{item.name} threshold"] = readable(item.threshold)
+        criteria[f"{item.name} threshold"] = readable(None if item.is_informational else item.threshold)
         for option, value in item.options.items():
             if option == _JUDGE and isinstance(value, dict):
                 judge |= {f"{item.name} {key}": readable(each) for key, each in value.items()}

@@ -173,7 +173,7 @@ class CurrentInputs:
     def text(self, document: EvalsetDocument, index: int) -> str:
         """Return a digest of a case's text in the evalset."""
         content = document.text(index)
-        if document.format != "current":
+        if not document.editable:
             # In the old formats, the session is in another file.
             case = case_or_none(document, index)
             content += repr(case and case.session_input).encode("utf-8", "replace")
@@ -295,7 +295,8 @@ def case_at(document: EvalsetDocument, index: int | None, clean: Clean) -> Bundl
     scenario = None if case.scenario is None else full_scenario(case.scenario)
     turns = None if case.turns is None else clean(list(case.turns))
     session, state = clean(case.session_input or {}), clean(case.final_session_state)
-    return case_bundle(turns, clean(scenario), session, clean(list(case.rubrics)), state)
+    given = clean(case.dataset_case)
+    return case_bundle(turns, clean(scenario), session, clean(list(case.rubrics)), state, given)
 
 
 def _cleaned(config: CriteriaConfig, clean: Clean) -> CriteriaConfig:

@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from workbench.judge.own_kinds import FUNCTION
 from workbench.metrics.description import JUDGE
 from workbench.metrics.registry import CRITERIA
 from workbench.model.criteria import CriteriaConfig
+from workbench.model.metrics_config import own_entry
 from workbench.plugins import module_file
 
 _NAME = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
@@ -37,13 +38,14 @@ def _judging_files(config: CriteriaConfig, root: Path, folder: Path) -> list[Pat
 
     Modules of the project that they import count too.
     """
-    own = _files([{item.name: item.value for item in config.criteria}, config.custom_metrics], root, folder)
-    return sorted({*own, *_plugin_files(config)})
+    named = [root / file for entry in config.custom_metrics.values() if (file := own_entry(entry).get("file"))]
+    values = [{item.name: item.value for item in config.criteria}, config.custom_metrics]
+    return sorted({*_files(values, root, folder, named), *_plugin_files(config)})
 
 
-def _files(settings: Any, root: Path, folder: Path) -> list[Path]:
+def _files(settings: Any, root: Path, folder: Path, named: Iterable[Path] = ()) -> list[Path]:
     names = {text.removeprefix(FUNCTION) for text in _texts(settings)}
-    files = {function_file(name, root, folder) for name in names if _NAME.fullmatch(name)}
+    files = {*named, *(function_file(name, root, folder) for name in names if _NAME.fullmatch(name))}
     start = [str(file) for file in files if file is not None]
     return sorted(Path(source.file) for source in imports_of(start, str(folder), str(root)).sources)
 

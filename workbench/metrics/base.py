@@ -1,13 +1,17 @@
 """Input and result types shared by all criteria."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from workbench.counting import counted
 from workbench.events import MetricResult, MetricStatus
 from workbench.judge.base import Judge, JudgeOptions
 from workbench.model.criteria import Criterion
+from workbench.prices import Prices
+
+WHOLE = "whole_conversation"
+"""Key of a custom metric's details. It is true if its verdict has no results per turn."""
 
 
 class NotScorableError(ValueError):
@@ -19,8 +23,11 @@ class ScoreRequest:
     """One case to judge by one criterion.
 
     `actual` and `expected` are normalised ADK invocations as JSON, one per turn; `expected` is None for a scenario.
+    What a dataset does not expect is null in its turns.
     `rubrics` are the rubrics of the case. `custom` is true if the config's `custom_metrics` define the criterion; it
-    then replaces ADK's criterion of the same name, and `custom_config` is its entry there.
+    then replaces ADK's criterion of the same name, and `custom_config` is its entry there. `final_session_state` is the
+    expected session state at the end, and `end_state` the real one; None if it is not known. `dataset_case` is the case
+    as a dataset of google-agents-cli has it, or None.
     """
 
     criterion: Criterion
@@ -30,6 +37,10 @@ class ScoreRequest:
     rubrics: tuple[dict[str, Any], ...] = ()
     custom: bool = False
     custom_config: Mapping[str, Any] | None = None
+    final_session_state: dict[str, Any] | None = None
+    end_state: dict[str, Any] | None = None
+    prices: Prices = field(default_factory=Prices)
+    dataset_case: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +71,7 @@ class Functions(Protocol):
     async def call(self, kind: str, path: str, payload: Mapping[str, Any]) -> Any:
         """Call the function at `path` ("package.module.function") and return its result as JSON data.
 
-        `kind` is "judge" or "metric".
+        `kind` is "judge", "metric" or "evaluate".
 
         Raises:
             workbench.agents.functions.FunctionFailedError: The function could not be imported, raised, or ended the

@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic_core import SchemaValidator, core_schema, from_json
 
-from workbench.json_values import case_id
+from workbench.json_values import ID_KEYS, case_id, is_dataset_case
 from workbench.model.validation import read_json
 
 _SPACE = re.compile(rb"[ \t\n\r]*")
@@ -25,7 +25,11 @@ _SEPARATOR = re.compile(rb'[ \t\n\r]*,[ \t\n\r]*(\{)[ \t\n\r]*"[^"\\]*"')
 _WINDOW = 1 << 14
 _SEARCH_DISTANCE = 1 << 20
 """Bytes in which the next separator is searched, or more after large cases."""
+_LISTS = (b"eval_cases", b"evalCases")
+"""Keys of the list of cases. The second is known only to google-agents-cli."""
 _decoder = json.JSONDecoder()
+_EMPTY_CASE = 4
+"""Bytes of a case that holds nothing."""
 MOST_CASES = 100_000
 """Maximum number of cases in one file; larger files are not opened."""
 
@@ -34,7 +38,7 @@ class TooManyCasesError(ValueError):
     """A file has more cases than the workbench opens."""
 
 
-_ID_SPELLINGS: list[list[str | int]] = [["evalId"], ["eval_id"]]
+_ID_SPELLINGS: list[list[str | int]] = [[key] for key in ID_KEYS]
 # A list in a list of objects with an ID, nested as deeply as the cases of a file. It needs only pydantic's core,
 # which imports faster than pydantic.
 _named = SchemaValidator(
@@ -66,6 +70,8 @@ class CaseIndex:
     """The file without its cases."""
     frame_cut: int = 0
     """The offset at which the cases were cut out."""
+    is_dataset: bool = False
+    """Whether the file is a dataset of google-agents-cli. Its cases without an ID have their position, from 1."""
 
     def add(self, start: int, end: int, eval_id: str) -> None:
         """Add one more case."""
@@ -79,7 +85,15 @@ class CaseIndex:
         starts = self.starts[: number + 1] + array("q", [start + shift for start in self.starts[number + 1 :]])
         ends = self.ends[:number] + array("q", [end + shift for end in self.ends[number:]])
         ids = [*self.ids[:number], eval_id, *self.ids[number + 1 :]]
-        return CaseIndex(ids, starts, ends, self.rejected, self.frame, self.frame_cut)
+        changed = CaseIndex(ids, starts, ends, self.rejected, self.frame, self.frame_cut)
+        if self.is_dataset:
+            changed.number_cases()
+        return changed
+
+    def number_cases(self) -> None:
+        """Mark the file as a dataset, and give each case without an ID its position, from 1."""
+        self.is_dataset = True
+        self.ids = [eval_id or str(number) for number, eval_id in enumerate(self.ids, 1)]
 
     def fits(self, data: bytes) -> bool:
         """Return whether `data` is a file with a plain list of cases at the place that this index names."""
@@ -105,13 +119,27 @@ def index_cases(data: bytes) -> CaseIndex | None:
         return None
     index.found.frame, index.found.frame_cut = data[:start] + data[end:], start
     # A second list of that name would replace the first. Its name could be written with escapes.
-    if b"eval_cases" in data[end:] or b"\\u" in data[end:]:
+    if any(word in data[end:] for word in (*_LISTS, b"\\u")):
         return None
     try:
         frame = read_json(index.found.frame)
     except ValueError:
         return None
-    return index.found if isinstance(frame, dict) else None
+    if not isinstance(frame, dict):
+        return None
+    if _holds_dataset(data, index.found):
+        index.found.number_cases()
+    elif "evalCases" in frame:
+        return None  # ADK knows only `eval_cases`.
+    return index.found
+
+
+def _holds_dataset(data: bytes, index: CaseIndex) -> bool:
+    """Return whether the first case with any content has the form of a dataset's case."""
+    for start, end in zip(index.starts, index.ends, strict=True):
+        if end - start > _EMPTY_CASE:
+            return is_dataset_case(read_json(data[start:end]))
+    return False
 
 
 def last_valid(data: bytes) -> int:
@@ -132,7 +160,7 @@ def _list_of_cases(data: bytes) -> int | None:
     position = _after_space(data, position + 1)
     while match := _KEY.match(data, position):
         position = match.end()
-        if match.group(1) == b"eval_cases":
+        if match.group(1) in _LISTS:
             return position + 1 if data[position : position + 1] == b"[" else None
         read = _read_value(data, position)
         if read is None:

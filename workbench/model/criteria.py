@@ -33,9 +33,14 @@ class Criterion:
     name: str
     threshold: float
     value: Any
-    """The JSON value as the file has it: a number, text, bool or object."""
+    """The JSON value as the file has it: a number, text, bool or object. None without a threshold."""
     options: dict[str, Any]
     """All keys of an object except `threshold`, in snake_case. {} for a number."""
+
+    @property
+    def is_informational(self) -> bool:
+        """Whether no config gives it a threshold, so that its score never decides."""
+        return self.value is None
 
 
 @dataclass(frozen=True)
@@ -53,11 +58,25 @@ class CriteriaConfig:
     """Whether the file has a `criteria` key. If not, the defaults apply. `{"criteria": {}}` means no criteria."""
     tree: tuple[Node, Places] | None = field(default=None, repr=False, compare=False)
     """The tree and places of the file's text. None for the defaults and for a file without a value."""
+    metrics_file: Path | None = None
+    """The `eval_config.yaml` of google-agents-cli that defines metrics of a dataset, or None."""
+    thresholds_file: Path | None = None
+    """The `test_config.json` beside a dataset, which may not exist yet; None for evalsets."""
 
     @property
     def broken(self) -> bool:
         """Whether the file has a fault that stops a run before it starts."""
         return any(fault.severity == "error" for fault in self.faults)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that define the criteria."""
+        return tuple(dict.fromkeys(path for path in (self.path, self.metrics_file) if path is not None))
+
+    @property
+    def edited_file(self) -> Path | None:
+        """The file in which users edit thresholds, or None for the defaults."""
+        return self.thresholds_file or self.path
 
     def place(self, json_path: str) -> tuple[int, int]:
         """Return the line and column (from 1) of a path like `criteria.response_match_score.threshold`.
@@ -135,7 +154,8 @@ def stored_config(
     criteria: dict[str, Any], custom_metrics: dict[str, Any], user_simulator_config: dict[str, Any] | None
 ) -> CriteriaConfig:
     """Return the config that judged a stored run, from the values that the run recorded."""
-    read = (criterion for name, value in criteria.items() if (criterion := _criterion(name, value)))
+    items = ((name, value, _criterion(name, value)) for name, value in criteria.items())
+    read = (item or Criterion(name, 0.0, None, {}) for name, value, item in items if item or value is None)
     return CriteriaConfig(None, tuple(read), custom_metrics, user_simulator_config)
 
 

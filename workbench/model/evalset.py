@@ -3,8 +3,9 @@
 Case IDs are available at once, each case in full on request, and every fault has its place in the file.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ from workbench.model.breaches import Breach
 from workbench.model.case_index import CaseIndex
 from workbench.model.case_rules import normal, normal_invocation, normal_session
 from workbench.model.current_cases import CurrentCases
+from workbench.model.dataset import normal_dataset_turn, stored_location
 from workbench.model.evalset_schema import SessionInput
 from workbench.model.faults import Fault, unexpected
 from workbench.model.locating import fault_of, faults_of
@@ -60,7 +62,11 @@ class EvalCase:
 
     eval_id: str
     turns: tuple[dict[str, Any], ...] | None
-    """The invocations of the conversation; None for a scenario."""
+    """The invocations of the conversation; None for a scenario.
+
+    A dataset expects only what it names: an answer or steps that it leaves out are null. In an evalset, unset keys mean
+    an empty answer and no calls, as in ADK.
+    """
     scenario: dict[str, Any] | None
     session_input: dict[str, Any] | None
     """`{app_name, user_id, session_id?, state?}` and any other keys in the file."""
@@ -69,6 +75,8 @@ class EvalCase:
     final_session_state: dict[str, Any] | None
     raw: Any
     """The case's JSON as the file has it. For the old test format, the whole list of turns."""
+    dataset_case: dict[str, Any] | None = None
+    """The case of a dataset of google-agents-cli as its metrics see it; None in evalsets."""
 
 
 class EvalsetDocument:
@@ -97,6 +105,11 @@ class EvalsetDocument:
             self.check()
 
     @property
+    def editable(self) -> bool:
+        """Whether the format is one that can be edited here: the current schema, or a dataset of google-agents-cli."""
+        return self.format in ("current", "dataset")
+
+    @property
     def broken(self) -> bool:
         """Whether any known fault makes ADK reject the file."""
         return any(fault.severity == "error" for fault in self.faults)
@@ -114,7 +127,7 @@ class EvalsetDocument:
             raise IndexError(f"{self.path} has no case {index}")
         try:
             value, faults = self._content.read_case(index, warnings=False)
-            case = None if value is None else _eval_case(value, self._content.raw(index))
+            case = None if value is None else _eval_case(value, self._content.raw(index), self.format)
         except Exception as error:
             raise BrokenCaseError((unexpected(self.path, error),)) from None
         if case is None:
@@ -127,6 +140,8 @@ class EvalsetDocument:
     def fault(self, index: int, breach: Breach) -> Fault:
         """Return a breach of the case at a position as a fault at its place in the file."""
         assert self._content is not None  # there are cases
+        if self.format == "dataset":
+            breach = replace(breach, location=stored_location(breach.location, self._content.raw(index)))
         return self._content.fault(index, breach)
 
     def text(self, index: int) -> bytes:
@@ -157,7 +172,7 @@ class EvalsetDocument:
         return self.faults
 
     def _case_faults(self) -> Iterator[Fault]:
-        counts = {"error": 0, "warning": 0}
+        counts = Counter[str]()
         for case in self.cases:
             assert self._content is not None  # it has cases
             _, faults = self._content.read_case(case.index, warnings=counts["warning"] < MOST_FAULTS)
@@ -187,9 +202,9 @@ class EvalsetDocument:
     def _id_fault(self, case: CaseSummary, first: int | None) -> Iterator[Fault]:
         assert self._content is not None  # it has cases
         if case.eval_id and first is not None:
-            line = self._content.fault(first, Breach(("eval_id",), "")).line
+            line = self.fault(first, Breach(("eval_id",), "")).line
             message = f"duplicate case ID `{case.eval_id}`: the case on line {line} has the same ID"
-            yield self._content.fault(case.index, Breach(("eval_id",), message, "Give each case its own ID"))
+            yield self.fault(case.index, Breach(("eval_id",), message, "Give each case its own ID"))
             return
         value, faults = self._content.read_case(case.index)
         yield from faults
@@ -252,16 +267,18 @@ def read_initial_session(path: Path) -> dict[str, Any]:
     return content
 
 
-def _eval_case(value: dict[str, Any], raw: Any) -> EvalCase:
+def _eval_case(value: dict[str, Any], raw: Any, form: FileFormat) -> EvalCase:
+    tidy = normal_dataset_turn if form == "dataset" else normal_invocation
     turns, scenario, session = value.get("conversation"), value.get("conversation_scenario"), value.get("session_input")
     return EvalCase(
         eval_id=value["eval_id"],
-        turns=None if turns is None else tuple(normal_invocation(turn) for turn in turns),
+        turns=None if turns is None else tuple(map(tidy, turns)),
         scenario=None if scenario is None else normal(scenario),
         session_input=None if session is None else normal_session(session),
         rubrics=tuple(normal(rubric) for rubric in value.get("rubrics") or ()),
         final_session_state=value.get("final_session_state"),
         raw=raw,
+        dataset_case=value.get("dataset_case"),
     )
 
 

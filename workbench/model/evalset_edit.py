@@ -62,8 +62,17 @@ class EvalsetText:
         """The cases' IDs, in the order of the file."""
         return self._index.ids
 
+    @property
+    def is_dataset(self) -> bool:
+        """Whether the file is a dataset of google-agents-cli."""
+        return self._index.is_dataset
+
     def case(self, number: int) -> Any:
         """Return the JSON of the case at a position."""
+        return self.stored(number)
+
+    def stored(self, number: int) -> Any:
+        """Return the JSON of the case at a position, as the file has it."""
         return json.loads(self._piece(number))
 
     def raw(self, number: int) -> bytes:
@@ -72,7 +81,7 @@ class EvalsetText:
 
     def copied(self, number: int) -> NewCase:
         """Return the case at a position as a new case for another file."""
-        return NewCase(self.case(number), text=self._piece(number))
+        return NewCase(self.stored(number), text=self._piece(number))
 
     def frame(self) -> dict[str, Any]:
         """Return the file's JSON with an empty list of cases."""

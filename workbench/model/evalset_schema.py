@@ -111,13 +111,30 @@ class Invocation(TypedDict, total=False):
 
 
 @with_config(OPEN)
+class EventActions(TypedDict, total=False):
+    """What an event of a session changes."""
+
+    state_delta: dict[str, Any] | None
+
+
+@with_config(OPEN)
+class SessionEvent(TypedDict, total=False):
+    """One event of a session before its first turn."""
+
+    author: Required[str]
+    content: Content | None
+    actions: EventActions | None
+
+
+@with_config(OPEN)
 class SessionInput(TypedDict, total=False):
-    """The session that a case starts with."""
+    """The session that a case starts with. `events` is ours: ADK does not read it."""
 
     app_name: Required[str]
     user_id: Required[str]
     session_id: str | None
     state: dict[str, Any]
+    events: list[SessionEvent] | None
 
 
 @with_config(PLAIN)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from workbench.json_values import is_dataset_case
 from workbench.model.breaches import Breach
 from workbench.model.case_index import CaseIndex, TooManyCasesError, index_cases, last_valid
 from workbench.model.current_cases import CurrentCases
@@ -22,7 +23,7 @@ from workbench.model.text_file import TextFile, file_faults, unreadable
 from workbench.model.validation import read_json, validate, validate_case
 from workbench.regular_file import size_words
 
-FileFormat = Literal["current", "old_evalset", "old_test"]
+FileFormat = Literal["current", "old_evalset", "old_test", "dataset"]
 LARGEST_READ = 32 * 1024 * 1024
 """Maximum size in bytes of a file that is read as a whole although it is not in the current schema."""
 _PIECE = 256 * 1024
@@ -140,7 +141,8 @@ class _Opening:
         if foreign is not None:
             return Opened((*faults, foreign), "current", cases.frame(), size=len(self._file.data))
         faults += cases.frame_faults()
-        return Opened(tuple(faults), "current", cases.frame(), cases, len(self._file.data))
+        kind: FileFormat = "dataset" if index.is_dataset else "current"
+        return Opened(tuple(faults), kind, cases.frame(), cases, len(self._file.data))
 
     def _foreign(self, cases: CurrentCases) -> Fault | None:
         """Return why valid JSON is not an evalset at all, or None if it looks like one."""
@@ -237,6 +239,8 @@ def _index_of(root: Node, file: TextFile) -> CaseIndex:
         eval_id = named.node.scalar if named else ""
         index.add(offset(start), offset(end), eval_id if isinstance(eval_id, str) else "")
         index.rejected.append(number)
+    if is_dataset_case(children[0].node.value()):
+        index.number_cases()
     first, last = member.node.start + 1, member.node.end - 1
     index.frame = file.data[: offset(first)] + file.data[offset(last) :]
     index.frame_cut = offset(first)

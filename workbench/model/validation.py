@@ -8,6 +8,7 @@ from pydantic_core import from_json
 
 from workbench.model.breaches import Breach
 from workbench.model.case_rules import case_breaches
+from workbench.model.dataset import DatasetCase, as_evalset_case, dataset_breaches
 from workbench.model.evalset_schema import EvalCase, adapter
 from workbench.model.schema_messages import explain
 
@@ -27,6 +28,18 @@ def validate_case(text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
         breaches = list(case_breaches(value))
     rejected = any(breach.severity == "error" for breach in breaches)
     return (None if rejected else value), breaches
+
+
+def validate_dataset_case(text: bytes, eval_id: str) -> tuple[dict[str, Any] | None, list[Breach]]:
+    """Return one case of a google-agents-cli dataset in the form of `validate_case`, and its breaches.
+
+    `eval_id` is its ID, or its position if it has none.
+    """
+    value, breaches = validate(DatasetCase, text)
+    if value is not None:
+        breaches = list(dataset_breaches(value))
+    rejected = value is None or any(breach.severity == "error" for breach in breaches)
+    return (None if rejected or value is None else as_evalset_case(value, eval_id)), breaches
 
 
 def validate(schema: type, text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
 from workbench.agents.discovery import name_agents
-from workbench.agents.owners import StoredOwners
+from workbench.agents.owners import StoredOwners, read_owners
 from workbench.agents.ownership import Owner, Ownership
 from workbench.agents.targets import discover_for, find_root
 from workbench.agents.workspace import EvalsetEntry, Workspace, app_name
@@ -21,13 +21,13 @@ from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.transcripts import StoredCase, StoredRun
 from workbench.events import CaseError, CaseName, Noticed
 from workbench.history.run_names import LAST, last_run
-from workbench.history.state_dir import state_dir, states_of
+from workbench.history.state_dir import states_of
 from workbench.history.stored_run import open_run
 from workbench.model.criteria import parse_config
 from workbench.model.evalset import EvalCase, EvalsetDocument, case_or_none, open_evalset
 from workbench.project.staleness import stale_transcripts
-from workbench.project.targets import stored_owners
 from workbench.project.transcripts import stored_case
+from workbench.state_folder import state_dir
 from workbench.store import CaseRecord
 
 _NAMED = 10
@@ -67,11 +67,11 @@ def plan_of_run(
         raise UsageFaultError(f"run {run.run_id} tried a fork, so it is not scored again", "Name another run")
     root = root_of_run(run, here, explicit_state)
     if criteria is None:
-        criteria_of = _criteria_now(CriteriaChooser(root, config), root, given=config is not None)
+        criteria_of = _criteria_now(CriteriaChooser(root, config), _Documents(root), given=config is not None)
     else:
         choice = _given(criteria)
         criteria_of = lambda file: choice  # noqa: E731
-    owners = _Owners(root, stored_owners(state_dir(root, explicit_state)))
+    owners = _Owners(root, read_owners(state_dir(root, explicit_state)))
     plan = make_rescore_plan(run, root, criteria_of, owners.agents, options, case_ids=cases, lost_of=owners.lost)
     entries = (owners.entry(file, criteria_of(file)) for file in {ref.evalset_file for ref in run.cases})
     found = tuple(entry for entry in entries if entry is not None)
@@ -188,10 +188,12 @@ def _given(criteria: Mapping[str, Any]) -> CriteriaChoice:
     return CriteriaChoice(replace(config, path=None), "given for this scoring", given=True)
 
 
-def _criteria_now(chooser: CriteriaChooser, root: Path, *, given: bool) -> CriteriaOf:
+def _criteria_now(chooser: CriteriaChooser, documents: "_Documents", *, given: bool) -> CriteriaOf:
     def choose(evalset_file: str) -> CriteriaChoice | None:
-        file = _file(root, evalset_file)
-        return chooser.choose(file or root) if given or file is not None else None
+        document = documents.get(evalset_file)
+        if document is None:
+            return chooser.choose(Path(evalset_file)) if given else None
+        return chooser.choose(document.path, is_dataset=document.format == "dataset")
 
     return choose
 

@@ -41,6 +41,7 @@ def _events(record: CaseRecord) -> Iterator[Event]:
             record.attempt,
             record.session,
             record.final_session_state,
+            record.dataset_case,
             record.lost,
         )
     for stream in _STREAMS:
@@ -55,7 +56,7 @@ def _events(record: CaseRecord) -> Iterator[Event]:
         if turn.actual is None:
             yield from (AgentActed(ref, number, acted) for acted in turn.acted)
         else:
-            yield TurnFinished(ref, number, turn.actual, turn.note)
+            yield TurnFinished(ref, number, turn.actual, turn.note, state=turn.state)
     yield from (step for step in record.simulated if step.turn >= len(record.turns))
     if record.state != "queued" and record.state != "running":
         yield CaseFinished(

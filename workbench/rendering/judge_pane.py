@@ -32,6 +32,7 @@ _ABOUT = {
     "claims": "what supports the sentences?",
     "user_message": "does the user's message follow the plan?",
     "simulated_user": "what does the user say next?",
+    "score": "which score does your prompt give?",
 }
 
 

@@ -1,14 +1,14 @@
 """The pane "Scores": every criterion over the case and turn by turn with its reason, and the source of the criteria."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.history.case_rows import PastRun
-from workbench.json_values import mapping, string
+from workbench.json_values import mapping, objects, string
 from workbench.metrics.registry import descriptions
-from workbench.rendering.calls import match_type_words
+from workbench.rendering.calls import match_type_words, value_lines
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.faces import FACES, FROZEN, OTHER_CRITERIA, Status
 from workbench.rendering.frozen import frozen_words
@@ -22,7 +22,7 @@ from workbench.rendering.judge_texts import (
     vote_words,
     who,
 )
-from workbench.rendering.judged import is_heuristic, judge_of, judge_questions, versions
+from workbench.rendering.judged import judge_of, judge_questions, versions
 from workbench.rendering.lines import BLANK, Line, Segment, flow, fold, hang, joined, safe, wrap
 from workbench.rendering.reference import criteria_part
 from workbench.rendering.rows import GUTTER, View, label, part, remark, under
@@ -37,7 +37,7 @@ WORDS_SHOWN = 12
 _INDENT = 3
 _TURN = 12
 # Details that the diff shows, or that this pane shows in other words.
-_CALL_KEYS = {"rows", "match_type", "ignore_args", "other_match_types"}
+_CALL_KEYS = {"rows", "match_type", "ignore_args", "args_match", "other_match_types"}
 _WORD_KEYS = {"expected_marks", "actual_marks", "matched", "missing", "extra", "precision", "recall", "f"}
 _JUDGED_KEYS = {
     "judge", "tally", "questions", "votes", "asked", "of", "split", "compared", "message",
@@ -46,7 +46,9 @@ _JUDGED_KEYS = {
     "stop", "starting_prompt", "conversation_plan", "plan", "user_persona", "persona",
 }  # fmt: skip
 """Details that the panes of judged criteria show."""
-_SHOWN_ELSEWHERE = _CALL_KEYS | _WORD_KEYS | _JUDGED_KEYS | {"turns", "lowest_turn"}
+_CHECKS = {"not_contains": "does not contain"}
+_RULE_KEYS = {"checks", "figures", "differences", "more_differences", "accepted"}
+_SHOWN_ELSEWHERE = _CALL_KEYS | _WORD_KEYS | _JUDGED_KEYS | _RULE_KEYS | {"turns", "lowest_turn"}
 
 
 def build(subject: Subject, view: View) -> Document:
@@ -65,7 +67,7 @@ def score_lines(subject: Subject, view: View, *, explained: bool) -> Iterator[Li
     record = subject.record
     if record is not None:
         for result in record.metrics.values():
-            if result.status != "informational":
+            if result.status != "informational" or result.name in record.custom_metrics:
                 yield from _criterion(result, record, view, explained)
                 yield from past_run_lines(result.name, subject.earlier, view)
                 yield BLANK
@@ -98,7 +100,8 @@ def _criterion(result: MetricResult, record: CaseRecord, view: View, explained: 
     turns = [(number, turn.metrics[name]) for number, turn in enumerate(record.turns, 1) if name in turn.metrics]
     several = len(turns) > 1
     turns_have_reasons = several and any(turn.reason and turn.reason in result.reason for _, turn in turns)
-    yield from verdict_head(result, view, reason=not turns_have_reasons, marks=criterion_tags(record, name))
+    told = turns_have_reasons or bool(result.details.get("differences"))
+    yield from verdict_head(result, view, reason=not told, marks=criterion_tags(record, name))
     yield from hang([], _judged(result, record, view.width - _INDENT), _INDENT)
     yield from hang([], _about(result, View(view.width - _INDENT, view.full), explained), _INDENT)
     gutter = _TURN if several else _INDENT
@@ -113,9 +116,7 @@ def _judged(result: MetricResult, record: CaseRecord, width: int) -> Iterator[Li
     if not judge:
         return
     asked = (item.question for item in judge_questions(record, result.name))
-    names = who(judge, versions(asked))
-    # The head of the criterion already says that rules judged.
-    yield from flow(names[1:] if is_heuristic(result) else names, width)
+    yield from flow(who(judge, versions(asked)), width)
     if note := string(judge.get("note")):
         yield from wrap([safe(note, "muted")], width)
     yield from flow(tally_words(mapping(result.details.get("tally"))), width)
@@ -165,11 +166,30 @@ def _details(result: MetricResult, view: View) -> Iterator[Line]:
         words = details.get(key)
         if isinstance(words, list) and words and (view.full or key != "matched"):
             yield from wrap(_words(key, words, style, view), view.width)
+    yield from _checks(details, view)
+    yield from value_lines(details, View(view.width + GUTTER, view.full))
     # A service without an error has an empty entry for it.
     shown = {*_SHOWN_ELSEWHERE, "error"} if details.get("error") is None else _SHOWN_ELSEWHERE
     rest = {key: value for key, value in details.items() if key not in shown and value not in ([], {})}
     if rest:
         yield from _rest(rest, view)
+
+
+def _checks(details: Mapping[str, Any], view: View) -> Iterator[Line]:
+    """Yield `✗ contains "refund"` for each condition on an answer, and `✓ tokens 480 of 500` for each limit."""
+    for check in objects(details.get("checks")):
+        kind, text = string(check.get("kind")), one_line(string(check.get("text")), limit=200)
+        words = f"matches {text}" if kind == "regex" else f'{_CHECKS.get(kind, "contains")} "{text}"'
+        yield from wrap([_sign(check.get("met")), Segment(f" {words}")], view.width)
+    for name, figure in mapping(details.get("figures")).items():
+        used, limit = mapping(figure).get("used"), mapping(figure).get("limit")
+        met = used <= limit if isinstance(used, int | float) and isinstance(limit, int | float) else None
+        amounts = Segment(f"{_simple(used)} of {_simple(limit)}")
+        yield from wrap([_sign(met), Segment(f" {_name(name)} ", "muted"), amounts], view.width)
+
+
+def _sign(met: object) -> Segment:
+    return glyph("passed" if met is True else "failed" if met is False else "not_evaluated")
 
 
 def _words(key: str, words: list[Any], style: str, view: View) -> Iterator[Segment]:
@@ -208,7 +228,8 @@ def _figures(record: CaseRecord, view: View) -> Iterator[Line]:
     """Yield informational values: the cost of the case, and ADK's averages over its turns."""
     if record.finished:
         yield from part("cost", [Segment(_cost(record))], view)
-    results = [result for result in record.metrics.values() if result.status == "informational"]
+    own = record.custom_metrics
+    results = [one for one in record.metrics.values() if one.status == "informational" and one.name not in own]
     lead = label("per turn")
     for result in results:
         if result.score is not None:

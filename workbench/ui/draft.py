@@ -67,16 +67,19 @@ class Draft:
     def apply(self, choice: "CriteriaChoice") -> "CriteriaChoice":
         """Return the criteria of the next run. Their reason names the edits."""
         from workbench.model.criteria import parse_config
+        from workbench.model.metrics_config import metrics_of, with_metrics
 
         config = choice.config
-        if config.path not in self._edits:
+        if config.edited_file not in self._edits:
             return choice
         now = _content_of(config)
-        content = self.content(config.path, now)
+        content = self.content(config.edited_file, now)
         words = tuple(_in_words(now, content))
         if not words:
             return choice
         edited = parse_config(config.path or Path(), json.dumps(content).encode())
+        if config.thresholds_file is not None:
+            edited = with_metrics(edited, metrics_of(config), config.thresholds_file)
         return replace(
             choice,
             # Faults keep their places in the file.
@@ -92,7 +95,8 @@ def _content_of(config: "CriteriaConfig") -> Content:
     named = content if isinstance(content, dict) else {}
     if config.has_criteria and "criteria" in named:
         return named
-    return {**named, "criteria": {criterion.name: criterion.value for criterion in config.criteria}}
+    given = (criterion for criterion in config.criteria if not criterion.is_informational)
+    return {**named, "criteria": {criterion.name: criterion.value for criterion in given}}
 
 
 def _in_words(before: Content, after: Content) -> Iterator[str]:

@@ -195,3 +195,27 @@ async def test_other_changes_on_disk_stay_and_a_missing_case_is_reported(open_sc
         await pilot.press("D")
         await screen.until(pilot, lambda: "very_late no longer exists" in notices(screen))
         assert "later_still" in ids_in(file)
+
+
+async def test_cases_of_a_dataset_are_edited_as_in_an_evalset(
+    make_workspace: MakeWorkspace, open_screen: OpenScreen
+) -> None:
+    cases = [
+        {"eval_case_id": name, "prompt": {"role": "user", "parts": [{"text": name}]}, "theirs": 1.50}
+        for name in ("one", "two")
+    ]
+    screen = open_screen(make_workspace({"desk": {"data": json.dumps({"eval_cases": cases}, indent=1)}}))
+    async with screen.open((120, 40)) as pilot:
+        (file,) = files_of(screen)
+        before = file.read_bytes()
+        await pilot.press("j", "j", "j", "d")
+        await screen.until(pilot, lambda: screen.row == "one_2")
+        assert [case["eval_case_id"] for case in json.loads(file.read_bytes())["eval_cases"]] == ["one", "one_2", "two"]
+        await pilot.press("D")
+        await screen.until(pilot, lambda: "done: delete one_2" in screen.text)
+        assert file.read_bytes() == before
+        await pilot.press("k", "e")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, EditorScreen))
+        await pilot.press("j", "j", "enter", "end", "!", "ctrl+o")
+        await screen.until(pilot, lambda: file.read_bytes() != before)
+        assert file.read_bytes() == before.replace(b'"text": "one"', b'"text": "one!"')

@@ -268,8 +268,38 @@ async def test_edits_are_undone_after_a_restart(open_screen: OpenScreen, with_ca
     again = open_screen(with_call)
     async with again.open((120, 40)) as pilot:
         await pilot.press("u")
+        await again.until(pilot, lambda: "undo an edit of an earlier start?" in again.text)
+        assert file_of(screen).relative_to(with_call.root).as_posix() in again.text
+        await pilot.press("down", "enter", "u")
+        await again.until(pilot, lambda: "undo an edit of an earlier start?" in again.text)
+        assert file_of(screen).read_bytes() != before, "the files were left"
+        await pilot.press("enter")
         await again.until(pilot, lambda: "undone: on_time: user of turn 1" in again.text)
         assert file_of(screen).read_bytes() == before
+        await pilot.press("U")
+        await again.until(pilot, lambda: "redone: on_time: user of turn 1" in again.text)
+
+
+@pytest.mark.parametrize("answer", ["trust", "ignore", "leave"])
+async def test_state_folder_of_a_stranger_is_used_only_if_the_user_trusts_it(
+    open_screen: OpenScreen, with_call: Workspace, answer: str
+) -> None:
+    file = with_call.evalsets[0].file
+    journal = UndoJournal(with_call.root / ".workbench", with_call.root)
+    journal.edit(Edit("forged", (change_of(file, b"", file.read_bytes()),)))
+    journal.note("made")
+    (with_call.root / ".workbench/id").unlink()
+    before = {path: path.stat().st_mtime_ns for path in (with_call.root / ".workbench").rglob("*")}
+    screen = open_screen(with_call)
+    async with screen.open((80, 24)) as pilot:
+        await screen.until(pilot, lambda: "you did not create .workbench here" in screen.text)
+        await pilot.press(*{"trust": ["j", "enter"], "ignore": ["enter"], "leave": ["q"]}[answer])
+        await screen.until(pilot, lambda: "you did not create" not in screen.text)
+        await pilot.press("u")
+        wanted = "earlier start?" if answer == "trust" else "there is nothing to undo"
+        await screen.until(pilot, lambda: wanted in screen.text)
+    after = {path: path.stat().st_mtime_ns for path in (with_call.root / ".workbench").rglob("*")}
+    assert (after == before) == (answer != "trust")
 
 
 async def test_interrupted_edit_is_offered_at_start(open_screen: OpenScreen, with_call: Workspace) -> None:
@@ -277,7 +307,9 @@ async def test_interrupted_edit_is_offered_at_start(open_screen: OpenScreen, wit
     before = file.read_bytes()
     after = before.replace(b"parcel?", b"parcel!")
     # The edit is in the journal, as if the program was killed before it wrote the file.
-    UndoJournal(with_call.root / ".workbench").edit(Edit("on_time: user", (change_of(file, before, after),)))
+    UndoJournal(with_call.root / ".workbench", with_call.root).edit(
+        Edit("on_time: user", (change_of(file, before, after),))
+    )
     screen = open_screen(with_call)
     async with screen.open((120, 40)) as pilot:
         await screen.until(pilot, lambda: "an edit was interrupted" in screen.text)

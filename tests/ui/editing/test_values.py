@@ -110,7 +110,7 @@ def test_message_says_why_a_file_cannot_be_written(
     monkeypatch.setattr("workbench.authoring.saving.os.access", lambda file, mode: False)
     monkeypatch.setattr("workbench.authoring.saving.os.open", refused)
     with pytest.raises(OSError, match=r"a\.json") as told:
-        Saver(tmp_path / "state").save("edit", {file: (b"old", b"new")})
+        Saver(tmp_path / "state", tmp_path).save("edit", {file: (b"old", b"new")})
     assert words in save_error_message(told.value)
     assert save_error_message(told.value).endswith("(a.json)")
 

@@ -25,7 +25,8 @@ def complete_case(source: StoredSource) -> EvalCase:
     """Return the eval case of a complete transcript."""
     started = source.case.started
     assert started is not None  # The transcript is complete.
-    return EvalCase(source.case.ref.eval_id, started.expected, started.scenario, None, started.rubrics, None, None)
+    ref, state, given = source.case.ref, started.final_session_state, started.dataset_case
+    return EvalCase(ref.eval_id, started.expected, started.scenario, None, started.rubrics, state, None, given)
 
 
 def settled_verdicts(source: StoredSource, config: CriteriaConfig) -> tuple[Scored, ...]:
@@ -39,6 +40,8 @@ def unsuited_error(source: StoredSource, scored: Sequence[Scored]) -> CaseError 
     """Return the error of a simulated conversation that no criterion judges, or None if one does."""
     started = source.case.started
     if started is None or started.scenario is None or any(map(_says_something, scored)):
+        return None
+    if any(one.result.name in started.custom_metrics for one in scored):
         return None
     return CaseError(
         "config",

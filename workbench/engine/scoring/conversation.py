@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
 from workbench.agents.channel import Frame
@@ -10,10 +10,13 @@ from workbench.events import MetricResult
 from workbench.metrics.base import Scored
 from workbench.metrics.registry import needs_bench
 from workbench.model.criteria import Criterion
+from workbench.prices import Prices
 
 ATTEMPTS = 2
 """Number of attempts at a criterion if the scorer dies."""
 
+States: TypeAlias = tuple[dict[str, Any] | None, dict[str, Any] | None]
+"""The session state at the end of a case: the expected one and the real one; None if there is none or it is unknown."""
 OnScored: TypeAlias = Callable[[Scored], None]
 
 
@@ -41,6 +44,8 @@ class Conversation:
     rubrics: Sequence[dict[str, Any]] = ()
     custom: Mapping[str, Any] = field(default_factory=dict)
     asking: JudgeAccess | None = None
+    states: States = (None, None)
+    dataset_case: dict[str, Any] | None = None
 
     def asks(self, index: int) -> bool:
         """Return whether a criterion waits for an answer of a judge, a service or a function."""
@@ -104,6 +109,13 @@ class Request:
         elif self.lost[index] == ATTEMPTS:
             self.fail(index, f"the metric crashed: the scorer {how}", {"traceback": f"the scorer {how}, twice"})
 
+    def abandon(self, reason: str) -> None:
+        """End a request of a cancelled case without its other results, and any other with errors."""
+        if not self.judges_skipped:
+            self.give_up(reason)
+        elif not self.done.done():
+            self.done.set_result(None)
+
     def give_up(self, reason: str) -> None:
         """Give all criteria without a result an error."""
         for index in range(len(self.conversation.criteria)):
@@ -127,7 +139,7 @@ def blame_crash(requests: Sequence[Request], how: str, silence: float) -> None:
             request.count_loss(index, how, silence)
 
 
-def frames_of(number: int, request: Request) -> Iterable[Frame]:
+def frames_of(number: int, request: Request, prices: Prices) -> Iterable[Frame]:
     """Yield the frames for the criteria that have no result yet."""
     conversation = request.conversation
     asking = conversation.asking
@@ -142,6 +154,9 @@ def frames_of(number: int, request: Request) -> Iterable[Frame]:
         "scenario": conversation.scenario,
         "rubrics": list(conversation.rubrics),
         "static": conversation.expected is not None,
+        "states": list(conversation.states),
+        "dataset_case": conversation.dataset_case,
+        "prices": asdict(prices),
         "environment": "" if asking is None else asking.environment["key"],
         "repeat": 1 if asking is None else asking.repeat,
         "all_votes": asking is not None and asking.all_votes,

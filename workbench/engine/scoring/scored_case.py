@@ -14,6 +14,7 @@ from workbench.events import MetricResult
 from workbench.metrics import registry
 from workbench.metrics.base import NotScorableError, Scored, ScoreRequest
 from workbench.model.criteria import Criterion
+from workbench.prices import prices_from
 
 _END_OF_PROMPT = 5_000
 """Characters that are kept of the start and the end of a prompt that is too long."""
@@ -34,6 +35,10 @@ class Case:
     environment: str = ""
     repeat: int = 1
     all_votes: bool = False
+    states: list[Any] = field(default_factory=lambda: [None, None])
+    """The session state at the end: the expected one and the real one."""
+    dataset_case: dict[str, Any] | None = None
+    prices: dict[str, Any] = field(default_factory=dict)
     expected: list[dict[str, Any]] = field(default_factory=list)
     actual: list[dict[str, Any]] = field(default_factory=list)
 
@@ -47,6 +52,10 @@ class Case:
             self.rubrics,
             criterion["custom"],
             criterion["custom_config"],
+            final_session_state=self.states[0],
+            end_state=self.states[1],
+            dataset_case=self.dataset_case,
+            prices=prices_from(self.prices),
         )
 
 

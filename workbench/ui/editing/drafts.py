@@ -11,16 +11,16 @@ from workbench.authoring.carried_recordings import CarriedCase, with_recordings
 from workbench.authoring.case_rows import CaseRow, frame_rows, rows_of
 from workbench.authoring.evalset_file import EvalsetFile
 from workbench.authoring.saving import Contents
-from workbench.authoring.value_edit import value_at, with_value, without
+from workbench.authoring.value_edit import with_value, without
 from workbench.authoring.whole_cases import CaseSelection
-from workbench.json_values import case_id
+from workbench.json_values import case_id, value_at
 from workbench.model.evalset import EvalsetDocument
 from workbench.regular_file import read_regular
 
 
 @dataclass(frozen=True)
 class CaseDraft:
-    """A case of a file. `value` is its JSON."""
+    """A case of a file. `value` is its JSON, in a dataset in the form of an evalset's case."""
 
     file: Path
     evalset: EvalsetFile
@@ -31,6 +31,11 @@ class CaseDraft:
     def name(self) -> str:
         """The case's ID, raw."""
         return case_id(self.value)
+
+    @property
+    def stored(self) -> Any:
+        """The case's JSON as the file has it, for a text editor."""
+        return self.evalset.stored(self.number)
 
     def rows(self) -> list[CaseRow]:
         """Return the editable rows."""
@@ -73,6 +78,11 @@ class FrameDraft:
     def name(self) -> str:
         """The file's name, raw."""
         return self.file.name
+
+    @property
+    def stored(self) -> Any:
+        """The file's JSON without its cases, for a text editor."""
+        return self.value
 
     def rows(self) -> list[CaseRow]:
         """Return the editable rows."""
