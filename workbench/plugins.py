@@ -38,9 +38,11 @@ OWN: Final[Mapping[Point, Mapping[str, str]]] = {
         "inference_call_count_v1": "workbench.metrics.efficiency:MODEL_CALLS",
         "token_usage_v1": "workbench.metrics.efficiency:TOKENS",
         "invocation_duration_v1": "workbench.metrics.efficiency:DURATION",
+        "answer_match": "workbench.metrics.answer_match:DESCRIPTION",
+        "session_state_match": "workbench.metrics.session_state:DESCRIPTION",
+        "limits": "workbench.metrics.limits:DESCRIPTION",
     },
     "judges": {
-        "heuristic": "workbench.judge.own_kinds:HEURISTIC",
         "python": "workbench.judge.own_kinds:PYTHON",
         "gemini": "workbench.judge.own_kinds:GEMINI",
         "litellm": "workbench.judge.own_kinds:LITELLM",

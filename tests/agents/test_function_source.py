@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agents.function_source import function_file, missing_function
+from workbench.agents.function_source import fails_in_adk, function_file, missing_function
 from workbench.agents.functions import FunctionFailedError, Functions
 
 FILES = {
@@ -84,6 +84,30 @@ async def test_certainly_missing_functions_are_reported(path: str, message: str,
             await functions.call("judge", path, {})
     finally:
         await functions.close()
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("def m(a, b, c, d): return EvaluationResult(overall_score=1, per_invocation_results=[])", "it stops"),
+        ("async def m(a, b, c, d): return e.EvaluationResult(overall_score=1, overall_eval_status=1)", "it stops"),
+        ("def m(a, b, c, d): return EvaluationResult(overall_score=1, per_invocation_results=made)", ""),
+        ("def m(a, b, c, d): return EvaluationResult(**made)", ""),
+        ("def m(a, b, c, d): return EvaluationResult()", ""),
+        ("def m(a, b, c, d, final_session_state): return made", "without `final_session_state`"),
+        ("def m(a, b, c, d, *, final_session_state): return made", "without `final_session_state`"),
+        ("def m(a, b, c, d, final_session_state=None): return made", ""),
+        ("def m(a, b, c, d, *, final_session_state=None): return made", ""),
+        ("m = made", ""),
+        ("def m(", ""),
+    ],
+)
+def test_metrics_that_adk_cannot_use_are_named(source: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "desk").mkdir(exist_ok=True)
+    (tmp_path / "desk" / "whole.py").write_text(source)
+    found = fails_in_adk("desk.whole.m", tmp_path, tmp_path / "desk")
+    assert said in found
+    assert bool(said) == bool(found)
 
 
 @pytest.mark.parametrize("path", ["numpy.testing.nothing", "json.dumps", "desk.broken.brief", "nowhere.at_all"])

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from tests.ui.transcripts import execute
 from workbench.authoring.accept import Comparison, NotComparableError
-from workbench.metrics.json_difference import differences
+from workbench.metrics.json_difference import ABSENT
+from workbench.metrics.session_state import SessionStateOptions
+from workbench.metrics.value_rules import compare
 from workbench.model.evalset_edit import EvalsetText
 from workbench.model.invocation import tool_calls
 from workbench.model.validation import validate_case
@@ -92,6 +94,42 @@ def test_accepting_an_argument_changes_nothing_else() -> None:
     wanted = copy.deepcopy(case)
     wanted["conversation"][0]["intermediate_data"]["tool_uses"][1]["args"]["amount"] = 12.5
     assert json.dumps(changed) == json.dumps(wanted)
+
+
+def test_end_state_is_accepted_key_by_key() -> None:
+    expected = {"cart": {"total": "2", "items": ["tea"], "at": "noon"}, "seen": 1, "tier": None}
+    actual = {"cart": {"total": 2, "items": ["tea", "milk"], "at": "later"}, "tier": "gold", "new": True}
+    case = {**authored([LOOK]), "final_session_state": expected}
+    rules = SessionStateOptions.model_validate({"mode": "contains", "state_match": {"cart.at": "any"}}).rules
+    comparison = Comparison(case, [actual_turn(call_event("look", {"order": "A1"}, "1"), answer="")], actual, rules)
+    found = [(hunk.what, hunk.old, hunk.new) for hunk in comparison.hunks if hunk.kind == "state"]
+    assert found == [
+        ("end state: change cart.total", "2", 2),
+        ("end state: no longer expect seen", 1, ABSENT),
+        ("end state: change tier", None, "gold"),
+    ]
+    changed = comparison.accepted(hunk for hunk in comparison.hunks if hunk.steps != ("seen",) and hunk.steps)
+    assert changed["final_session_state"] == {
+        "cart": {"total": 2, "items": ["tea"], "at": "noon"},
+        "seen": 1,
+        "tier": "gold",
+    }
+    assert expected["seen"] == 1
+    exact = SessionStateOptions.model_validate({"mode": "exact", "ignore": ["cart", "seen", "tier"]}).rules
+    (added,) = [
+        hunk for hunk in Comparison(case, [actual_turn(answer="")], actual, exact).hunks if hunk.kind == "state"
+    ]
+    assert (added.what, added.steps, added.old, added.new) == ("end state: expect new", ("new",), ABSENT, True)
+    everything = Comparison(case, [actual_turn(answer="")], actual, exact).accepted([added])
+    assert everything["final_session_state"]["new"] is True
+
+
+def test_end_state_of_another_conversation_is_not_offered() -> None:
+    case = {**authored([LOOK]), "final_session_state": {"a": 1}}
+    case["conversation"].append({"user_content": text("Bye", "user")})
+    comparison = Comparison(case, [actual_turn(), actual_turn()], {"a": 2})
+    assert comparison.notes
+    assert not any(hunk.kind == "state" for hunk in comparison.hunks)
 
 
 def test_arguments_are_added_and_removed() -> None:
@@ -308,9 +346,9 @@ def test_accepted_argument_changes_only_its_place(pair: tuple[Json, list[Json]])
     comparison = Comparison(case, actual)
     for hunk in comparison.hunks:
         if hunk.kind == "argument":
-            ((path, old, new),) = differences(_known(case), _known(comparison.accepted([hunk])), "")
-            assert path.endswith(f".args.{hunk.argument}")
-            assert (old, new) == (_known(hunk.old), _known(hunk.new))
+            (found,) = compare(_known(case), _known(comparison.accepted([hunk])), {}, "")
+            assert found.path.endswith(f".args.{hunk.argument}")
+            assert (found.expected, found.actual) == (_known(hunk.old), _known(hunk.new))
 
 
 def _known(value: Any) -> Any:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.metrics import alignment
-from workbench.metrics.call_rows import MAX_DIFFERENCES, call_keys, call_rows
+from workbench.metrics.call_rows import MAX_DIFFERENCES, CallRules, Calls, call_rows
 from workbench.model.invocation import ToolCall
 
 calls = st.lists(
@@ -28,10 +28,11 @@ def _picture(rows: list[dict[str, Any]]) -> list[str]:
 def test_every_call_is_in_one_row_with_the_right_mark(
     expected: list[ToolCall], actual: list[ToolCall], ignore_args: bool
 ) -> None:
-    rows = call_rows(expected, actual, ignore_args=ignore_args)
+    rows = call_rows(expected, actual, CallRules(ignore_args))
     assert [row["expected_index"] for row in rows if row["expected"]] == list(range(len(expected)))
     assert sorted(row["actual_index"] for row in rows if row["actual"]) == list(range(len(actual)))
-    wanted, got = (call_keys(side, ignore_args=ignore_args) for side in (expected, actual))
+    calls = Calls(expected, actual, CallRules(ignore_args))
+    wanted, got = calls.expected, calls.actual
     for row in rows:
         one, other = row["expected_index"], row["actual_index"]
         both = one is not None and other is not None
@@ -51,10 +52,11 @@ def test_every_call_is_in_one_row_with_the_right_mark(
 
 @given(calls, calls)
 def test_every_call_present_on_both_sides_is_matched(expected: list[ToolCall], actual: list[ToolCall]) -> None:
-    rows = call_rows(expected, actual, ignore_args=False)
+    rows = call_rows(expected, actual, CallRules())
     identical = sum(row["mark"] in ("same", "moved") and not row["differences"] for row in rows)
-    left = call_keys(actual, ignore_args=False)
-    for key in call_keys(expected, ignore_args=False):
+    keys = Calls(expected, actual, CallRules())
+    left = list(keys.actual)
+    for key in keys.expected:
         if key in left:
             left.remove(key)
     assert identical == len(actual) - len(left)
@@ -68,7 +70,7 @@ def test_similar_calls_are_paired() -> None:
         _call("refund", order="B-1", amount=99),
         _call("refund", order="A-7", amount="12.50"),
     ]
-    rows = call_rows(expected, actual, ignore_args=False)
+    rows = call_rows(expected, actual, CallRules())
     assert _picture(rows) == ["extra login", "same find", "extra refund", "differs refund"]
     assert [difference["path"] for difference in rows[3]["differences"]] == ["args.amount"]
 
@@ -76,7 +78,7 @@ def test_similar_calls_are_paired() -> None:
 def test_moved_calls_are_not_reported_as_missing() -> None:
     expected = [_call("a", k=1), _call("b", k=1), _call("c", k=1)]
     actual = [_call("c", k=2), _call("b", k=1), _call("a", k=1)]
-    rows = call_rows(expected, actual, ignore_args=False)
+    rows = call_rows(expected, actual, CallRules())
     assert sorted(_picture(rows)) == ["moved b", "moved c", "same a"] or sorted(_picture(rows)) == [
         "moved a",
         "moved c",
@@ -87,26 +89,26 @@ def test_moved_calls_are_not_reported_as_missing() -> None:
 
 def test_missing_args_differ_from_empty_args_unless_ignored() -> None:
     expected, actual = [ToolCall("now", None)], [ToolCall("now", {})]
-    (row,) = call_rows(expected, actual, ignore_args=False)
+    (row,) = call_rows(expected, actual, CallRules())
     assert row["mark"] == "differs"
     assert [row["differences"][0][key] for key in ("path", "expected_shown", "actual_shown")] == [
         "args",
         "(not given)",
         "{}",
     ]
-    assert _picture(call_rows(expected, actual, ignore_args=True)) == ["same now"]
+    assert _picture(call_rows(expected, actual, CallRules(ignore_args=True))) == ["same now"]
 
 
 def test_excess_differences_are_counted_but_not_stored() -> None:
     many = {f"k{index}": index for index in range(500)}
-    (row,) = call_rows([ToolCall("a", many)], [ToolCall("a", {})], ignore_args=False)
+    (row,) = call_rows([ToolCall("a", many)], [ToolCall("a", {})], CallRules())
     assert len(row["differences"]) == MAX_DIFFERENCES
     assert row["more_differences"] == 500 - MAX_DIFFERENCES
 
 
 def test_huge_arguments_are_shortened_in_their_row() -> None:
     huge = ToolCall("a", {"text": "x" * 1_000_000, **{f"k{index}": index for index in range(1000)}})
-    (row,) = call_rows([huge], [huge], ignore_args=False)
+    (row,) = call_rows([huge], [huge], CallRules())
     assert row["mark"] == "same"
     assert len(json.dumps(row)) < 10_000
     assert row["actual"]["args"]["…"] == "801 more"
@@ -117,7 +119,7 @@ def test_hundreds_of_repeated_calls_are_aligned(cells: int, monkeypatch: pytest.
     monkeypatch.setattr(alignment, "MAX_CELLS", cells)
     expected = [_call("poll", attempt=index) for index in range(600)]
     actual = [_call("poll", attempt=index + index % 2) for index in range(700)]
-    rows = call_rows(expected, actual, ignore_args=False)
+    rows = call_rows(expected, actual, CallRules())
     assert sum(row["mark"] == "same" for row in rows) >= 300
     assert sum(row["expected"] is not None for row in rows) == 600
     json.dumps(rows)

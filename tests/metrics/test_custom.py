@@ -14,9 +14,10 @@ from typing import Any, cast
 import pytest
 
 from tests.agents.worker.conftest import needs_adk
+from workbench.agents.function_source import fails_in_adk
 from workbench.agents.functions import FunctionFailedError, Functions
 from workbench.judge.environment import JudgeEnvironment
-from workbench.metrics.base import Bench, NotScorableError, ScoreRequest
+from workbench.metrics.base import Bench, NotScorableError, Scored, ScoreRequest
 from workbench.metrics.custom import function_path, score
 from workbench.model.criteria import Criterion
 
@@ -160,9 +161,7 @@ async def test_interval_is_read_in_camel_case_and_is_optional() -> None:
         assert (await score(request("a", custom_config=free), answered)).result.status == "passed"
 
 
-@pytest.mark.parametrize(
-    ("count", "words"), [(0, "0 per-turn results"), (1, "1 per-turn result"), (3, "3 per-turn results")]
-)
+@pytest.mark.parametrize(("count", "words"), [(1, "1 per-turn result"), (3, "3 per-turn results")])
 async def test_wrong_number_of_turn_results_is_an_error(count: int, words: str) -> None:
     scored = await score(request("a", "b"), bench(returned(1.0, "PASSED", *[(1.0, "PASSED")] * count)))
     assert (scored.result.status, scored.result.score) == ("error", 1.0)
@@ -170,10 +169,18 @@ async def test_wrong_number_of_turn_results_is_an_error(count: int, words: str) 
     assert scored.turns == ()
 
 
+@pytest.mark.parametrize(("status", "expected"), [("PASSED", "passed"), ("FAILED", "failed")])
+async def test_verdict_without_turn_results_is_on_the_whole_conversation(status: str, expected: str) -> None:
+    scored = await score(request("a", "b"), bench(returned(1.0, status)))
+    assert (scored.result.status, scored.result.score, scored.turns) == (expected, 1.0, ())
+    assert scored.result.details["whole_conversation"] is True
+
+
 async def test_uncounted_statuses_may_omit_turns() -> None:
     """ADK fills in empty results."""
     scored = await score(request("a", "b"), bench(returned(1.0, "INFORMATIONAL")))
     assert (scored.result.status, scored.turns) == ("informational", ())
+    assert "whole_conversation" not in scored.result.details
 
 
 async def test_unknown_status_is_an_error() -> None:
@@ -248,15 +255,9 @@ def test_function_path_is_read_from_the_config(config: dict[str, Any], path: str
     assert function_path(config) == path
 
 
-@needs_adk
-async def test_example_in_the_docs_works(tmp_path: Path, repository: Path) -> None:
-    page = (repository / "docs" / "python-functions.md").read_text(encoding="utf-8")
-    example = re.findall(r"```python\n(from google.*?)```", page, re.DOTALL)
-    config = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
-    written = json.loads(config[0])
-    path = function_path(written["custom_metrics"]["brief"])
+async def _scored_for_real(example: str, tmp_path: Path, path: str, **fields: Any) -> Scored:
     (tmp_path / "my_agent").mkdir()
-    (tmp_path / "my_agent" / "metrics.py").write_text(example[0], encoding="utf-8")
+    (tmp_path / "my_agent" / "metrics.py").write_text(example, encoding="utf-8")
     root, folder = str(tmp_path), str(tmp_path / "my_agent")
     functions = Functions(JudgeEnvironment("key", dict(os.environ), sys.executable, root, folder, root))
 
@@ -264,17 +265,37 @@ async def test_example_in_the_docs_works(tmp_path: Path, repository: Path) -> No
         def functions(self) -> Functions:
             return functions
 
-    value = written["criteria"]["brief"]
-    asked = request(
-        "a",
-        "b" * 800,
-        criterion=Criterion("brief", value["threshold"], value, {"limit": value["limit"]}),
-        custom_config={"code_config": {"name": path}},
-    )
+    asked = request("a", "b" * 800, custom_config={"code_config": {"name": path}}, **fields)
     try:
-        scored = await score(asked, cast(Bench, Real()))
+        return await score(asked, cast(Bench, Real()))
     finally:
         await functions.close()
+
+
+def _examples(repository: Path) -> list[str]:
+    page = (repository / "docs" / "python-functions.md").read_text(encoding="utf-8")
+    return re.findall(r"```(?:python|json)\n(.*?)```", page, re.DOTALL)
+
+
+@needs_adk
+async def test_example_in_the_docs_works(tmp_path: Path, repository: Path) -> None:
+    config, example, *_ = _examples(repository)
+    written = json.loads(config)
+    value = written["criteria"]["brief"]
+    criterion = Criterion("brief", value["threshold"], value, {"limit": value["limit"]})
+    path = function_path(written["custom_metrics"]["brief"])
+    scored = await _scored_for_real(example, tmp_path, path, criterion=criterion)
     assert (scored.result.status, scored.result.score) == ("failed", 0.25)
     assert [(each.status, each.score) for each in scored.turns] == [("passed", 1.0), ("failed", 0.25)]
     assert scored.result.reason == "the function returned FAILED"
+
+
+@needs_adk
+@pytest.mark.parametrize(("state", "status"), [({"status": "paid"}, "passed"), (None, "failed")])
+async def test_example_for_a_whole_conversation_gets_the_end_state(
+    state: dict[str, Any] | None, status: str, tmp_path: Path, repository: Path
+) -> None:
+    example = _examples(repository)[2]
+    scored = await _scored_for_real(example, tmp_path, "my_agent.metrics.paid", end_state=state)
+    assert (scored.result.status, scored.turns) == (status, ())
+    assert "it stops" in fails_in_adk("my_agent.metrics.paid", tmp_path, tmp_path / "my_agent")

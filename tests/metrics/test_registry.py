@@ -87,7 +87,7 @@ def test_valid_configs_have_no_faults(checked: Callable[..., tuple[Fault, ...]])
             "token_usage_v1",
             1,
             "error criteria.token_usage_v1: `token_usage_v1` is measured in every run and never decides a verdict; "
-            "ADK refuses it as a criterion. Remove it from the criteria",
+            "ADK refuses it as a criterion. Use `limits` with `tokens`",
         ),
         (
             "tool_trajectory_avg_score",
@@ -247,7 +247,11 @@ def test_four_informational_figures_follow_the_criteria() -> None:
 
 
 def _request(name: str, turn: Turn) -> ScoreRequest:
-    return ScoreRequest(Criterion(name, 0.5, 0.5, {}), (turn,), (turn,))
+    return ScoreRequest(Criterion(name, 0.5, 0.5, _NEEDED.get(name, {})), (turn,), (turn,))
+
+
+_NEEDED: dict[str, dict[str, Any]] = {"answer_match": {"contains": ["yes"]}, "limits": {"tool_calls": 1}}
+"""Options without which a criterion cannot be scored."""
 
 
 class _Nobody:
@@ -325,3 +329,26 @@ def test_config_without_a_file_can_be_checked() -> None:
     config = CriteriaConfig(None, (Criterion("nope", 1.0, 1.0, {}),))
     (fault,) = check_criteria(config)
     assert fault.line == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "status"),
+    [
+        ("response_match_score", {"final_response": None}, "not_applicable"),
+        ("response_match_score", {}, "failed"),
+        ("tool_trajectory_avg_score", {"intermediate_data": None}, "not_applicable"),
+        ("tool_trajectory_avg_score", {"intermediate_data": {"tool_uses": []}}, "failed"),
+        ("tool_trajectory_avg_score", {}, "failed"),
+    ],
+)
+def test_dataset_is_judged_only_by_what_it_names_and_an_evalset_as_in_adk(
+    name: str, expected: Turn, status: str
+) -> None:
+    user = {"parts": [{"text": "hi"}]}
+    actual = {
+        "user_content": user,
+        "final_response": {"parts": [{"text": "hello"}]},
+        "intermediate_data": {"tool_uses": [{"name": "find", "args": {}}]},
+    }
+    request = ScoreRequest(Criterion(name, 1.0, 1.0, {}), ({"user_content": user, **expected},), (actual,))
+    assert score(request).result.status == status

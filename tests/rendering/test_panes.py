@@ -103,6 +103,18 @@ JUDGED = st.fixed_dictionaries(
         "compared": JSON,
     },
 )
+DIFFERENCE = st.fixed_dictionaries({"path": TEXT}, optional={"expected": JSON, "actual": JSON, "rule": TEXT | JSON})
+RULED = st.fixed_dictionaries(
+    {},
+    optional={
+        "checks": st.lists(st.fixed_dictionaries({"kind": TEXT | JSON, "text": TEXT, "met": JSON})) | JSON,
+        "figures": st.dictionaries(TEXT, st.fixed_dictionaries({"limit": JSON, "used": JSON})) | JSON,
+        "differences": st.lists(DIFFERENCE | JSON, max_size=3) | JSON,
+        "accepted": st.lists(DIFFERENCE | JSON, max_size=3) | JSON,
+        "more_differences": JSON,
+        "args_match": JSON,
+    },
+)
 STATUS: st.SearchStrategy[Any] = st.sampled_from(
     ["passed", "failed", "error", "not_evaluated", "not_applicable", "informational"]
 )
@@ -116,7 +128,7 @@ RESULT = st.builds(
     st.none() | st.floats(),
     st.none() | st.floats(),
     TEXT,
-    DETAILS | JUDGED,
+    DETAILS | JUDGED | RULED,
 )
 SIMULATED = st.builds(
     UserSimulated, st.just(REF), st.integers(0, 3), st.sampled_from(["", "stop_signal", "turn_limit"]), QUESTION
@@ -153,7 +165,14 @@ SPANS = st.builds(
     JSON,
 )
 TURN = st.builds(
-    Turn, CONTENT, st.lists(INVOCATION | JSON, max_size=2), st.none() | INVOCATION, TEXT, RESULTS, st.none() | SPANS
+    Turn,
+    CONTENT,
+    st.lists(INVOCATION | JSON, max_size=2),
+    st.none() | INVOCATION,
+    TEXT,
+    st.none() | st.dictionaries(TEXT, JSON),
+    RESULTS,
+    st.none() | SPANS,
 )
 
 
@@ -266,3 +285,29 @@ def test_log_names_the_second_attempt() -> None:
 def test_error_is_the_first_line_of_the_log() -> None:
     record = execute([turn("hi")], [], error=RAISED)
     assert text_of(log.build(Subject(record), View(80)).lines[0]).startswith(" ! KeyError: 'Z-99'")
+
+
+def test_conditions_limits_and_values_are_listed_in_words() -> None:
+    checks = [
+        {"kind": "not_contains", "text": "sorry", "met": False},
+        {"kind": "regex", "text": "A-[0-9]+", "met": True},
+    ]
+    figures = {"tokens": {"limit": 500, "used": 620.0}, "tool_calls": {"limit": 3, "used": 2}, "cost": {"limit": 1}}
+    state = {
+        "differences": [{"path": "state.total", "expected": 12.5, "actual": "12.50"}],
+        "accepted": [{"path": "state.seen", "actual": 1, "rule": "any value"}],
+    }
+    record = CaseRecord(PlannedCase(REF, None, "defaults"), state="failed")
+    for name, details in (("answer_match", {"checks": checks}), ("limits", {"figures": figures}), ("state", state)):
+        record.metrics[name] = MetricResult(name, "failed", 0.0, 1.0, "why", details)
+    scores = [line.strip() for line in lines_of(Subject(record), 60, full=True)]
+    for line in (
+        '✗ does not contain "sorry"',
+        "✓ matches A-[0-9]+",
+        "✗ tokens 620 of 500",
+        "✓ tool calls 2 of 3",
+        "? cost unknown of 1",
+        'state.total: number 12.5 · text "12.50"',
+        "state.seen: number 1 · accepted: any value",
+    ):
+        assert line in scores

@@ -143,6 +143,7 @@ ELSEWHERE: tuple[Action, ...] = (
     Action("freeze_all", "a", "choose all", "Choose all cases. Press again to choose none.", FREEZE),
     Action("accept_toggle", "space", "choose", "Choose the difference, the turn or the case.", ACCEPT, 1),
     Action("accept_all", "a", "choose all", "Choose everything. Press again to choose nothing.", ACCEPT, 2),
+    Action("accept_rule", "m", "by a rule", "Accept any value here, or those that a rule describes.", ACCEPT, 3),
     Action("triage_letter('a')", "a", "agent bug", "The agent is wrong.", TRIAGE, id="triage_agent"),
     Action(
         "triage_letter('x')",

@@ -5,13 +5,19 @@ Any of the hunks may be accepted. The rest of the case keeps its spelling and it
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
+from types import MappingProxyType
 from typing import Any
 
 from workbench.authoring.accept_turn import Hunk, TurnComparison
 from workbench.authoring.turn_steps import Shape, in_both_shapes, shape_of
-from workbench.json_values import mapping
+from workbench.json_values import mapping, value_at
+from workbench.metrics.json_difference import ABSENT
+from workbench.metrics.value_rules import Rules, compare
 from workbench.model.invocation import content_text
 from workbench.model.spelling import get, is_camel
+
+_STATE = "final_session_state"
 
 
 class NotComparableError(ValueError):
@@ -21,31 +27,55 @@ class NotComparableError(ValueError):
 class Comparison:
     """A case's JSON `raw` beside its transcript.
 
-    The transcript's turns are invocations in snake_case, or None for an incomplete turn. `notes` name the turns that
-    are left out, and why.
+    The transcript's turns are invocations in snake_case, or None for an incomplete turn. `end_state` is the session
+    state after them, or None if it is not known, and `rules` say how it is compared. `notes` name the turns that are
+    left out, and why. The end state is left out with them, because it is that of another conversation.
 
     Raises:
         NotComparableError: the case is a scenario, has no turns, or all of them are left out.
     """
 
-    def __init__(self, raw: Mapping[str, Any], actual: Sequence[Mapping[str, Any] | None]) -> None:
+    def __init__(
+        self,
+        raw: Mapping[str, Any],
+        actual: Sequence[Mapping[str, Any] | None],
+        end_state: Mapping[str, Any] | None = None,
+        rules: Rules = MappingProxyType({}),
+    ) -> None:
         self._raw, self._actual = raw, actual
         self._camel = is_camel(raw)
         self._default_shape = _shape(raw)
         self.notes: tuple[str, ...] = ()
         self._turns = tuple(self._comparable())
-        self.hunks: tuple[Hunk, ...] = tuple(
-            hunk for number in self._turns for hunk in self._compare(number, raw).hunks()
+        state = () if end_state is None or self.notes else self._state_hunks(end_state, rules)
+        self.hunks: tuple[Hunk, ...] = (
+            *(hunk for number in self._turns for hunk in self._compare(number, raw).hunks()),
+            *state,
         )
 
     def accepted(self, hunks: Iterable[Hunk]) -> dict[str, Any]:
         """Return the case with these hunks accepted, in any order. `raw` is not changed."""
         wanted = frozenset(hunks)
         case: dict[str, Any] = copy.deepcopy(dict(self._raw))
-        for number in sorted({hunk.turn for hunk in wanted}):
+        for number in sorted({hunk.turn for hunk in wanted if hunk.kind != "state"}):
             self._compare(number, case).accept(wanted)
+        for hunk in wanted:
+            if hunk.kind == "state":
+                _accept_state(get(case, _STATE), hunk)
         # Accepted values still belong to the transcript, so copy them.
         return copy.deepcopy(case)
+
+    def _state_hunks(self, actual: Mapping[str, Any], rules: Rules) -> Iterator[Hunk]:
+        """Yield what differs in the end state: the smallest values that are in no list, and whole lists."""
+        expected = get(self._raw, _STATE)
+        if not isinstance(expected, dict):
+            return
+        found = (one for one in compare(expected, actual, rules, "") if not one.accepted)
+        for steps in dict.fromkeys(_keys_of(one.steps) for one in found):
+            old, new = (mapping(value_at(side, steps[:-1])).get(steps[-1], ABSENT) for side in (expected, actual))
+            verb = "expect" if old is ABSENT else "no longer expect" if new is ABSENT else "change"
+            what = f"end state: {verb} {'.'.join(steps)}"
+            yield Hunk(len(self._raw["conversation"]), "state", steps=steps, what=what, old=old, new=new)
 
     def _compare(self, number: int, case: Mapping[str, Any]) -> TurnComparison:
         turn = case["conversation"][number]
@@ -70,6 +100,20 @@ class Comparison:
         if not found:
             raise NotComparableError(notes[0])
         return iter(found)
+
+
+def _keys_of(steps: Iterable[str | int]) -> tuple[str, ...]:
+    """Return the keys before the first position in a list."""
+    return tuple(str(step) for step in takewhile(lambda step: isinstance(step, str), steps))
+
+
+def _accept_state(state: Any, hunk: Hunk) -> None:
+    *above, key = hunk.steps
+    inner = value_at(state, tuple(above))
+    if hunk.new is ABSENT:
+        del inner[key]
+    else:
+        inner[key] = hunk.new
 
 
 def _obstacle(turn: Any, actual: Mapping[str, Any] | None) -> str:

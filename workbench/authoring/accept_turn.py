@@ -9,7 +9,7 @@ from workbench.authoring.step_places import Places
 from workbench.authoring.turn_steps import Shape, Step, TextItem, new_step, new_text, set_text, steps_of, with_steps
 from workbench.authoring.value_edit import free_name
 from workbench.metrics.alignment import heaviest_pairs, lcs_pairs
-from workbench.metrics.call_rows import call_rows
+from workbench.metrics.call_rows import CallRules, call_rows
 from workbench.metrics.json_difference import ABSENT, hashable
 from workbench.model.invocation import content_text
 from workbench.model.spelling import drop, get, put
@@ -25,6 +25,7 @@ HunkKind: TypeAlias = Literal[
     "text added",
     "text removed",
     "answer",
+    "state",
 ]
 Pair: TypeAlias = tuple[int | None, int | None]
 """Positions of the same item in the reference and in the transcript; None if one of them lacks it."""
@@ -34,9 +35,9 @@ Pair: TypeAlias = tuple[int | None, int | None]
 class Hunk:
     """One smallest difference.
 
-    `turn` counts from 0. `expected` and `actual` are positions among the calls or texts of the reference and of the
-    transcript. `what` describes the effect of accepting it. `old` and `new` are JSON values, `ABSENT` for none. All
-    texts are raw.
+    `turn` counts from 0. The end state comes after the last turn, and `steps` are the keys in it. `expected` and
+    `actual` are positions among the calls or texts of the reference and of the transcript. `what` describes the effect
+    of accepting it. `old` and `new` are JSON values, `ABSENT` for none. All texts are raw.
     """
 
     turn: int
@@ -44,6 +45,9 @@ class Hunk:
     expected: int | None = None
     actual: int | None = None
     argument: str = ""
+    steps: tuple[str, ...] = ()
+    tool: str = field(default="", compare=False)
+    """The tool whose argument differs."""
     what: str = field(default="", compare=False)
     old: Any = field(default=ABSENT, compare=False)
     new: Any = field(default=ABSENT, compare=False)
@@ -100,7 +104,7 @@ class TurnComparison:
             if hashable(one) != hashable(other):
                 verb = "add" if one is ABSENT else "remove" if other is ABSENT else "change"
                 what = f"{call.name}: {verb} {name}"
-                yield self._hunk("argument", what=what, old=one, new=other, argument=name, **where)
+                yield self._hunk("argument", what=what, old=one, new=other, argument=name, tool=call.name, **where)
 
     def _result_hunks(self, expected: int, actual: int) -> Iterator[Hunk]:
         """Yield a changed tool result, if the reference has one.
@@ -138,7 +142,7 @@ class TurnComparison:
     @cached_property
     def _call_pairs(self) -> list[Pair]:
         sides = [[step.as_call() for step in side.calls] for side in (self._expected_steps, self._actual_steps)]
-        return [(row["expected_index"], row["actual_index"]) for row in call_rows(*sides, ignore_args=False)]
+        return [(row["expected_index"], row["actual_index"]) for row in call_rows(sides[0], sides[1], CallRules())]
 
     @cached_property
     def _text_pairs(self) -> list[Pair]:

@@ -10,8 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from workbench.authoring import value_edit
 from workbench.authoring.criteria_form import FormRow
-from workbench.authoring.value_edit import value_at
-from workbench.json_values import mapping
+from workbench.json_values import mapping, value_at
 from workbench.metrics.description import RUBRICS
 from workbench.metrics.registry import descriptions
 from workbench.model.config_rules import number_of
@@ -32,9 +31,11 @@ def read_typed(row: FormRow, text: str) -> Any:
     Raises:
         ValueRefusedError: the text is not a value for this field.
     """
-    if row.kind in ("threshold", "number"):
+    if row.kind in ("threshold", "number", "choice"):
         return _number(row, text.strip())
-    if row.kind == "word" and not text.strip():
+    if row.kind == "lines" and text.strip():
+        return [line for line in text.split("\n") if line.strip()]
+    if row.kind in ("word", "lines") and not text.strip():
         raise ValueRefusedError("the value is empty: press D to remove the field and use its default")
     return text
 
@@ -45,11 +46,11 @@ def _number(row: FormRow, text: str) -> float | int:
         raise ValueRefusedError(f"“{text}” is not a number" + (": use a point, not a comma" if "," in text else ""))
     if row.kind == "threshold":
         return number
-    if number != int(number):
+    if row.field.whole and number != int(number):
         raise ValueRefusedError(f"{text} is not a whole number")
     if number < row.field.least:
         raise ValueRefusedError(f"{row.field.name} must be at least {row.field.least:g}")
-    return int(number)
+    return int(number) if number == int(number) else number
 
 
 def stepped(row: FormRow, step: float) -> float | int:
@@ -60,6 +61,8 @@ def stepped(row: FormRow, step: float) -> float | int:
     now = number_of(row.value if row.given else row.field.default)
     if now is None or not math.isfinite(now):
         now = _DEFAULT_THRESHOLD if row.kind == "threshold" else 1
+    if row.kind != "threshold" and not row.field.whole:
+        return round(max(0.0, now + step), 4)
     if row.kind != "threshold":
         return max(1, int(now) + (1 if step > 0 else -1))
     grid = abs(step)

@@ -3,15 +3,19 @@
 Rows are read from the config's JSON as it is in the file, in either spelling of its keys.
 """
 
+import itertools
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, TypeAlias, get_origin
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
 from annotated_types import Ge
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
+from workbench.json_values import mapping
 from workbench.judge.model_options import JudgeModelOptions
 from workbench.metrics.description import (
     INTERMEDIATE,
@@ -29,16 +33,20 @@ from workbench.model.places import Location
 from workbench.model.spelling import get, is_camel, key_for
 
 Kind: TypeAlias = Literal[
-    "threshold", "number", "flag", "choice", "word", "text", "json", "rubrics", "heading", "kept", "file"
+    "threshold", "number", "flag", "choice", "word", "text", "lines", "json", "rubrics", "heading", "kept", "file"
 ]
 """Way to edit a value.
 
 - `threshold`: by steps or as a number. `number`: as a number.
-- `flag`: true or false. `choice`: one of `choices`.
-- `word`: on one line. `text`: over several lines. `json`: as JSON.
+- `flag`: true or false. `choice`: one of `choices`, or a number if it is `numeric`.
+- `word`: on one line. `text`: over several lines. `lines`: a list of texts, one per line. `json`: as JSON.
 - `rubrics`, `heading` and `file`: heads of other rows.
 - `kept`: shown only.
 """
+
+
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
+"""A link in Markdown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,7 @@ class Field:
     """A field of a model.
 
     `default` describes the value used if the file has none. `type` is the pydantic type of a value with `choices`.
-    `least` is the smallest number allowed.
+    `least` is the smallest number allowed. `whole`: no other numbers are. `numeric`: digits can be typed on the row.
     """
 
     name: str
@@ -56,6 +64,8 @@ class Field:
     choices: tuple[Any, ...] = ()
     type: Any = None
     least: float = -math.inf
+    whole: bool = True
+    numeric: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +95,43 @@ class FormRow:
 
 def field_of(name: str, info: FieldInfo) -> Field:
     """Return the form field for a field of a pydantic model."""
-    choices = choices_of(info) if info.annotation is bool or get_origin(info.annotation) is Literal else ()
+    parts = [part for part in _parts(info.annotation) if part is not type(None)]
+    numbers = [part for part in parts if part in (int, float)]
+    literals = [part for part in parts if get_origin(part) is Literal]
+    choices = choices_of(info) if info.annotation is bool else tuple(itertools.chain(*map(get_args, literals)))
     kind: Kind = "json"
     if info.annotation is bool:
         kind = "flag"
     elif choices:
         kind = "choice"
-    elif info.annotation in (int, float):
+    elif numbers:
         kind = "number"
     elif info.annotation is str:
         kind = "word"
     elif info.annotation == str | None:
         kind = "text"
+    elif get_origin(info.annotation) is list and _parts(get_args(info.annotation)[0]) == (str,):
+        kind = "lines"
     least = next((float(str(rule.ge)) for rule in info.metadata if isinstance(rule, Ge)), -math.inf)
     read_as = Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
-    return Field(name, kind, info.description or "", default_text(info), choices, read_as, least)
+    return Field(
+        name,
+        kind,
+        _LINK.sub(r"\1", info.description or ""),
+        default_text(info),
+        choices,
+        read_as,
+        least,
+        float not in numbers,
+        bool(numbers),
+    )
+
+
+def _parts(annotation: Any) -> tuple[Any, ...]:
+    """Return the types of a union, or the type alone, without annotations."""
+    if get_origin(annotation) is Annotated:
+        return _parts(get_args(annotation)[0])
+    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
 
 
 _RUBRIC: tuple[tuple[tuple[str, ...], Field], ...] = (
@@ -124,6 +156,15 @@ def rows_of(content: Any, file: int = 0) -> list[FormRow]:
     """Return the rows of a config's content, in the order of the file. The simulated user follows the criteria."""
     rows = _rows(content) if isinstance(content, dict) else iter([_kept((), "the file", content)])
     return [replace(row, file=file) for row in rows] if file else list(rows)
+
+
+def metric_rows(content: Any, names: Sequence[str], file: int = 0) -> Iterator[FormRow]:
+    """Yield a row for each metric of google-agents-cli that has no threshold in the config's content."""
+    given = {name.lower() for name in mapping(mapping(content).get("criteria"))}
+    for name in names:
+        if name not in given:
+            place: Location = ("criteria", name)
+            yield FormRow(place, THRESHOLD, None, False, place, 0, name, file)
 
 
 def file_row(file: int, name: str) -> FormRow:

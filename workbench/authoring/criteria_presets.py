@@ -102,7 +102,7 @@ def needs(info: CriterionDescription) -> str:
         for needed, word in (
             (info.needs_reference, "a reference"),
             (bool(info.rubric_type), "rubrics, here or in the cases"),
-            (info.needs_judge, "a judge (a model with a key, or heuristic)"),
+            (info.needs_judge, "a judge (a model with a key, or a Python function)"),
             (info.needs_service, "a Google Cloud project"),
             (info.scenarios == "only", "cases with a scenario"),
         )

@@ -1,21 +1,22 @@
 """The last verdicts under other criteria, computed from stored scores without agents or judges.
 
-A new threshold is compared with the stored score. If an option changes that only affects the decision, the score is
-computed again from stored data. Other changed options need a new score, and so does any change of a custom metric,
-which decides by itself. Such cases are reported as unknown.
+A new threshold is compared with the stored score. A criterion that asks nobody is scored again with its new options,
+from stored details or the transcript, also if it is new. Other changed options need a new score, and so does any change
+of a custom metric, which decides by itself. Such cases are reported as unknown.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from workbench.engine.scoring.verdict import case_status
-from workbench.events import CaseRef, CaseStatus, MetricResult, MetricStatus
-from workbench.metrics.base import NotScorableError, ScoreRequest
+from workbench.events import CaseRef, CaseStatus, MetricResult
+from workbench.metrics.base import NotScorableError, ScoreRequest, status_of
 from workbench.metrics.description import CriterionDescription, Options, choices_of, field_extra, read_options
 from workbench.metrics.registry import CRITERIA, descriptions, score
 from workbench.model.criteria import CriteriaConfig, Criterion, stored_config
 from workbench.plugins import resolve
+from workbench.prices import Prices
 from workbench.store import CaseRecord
 
 Outcome: TypeAlias = CaseStatus | Literal["unknown"]
@@ -40,11 +41,12 @@ class Flip:
 class CriterionOutlook:
     """One criterion over the last verdicts.
 
-    Out of `scored` cases, `before` passed and `after` would pass. `redo` counts cases that need a new score, because
-    other options were used for theirs.
+    Out of `scored` cases, `before` passed and `after` would pass. `new` of them had no verdict of the criterion. `redo`
+    counts cases that need a new score, because other options were used for theirs.
     """
 
     scored: int = 0
+    new: int = 0
     before: int = 0
     after: int = 0
     flips: tuple[Flip, ...] = ()
@@ -69,9 +71,10 @@ class Outlook:
 class WhatIf:
     """Computes outcomes under other criteria, and caches scores so that moving a threshold is fast."""
 
-    def __init__(self, records: Iterable[CaseRecord]) -> None:
+    def __init__(self, records: Iterable[CaseRecord], prices: Prices | None = None) -> None:
         self._records = [record for record in records if record.has_verdict]
-        self._scores: dict[tuple[CaseRef, str, tuple[object, ...]], float | None] = {}
+        self._prices = prices or Prices()
+        self._again: dict[tuple[CaseRef, str, str], MetricResult | None] = {}
         self._options: dict[CaseRef, dict[str, dict[str, Any]]] = {}
 
     def __len__(self) -> int:
@@ -92,28 +95,30 @@ class WhatIf:
         return Outlook(len(self._records), tuple(flips), unknown, criteria)
 
     def _criterion(self, criterion: Criterion) -> CriterionOutlook:
-        scored = before = after = redo = 0
+        scored = new = before = after = redo = 0
         flips = []
         for record in self._records:
-            was = record.metrics.get(criterion.name)
-            now = self._result(record, criterion)
-            if was is None or now is None or now.score is None or was.status not in ("passed", "failed"):
+            was, now = record.metrics.get(criterion.name), self._result(record, criterion)
+            if now is None or now.status not in ("passed", "failed"):
                 continue
+            then = was.status if was is not None and was.status in ("passed", "failed") else ""
             scored += 1
-            before += was.status == "passed"
+            new += not then
+            before += then == "passed"
             after += now.status == "passed"
-            redo += self._options_changed(record, criterion)
-            if was.status != now.status:
-                flips.append(Flip(record.ref, _name(record), was.status, now.status, now.score))
-        return CriterionOutlook(scored, before, after, tuple(flips), redo, self._ways(criterion))
+            redo += self._options_changed(record, criterion) and self._scored_again(record, criterion) is None
+            if then != now.status and (then or now.status == "failed"):
+                flips.append(Flip(record.ref, _name(record), then, now.status, now.score))
+        return CriterionOutlook(scored, new, before, after, tuple(flips), redo, self._ways(criterion))
 
     def _ways(self, criterion: Criterion) -> dict[str, int]:
-        deciding = _deciding(criterion)
-        if deciding is None:
+        found = _free(criterion)
+        if found is None or not found[0].deciding:
             return {}
         counted = {}
-        for name, options in _ways(*deciding):
-            scores = (self._score(record, criterion.name, options) for record in self._records)
+        for name, options in _ways(*found):
+            again = (self._with_options(record, criterion.name, options) for record in self._records)
+            scores = [result.score for result in again if result is not None]
             counted[name] = sum(value is not None and value >= criterion.threshold for value in scores)
         return counted
 
@@ -124,29 +129,29 @@ class WhatIf:
             return "error"
         status = case_status(found)
         # A case that fails already does not depend on missing verdicts. All others do.
-        return status if status in ("failed", "error") or len(found) == len(results) else "unknown"
+        return status if status == "failed" or len(found) == len(results) else "unknown"
 
     def _result(self, record: CaseRecord, criterion: Criterion) -> MetricResult | None:
         """Return the verdict that the case would have, or None if that needs a new score."""
         was = record.metrics.get(criterion.name)
-        if was is None or was.score is None or was.status not in ("passed", "failed"):
-            return was
         if criterion.name in record.custom_metrics:
             # A custom metric receives its threshold and decides by itself.
-            return was if was.threshold == criterion.threshold else None
-        deciding = _deciding(criterion)
-        value = was.score if deciding is None else self._score(record, criterion.name, deciding[1])
-        if value is None:
-            return was
-        status: MetricStatus = "passed" if value >= criterion.threshold else "failed"
-        return MetricResult(criterion.name, status, value, criterion.threshold)
+            return was if was is None or was.score is None or was.threshold == criterion.threshold else None
+        now = self._scored_again(record, criterion) or was
+        if now is None or now.score is None or now.status not in ("passed", "failed"):
+            return now
+        return replace(now, status=status_of(now.score, criterion.threshold), threshold=criterion.threshold)
 
-    def _score(self, record: CaseRecord, name: str, options: Options) -> float | None:
-        values = tuple(getattr(options, option) for option in descriptions()[name].deciding)
-        key = (record.ref, name, values)
-        if key not in self._scores:
-            self._scores[key] = _score_again(record, descriptions()[name], options)
-        return self._scores[key]
+    def _scored_again(self, record: CaseRecord, criterion: Criterion) -> MetricResult | None:
+        """Return the result under the options of a criterion that asks nobody, or None if it cannot be known."""
+        found = _free(criterion)
+        return None if found is None else self._with_options(record, criterion.name, found[1])
+
+    def _with_options(self, record: CaseRecord, name: str, options: Options) -> MetricResult | None:
+        key = (record.ref, name, options.model_dump_json())
+        if key not in self._again:
+            self._again[key] = _score_again(record, descriptions()[name], options, self._prices)
+        return self._again[key]
 
     def _options_changed(self, record: CaseRecord, criterion: Criterion) -> bool:
         info = descriptions().get(criterion.name)
@@ -162,28 +167,39 @@ class WhatIf:
         return any(info is None or info.effect_of(name) == "score" for name in changed)
 
 
-def _score_again(record: CaseRecord, info: CriterionDescription, options: Options) -> float | None:
-    """Return the score from the criterion's stored details or the transcript, or None if neither has one."""
+def _score_again(
+    record: CaseRecord, info: CriterionDescription, options: Options, prices: Prices
+) -> MetricResult | None:
+    """Return the result from the criterion's stored details or the transcript, or None if neither has one."""
     result = record.metrics.get(info.name)
-    # Code of other packages only runs in the scorer process.
-    if result is None or result.score is None or not CRITERIA.extension(info.name).is_own:
+    if result is not None and info.rescore:
+        value: float | None = resolve(info.rescore)(result.details, options)
+        if value is not None:
+            return replace(result, score=value)
+    actual = tuple(turn.actual for turn in record.turns if turn.actual is not None)
+    if record.error is not None or not actual or len(actual) < len(record.turns):
         return None
-    kept: float | None = resolve(info.rescore)(result.details, options) if info.rescore else None
-    if kept is not None or info.asks is not None:
-        return kept
-    criterion = Criterion(info.name, result.threshold or 0.0, None, options.model_dump())
-    actual = tuple(turn.actual or {} for turn in record.turns)
+    criterion = Criterion(info.name, 1.0, None, options.model_dump(mode="json"))
+    states = record.final_session_state, record.turns[-1].state
+    request = ScoreRequest(criterion, record.expected, actual, record.scenario, (), False, None, *states, prices)
     try:
-        return score(ScoreRequest(criterion, record.expected, actual)).result.score
+        return score(request).result
     except NotScorableError:
         return None
 
 
-def _deciding(criterion: Criterion) -> tuple[CriterionDescription, Options] | None:
-    """Return the criterion and its options, if it has valid deciding options."""
-    info = descriptions().get(criterion.name)
-    if info is None or not info.deciding:
+def is_free(name: str) -> bool:
+    """Return whether a criterion can be scored with other options without an agent, a judge or another package."""
+    info = descriptions().get(name)
+    # Code of other packages only runs in the scorer process.
+    return info is not None and info.asks is None and bool(info.option_names) and CRITERIA.extension(name).is_own
+
+
+def _free(criterion: Criterion) -> tuple[CriterionDescription, Options] | None:
+    """Return a criterion that is free, and its options if they are valid."""
+    if not is_free(criterion.name):
         return None
+    info = descriptions()[criterion.name]
     try:
         return info, read_options(info.options, criterion)
     except NotScorableError:

@@ -1,44 +1,63 @@
-"""Alignment of two sequences that keeps their order."""
+"""Pairs of items of two sequences: in their order, or in any order."""
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from operator import eq
+from typing import Any, TypeAlias
+
+Equal: TypeAlias = Callable[[Any, Any], bool]
+"""Whether a left item fits a right one. Unlike `==`, it need not be transitive."""
 
 MAX_CELLS = 16_000_000
 """Product of lengths above which the greedy method is used. Below it, the bit vectors stay under about 2 MB."""
 MAX_WEIGHED_CELLS = 10_000
 
 
-def lcs_pairs(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
+def lcs_pairs(left: Sequence[Hashable], right: Sequence[Hashable], equal: Equal | None = None) -> list[tuple[int, int]]:
     """Return index pairs of equal items, increasing on both sides.
 
     The pairs form a longest common subsequence. Above `MAX_CELLS` they form a common subsequence that is found quickly;
-    it contains all of `left` if `left` is a subsequence of `right`.
+    it contains all of `left` if `left` is a subsequence of `right`. `equal` is asked once for each two distinct items.
     """
+    fits = equal or eq
     start = 0
     shorter = min(len(left), len(right))
-    while start < shorter and left[start] == right[start]:
+    while start < shorter and fits(left[start], right[start]):
         start += 1
     end = 0
-    while end < shorter - start and left[-1 - end] == right[-1 - end]:
+    while end < shorter - start and fits(left[-1 - end], right[-1 - end]):
         end += 1
     head = [(index, index) for index in range(start)]
     tail = [(len(left) - index, len(right) - index) for index in range(end, 0, -1)]
     middle_left, middle_right = left[start : len(left) - end], right[start : len(right) - end]
     small = len(middle_left) * len(middle_right) <= MAX_CELLS
-    middle = (_bit_parallel if small else _greedy)(middle_left, middle_right)
+    middle = (_bit_parallel if small else _greedy)(middle_left, _columns(middle_left, middle_right, equal))
     return head + [(row + start, column + start) for row, column in middle] + tail
 
 
-def _bit_parallel(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
+def _columns(
+    left: Sequence[Hashable], right: Sequence[Hashable], equal: Equal | None
+) -> tuple[int, dict[Hashable, list[int]]]:
+    """Return the length of `right`, and the increasing columns that fit each item."""
+    places: dict[Hashable, list[int]] = defaultdict(list)
+    for column, item in enumerate(right):
+        places[item].append(column)
+    if equal is not None:
+        fitting = {item: [each for other, each in places.items() if equal(item, other)] for item in set(left)}
+        places = {item: sorted(column for columns in found for column in columns) for item, found in fitting.items()}
+    return len(right), places
+
+
+def _bit_parallel(left: Sequence[Hashable], right: tuple[int, dict[Hashable, list[int]]]) -> list[tuple[int, int]]:
     """Compute the table of lengths as Hyyrö's bit vectors.
 
     After row i, bit j of the vector is 0 if the length grows between columns j and j+1. A row costs one addition of
     long integers instead of a loop over columns, and the stored rows are enough to trace back the pairs.
     """
-    where: dict[Hashable, int] = defaultdict(int)
-    for column, item in enumerate(right):
-        where[item] |= 1 << column
-    full = (1 << len(right)) - 1
+    length, places = right
+    where = {item: sum(1 << column for column in columns) for item, columns in places.items()}
+    full = (1 << length) - 1
     vector = full
     rows: list[int] = []
     for item in left:
@@ -46,7 +65,7 @@ def _bit_parallel(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[t
         vector = ((vector + hits) | (vector - hits)) & full
         rows.append(vector)
     pairs: list[tuple[int, int]] = []
-    row, column = len(left) - 1, len(right) - 1
+    row, column = len(left) - 1, length - 1
     while row >= 0 and column >= 0:
         if rows[row] >> column & 1:
             column -= 1
@@ -59,21 +78,49 @@ def _bit_parallel(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[t
     return pairs
 
 
-def _greedy(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Match each item of `left` with the first equal item after the previous match."""
-    places: dict[Hashable, list[int]] = defaultdict(list)
-    for column in range(len(right) - 1, -1, -1):
-        places[right[column]].append(column)
+def _greedy(left: Sequence[Hashable], right: tuple[int, dict[Hashable, list[int]]]) -> list[tuple[int, int]]:
+    """Match each item of `left` with the first fitting item after the previous match."""
     pairs: list[tuple[int, int]] = []
     reached = -1
     for row, item in enumerate(left):
-        columns = places.get(item, [])
-        while columns and columns[-1] <= reached:
-            columns.pop()
-        if columns:
-            reached = columns.pop()
+        columns = right[1].get(item, [])
+        place = bisect_right(columns, reached)
+        if place < len(columns):
+            reached = columns[place]
             pairs.append((row, reached))
     return pairs
+
+
+def most_pairs(
+    rows: int, columns: int, fits: Callable[[int, int], bool], first: Iterable[tuple[int, int]] = ()
+) -> dict[int, int]:
+    """Return as many pairs as possible in any order: the column of each row that has one.
+
+    A maximum matching by augmenting paths. `first` are pairs that fit; their rows and columns stay paired, though
+    perhaps with others.
+    """
+    partner = dict(first)
+    owner = {column: row for row, column in partner.items()}
+    for start in range(rows):
+        if start in partner:
+            continue
+        came_from: dict[int, int] = {}
+        waiting, free = [start], None
+        while waiting and free is None:
+            row = waiting.pop()
+            for column in range(columns):
+                if column not in came_from and fits(row, column):
+                    came_from[column] = row
+                    if column not in owner:
+                        free = column
+                        break
+                    waiting.append(owner[column])
+        while free is not None:
+            row = came_from[free]
+            previous = partner.get(row)
+            partner[row], owner[free] = free, row
+            free = previous
+    return partner
 
 
 def heaviest_pairs(

@@ -6,12 +6,15 @@ satisfied exactly if every expected call is in a `same` row or in a `moved` row 
 """
 
 import itertools
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import eq
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from workbench.metrics.alignment import heaviest_pairs, lcs_pairs
-from workbench.metrics.json_difference import ABSENT, brief, describe, differences, hashable
+from workbench.metrics.alignment import Equal, heaviest_pairs, lcs_pairs, most_pairs
+from workbench.metrics.json_difference import ABSENT, brief, hashable
+from workbench.metrics.value_rules import Rules, agrees, compare, described
 from workbench.model.invocation import ToolCall
 
 MAX_DIFFERENCES = 50
@@ -20,32 +23,98 @@ MAX_ARGUMENTS = 200
 """Arguments kept per call. A last argument `…` counts the others. Long values are replaced by short texts (`brief`)."""
 
 
-def call_keys(calls: Sequence[ToolCall], *, ignore_args: bool) -> list[Hashable]:
-    """Return one hashable key per call. ADK's equality holds between keys: a call without args differs from {}."""
-    return [call.name if ignore_args else (call.name, hashable(call.args)) for call in calls]
+@dataclass(frozen=True)
+class CallRules:
+    """How calls are compared: by name only, or by name and arguments.
+
+    `args_match` has rules for arguments by tool, or "*" for every tool, and dotted path. A tool's own rule wins.
+    """
+
+    ignore_args: bool = False
+    args_match: Mapping[str, Rules] = field(default_factory=dict)
+
+    def of(self, tool: str) -> Rules:
+        """Return the rules for the arguments of a tool."""
+        return {**self.args_match.get("*", {}), **self.args_match.get(tool, {})} if self.args_match else {}
 
 
-def call_rows(expected: Sequence[ToolCall], actual: Sequence[ToolCall], *, ignore_args: bool) -> list[dict[str, Any]]:
+class Calls:
+    """The expected and actual calls of a turn, and which of them are equal under the rules.
+
+    `expected` and `actual` are hashable keys. Without rules for arguments, equality is ADK's: a call without args
+    differs from one with {}.
+    """
+
+    def __init__(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall], rules: CallRules) -> None:
+        self.rules = rules
+        self._call_of: dict[Hashable, ToolCall] = {}
+        self._answers: dict[tuple[Hashable, Hashable], bool] = {}
+        self.expected, self.actual = self._keys(expected), self._keys(actual)
+        self.equal: Equal | None = self._equal if rules.args_match and not rules.ignore_args else None
+
+    def _keys(self, calls: Sequence[ToolCall]) -> list[Hashable]:
+        keys: list[Hashable] = [
+            call.name if self.rules.ignore_args else (call.name, hashable(call.args)) for call in calls
+        ]
+        self._call_of.update(zip(keys, calls, strict=True))
+        return keys
+
+    def _equal(self, expected: Hashable, actual: Hashable) -> bool:
+        pair = (expected, actual)
+        if pair not in self._answers:
+            one, other = self._call_of[expected], self._call_of[actual]
+            self._answers[pair] = one.name == other.name and agrees(_args(one), _args(other), self.rules.of(one.name))
+        return self._answers[pair]
+
+    def match(self, match_type: str) -> bool:
+        """Return whether the actual calls satisfy the expected ones under EXACT, IN_ORDER or ANY_ORDER."""
+        equal = self.equal or eq
+        if match_type == "EXACT":
+            return len(self.expected) == len(self.actual) and all(map(equal, self.expected, self.actual))
+        if match_type == "IN_ORDER":
+            rest = iter(self.actual)
+            return all(any(equal(key, other) for other in rest) for key in self.expected)
+        if self.equal is None:
+            return Counter(self.expected) <= Counter(self.actual)
+        return len(self.in_any_order(())) == len(self.expected)
+
+    def in_any_order(self, first: Iterable[tuple[int, int]]) -> dict[int, int]:
+        """Map expected to actual indexes of as many equal calls as possible, beginning with the pairs of `first`."""
+        if self.equal is None:
+            in_order = list(first)
+            return dict(in_order) | _identical(self.expected, self.actual, in_order)
+        return most_pairs(
+            len(self.expected),
+            len(self.actual),
+            lambda row, column: self._equal(self.expected[row], self.actual[column]),
+            first,
+        )
+
+
+def call_rows(expected: Sequence[ToolCall], actual: Sequence[ToolCall], rules: CallRules) -> list[dict[str, Any]]:
     """Return the rows as JSON data, in the order of the expected calls, with unexpected calls between them.
 
     - `mark`: same, differs, missing, extra or moved
     - `expected`, `actual`: {"name", "args"} or null
     - `expected_index`, `actual_index`: positions of the calls from 0, or null
-    - `differences`: as returned by `json_difference.describe`
+    - `differences`: as returned by `value_rules.described`
+    - `accepted`: the differences that a rule accepts; left out if there are none
     """
-    wanted, got = call_keys(expected, ignore_args=ignore_args), call_keys(actual, ignore_args=ignore_args)
-    in_order = lcs_pairs(wanted, got)
-    moved = _identical(wanted, got, in_order)
+    calls = Calls(expected, actual, rules)
+    in_order = lcs_pairs(calls.expected, calls.actual, calls.equal)
+    equal = calls.in_any_order(in_order)
+    in_order = [(row, column) for row, column in in_order if equal[row] == column]
+    moved = {row: column for row, column in equal.items() if (row, column) not in set(in_order)}
     similarity = _Similarity(expected, actual)
     in_order = sorted(in_order + _differing(in_order, moved, similarity))
     moved |= _same_name(in_order, moved, similarity)
     rows: list[dict[str, Any]] = []
-    for row, column in _walk(in_order, moved, len(wanted), len(got)):
+    for row, column in _walk(in_order, moved, len(expected), len(actual)):
         one = None if row is None else expected[row]
         other = None if column is None else actual[column]
-        found, more = _differences(one, other) if one and other and not ignore_args else ([], 0)
+        found = _differences(one, other, rules) if one and other and not rules.ignore_args else {"differences": []}
         if one and other:
-            mark = "moved" if row in moved else "differs" if found else "same"
+            mark = "moved" if row in moved else "differs" if found["differences"] else "same"
         else:
             mark = "missing" if one else "extra"
         rows.append(
@@ -55,8 +124,7 @@ def call_rows(expected: Sequence[ToolCall], actual: Sequence[ToolCall], *, ignor
                 "actual": _shown_call(other),
                 "expected_index": row,
                 "actual_index": column,
-                "differences": found,
-                **({"more_differences": more} if more else {}),
+                **found,
             }
         )
     return rows
@@ -104,11 +172,20 @@ def _shown_call(call: ToolCall | None) -> dict[str, Any] | None:
     return {"name": call.name, "args": args}
 
 
-def _differences(expected: ToolCall, actual: ToolCall) -> tuple[list[dict[str, Any]], int]:
-    wanted, got = (ABSENT if call.args is None else call.args for call in (expected, actual))
-    every = differences(wanted, got, "args")
-    found = [describe(*difference) for difference in itertools.islice(every, MAX_DIFFERENCES)]
-    return found, sum(1 for _ in every)
+def _args(call: ToolCall) -> Any:
+    return ABSENT if call.args is None else call.args
+
+
+def _differences(expected: ToolCall, actual: ToolCall, rules: CallRules) -> dict[str, Any]:
+    found = list(compare(_args(expected), _args(actual), rules.of(expected.name), "args"))
+    rejected = [difference for difference in found if not difference.accepted]
+    accepted = [difference for difference in found if difference.accepted]
+    row: dict[str, Any] = {"differences": [described(each) for each in rejected[:MAX_DIFFERENCES]]}
+    if len(rejected) > MAX_DIFFERENCES:
+        row["more_differences"] = len(rejected) - MAX_DIFFERENCES
+    if accepted:
+        row["accepted"] = [described(each) for each in accepted[:MAX_DIFFERENCES]]
+    return row
 
 
 class _Similarity:

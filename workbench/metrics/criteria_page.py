@@ -46,6 +46,62 @@ Criteria that ask a judge have `judge_model_options`. Each option is optional.
 [Choose a judge](judges.md) has more about them.
 
 """
+_RULES = """
+## Rules for values
+
+`args_match` says how single arguments are compared. Values without a rule are compared exactly.
+
+```json
+{"criteria": {"tool_trajectory_avg_score": {
+  "threshold": 1.0,
+  "args_match": {"refund": {"note": "any", "amount": {"abs": 0.01}, "id": {"regex": "A-[0-9]+"}},
+                 "*": {"options": "contains", "filters.since": "any"}}}}}
+```
+
+The first key is a tool, or `*` for every tool. The second is the path of an argument: steps are
+joined by dots, and a list's element is its number or `*`. An empty path means all arguments. A
+tool's own rule wins over the one for `*`.
+
+| rule | accepts |
+|---|---|
+| `"any"` | any value, and no value |
+| `{"regex": "A-[0-9]+"}` | a text that matches as a whole |
+| `{"abs": 0.01}` | a number at most 0.01 from the expected one |
+| `{"rel": 0.01}` | a number at most 1% of the expected one away from it |
+| `{"one_of": ["a", "b"]}` | a value from the list |
+| `"ignore_case"` | the expected text in upper or lower case |
+| `"contains"` | an object or list with all that is expected; more is allowed |
+
+`"any"`, `regex` and `one_of` do not need an expected value. The screen shows a value that a rule
+accepted together with the rule. `adk eval` ignores these options and compares exactly; `check` says
+so. You can also add a rule [from a difference](accepting.md#accept-any-value-or-a-range).
+
+### Coming from agentevals
+
+These options of `tool_trajectory_avg_score` mean the same as the match modes of LangChain's
+agentevals. On 40 pairs of calls, the verdicts are equal except as the last column says.
+
+| agentevals 0.0.9 | here | differences |
+|---|---|---|
+| `strict` | `EXACT` | the order of calls in one message does not count there |
+| `superset` | `ANY_ORDER` | calls are paired greedily there, here so that most fit |
+| `unordered` | `ANY_ORDER`, and `limits` with `tool_calls` | arguments: see below |
+| `subset` | none | calls of the agent may be missing: no match type allows that |
+| none | `IN_ORDER` | |
+| arguments `exact` | the default | |
+| arguments `ignore` | `ignore_args` | |
+| arguments `superset` | `{"*": {"": "contains"}}` | see below |
+| arguments `subset` | none | arguments may be missing: only rules for single ones allow that |
+| a tool: `"ignore"` | `{"tool": {"": "any"}}` | |
+| a tool: `["id"]` | `"any"` for each other argument | see below |
+| a tool: a function | a [custom metric](python-functions.md) | |
+
+- `strict` compares the kinds of messages there, too, so a text between two calls matters.
+- Arguments `superset`: contains also allows more inside objects and lists. With `unordered`, it
+  asks for the same in both directions there, so it is `exact`.
+- A list of keys: arguments that nothing names are ignored there. Here they must be as expected. And
+  a missing value equals null there.
+"""
 _WIDTH = 100
 
 
@@ -53,7 +109,7 @@ def page() -> str:
     """Return the page as Markdown."""
     criteria = descriptions().values()
     judge = _JUDGE + "\n".join(_options(JudgeModelOptions.model_fields.items())) + "\n"
-    return _HEAD + "".join(map(_table_row, criteria)) + "".join(map(_section, criteria)) + judge
+    return _HEAD + "".join(map(_table_row, criteria)) + "".join(map(_section, criteria)) + _RULES + judge
 
 
 def schema() -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 A function is called as ADK calls it (`google.adk.evaluation.custom_metric_evaluator`), in a child process with the
 agent's interpreter. It sets score and status itself; no threshold is compared, as in ADK. Three cases are errors here
-and not in ADK: no score, a score outside the declared interval, and a number of per-turn results that differs from the
-number of turns (which ends ADK's whole run).
+and not in ADK: no score, a score outside the declared interval, and a number of per-turn results that is neither zero
+nor the number of turns (which ends ADK's whole run). A function whose signature has `final_session_state` gets the
+session state at the end.
 
-`details` of the case: `{"function", "adk_status", "rubrics": [{"rubric_id", "score", "rationale"}, …], "printed"}`.
-`details` of an error: `{"function", "fault", "traceback", "printed"}`. `details` of a turn: `{"rubrics"}`. `printed` is
+`details` of the case: `{"function", "adk_status", "rubrics": [{"rubric_id", "score", "rationale"}, …], "printed",
+"whole_conversation"}`. The last is true if a verdict has no results per turn, where ADK's run ends. `details` of an
+error: `{"function", "fault", "traceback", "printed"}`. `details` of a turn: `{"rubrics"}`. `printed` is
 the end of the function's output.
 """
 
@@ -17,7 +19,7 @@ from typing import Any
 from workbench.agents.functions import FunctionFailedError
 from workbench.counting import counted
 from workbench.events import MetricResult, MetricStatus
-from workbench.metrics.base import Bench, NotScorableError, Scored, ScoreRequest, same_length
+from workbench.metrics.base import WHOLE, Bench, NotScorableError, Scored, ScoreRequest, same_length
 from workbench.metrics.interval import Interval, declared_interval
 from workbench.scores import compared, sign
 from workbench.text import one_line
@@ -48,6 +50,7 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
         "actual": _turns_with_rubrics(request),
         "expected": None if request.expected is None else list(request.expected),
         "scenario": request.scenario,
+        "end_state": request.end_state,
     }
     try:
         result = await bench.functions().call("metric", path, payload)
@@ -103,10 +106,12 @@ def _scored(request: ScoreRequest, path: str, result: Mapping[str, Any]) -> Scor
     }
     turns = result["turns"]
     fits = len(turns) == len(request.actual)
+    if not turns and request.actual and status in ("passed", "failed"):
+        details[WHOLE] = True
     wrong = _wrong_value(path, result, declared_interval(request.custom_config or {}))
     if value is None or wrong:
         status, reason = "error", wrong
-    elif not fits and status in ("passed", "failed"):
+    elif turns and not fits and status in ("passed", "failed"):
         reason = f"{path} returned {counted(len(turns), 'per-turn result')} for {counted(len(request.actual), 'turn')}"
         status = "error"
     elif status == "error":

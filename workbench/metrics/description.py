@@ -168,6 +168,8 @@ class CriterionDescription:
     unit: str = ""
     """The unit of an informational criterion."""
     informational: bool = False
+    limit: str = ""
+    """The limit of the criterion `limits` that concerns the same figure, for a criterion that only measures."""
     looks_at: frozenset[Part] = frozenset()
     """Parts of a turn that the criterion examines. If empty, it examines the whole conversation."""
     shown_in: frozenset[Shown] = frozenset()
@@ -183,6 +185,14 @@ class CriterionDescription:
     case, such as `rubric no_jargon not met`, or "" if it knows none. Stored details may have any form: if the function
     raises, that counts as "".
     """
+    adk_ignores: frozenset[str] = frozenset()
+    """Options that only the workbench reads. ADK keeps them and scores as if they were not there."""
+    only_here: bool = False
+    """Whether ADK does not know the criterion. It skips it if the config gives it a `threshold`."""
+    compares_end_state: bool = False
+    """Whether the expected end state decides its score."""
+    needs_one_of: tuple[str, ...] = ()
+    """Options of which at least one must be set."""
     presets: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     """Its value in each preset that includes it, by preset name."""
 
@@ -228,6 +238,11 @@ class CriterionDescription:
     def compares_answers(self) -> bool:
         """Whether the expected answers decide its score."""
         return self.needs_reference and "answer" in self.looks_at
+
+    def compares_texts(self, options: Mapping[str, Any]) -> bool:
+        """Return whether the expected texts before the answers may decide its score, with these options."""
+        reads = INTERMEDIATE in self.option_names and options.get(INTERMEDIATE) is True
+        return self.needs_reference and (reads or not self.looks_at)
 
     def defaults(self) -> dict[str, Any]:
         """Return the default of each option, including the judge's options."""
@@ -277,6 +292,8 @@ def option_breaches(model: type[Options], name: str, value: Any) -> list[Breach]
         model.model_validate({name: value})
     except ValidationError as error:
         details = error.errors(include_url=False)
+        if not details[0]["loc"]:
+            return []  # A rule that involves several options: `combined_breach` checks it.
         if len(details[0]["loc"]) == 1:
             return [Breach((), f"`{name}` is {shown(value)}: expected {expected_words(details[0])}")]
         return [
@@ -288,6 +305,19 @@ def option_breaches(model: type[Options], name: str, value: Any) -> list[Breach]
             for breach in explain(model, error)
         ]
     return _repeated_ids(value) if name == RUBRICS else []
+
+
+def combined_breach(model: type[Options], criterion: Criterion) -> str:
+    """Return what is wrong with options that are valid one by one, or "".
+
+    A model with such a rule raises ValueError in a validator of the whole model.
+    """
+    try:
+        model.model_validate(criterion.options)
+    except ValidationError as error:
+        details = error.errors(include_url=False)[0]
+        return str(details.get("ctx", {}).get("error", details["msg"]))
+    return ""
 
 
 def _repeated_ids(rubrics: list[dict[str, Any]]) -> list[Breach]:

@@ -66,11 +66,8 @@ def _tool_call_count(invocation: dict[str, Any]) -> Figures:
 
 
 def _inference_call_count(invocation: dict[str, Any]) -> Figures:
-    events = recorded_events(invocation)
-    if events is None:
-        return {"count": None}
-    calls = [event for event in events if _is_model_call(event)]
-    return {"count": float(len(calls))}
+    known = recorded_events(invocation) is not None
+    return {"count": float(len(model_calls(invocation))) if known else None}
 
 
 def _token_usage(invocation: dict[str, Any]) -> Figures:
@@ -92,8 +89,17 @@ def _duration(invocation: dict[str, Any]) -> Figures:
     return dict(zip(_SECONDS, (total, model, tool, framework), strict=True))
 
 
-def _is_model_call(event: dict[str, Any]) -> bool:
-    return event.get("usage_metadata") is not None or event.get("model_version") is not None
+def model_calls(invocation: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the events of a turn that answer a model call."""
+    events = recorded_events(invocation) or ()
+    return [
+        event for event in events if event.get("usage_metadata") is not None or event.get("model_version") is not None
+    ]
+
+
+def measured(name: str, invocation: dict[str, Any]) -> float | None:
+    """Return a turn's figure by its name in ADK, such as `token_usage_v1`, or None if it was not reported."""
+    return next(iter(_FIGURES[name].measure(invocation).values()))
 
 
 def _sum(counts: Any) -> float | None:
@@ -131,7 +137,9 @@ _FIGURES = {
 }
 
 
-def _informational(name: str, title: str, measures: str, how_to_read: str, unit: str) -> CriterionDescription:
+def _informational(
+    name: str, title: str, measures: str, how_to_read: str, unit: str, limit: str
+) -> CriterionDescription:
     return CriterionDescription(
         name=name,
         title=title,
@@ -141,6 +149,7 @@ def _informational(name: str, title: str, measures: str, how_to_read: str, unit:
         score="workbench.metrics.efficiency:score",
         unit=unit,
         informational=True,
+        limit=limit,
     )
 
 
@@ -150,6 +159,7 @@ TOOL_CALLS = _informational(
     "How many tools the agent called.",
     "Calls per turn. Fewer is cheaper.",
     "a count",
+    "tool_calls",
 )
 MODEL_CALLS = _informational(
     "inference_call_count_v1",
@@ -157,6 +167,7 @@ MODEL_CALLS = _informational(
     "How many times the agent called a model.",
     "Calls per turn. Fewer is cheaper. Empty if the agent does not report them.",
     "a count",
+    "model_calls",
 )
 TOKENS = _informational(
     "token_usage_v1",
@@ -164,11 +175,13 @@ TOKENS = _informational(
     "How many tokens the agent's models read and wrote.",
     "Tokens per turn, input and output together. Fewer is cheaper. Empty if no model reported any.",
     "a count",
+    "tokens",
 )
 DURATION = _informational(
     "invocation_duration_v1",
     "Seconds",
     "How long a turn took, and how much of that time models, tools and the framework used.",
     "Seconds per turn. They also depend on network and load, so look for large changes only.",
+    "seconds",
     "seconds",
 )

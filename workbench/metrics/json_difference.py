@@ -8,7 +8,7 @@ import itertools
 import json
 import re
 import unicodedata
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from typing import Any, Final
 
 from workbench.text import visible
@@ -38,24 +38,6 @@ def hashable(value: Any) -> Hashable:
     return value  # type: ignore[no-any-return]
 
 
-def differences(expected: Any, actual: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
-    """Yield (JSON path, expected, actual) for each smallest part that differs.
-
-    Keys come in the order of the expected object, then keys that only the actual one has; list elements go by position.
-    `ABSENT` marks a side without a value.
-    """
-    if isinstance(expected, dict) and isinstance(actual, dict):
-        for key in [*expected, *(key for key in actual if key not in expected)]:
-            yield from differences(expected.get(key, ABSENT), actual.get(key, ABSENT), path + _step(key))
-    elif isinstance(expected, list) and isinstance(actual, list):
-        for index in range(max(len(expected), len(actual))):
-            wanted = expected[index] if index < len(expected) else ABSENT
-            got = actual[index] if index < len(actual) else ABSENT
-            yield from differences(wanted, got, f"{path}[{index}]")
-    elif hashable(expected) != hashable(actual):
-        yield path, expected, actual
-
-
 def describe(path: str, expected: Any, actual: Any) -> dict[str, Any]:
     """Return one difference as JSON data.
 
@@ -66,7 +48,8 @@ def describe(path: str, expected: Any, actual: Any) -> dict[str, Any]:
       are
       cut around their first difference.
     """
-    if isinstance(expected, str) and isinstance(actual, str):
+    # A rule can reject the expected text itself. Then nothing differs.
+    if isinstance(expected, str) and isinstance(actual, str) and expected != actual:
         expected_shown, actual_shown = _shown_texts(expected, actual)
     else:
         expected_shown, actual_shown = shown(expected), shown(actual)
@@ -82,12 +65,16 @@ def describe(path: str, expected: Any, actual: Any) -> dict[str, Any]:
 
 
 def sentence(difference: dict[str, Any]) -> str:
-    """Return `args.amount: number 12.5, got text "12.50"` from the result of `describe`."""
-    wanted, got = (_phrase(difference[f"{side}_type"], difference[f"{side}_shown"]) for side in ("expected", "actual"))
-    return f"{difference['path']}: {wanted}, got {got}"
+    """Return `args.amount: number 12.5, got text "12.50"` from the result of `describe`.
+
+    A `rule` beside it says what was expected in its place.
+    """
+    wanted, got = (phrase(difference[f"{side}_type"], difference[f"{side}_shown"]) for side in ("expected", "actual"))
+    return f"{difference['path']}: {difference.get('rule') or wanted}, got {got}"
 
 
-def _phrase(kind: str, text: str) -> str:
+def phrase(kind: str, text: str) -> str:
+    """Return the type and the shown text of a value as one phrase: `number 12.5`."""
     return text if kind == "true/false" else f"{kind} {text}"
 
 
@@ -127,7 +114,8 @@ def brief(value: Any) -> Any:
     return value if size <= BRIEF_LIMIT else shown(value, limit=4 * SHOWN_LIMIT)
 
 
-def _step(key: str) -> str:
+def path_step(key: str) -> str:
+    """Return one step of a JSON path: `.name`, or `["other name"]`."""
     return f".{key}" if _PLAIN_KEY.fullmatch(key) else f"[{json.dumps(key, ensure_ascii=False)}]"
 
 

@@ -18,11 +18,14 @@ from workbench.metrics.description import (
     CriterionDescription,
     Effect,
     IntermediateOptions,
+    combined_breach,
     option_breaches,
 )
 from workbench.model.breaches import below, nearest, nearest_hint, snake
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.faults import Fault
+from workbench.model.invocation import leaves_out
+from workbench.model.metrics_config import own_entry
 from workbench.model.places import Location, json_path
 from workbench.plugins import BrokenExtensionError, ExtensionPoint, resolve
 
@@ -123,7 +126,9 @@ def _checked(name: str, scored: Any) -> Scored:
 
 
 async def _score_custom(request: ScoreRequest, bench: Bench) -> Scored:
-    scored: Scored = await resolve("workbench.metrics.custom:score")(request, bench)
+    is_own = bool(own_entry(request.custom_config))
+    module = "workbench.metrics.judged.agents_cli" if is_own else "workbench.metrics.custom"
+    scored: Scored = await resolve(f"{module}:score")(request, bench)
     return scored
 
 
@@ -144,11 +149,19 @@ def _unscored(request: ScoreRequest) -> Scored | None:
 def _nothing_to_judge(info: CriterionDescription, request: ScoreRequest) -> str:
     if info.needs_reference and request.expected is None:
         return "the user is simulated, so there is no reference to compare with"
+    if info.compares_answers and _leaves_out("final_response", request):
+        return "the dataset's case has no `reference` to compare with"
+    if info.compares_calls and _leaves_out("intermediate_data", request):
+        return "the dataset's case has no `agent_workbench.tool_uses` to compare with"
     if info.scenarios == "only" and request.scenario is None:
         return "only for cases with a simulated user"
     if not request.actual and (not request.expected or not info.needs_reference):
         return "the conversation has no turns"
     return ""
+
+
+def _leaves_out(key: str, request: ScoreRequest) -> bool:
+    return bool(request.expected) and all(leaves_out(turn, key) for turn in request.expected or ())
 
 
 def _without_score(criterion: Criterion, status: MetricStatus, reason: str) -> Scored:
@@ -178,11 +191,23 @@ def _check_criterion(config: CriteriaConfig, criterion: Criterion) -> Iterator[F
         yield _unknown(config, name)
     elif info.informational:
         message = f"`{name}` is measured in every run and never decides a verdict; ADK refuses it as a criterion"
-        yield _fault(config, location, message, "Remove it from the criteria")
+        hint = f"Use `limits` with `{info.limit}`" if info.limit else "Remove it from the criteria"
+        yield _fault(config, location, message, hint)
     else:
         yield from _check_range(config, criterion, info)
-        for key, value in criterion.options.items():
-            yield from _check_option(config, criterion, info, key, value)
+        found = [
+            fault
+            for key, value in criterion.options.items()
+            for fault in _check_option(config, criterion, info, key, value)
+        ]
+        yield from found
+        if all(fault.severity != "error" for fault in found) and (message := combined_breach(info.options, criterion)):
+            yield _fault(config, location, message)
+        if info.only_here:
+            yield _fault(config, location, f"`adk eval` does not know `{name}` and skips it", severity="note")
+        for key in info.adk_ignores & criterion.options.keys():
+            message = f"ADK ignores `{key}` of `{name}`, so `adk eval` may score differently"
+            yield _fault(config, (*location, key), message, severity="note")
 
 
 def _unknown(config: CriteriaConfig, name: str) -> Fault:
@@ -254,7 +279,7 @@ def _fault(
     location: Location,
     message: str,
     hint: str = "",
-    severity: Literal["error", "warning"] = "error",
+    severity: Literal["error", "warning", "note"] = "error",
 ) -> Fault:
     path = json_path(location)
     line, column = config.place(path)

@@ -3,25 +3,26 @@
 A turn scores 1.0 or 0.0, a case the mean of its turns. Only names and args are compared, as `json_difference`
 describes. A call without args is not equal to one with {}, as in ADK.
 
-Details of a turn: `match_type`, `ignore_args`, `rows` (see `call_rows`), `more_rows` (rows above `MAX_ROWS`, which are
-left out) and `other_match_types`: the scores under EXACT, IN_ORDER and ANY_ORDER, and `names only` for the configured
-match type without args. Details of the case: the same without rows; `other_match_types` holds means.
+Details of a turn: `match_type`, `ignore_args`, `args_match` (if there are rules, as in the config), `rows` (see
+`call_rows`), `more_rows` (rows above `MAX_ROWS`, which are left out) and `other_match_types`: the scores under EXACT,
+IN_ORDER and ANY_ORDER, and `names only` for the configured match type without args. Details of the case: the same
+without rows; `other_match_types` holds means.
 """
 
-from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from workbench.events import MetricResult
 from workbench.metrics.base import Scored, ScoreRequest, mean, status_of, turn_pairs
-from workbench.metrics.call_rows import call_keys, call_rows, faulty_rows
+from workbench.metrics.call_rows import CallRules, Calls, call_rows, faulty_rows
 from workbench.metrics.description import CriterionDescription, Options, decides, read_options
 from workbench.metrics.json_difference import sentence
+from workbench.metrics.value_rules import AnyRule
 from workbench.model.criteria import Criterion
-from workbench.model.invocation import ToolCall, tool_calls
+from workbench.model.invocation import tool_calls
 
 MatchType = Literal["EXACT", "IN_ORDER", "ANY_ORDER"]
 MATCH_TYPES: tuple[MatchType, ...] = get_args(MatchType)
@@ -51,6 +52,22 @@ class TrajectoryOptions(Options):
         "between them. ANY_ORDER: the expected calls in any order.",
     )
     ignore_args: bool = decides(False, "Compare only the names of the tools.", way=f"by {NAMES_ONLY}")
+    args_match: dict[str, dict[str, AnyRule]] = Field(
+        default_factory=dict,
+        description='Rules for arguments, by tool (or `*`) and dotted path, such as `{"refund": {"note": "any"}}`: '
+        "see [rules for values](#rules-for-values).",
+    )
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.ignore_args and self.args_match:
+            raise ValueError("`args_match` has no effect together with `ignore_args`: remove one of them")
+        return self
+
+    @property
+    def rules(self) -> CallRules:
+        """How two calls are compared."""
+        return CallRules(self.ignore_args, self.args_match)
 
 
 DESCRIPTION = CriterionDescription(
@@ -72,6 +89,7 @@ DESCRIPTION = CriterionDescription(
     first_threshold=1.0,
     looks_at=frozenset({"calls"}),
     shown_in=frozenset({"calls"}),
+    adk_ignores=frozenset({"args_match"}),
     presets=MappingProxyType(
         {
             "regression in CI": 1.0,
@@ -93,8 +111,7 @@ def score(request: ScoreRequest) -> Scored:
     turns = tuple(_turn(criterion, rule, *pair) for pair in turn_pairs(request))
     others = [turn.details["other_match_types"] for turn in turns]
     details = {
-        "match_type": rule.match_type,
-        "ignore_args": rule.ignore_args,
+        **_stored(rule),
         "other_match_types": {name: mean([other[name] for other in others]) for name in (*MATCH_TYPES, NAMES_ONLY)},
     }
     overall = mean(turn.score for turn in turns)
@@ -114,7 +131,7 @@ def score(request: ScoreRequest) -> Scored:
 def rescore(details: Mapping[str, Any], options: TrajectoryOptions) -> float | None:
     """Return the score under other options if the `details` of a case contain it, else None."""
     scores = details.get("other_match_types")
-    if not isinstance(scores, dict):
+    if not isinstance(scores, dict) or details.get("args_match", {}) != _stored(options).get("args_match", {}):
         return None
     name: str = options.match_type
     if options.ignore_args and not details.get("ignore_args") and details.get("match_type") == name:
@@ -124,19 +141,32 @@ def rescore(details: Mapping[str, Any], options: TrajectoryOptions) -> float | N
     return float(scores[name]) if name in scores else None
 
 
+def used_rules(details: Mapping[str, Any]) -> CallRules:
+    """Return how the calls of a result were compared, from its `details`."""
+    stored = {name: details[name] for name in ("ignore_args", "args_match") if name in details}
+    try:
+        return TrajectoryOptions.model_validate(stored).rules
+    except ValidationError:
+        return CallRules()
+
+
+def _stored(rule: TrajectoryOptions) -> dict[str, Any]:
+    stored = rule.model_dump(mode="json", include={"match_type", "ignore_args", "args_match"})
+    return stored if rule.args_match else {name: stored[name] for name in ("match_type", "ignore_args")}
+
+
 def _turn(
     criterion: Criterion, rule: TrajectoryOptions, expected: dict[str, Any], actual: dict[str, Any]
 ) -> MetricResult:
     wanted, got = tool_calls(expected), tool_calls(actual)
-    rows = call_rows(wanted, got, ignore_args=rule.ignore_args)
-    keys = (call_keys(wanted, ignore_args=rule.ignore_args), call_keys(got, ignore_args=rule.ignore_args))
-    others: dict[str, float] = {name: float(_matches(name, *keys)) for name in MATCH_TYPES}
+    rows = call_rows(wanted, got, rule.rules)
+    calls = Calls(wanted, got, rule.rules)
+    others: dict[str, float] = {name: float(calls.match(name)) for name in MATCH_TYPES}
     value = others[rule.match_type]
-    others[NAMES_ONLY] = float(_names_match(rule.match_type, wanted, got))
+    others[NAMES_ONLY] = float(Calls(wanted, got, CallRules(ignore_args=True)).match(rule.match_type))
     reason = "" if value else next(_complaints(rows, rule.match_type), "")
     details: dict[str, Any] = {
-        "match_type": rule.match_type,
-        "ignore_args": rule.ignore_args,
+        **_stored(rule),
         "rows": rows[:MAX_ROWS],
         "other_match_types": others,
     }
@@ -145,19 +175,6 @@ def _turn(
     return MetricResult(
         criterion.name, status_of(value, criterion.threshold), value, criterion.threshold, reason, details
     )
-
-
-def _matches(match_type: str, expected: list[Hashable], actual: list[Hashable]) -> bool:
-    if match_type == "EXACT":
-        return expected == actual
-    if match_type == "IN_ORDER":
-        rest = iter(actual)
-        return all(any(key == other for other in rest) for key in expected)
-    return Counter(expected) <= Counter(actual)
-
-
-def _names_match(match_type: str, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> bool:
-    return _matches(match_type, call_keys(expected, ignore_args=True), call_keys(actual, ignore_args=True))
 
 
 def _complaints(rows: list[dict[str, Any]], match_type: str) -> Iterator[str]:

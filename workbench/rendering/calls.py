@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 from workbench.counting import counted
 from workbench.events import MetricResult
+from workbench.json_values import objects, string
 from workbench.metrics.call_rows import call_rows
 from workbench.metrics.json_difference import shown, type_name
+from workbench.metrics.trajectory import used_rules
 from workbench.model.invocation import ToolCall
 from workbench.rendering.json_text import INDENT, compact, is_marked, pretty, step
 from workbench.rendering.lines import (
@@ -114,7 +116,7 @@ def aligned_rows(
     """Return the rows of `metrics.call_rows`: those of the trajectory criterion's result, else of a new alignment."""
     details = scored.details if scored else {}
     rows = _known_rows(details.get("rows"))
-    return call_rows(expected, actual, ignore_args=details.get("ignore_args") is True) if rows is None else rows
+    return call_rows(expected, actual, used_rules(details)) if rows is None else rows
 
 
 def brief_call(call: Mapping[str, Any], width: int, differing: frozenset[str] = frozenset()) -> Line:
@@ -293,7 +295,7 @@ def _row(row: dict[str, Any], number: int, aside: bool, view: View) -> Iterator[
     else:
         yield from under(mark_lead(mark, number=number), sides["expected"] or sides["actual"])
     yield from under((), _moved(row, view))
-    yield from under((), difference_lines(differences, view, _beyond(row)))
+    yield from under((), value_lines(row, view))
 
 
 def _moved(row: dict[str, Any], view: View) -> Iterator[Line]:
@@ -308,7 +310,7 @@ def difference_lines(differences: Sequence[dict[str, Any]], view: View, beyond: 
     for item in kept:
         words = [
             Segment(f"{plain(str(item.get('path', '')))}: "),
-            Segment(_phrase(item, "expected"), "diff-missing"),
+            Segment(rule_words(item) or _phrase(item, "expected"), "diff-missing"),
             Segment(" · ", "muted"),
             Segment(_phrase(item, "actual"), "diff-extra"),
         ]
@@ -316,6 +318,24 @@ def difference_lines(differences: Sequence[dict[str, Any]], view: View, beyond: 
     more = len(differences) - len(kept) + beyond
     if more:
         yield fold(f"… {counted(more, 'more value')} differ", view.room)
+
+
+def accepted_lines(row: Mapping[str, Any], view: View) -> Iterator[Line]:
+    """Yield a line for each value of a row that differs and that a rule accepts: `args.id: text "B-7" · any value`."""
+    for item in objects(row.get("accepted")):
+        words = f"{plain(str(item.get('path', '')))}: {_phrase(item, 'actual')} · accepted: {rule_words(item)}"
+        yield from wrap([Segment(words, "muted")], view.room)
+
+
+def value_lines(details: Mapping[str, Any], view: View) -> Iterator[Line]:
+    """Yield the values of a result's `details` that differ, then those that a rule accepts."""
+    yield from difference_lines(objects(details.get("differences")), view, _beyond(details))
+    yield from accepted_lines(details, view)
+
+
+def rule_words(item: Mapping[str, Any]) -> str:
+    """Return what the rule of a difference accepts, such as `number 12.5 ± 0.01`, or "" without a rule."""
+    return one_line(string(item.get("rule")))
 
 
 def _beyond(row: Mapping[str, Any]) -> int:
@@ -342,6 +362,8 @@ def match_type_words(scored: MetricResult) -> Line:
     rule: Line = (Segment(used, "strong"),) if used else ()
     if used and scored.details.get("ignore_args") is True:
         rule = (*rule, Segment(", arguments ignored", "muted"))
+    elif used and scored.details.get("args_match"):
+        rule = (*rule, Segment(", arguments by rules", "muted"))
     reached = scored.score if scored.score is not None else 0.0
     scores = [
         (

@@ -151,3 +151,15 @@ def test_turn_that_is_not_in_the_format_of_adk_does_not_end_the_page() -> None:
     record = one_turn([FIND], [FIND])
     record.turns[0].actual = {"intermediate_data": 5, "final_response": {"parts": 3}}
     assert any("format" in line for line in page(record))
+
+
+def test_case_that_failed_as_a_whole_begins_with_its_values() -> None:
+    record = one_turn([FIND], [FIND])
+    values = [{"path": "state.total", "expected": 12.5, "actual": "12.50"}]
+    record.metrics["state"] = MetricResult("state", "failed", 0.0, 1.0, "state.total differs", {"differences": values})
+    assert page(record)[:3] == [' ≠ case     state.total: number 12.5 · text "12.50"', "", "  user      hi"]
+    record = one_turn([FIND], [TRACK])
+    record.metrics["limits"] = MetricResult("limits", "failed", 0.0, 1.0, "3 tool calls, limit 1")
+    lines = page(record)
+    assert lines[0] == "  user      hi", "a failed turn comes first"
+    assert any(line.endswith("3 tool calls, limit 1") for line in lines)

@@ -93,6 +93,37 @@ async def test_chosen_difference_is_previewed_and_saved(open_screen: OpenScreen)
         assert file_of(screen).read_bytes() == before
 
 
+async def test_value_is_accepted_by_a_rule_in_a_new_config(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    case = case_json("on_time")
+    args = {"order": "A1", "amount": 12}
+    case["conversation"][0]["intermediate_data"] = {"tool_uses": [{"name": "refund", "args": args}]}
+    content = json.dumps({"eval_set_id": "refunds", "eval_cases": [case]})
+    screen = open_screen(make_workspace({"order_desk": {"refunds": content}}))
+    config_file = file_of(screen).parent / "test_config.json"
+    async with screen.open((120, 40)) as pilot:
+        before = file_of(screen).read_bytes()
+        await opened(screen, pilot, actual("It is late.", CALL))
+        await pilot.press("G", "m")
+        await screen.until(pilot, lambda: "rules are for single arguments" in screen.text)
+        await pilot.press("k", "m")
+        await screen.until(pilot, lambda: "amount  number 12 ± 1" in screen.text)
+        assert "Adds a rule to order_desk/test_config.json (new, for 1 evalset)." in screen.text
+        await pilot.press("down", "enter")
+        await screen.until(pilot, lambda: "tool_trajectory 0.00 → 1.00 ✓ passes" in screen.text)
+        assert "[~] refund: change amount" in screen.text
+        await pilot.press("enter")
+        await screen.until(pilot, config_file.exists)
+        criterion = json.loads(config_file.read_text())["criteria"]["tool_trajectory_avg_score"]
+        assert criterion == {"threshold": 1.0, "args_match": {"refund": {"amount": {"abs": 1}}}}
+        assert file_of(screen).read_bytes() == before
+        await screen.until(pilot, lambda: "saved and scored again" in screen.text)
+        await pilot.press("u")
+        await screen.until(pilot, lambda: "undone: on_time: accept 1 difference, 1 by a rule" in screen.text)
+        assert not config_file.exists()
+
+
 async def test_choosing_everything_twice_chooses_nothing(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((80, 24)) as pilot:

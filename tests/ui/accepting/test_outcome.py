@@ -6,6 +6,9 @@ from pathlib import Path
 
 from tests.ui.transcripts import CRITERIA, execute, recorded, turn
 from workbench.authoring.accept import Comparison
+from workbench.metrics.session_state import rules_of
+from workbench.model.criteria import Criterion
+from workbench.model.dataset import in_evalset_form
 from workbench.ui.accepting.outcome import concerns, outcomes
 
 FIND = ("find_order", {"id": "A-7"})
@@ -34,6 +37,27 @@ def test_unknown_scores_are_not_previewed() -> None:
     assert outcomes(CRITERIA, case, case, [None], []) == []
 
 
+def test_score_of_an_accepted_end_state_is_previewed() -> None:
+    criteria = [Criterion("session_state_match", 1.0, {"threshold": 1.0}, {})]
+    case = {"eval_id": "x", "conversation": [turn("Hi", (), "Hello")], "finalSessionState": {"total": "2"}}
+    actual, state = [recorded("Hi", (), "Hello")], {"total": 2}
+    comparison = Comparison(case, actual, state, rules_of(criteria))
+    changed = comparison.accepted(comparison.hunks)
+    assert changed["finalSessionState"] == state
+    (found,) = outcomes(criteria, case, changed, actual, (), (), state)
+    assert (found.before, found.after, found.passes) == (0.0, 1.0, True)
+    assert concerns("state", ["tool_trajectory_avg_score", "session_state_match"]) == ["session_state_match"]
+
+
+def test_calls_that_a_dataset_does_not_name_had_no_score_before() -> None:
+    user = {"role": "user", "parts": [{"text": "Where?"}]}
+    case = in_evalset_form({"eval_case_id": "x", "prompt": user}, "x")
+    actual = [recorded("Where?", [FIND], "Here it is.")]
+    comparison = Comparison(case, actual)
+    (found,) = outcomes(CRITERIA, case, comparison.accepted(comparison.hunks), actual)
+    assert (found.name, found.before, found.after) == ("tool_trajectory_avg_score", None, 1.0)
+
+
 def test_each_difference_names_the_criteria_it_concerns() -> None:
     failed = ["tool_trajectory_avg_score", "response_match_score", "final_response_match_v2"]
     assert concerns("answer", failed) == failed[1:]
@@ -45,6 +69,7 @@ def test_outcome_loads_no_heavy_library(repository: Path) -> None:
     code = """
 import sys
 from workbench.model.criteria import default_config
+from workbench.model.dataset import in_evalset_form
 from workbench.ui.accepting.outcome import outcomes
 turn = {"user_content": {"parts": [{"text": "Hi"}]}, "final_response": {"parts": [{"text": "Hello"}]}}
 case = {"eval_id": "x", "conversation": [turn]}

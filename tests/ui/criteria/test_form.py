@@ -109,7 +109,7 @@ async def test_choices_judges_and_json_values_can_be_edited(
         go(shown, "match_type", "tool_trajectory_avg_score")
         await pilot.press("space")
         go(shown, "judge_model", rubric)
-        await pilot.press("enter", *"heuristic", "enter")
+        await pilot.press("enter", *"gemini-2.5-pro", "enter")
         go(shown, "judge_model_config", rubric)
         await pilot.press("enter", *'{"seed" 3}', "ctrl+o")
         await screen.until(pilot, lambda: "line 1, column" in screen.text)
@@ -122,10 +122,33 @@ async def test_choices_judges_and_json_values_can_be_edited(
     criteria = json.loads(file.read_text(encoding="utf-8"))["criteria"]
     assert criteria["tool_trajectory_avg_score"] == {"threshold": 1.0, "matchType": "IN_ORDER"}
     assert criteria[rubric]["judge_model_options"] == {
-        "judge_model": "heuristic",
+        "judge_model": "gemini-2.5-pro",
         "judge_model_config": {"seed": 3},
         "num_samples": 3,
     }
+
+
+async def test_criterion_that_needs_an_option_asks_for_it(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    workspace, file = with_config(make_workspace())
+    screen = open_screen(workspace)
+    async with screen.open((120, 40)) as pilot:
+        shown = await form(screen, pilot)
+        for end in ("escape", "enter"):
+            await pilot.press("n", *"limits", "enter")
+            await screen.until(pilot, lambda: "limits: what first?" in screen.text)
+            await pilot.press("down", "enter")
+            await screen.until(pilot, lambda: shown.field.display)
+            assert shown.changes.content["criteria"]["limits"] == 1.0
+            if end == "escape":
+                await pilot.press("escape")
+                await screen.until(pilot, lambda: "not added: it needs a value" in screen.text)
+                assert not shown.changes.pending
+            else:
+                await pilot.press(*"2.5", "enter", "s")
+        await screen.until(pilot, lambda: "saved: test_config.json" in screen.text)
+        assert json.loads(file.read_text(encoding="utf-8"))["criteria"]["limits"] == {"threshold": 1.0, "seconds": 2.5}
 
 
 async def test_rubrics_are_added_moved_and_deleted(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:

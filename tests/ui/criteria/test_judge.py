@@ -57,14 +57,14 @@ def test_judge_sample_count_is_at_least_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "after"),
     [
-        (0.5, {"threshold": 0.5, "judge_model_options": {"judge_model": "heuristic"}}),
+        (0.5, {"threshold": 0.5, "judge_model_options": {"judge_model": "gemini-2.5-pro"}}),
         (
             {"threshold": 0.5, "judgeModelOptions": {"judgeModel": "gemini-x", "numSamples": 5}},
-            {"threshold": 0.5, "judgeModelOptions": {"judgeModel": "heuristic", "numSamples": 5}},
+            {"threshold": 0.5, "judgeModelOptions": {"judgeModel": "gemini-2.5-pro", "numSamples": 5}},
         ),
         (
             {"threshold": 0.5, "judge_model_options": {"num_samples": 5}, "mine": 1},
-            {"threshold": 0.5, "judge_model_options": {"num_samples": 5, "judge_model": "heuristic"}, "mine": 1},
+            {"threshold": 0.5, "judge_model_options": {"num_samples": 5, "judge_model": "gemini-2.5-pro"}, "mine": 1},
         ),
     ],
 )
@@ -74,14 +74,14 @@ def test_another_judge_is_used_by_the_run_and_saved_in_the_spelling_of_the_file(
     changes = changes_of(tmp_path, value)
     file = changes.draft.file
     choice = CriteriaChoice(read_config(file), "test_config.json beside the evalset")
-    changes.put(row(changes, "judge_model"), "heuristic")
+    changes.put(row(changes, "judge_model"), "gemini-2.5-pro")
     draft = Draft()
     draft.change(file, changes.draft.content, changes.result)
     applied = draft.apply(choice)
     (criterion,) = applied.config.criteria
-    assert criterion.options["judge_model_options"]["judge_model"] == "heuristic"
+    assert criterion.options["judge_model_options"]["judge_model"] == "gemini-2.5-pro"
     assert criterion.value == after
-    assert "judge_model heuristic instead of" in applied.reason
+    assert "judge_model gemini-2.5-pro instead of" in applied.reason
     file.write_bytes(edit_of(changes.draft, changes.result)[1])
     assert json.loads(file.read_text(encoding="utf-8")) == {"criteria": {NAME: after}}
 
@@ -130,7 +130,7 @@ async def test_invalid_judge_name_is_refused_and_stays_in_the_field(
         assert shown.content == shown.draft.content
 
 
-@pytest.mark.parametrize("typed", ["heuristic", "gemini-2.5-pro", "openai/gpt-5", "python:a.b:c"])
+@pytest.mark.parametrize("typed", ["gemini-2.5-pro", "openai/gpt-5", "python:a.b:c"])
 async def test_valid_judge_names_are_accepted(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, typed: str
 ) -> None:

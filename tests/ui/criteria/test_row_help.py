@@ -2,7 +2,7 @@
 
 from workbench.authoring.what_if import CriterionOutlook, Flip, Outlook
 from workbench.events import CaseRef
-from workbench.ui.criteria.row_help import outlook_of_all, outlook_of_criterion
+from workbench.ui.criteria.row_help import fitting, outlook_of_all, outlook_of_criterion
 
 FIRST, SECOND = (CaseRef("desk", "talk.evalset.json", "talk", name) for name in ("first", "second"))
 
@@ -16,9 +16,20 @@ def test_criterion_and_case_counts_say_what_they_count() -> None:
         "last run: 3 of 4 cases would pass this criterion (before: 1)",
         "2 would now pass this criterion, 1 of them the whole case: first (0.50), second (0.50)",
     ]
-    assert outlook_of_all(outlook) == "last run, 5 whole cases: 1 would pass"
+    assert outlook_of_all(outlook) == "last run, 5 whole cases: 1 more would pass"
     both = Outlook(5, flips, 0, criteria)
     assert outlook_of_criterion(both, "match")[1] == "2 would now pass: first (0.50), second (0.50)"
     none = Outlook(5, (), 0, criteria)
     assert "2 would now pass this criterion, none of them the whole case" in outlook_of_criterion(none, "match")[1]
     assert outlook_of_all(none) == "last run, 5 whole cases: no verdict would change"
+
+
+def test_explanation_ends_with_a_whole_sentence() -> None:
+    first, second = "last run: 4 of 4 cases would pass", "Whether it is supported, e.g. by tools. Score: 0 to 1."
+    text = f"{first}\n{second} Cost: 2 judge calls per text of a turn. Needs: a judge."
+    assert fitting(text, 40, 4) == text
+    assert fitting(text, 40, 3) == f"{first}\n{second} …"
+    assert fitting(text, 40, 2) == fitting(text, 40, 1) == f"{first} …"
+    assert fitting("one two three four", 9, 1) == "one two …"
+    assert fitting("先に出す こと 見積も り", 11, 1) == "先に出す …"
+    assert fitting("", 40, 3) == ""

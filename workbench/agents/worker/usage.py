@@ -1,8 +1,12 @@
-"""The cost of model calls."""
+"""The cost of model calls, and the models that answered them."""
 
 from __future__ import annotations
 
+import re
 from typing import Any, Dict, NamedTuple
+
+_FAMILY = re.compile(r"(gemini|gemma|claude|gpt|o\d)-")
+_VERSION = re.compile(r"[-@](\d{3,}|preview|exp)[\w.-]*")
 
 
 class Usage(NamedTuple):
@@ -49,3 +53,21 @@ def usage_of(metadata: Any) -> Usage:
 
 def _count(metadata: Any, name: str) -> int:
     return getattr(metadata, name, None) or 0
+
+
+def model_name(model: str) -> str:
+    """Return a model's name without its provider or project."""
+    return model.rpartition("/")[2].lower()
+
+
+def is_other_model(asked: str, answered: str) -> bool:
+    """Return whether a reply came from another model than the one asked for.
+
+    Versions of a model (`-001`, `@20250929`, `-preview-09-2025`) are the same model. Aliases (`-latest`) and names of
+    deployments say nothing about the model behind them.
+    """
+    first, second = model_name(asked), model_name(answered)
+    if first == second or first.endswith("latest") or not (_FAMILY.match(first) and _FAMILY.match(second)):
+        return False
+    short, long = sorted((first, second), key=len)
+    return not (long.startswith(short) and _VERSION.fullmatch(long[len(short) :]))

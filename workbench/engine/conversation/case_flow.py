@@ -178,13 +178,16 @@ class CaseFlow:
             verdicts = Verdicts(source.case.status, incomplete)
         else:
             kept = settled_verdicts(source, self._entry.config)
-            verdicts = await self._verdicts(complete_case(source), [turn.actual for turn in source.case.turns], kept)
+            turns = source.case.turns
+            end_state = turns[-1].state if turns else None
+            verdicts = await self._verdicts(complete_case(source), [turn.actual for turn in turns], end_state, kept)
             if verdicts.error is None:
                 verdicts.error = unsuited_error(source, verdicts.scored)
         finished = source.case.finished
         transcript = Transcript(usage=with_judges(source.spent, verdicts.usage))
         if finished is not None:
             transcript.frozen, transcript.thawed = finished.frozen, finished.thawed
+            transcript.unseen = finished.unseen
         await self._finish(verdicts.status, verdicts.error, transcript)
 
     async def _read_replay(self, source: AgentSource) -> Replay | None:
@@ -323,6 +326,7 @@ class CaseFlow:
             "session_input": case.session_input,
             "env": {},
             "answers": self._answer_settings(slot),
+            "state": case.final_session_state is not None or bool(self._entry.config.custom_metrics),
         }
         spec["calls"] = calls
         attempt = self._attempts
@@ -367,8 +371,8 @@ class CaseFlow:
         """Score a complete transcript, or keep the error of an incomplete one, and finish the case."""
         verdicts = Verdicts(transcript.status, transcript.error)
         if transcript.error is None:
-            verdicts = await self._verdicts(case, transcript.turns)
-        handling = await self._handling(transcript, verdicts)
+            verdicts = await self._verdicts(case, transcript.turns, transcript.state)
+        handling = await self._handling(case, transcript, verdicts)
         if handling is not None:
             verdicts.status, verdicts.error = STATUS[handling.outcome], transcript.error
         if self._case_run is not None:
@@ -380,7 +384,7 @@ class CaseFlow:
         # The verdict does not wait for the process to free its memory, which takes milliseconds.
         await self._clean_up()
 
-    async def _handling(self, transcript: Transcript, verdicts: Verdicts) -> FaultHandling | None:
+    async def _handling(self, case: EvalCase, transcript: Transcript, verdicts: Verdicts) -> FaultHandling | None:
         """Return what the agent did about its injected fault, or None without one, or if the case was cancelled."""
         if self._fault is None or self._cancelled is not None:
             return None
@@ -392,19 +396,25 @@ class CaseFlow:
             verdicts.usage = with_judges(verdicts.usage, asked.usage)
             return asked
 
-        handling = await self._fault.handling(transcript, verdicts, ask)
+        handling = await self._fault.handling(transcript, case, ask)
         if self._cancelled is None:
             return handling
         verdicts.status, verdicts.error = "cancelled", self._cancelled
         return None
 
     async def _verdicts(
-        self, case: EvalCase, actual: Sequence[dict[str, Any]], kept: Sequence[Scored] = ()
+        self,
+        case: EvalCase,
+        actual: Sequence[dict[str, Any]],
+        end_state: dict[str, Any] | None,
+        kept: Sequence[Scored] = (),
     ) -> Verdicts:
         scoring = self._scoring = CaseScoring(self.ref, self._entry.config, self._context, kept)
         if self._cancelled is not None:
             scoring.cancel(self._cancelled)
-        return await scoring.run(case.turns, actual, _in_full(case.scenario), case.rubrics)
+        states = case.final_session_state, end_state
+        scenario = _in_full(case.scenario)
+        return await scoring.run(case.turns, actual, scenario, case.rubrics, states, case.dataset_case)
 
     async def _skip_scenario(self, why: Obstacle) -> None:
         for result in unplayed_results(self._entry.config, why.error):
@@ -429,6 +439,7 @@ class CaseFlow:
                 max(self._attempts, 1),
                 case.session_input or {},
                 case.final_session_state,
+                case.dataset_case,
                 tuple(self._lost),
             )
         )
@@ -449,7 +460,17 @@ class CaseFlow:
     ) -> None:
         duration, frozen = self._context.at() - self._started, transcript.frozen
         finished = CaseFinished(
-            self.ref, status, error, duration, transcript.usage, (), frozen, handling, transcript.thawed, self._machine
+            self.ref,
+            status,
+            error,
+            duration,
+            transcript.usage,
+            (),
+            frozen,
+            handling,
+            transcript.thawed,
+            self._machine,
+            transcript.unseen,
         )
         self._context.emit(await self._context.with_inputs(finished, transcript, self.is_simulated))
 

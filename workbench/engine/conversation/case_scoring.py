@@ -7,17 +7,17 @@ from typing import Any
 
 from workbench.engine.conversation.context import RunContext
 from workbench.engine.plan.usage import judge_usage
-from workbench.engine.scoring.conversation import Conversation, JudgeAccess
+from workbench.engine.scoring.conversation import Conversation, JudgeAccess, States
 from workbench.engine.scoring.verdict import case_status, metric_error
 from workbench.events import CaseError, CaseRef, CaseStatus, MetricScored, Usage
-from workbench.metrics.base import Scored
+from workbench.metrics.base import WHOLE, Scored
 from workbench.metrics.registry import needs_bench, with_informational
 from workbench.model.criteria import CriteriaConfig
 
 
 @dataclass
 class Verdicts:
-    """The outcome of a case.
+    """The outcome of a case. `error` says why it has no verdict, or what broke beside a failed criterion.
 
     `scored` are its verdicts in the order of the criteria. `usage` is the usage of its judges.
     """
@@ -59,12 +59,14 @@ class CaseScoring:
         actual: Sequence[dict[str, Any]],
         scenario: dict[str, Any] | None,
         rubrics: Sequence[dict[str, Any]],
+        states: States = (None, None),
+        dataset_case: dict[str, Any] | None = None,
     ) -> Verdicts:
         """Score the case. `expected` (None for a scenario) and `actual` have one invocation for each turn."""
         config = self._config
         criteria = with_informational(config.criteria)
         conversation = Conversation(
-            criteria, expected, actual, scenario, rubrics, config.custom_metrics, self._asking()
+            criteria, expected, actual, scenario, rubrics, config.custom_metrics, self._asking(), states, dataset_case
         )
         for one in self._kept:
             self._context.emit(MetricScored(self._ref, one.result, one.turns))
@@ -74,10 +76,8 @@ class CaseScoring:
         named = {one.result.name for one in scored}
         if self._cancelled is not None and any(item.name not in named for item in config.criteria):
             return Verdicts("cancelled", self._cancelled, scored, judge_usage(fresh))
-        status: CaseStatus = "error"
-        if error is None:
-            results = [one.result for one in scored]
-            status = case_status(results, allow_not_evaluated=self._context.options.allow_not_evaluated)
+        results = [one.result for one in scored]
+        status = case_status(results, allow_not_evaluated=self._context.options.allow_not_evaluated)
         return Verdicts(status, error, scored, judge_usage(fresh))
 
     async def _score(self, conversation: Conversation) -> list[Scored]:
@@ -96,6 +96,10 @@ class CaseScoring:
             other = explained.get(one.result.name)
             one = one if other is None else _explained_by(one, other)
             self._context.emit(MetricScored(self._ref, one.result, one.turns))
+            if one.result.details.get(WHOLE):
+                self._context.notice_once(
+                    f"`{one.result.name}` gives no results per turn: `adk eval` stops at such a metric"
+                )
 
         if self._cancelled is not None:
             conversation = self._only_computed(conversation)
@@ -109,11 +113,11 @@ class CaseScoring:
     def _without_secrets(self, conversation: Conversation) -> Conversation | None:
         """Return the conversation without secrets and with computed criteria only, or None if it has no secrets."""
         secrets = self._context.secrets
-        invocations = [conversation.expected and list(conversation.expected), list(conversation.actual)]
-        if not secrets.may_contain(json.dumps(invocations)):
+        data = [conversation.expected and list(conversation.expected), list(conversation.actual), conversation.states]
+        if not secrets.may_contain(json.dumps(data)):
             return None
-        expected, actual = secrets.clean_data(invocations)
-        return replace(self._only_computed(conversation), expected=expected, actual=actual)
+        expected, actual, states = secrets.clean_data(data)
+        return replace(self._only_computed(conversation), expected=expected, actual=actual, states=tuple(states))
 
     def _asks(self, name: str) -> bool:
         return needs_bench(name, custom=name in self._config.custom_metrics)

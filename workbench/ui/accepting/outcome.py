@@ -11,6 +11,7 @@ from workbench.metrics.registry import descriptions, score
 from workbench.metrics.rouge_words import words
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import content_text
+from workbench.model.spelling import get
 
 WORDS = "response_match_score"
 """The criterion that compares words. Its score is previewed only if its slow libraries are not needed."""
@@ -37,11 +38,14 @@ def outcomes(
     after: Mapping[str, Any],
     actual: Sequence[Any],
     verdicts: Results = (),
+    changed: Sequence[Criterion] = (),
+    state: dict[str, Any] | None = None,
 ) -> list[Outcome]:
     """Return the outcome of each criterion that can be scored at once. Call it in a thread.
 
     `before` and `after` are the JSON of the case, `actual` is its transcript, and `verdicts` are the results of its
-    turns. Return [] if the transcript is incomplete, or too large to be scored during the dialog.
+    turns. `changed` are criteria that replace those of their name afterwards. `state` is the session state at the end.
+    Return [] if the transcript is incomplete, or too large to be scored during the dialog.
     """
     whole = [turn for turn in actual if turn is not None]
     if len(json.dumps(whole, default=str)) > _LONGEST:
@@ -50,11 +54,21 @@ def outcomes(
     if old is None or new is None or not len(old) == len(new) == len(whole):
         return []
     found = []
+    new_criteria = {criterion.name: criterion for criterion in (*criteria, *changed)}
     for criterion in criteria:
+        now = new_criteria[criterion.name]
         scores: list[float | None] | None = None
         info = descriptions().get(criterion.name)
-        if info is not None and info.compares_calls and info.asks is None:
-            scores = [score(ScoreRequest(criterion, side, tuple(whole))).result.score for side in (old, new)]
+        if info is not None and (info.compares_calls or info.compares_end_state) and info.asks is None:
+            sides = ((criterion, old, before), (now, new, after))
+            scores = [
+                score(
+                    ScoreRequest(
+                        one, side, tuple(whole), final_session_state=get(case, "final_session_state"), end_state=state
+                    )
+                ).result.score
+                for one, side, case in sides
+            ]
         elif criterion.name == WORDS:
             scores = _of_words(old, new, whole, verdicts)
         if scores is not None:
@@ -89,7 +103,8 @@ def _of_words(
 def _turns(case: Mapping[str, Any]) -> tuple[dict[str, Any], ...] | None:
     from workbench.model.validation import validate_case
 
-    value, _ = validate_case(json.dumps(case).encode("ascii"))
+    turns_only = {"eval_id": "", "conversation": case.get("conversation")}
+    value, _ = validate_case(json.dumps(turns_only).encode("ascii"))
     turns = value.get("conversation") if isinstance(value, dict) else None
     return None if turns is None else tuple(turns)
 
@@ -99,4 +114,6 @@ def concerns(kind: str, failed: Iterable[str]) -> list[str]:
     if kind in ("text", "text added", "text removed", "result"):
         return []
     infos = [descriptions()[name] for name in failed if name in descriptions()]
+    if kind == "state":
+        return [info.name for info in infos if info.compares_end_state]
     return [info.name for info in infos if (info.compares_answers if kind == "answer" else info.compares_calls)]

@@ -6,8 +6,9 @@ It shows the differences, the change of the file for the chosen ones, and the ne
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import unified_diff
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -19,25 +20,31 @@ from textual.widgets import Static
 
 from workbench.actions import footer
 from workbench.authoring.accept import Comparison
+from workbench.authoring.accept_rules import CRITERION, Offer, accepted_by, offers, rules_of, with_rules
 from workbench.authoring.accept_turn import Hunk
 from workbench.authoring.bulk import Part
+from workbench.authoring.config_file import ConfigDraft, ConfigRejectedError, edit_of
 from workbench.authoring.edit import change_of
 from workbench.authoring.evalset_file import RejectedError
 from workbench.authoring.saving import ChangedOnDiskError, Saver
 from workbench.counting import counted
+from workbench.metrics.call_rows import CallRules
 from workbench.metrics.json_difference import ABSENT, shown
-from workbench.model.criteria import Criterion
+from workbench.model.criteria import Criterion, parse_config
 from workbench.model.invocation import content_text
 from workbench.model.json_edit import EditError
+from workbench.rendering.cells import cell_len, fit
 from workbench.rendering.lines import Line, Segment, flow
 from workbench.rendering.scores import short_name
 from workbench.scores import cut_score
 from workbench.text import one_line, plain
 from workbench.ui.accepting.outcome import Outcome, Results, outcomes
 from workbench.ui.accepting.transcript import Transcript
+from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.editing.drafts import CaseDraft
 from workbench.ui.editing.save_errors import save_error_message
+from workbench.ui.items import Item, searching
 from workbench.ui.keys import bindings_of
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.rows import Piece, RowsOf
@@ -113,7 +120,7 @@ def _span(before: bytes, after: bytes) -> tuple[int, bytes, bytes]:
 
 
 def _lines(content: bytes) -> list[str]:
-    return content.decode("utf-8", "replace").removesuffix("\n").split("\n")
+    return content.decode("utf-8", "replace").removesuffix("\n").split("\n") if content else []
 
 
 def _unified(old: list[str], new: list[str], first: int) -> Iterator[DiffLine]:
@@ -123,7 +130,7 @@ def _unified(old: list[str], new: list[str], first: int) -> Iterator[DiffLine]:
         sign, text = line[:1], line[1:]
         if sign == "@":
             row = int(text.split()[1].lstrip("-").split(",")[0])
-            yield DiffLine("@", f"line {first + row - 1}")
+            yield DiffLine("@", f"line {max(first + row - 1, 1)}")
         elif sign in ("-", "+", " "):
             yield DiffLine(sign, plain(text.rstrip("\r"), limit=_LONG))  # type: ignore[arg-type]
 
@@ -139,8 +146,8 @@ def _cut_out(before: bytes, after: bytes) -> Iterator[DiffLine]:
             yield DiffLine("-" if sign == "-" else "+", plain(line, limit=4_000))
 
 
-BOXES: Mapping[str, str] = {"none": "[ ] ", "some": "[-] ", "all": "[x] "}
-"""Checkboxes of a line, by how much of it is chosen."""
+BOXES: Mapping[str, str] = {"none": "[ ] ", "some": "[-] ", "all": "[x] ", "rule": "[~] "}
+"""Checkboxes of a line, by how much of it is chosen. "rule": a rule was chosen that accepts it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,15 +159,23 @@ class Row:
 
 
 class HunkList(RowsOf[Row]):
-    """The tree of case, turns and hunks. `failed(hunk)` names the failed criteria that the hunk concerns."""
+    """The tree of case, turns and hunks. `failed(hunk)` names the failed criteria that the hunk concerns.
 
-    def __init__(self, comparison: Comparison, questions: Sequence[str], failed: Callable[[Hunk], str]) -> None:
+    `chosen` are the hunks whose values become expected, `offers` those that a chosen rule accepts. `rules` are the
+    rules for arguments, with the chosen ones.
+    """
+
+    def __init__(
+        self, comparison: Comparison, questions: Sequence[str], failed: Callable[[Hunk], str], rules: CallRules
+    ) -> None:
         lines = [Row(-1)]
         for turn in dict.fromkeys(hunk.turn for hunk in comparison.hunks):
             lines += [Row(turn), *(Row(turn, hunk) for hunk in comparison.hunks if hunk.turn == turn)]
         super().__init__(lines)
         self._hunks, self._questions, self._failed = comparison.hunks, questions, failed
         self.chosen: set[Hunk] = set()
+        self.offers: dict[Hunk, Offer] = {}
+        self.rules = rules
 
     def below(self, line: Row) -> list[Hunk]:
         """Return the hunks of a line."""
@@ -169,10 +184,17 @@ class HunkList(RowsOf[Row]):
         return [hunk for hunk in self._hunks if line.turn in (-1, hunk.turn)]
 
     def toggle(self, line: Row) -> None:
-        """Choose all hunks of a line. If all are chosen, drop them."""
-        hunks = set(self.below(line))
+        """Choose all hunks of a line, except those with a rule. If all are chosen, drop them, or drop the rule."""
+        hunks = {hunk for hunk in self.below(line) if hunk not in self.offers}
+        if line.hunk in self.offers:
+            del self.offers[line.hunk]
         self.chosen = self.chosen - hunks if hunks <= self.chosen else self.chosen | hunks
         self.refresh()
+
+    def accept_by(self, hunk: Hunk, offer: Offer) -> None:
+        """Choose a rule for a hunk, instead of its value."""
+        self.chosen = self.chosen - {hunk}
+        self.offers[hunk] = offer
 
     def choose_all(self) -> None:
         """Choose everything. The second call drops everything."""
@@ -184,18 +206,25 @@ class HunkList(RowsOf[Row]):
         box = self._box(line)
         count = len(self.below(line))
         if line.turn < 0:
-            return [box, ("the whole case", "strong")], [(f"{len(self.chosen)} of {count}", "muted")]
+            return [box, ("the whole case", "strong")], [(f"{len(self.chosen) + len(self.offers)} of {count}", "muted")]
         if line.hunk is None:
+            if line.turn >= len(self._questions):
+                return [("  ", ""), box, ("end state", "strong")], []
             question = one_line(self._questions[line.turn], limit=120)
             return [("  ", ""), box, (f"turn {line.turn + 1} ", "strong"), (question, "muted")], []
-        failed = self._failed(line.hunk)
+        accepted = accepted_by(line.hunk, self.rules)
+        failed = "" if accepted else self._failed(line.hunk)
         right: list[Piece] = [(f"✗ {failed}", "failed")] if failed and width > 44 else []
+        if accepted and width > 44:
+            right = [(f"~ {fit(accepted, min(cell_len(accepted), width // 2))}", "muted")]
         left = [("    ", ""), box, (one_line(line.hunk.what, limit=120), "")]
         return [*left, ("  " + change_in_words(line.hunk), "muted")], right
 
     def _box(self, line: Row) -> Piece:
-        hunks = set(self.below(line))
-        state = "all" if hunks <= self.chosen else "some" if hunks & self.chosen else "none"
+        if line.hunk in self.offers:
+            return (BOXES["rule"], "passed")
+        hunks, chosen = set(self.below(line)), self.chosen | set(self.offers)
+        state = "all" if hunks <= chosen else "some" if hunks & chosen else "none"
         return (BOXES[state], "passed" if state == "all" else "accent" if state == "some" else "muted")
 
 
@@ -214,6 +243,7 @@ def value_lines(hunk: Hunk, value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+_UNSAVABLE = (RejectedError, ConfigRejectedError, EditError, OSError)
 _LOOKS = {"-": "$status-failed", "+": "$status-passed", "@": "$status-muted", " ": ""}
 _DETAIL = 600
 """Maximum number of characters of a value that are shown."""
@@ -232,6 +262,10 @@ class Acceptance:
     failed: Callable[[Hunk], str]
     verdicts: Results = ()
     """The results of each turn, if they are known."""
+    config: ConfigDraft | None = None
+    """The config that would get rules, or None if rules have no effect."""
+    about_config: str = ""
+    """The config's path and the number of evalsets that it governs, or why there is none, as safe text."""
 
     @property
     def questions(self) -> list[str]:
@@ -250,7 +284,7 @@ class AcceptScreen(RowsScreen[bool]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual's declaration
 
     def __init__(self, about: Acceptance, saver: Saver, keys: Mapping[str, tuple[str, ...]]) -> None:
-        self.list = HunkList(about.comparison, about.questions, about.failed)
+        self.list = HunkList(about.comparison, about.questions, about.failed, rules_of(about.criteria))
         super().__init__(self.list, keys)
         self._about, self._saver = about, saver
         self._busy = False
@@ -291,6 +325,28 @@ class AcceptScreen(RowsScreen[bool]):
         self.list.toggle(self.list.row)
         self._show_change()
 
+    def action_accept_rule(self) -> None:
+        """Pick a rule that accepts the argument under the cursor."""
+        hunk, about = self.list.row.hunk, self._about
+        if hunk is None or hunk.kind != "argument":
+            self.say("rules are for single arguments: put the cursor on one")
+        elif about.config is None:
+            self.say(about.about_config, warning=True)
+        else:
+            found = offers(hunk, rules_of(about.criteria))
+            width = max(len(offer.path) for offer in found)
+            items = [Item(f"{one_line(offer.path):{width}}  {offer.words}", offer) for offer in found]
+            title = f"accept in {one_line(hunk.tool, limit=60)}"
+            note = f"Adds a rule to {about.about_config}."
+            self.app.push_screen(
+                PickScreen(title, searching([replace(item, help=note) for item in items])), partial(self._by_rule, hunk)
+            )
+
+    def _by_rule(self, hunk: Hunk, offer: Offer | None) -> None:
+        if offer is not None:
+            self.list.accept_by(hunk, offer)
+            self._show_change()
+
     def action_accept_all(self) -> None:
         """Choose or drop everything."""
         self.list.choose_all()
@@ -307,7 +363,7 @@ class AcceptScreen(RowsScreen[bool]):
 
     def action_enter(self) -> None:
         """Save the chosen differences."""
-        if not self.list.chosen:
+        if not self.list.chosen and not self.list.offers:
             self.say("nothing chosen: space chooses the line, a chooses everything", warning=True)
         elif not self._busy:
             self._busy = True
@@ -316,25 +372,32 @@ class AcceptScreen(RowsScreen[bool]):
     # Writing
 
     async def _write(self) -> None:
-        draft, chosen = self._about.draft, self.list.chosen
-        what = (
-            "all differences"
-            if len(chosen) == len(self._about.comparison.hunks)
-            else counted(len(chosen), "difference")
-        )
-        label = f"{draft.name}: accept {what}"
+        draft, chosen, rules = self._about.draft, self.list.chosen, len(self.list.offers)
+        count = len(chosen) + rules
+        what = "all differences" if count == len(self._about.comparison.hunks) else counted(count, "difference")
+        label = f"{draft.name}: accept {what}" + (f", {rules} by a rule" if rules else "")
         try:
-            value = self._about.comparison.accepted(chosen)
-            after = await asyncio.to_thread(draft.after, value)
-            await asyncio.to_thread(self._saver.save, label, {draft.file: (draft.evalset.content, after.content)})
+            contents = await asyncio.to_thread(self._contents, frozenset(chosen), tuple(self.list.offers.values()))
+            await asyncio.to_thread(self._saver.save, label, contents)
         except ChangedOnDiskError as error:
             self.say(f"{save_error_message(error)}: press esc, then A to compare again", warning=True)
-        except (RejectedError, EditError, OSError) as error:
+        except _UNSAVABLE as error:
             self.say(save_error_message(error), warning=True)
         else:
             self.dismiss(True)
         finally:
             self._busy = False
+
+    def _contents(self, chosen: frozenset[Hunk], rules: Sequence[Offer]) -> dict[Path, tuple[bytes | None, bytes]]:
+        """Return the old and new content of each file that these choices change. Runs in a thread."""
+        draft, config = self._about.draft, self._about.config
+        found: dict[Path, tuple[bytes | None, bytes]] = {}
+        if chosen:
+            after = draft.after(self._about.comparison.accepted(chosen))
+            found[draft.file] = (draft.evalset.content, after.content)
+        if rules and config is not None:
+            found[config.file] = (config.before, edit_of(config, with_rules(config, rules))[1])
+        return found
 
     # Display
 
@@ -350,12 +413,14 @@ class AcceptScreen(RowsScreen[bool]):
 
     def _show_change(self) -> None:
         self.say("")
-        self.run_worker(self._compare(frozenset(self.list.chosen)), group="preview", exclusive=True)
+        self.run_worker(self._compare(frozenset(self.list.chosen), dict(self.list.offers)), group="preview")
 
-    async def _compare(self, chosen: frozenset[Hunk]) -> None:
-        lines, scores = await asyncio.to_thread(self._preview_of, chosen)
-        if chosen != self.list.chosen:
+    async def _compare(self, chosen: frozenset[Hunk], rules: Mapping[Hunk, Offer]) -> None:
+        criteria, lines, scores = await asyncio.to_thread(self._preview_of, chosen, tuple(rules.values()))
+        if chosen != self.list.chosen or rules != self.list.offers:
             return
+        self.list.rules = rules_of(criteria)
+        self.list.refresh()
         if isinstance(lines, str):
             self.say(lines, warning=True)
             lines = []
@@ -363,17 +428,30 @@ class AcceptScreen(RowsScreen[bool]):
         self._scroll.set_class(not lines, "-nothing")
         self._outcome.update(_scores(scores, self._outcome.size.width))
 
-    def _preview_of(self, chosen: frozenset[Hunk]) -> tuple[list[DiffLine] | str, list[Outcome]]:
-        """Return the change of the file, or why it is impossible, and the new scores. Runs in a thread."""
-        about = self._about
+    def _preview_of(
+        self, chosen: frozenset[Hunk], rules: Sequence[Offer]
+    ) -> tuple[Sequence[Criterion], list[DiffLine] | str, list[Outcome]]:
+        """Return the new criteria, the change of the files (or why it is impossible) and the new scores.
+
+        Runs in a thread.
+        """
+        about, config = self._about, self._about.config
         value = about.comparison.accepted(chosen)
-        scores = outcomes(about.criteria, about.draft.value, value, about.transcript.turns, about.verdicts)
-        if not chosen:
-            return [], scores
+        criteria, lines, trouble = about.criteria, list[DiffLine](), ""
         try:
-            return file_diff(about.draft.evalset.content, about.draft.after(value).content), scores
-        except (RejectedError, EditError) as error:
-            return save_error_message(error), scores
+            contents = self._contents(chosen, rules)
+            for file, (before, after) in contents.items():
+                if config is not None and file == config.file:
+                    criteria = parse_config(file, after).criteria
+                    lines.append(DiffLine("@", about.about_config))
+                lines += file_diff(before or b"", after)
+        except _UNSAVABLE as error:
+            trouble = save_error_message(error)
+        changed = [one for one in criteria if one.name == CRITERION]
+        case = about.draft.value, value
+        transcript = about.transcript
+        scores = outcomes(about.criteria, *case, transcript.turns, about.verdicts, changed, transcript.state)
+        return criteria, trouble or lines, scores
 
 
 def shown_change(lines: Sequence[DiffLine]) -> Content:

@@ -14,7 +14,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from workbench.actions import footer
-from workbench.authoring.bulk import Choice, Proposal
+from workbench.authoring.accept_turn import Hunk
+from workbench.authoring.bulk import Choice, Part, Proposal
 from workbench.counting import counted
 from workbench.rendering.cells import cut_name
 from workbench.text import one_line
@@ -94,7 +95,7 @@ class ProposalList(RowsOf[Line]):
             room = max(width - 8 - (len(file) if right else 0), 8)
             return [("  ", ""), self._box(line), (cut_name(one_line(proposal.name), room), "strong")], right
         part = proposal.parts[line.part]
-        turn = "" if part.turn is None else f"turn {part.turn + 1} "
+        turn = "" if part.turn is None or _is_state(part) else f"turn {part.turn + 1} "
         left: list[Piece] = [("    ", ""), self._box(line), (turn, "muted"), (one_line(part.what, limit=120), "")]
         return [*left, ("  " + change_in_words(part), "muted")], []
 
@@ -108,6 +109,10 @@ class ProposalList(RowsOf[Line]):
             count = len(self.chosen[line.proposal])
             state = "all" if count == len(line.proposal.parts) else "some" if count else "none"
         return (BOXES[state], "passed" if state == "all" else "accent" if state == "some" else "muted")
+
+
+def _is_state(part: Part) -> bool:
+    return isinstance(part, Hunk) and part.kind == "state"
 
 
 class SeveralScreen(RowsScreen[Choice | None]):

@@ -13,11 +13,15 @@ from workbench.store import CaseRecord
 
 @dataclass(frozen=True)
 class Transcript:
-    """A transcript of a case in a run. `turns` are ADK invocations, or None for a turn that did not end."""
+    """A transcript of a case in a run.
+
+    `turns` are ADK invocations, or None for a turn that did not end. `state` is the session state after them, or None.
+    """
 
     run_id: str
     repeat: int
     turns: tuple[dict[str, Any] | None, ...]
+    state: dict[str, Any] | None = None
 
 
 def of_record(record: CaseRecord) -> Transcript | None:
@@ -39,7 +43,8 @@ def of_last_run(state: Path, file: str, eval_id: str) -> Transcript | None:
 
 
 def _transcript(run_id: str, case: StoredCase) -> Transcript | None:
-    turns = {turn.turn: turn.actual for turn in case.turns}
+    turns = {turn.turn: turn for turn in case.turns}
     if not turns:
         return None
-    return Transcript(run_id, case.ref.repeat, tuple(turns.get(number) for number in range(max(turns) + 1)))
+    actual = tuple(turns[number].actual if number in turns else None for number in range(max(turns) + 1))
+    return Transcript(run_id, case.ref.repeat, actual, turns[max(turns)].state)

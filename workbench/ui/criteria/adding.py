@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.authoring.criteria_change import Content, has_rubrics
-from workbench.authoring.criteria_form import FormRow
+from workbench.authoring.criteria_form import FormRow, field_of
 from workbench.authoring.criteria_presets import PRESETS, Preset, guide, proposed
 from workbench.metrics.registry import descriptions
 from workbench.text import one_line
@@ -40,3 +40,10 @@ def items_for(content: Content, row: FormRow | None) -> list[Item]:
         if not info.informational and info.name not in there
     ]
     return found
+
+
+def needed_options(criterion: str) -> list[Item]:
+    """Return the options to pick from for a criterion that is invalid without any, else []."""
+    info = descriptions()[criterion]
+    fields = info.options.model_fields
+    return [Item(name, name, help=field_of(name, fields[name]).help) for name in info.needs_one_of]

@@ -6,11 +6,12 @@ be saved stay, too.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.content import Content as Text
 from textual.events import Key, Paste
 from textual.widgets import Static
@@ -18,13 +19,14 @@ from textual.widgets import Static
 from workbench.actions import footer
 from workbench.authoring.config_file import ConfigDraft
 from workbench.authoring.criteria_change import Content, ValueRefusedError, read_typed, with_value
-from workbench.authoring.criteria_form import FormRow, file_row, rows_of
+from workbench.authoring.criteria_form import FormRow, file_row, metric_rows, rows_of
 from workbench.authoring.saving import Saver
+from workbench.authoring.what_if import is_free
 from workbench.model.faults import Fault
 from workbench.model.places import Location
 from workbench.places.choice import PlaceChoice
 from workbench.text import one_line
-from workbench.ui.criteria.adding import Addition, items_for
+from workbench.ui.criteria.adding import Addition, items_for, needed_options
 from workbench.ui.criteria.changes import NOT_EDITABLE, FormChanges
 from workbench.ui.criteria.editor_mode import ConfigEdit, EditorMode, Ending
 from workbench.ui.criteria.form_list import FormList
@@ -56,7 +58,8 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self._previews = PreviewPanel(edits, self.list, self.say, lambda work: self.run_worker(work, group="look"))
         self._typing = NumberTyping(self.list, self._take_number)
         self._leaving = Leaving(self, edits, mode, saver, self._reject, self._saved)
-        self._about_pane = VerticalScroll(self._previews.about, classes="about", can_focus=False)
+        self._needs_value = False
+        """Whether the field has the first option of a criterion that was just added."""
         self._reason = Static(mode.why(edits[0].changes.draft), classes="why", markup=False)
         self._recordings = Static("", classes="recordings", markup=False)
 
@@ -70,7 +73,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             if self.mode.recordings is not None:
                 yield self._recordings
             yield self.list
-            yield self._about_pane
+            yield self._previews.about
             yield self.field
             yield self._previews.cases
             yield self.message
@@ -269,6 +272,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         except ValueRefusedError as error:
             self.say(one_line(str(error)), warning=True)
             return
+        self._needs_value = False
         self.out_of_field()
         if row.given and json_text(value) == json_text(row.value):
             self._moved()
@@ -292,8 +296,19 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             new = self.changes.add_preset(chosen.preset, self.list.row_or_none)
             self.show_changes(at=("criteria", new[0]) if new else None)
             self.say(f"added: {', '.join(new)}" if new else "no changes: the config already has all of it")
+        elif options := () if chosen.rubric else needed_options(chosen.criterion):
+            screen = PickScreen(f"{chosen.criterion}: what first?", searching(options))
+            self.app.push_screen(screen, partial(self._add_with, chosen))
         elif self.change(lambda: self.changes.add(chosen, self.list.row_or_none)) and chosen.rubric:
             self.action_enter()
+
+    def _add_with(self, chosen: Addition, option: str | None) -> None:
+        """Add a criterion that needs an option, and let the user type its value. Without one, it is not added."""
+        if option is None or not self.change(lambda: self.changes.add(chosen, self.list.row_or_none)):
+            return
+        self.show_changes(at=("criteria", chosen.criterion, option))
+        self._needs_value = True
+        self.action_enter()
 
     def action_criteria_remove(self) -> None:
         """Delete the criterion, rubric or value under the cursor."""
@@ -393,27 +408,36 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         take(self.field, row)
         # While a threshold is typed, its effect stays visible. Long texts need that space.
         small = row.kind in ("threshold", "number", "word")
-        self._about_pane.display = small
+        self._previews.about.display = small
         # The border and one line.
         self.field.styles.height = 2 if small else "2fr"
         self.into_field("as JSON" if row.kind == "json" else "", key="enter" if small else "ctrl+o")
 
     def on_text_area_changed(self) -> None:
-        """Preview the effect of the threshold in the field."""
+        """Preview the effect of the value in the field, if scores in the last run decide it."""
         super().on_text_area_changed()
         row = self.list.row_or_none
-        if self.field.display and row is not None and row.kind == "threshold":
-            self._take_number(row, self.field.text, False)
+        if self.field.display and row is not None and (row.kind == "threshold" or is_free(row.criterion)):
+            try:
+                value = typed_value(self.field, row)
+            except (UnreadableError, ValueRefusedError):
+                return
+            self._previews.update(row.file, with_value(self.edits[row.file].changes.result, row.location, value))
 
     def left_field(self) -> None:
-        """Preview the unchanged value again."""
+        """Preview the unchanged value again. A criterion that was added for this value is removed."""
+        if self._needs_value:
+            self._needs_value = False
+            self.change(self.changes.undo)
+            self.say("not added: it needs a value")
+            return
         self._moved()
         self._previews.update_all()
 
     def out_of_field(self) -> None:
         """Go back to the rows."""
         super().out_of_field()
-        self._about_pane.display = True
+        self._previews.about.display = True
         self.say("")
 
 
@@ -423,5 +447,7 @@ def _rows(edits: Sequence[ConfigEdit]) -> list[FormRow]:
     for file, edit in enumerate(edits):
         if edit.name:
             rows.append(file_row(file, edit.name))
+        metrics = edit.changes.draft.metrics
+        rows += () if metrics is None else metric_rows(edit.changes.content, metrics.selected, file)
         rows += rows_of(edit.changes.content, file)
     return rows

@@ -172,7 +172,7 @@ def threshold_words(value: Any) -> str:
     """Return `≥ 0.80`, or the value as it is if it is not a number."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"≥ {threshold(value)}"
-    return f"≥ {in_short(value)}"[:30]
+    return "no threshold" if value is None else f"≥ {in_short(value)}"[:30]
 
 
 def _group(row: FormRow) -> _Group:

@@ -117,7 +117,7 @@ class Leaving:
         if saved is None:
             self._screen.say("not saved: your changes are still here", warning=True)
             return None
-        edit.changes.saved(draft_of(draft.file, saved.content))
+        edit.changes.saved(draft_of(draft.file, saved.content, draft.metrics))
         name = one_line(draft.file.name)
         return f"saved: {name} (in the tree, u undoes)" if saved.written else f"kept {name} as it is on disk"
 
@@ -125,7 +125,7 @@ class Leaving:
 async def _choose(ask: Ask, draft: ConfigDraft, content: Content, mine: bytes, theirs: bytes | None) -> Any:
     """Ask which version of a config to keep: theirs, mine, or both merged."""
     try:
-        there = draft_of(draft.file, theirs or b"")
+        there = draft_of(draft.file, theirs or b"", draft.metrics)
     except EditError:
         # The file is gone, or it is no longer an editable config.
         return await choose_version(ask, draft.file, mine, theirs, leave="")

@@ -8,8 +8,7 @@ from typing import Any
 from workbench.authoring.config_file import ConfigDraft, faults_of_draft
 from workbench.authoring.criteria_change import Content
 from workbench.authoring.criteria_form import FormRow
-from workbench.authoring.what_if import Outlook, WhatIf
-from workbench.metrics.registry import effect_of
+from workbench.authoring.what_if import Outlook, WhatIf, is_free
 from workbench.model.criteria import parse_config
 from workbench.model.faults import Fault
 from workbench.model.json_edit import EditError
@@ -34,7 +33,7 @@ class Preview:
     def lines_of(self, row: FormRow) -> list[str]:
         """Return safe lines about a row: its faults, and results of the last run if stored scores decide them."""
         lines = [fault_line(fault) for fault in self.faults_of(row)]
-        if row.kind == "threshold" or (row.criterion and effect_of(row.criterion, row.field.name) == "decide"):
+        if row.kind == "threshold" or (row.criterion and is_free(row.criterion)):
             lines += outlook_of_criterion(self.outlook, row.criterion)
         return lines
 
@@ -93,4 +92,4 @@ def concerns_row(row: FormRow, fault: Fault) -> bool:
     inside = fault.json_path.startswith((f"{here}.", f"{here}["))
     if row.kind == "threshold":
         return fault.json_path in (here, json_path(row.unit))
-    return bool(row.location) and (fault.json_path == here or (inside and row.kind in ("json", "kept")))
+    return bool(row.location) and (fault.json_path == here or (inside and row.kind in ("json", "lines", "kept")))

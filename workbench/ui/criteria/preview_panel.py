@@ -11,7 +11,7 @@ from workbench.authoring.criteria_change import Content
 from workbench.ui.criteria.editor_mode import ConfigEdit
 from workbench.ui.criteria.form_list import FormList
 from workbench.ui.criteria.preview import Preview, Previewer
-from workbench.ui.criteria.row_help import about, outlook_of_all
+from workbench.ui.criteria.row_help import about, fitting, outlook_of_all
 
 
 class Say(Protocol):
@@ -19,6 +19,23 @@ class Say(Protocol):
 
     def __call__(self, text: str, *, warning: bool = False) -> None:
         """Show safe text, as a warning or not."""
+
+
+class About(Static):
+    """An explanation in whole sentences, as many as there is room for."""
+
+    def __init__(self) -> None:
+        super().__init__("", classes="about", markup=False)
+        self._text = ""
+
+    def explain(self, text: str) -> None:
+        """Show this safe text."""
+        self._text = text
+        self.refresh()
+
+    def render(self) -> Text:
+        """Return what fits."""
+        return Text(fitting(self._text, *self.content_size))
 
 
 class PreviewPanel:
@@ -37,7 +54,7 @@ class PreviewPanel:
     ) -> None:
         self._edits, self._list, self._say = edits, rows, say
         self._previewers = [Previewer(edit.what_if, run, partial(self._take, n)) for n, edit in enumerate(edits)]
-        self.about = Static("", markup=False)
+        self.about = About()
         self.cases = Static("", classes="cases", markup=False)
 
     def update(self, file: int, content: Content) -> None:
@@ -55,10 +72,10 @@ class PreviewPanel:
         preview = self._edits[row.file if row is not None else 0].preview
         self.cases.update(Text(outlook_of_all(preview.outlook) if preview.outlook is not None else ""))
         if row is None:
-            self.about.update(Text("No criteria, so nothing is judged. n adds one."))
+            self.about.explain("No criteria, so nothing is judged. n adds one.")
             return
         rows = [one for one in self._list.all_rows if one.file == row.file]
-        self.about.update(Text("\n".join([*preview.lines_of(row), about(row, rows)])))
+        self.about.explain("\n".join([*preview.lines_of(row), about(row, rows)]))
 
     def _take(self, file: int, preview: Preview) -> None:
         if preview.trouble:

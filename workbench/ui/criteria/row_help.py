@@ -1,5 +1,7 @@
 """Explanations of a row in the criteria editor: its meaning, its full value, and the last run's results under it."""
 
+import re
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from workbench.authoring.criteria_form import FormRow
@@ -8,13 +10,41 @@ from workbench.authoring.what_if import Flip, Outlook
 from workbench.counting import counted, few
 from workbench.judge.base import DEFAULT_SAMPLES
 from workbench.metrics.registry import descriptions
+from workbench.rendering.lines import safe, wrap
 from workbench.scores import cut_score
 from workbench.text import one_line, plain
 from workbench.ui.editing.values import json_text
 
-_NAMED = 12
+_NAMED = 4
 """Maximum number of cases named in a line."""
 _SHOWN = 4_000
+_SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
+
+
+def fitting(text: str, width: int, height: int) -> str:
+    """Return as many whole sentences of safe text as fit, with "…" behind them if more follow.
+
+    If not even the first fits, it is cut between words.
+    """
+    kept = ""
+    for number, line in enumerate(text.split("\n")):
+        for place, sentence in enumerate(_SENTENCE.split(line)):
+            between = " " if place else "\n" if number else ""
+            more = f"{kept}{between}{sentence}"
+            if _height(f"{more} …" if len(more) < len(text) else more, width) > height:
+                return f"{kept} …" if kept else _cut_between_words(sentence, width, height)
+            kept = more
+    return kept
+
+
+def _height(text: str, width: int) -> int:
+    return sum(1 for _ in wrap([safe(text)], max(width, 1)))
+
+
+def _cut_between_words(text: str, width: int, height: int) -> str:
+    words = text.split(" ")
+    most = bisect_right(range(1, len(words)), height, key=lambda count: _height(f"{' '.join(words[:count])} …", width))
+    return f"{' '.join(words[:most])} …"
 
 
 def about(row: FormRow, rows: Sequence[FormRow] = ()) -> str:
@@ -52,7 +82,8 @@ def outlook_of_criterion(outlook: Outlook | None, name: str) -> list[str]:
     one = outlook.criteria.get(name)
     if one is None or not one.scored:
         return ["last run: not scored by this criterion, so the effect is unknown until the next run"]
-    lines = [f"last run: {one.after:,} of {cases(one.scored)} would pass this criterion (before: {one.before:,})"]
+    before = f"new for {one.new:,}" if one.new else f"before: {one.before:,}"
+    lines = [f"last run: {one.after:,} of {cases(one.scored)} would pass this criterion ({before})"]
     lines += _flips(one.flips, outlook)
     if one.redo:
         lines.append(f"{cases(one.redo)} scored with other options: S scores again")
@@ -71,7 +102,7 @@ def outlook_of_all(outlook: Outlook | None) -> str:
     up = sum(flip.after == "passed" for flip in outlook.flips)
     down = sum(flip.after == "failed" for flip in outlook.flips)
     rest = len(outlook.flips) - up - down
-    words = [f"{down:,} would fail" if down else "", f"{up:,} would pass" if up else ""]
+    words = [f"{down:,} more would fail" if down else "", f"{up:,} more would pass" if up else ""]
     words += [f"{rest:,} would change" if rest else "", f"{outlook.unknown:,} unknown" if outlook.unknown else ""]
     return f"last run, {whole}: {', '.join(word for word in words if word)}"
 

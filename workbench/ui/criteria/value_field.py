@@ -43,7 +43,7 @@ class NumberTyping:
     def takes_numbers(self) -> bool:
         """Whether the row under the cursor has a number."""
         row = self._list.row_or_none
-        return row is not None and row.kind in ("threshold", "number")
+        return row is not None and (row.kind == "threshold" or row.field.numeric)
 
     def key(self, event: Key) -> bool:
         """Handle a key that can belong to a number. Return False for other keys."""
@@ -82,18 +82,23 @@ class NumberTyping:
 
 
 JUDGE_MODEL = "judge_model"
-_RULES = "heuristic"
 
-FORMS: Mapping[str, TextForm] = {"threshold": "word", "number": "word", "word": "word", "text": "text", "json": "json"}
+FORMS: Mapping[str, TextForm] = {
+    "threshold": "word",
+    "number": "word",
+    "word": "word",
+    "text": "text",
+    "lines": "text",
+    "json": "json",
+}
 """Forms of the field, by kind of row. Rows of other kinds cannot be typed into."""
 
 
 def judge_items(rows: Iterable[FormRow]) -> list[Item]:
-    """Return the judges to pick from: those named in the editor, the default, rules, and any other."""
+    """Return the judges to pick from: those named in the editor, the default, and any other."""
     named = [row.value for row in rows if row.field.name == JUDGE_MODEL and isinstance(row.value, str)]
-    models = dict.fromkeys([*named, DEFAULT_MODEL, _RULES])
-    words = {_RULES: "for demonstrations: rules without model, key or cost"}
-    items = [Item(one_line(model), model, help=words.get(model, "")) for model in models]
+    models = dict.fromkeys([*named, DEFAULT_MODEL])
+    items = [Item(one_line(model), model) for model in models]
     return [*items, Item("other judge", "", help="gemini-…, provider/model (LiteLLM), python:package.module:function")]
 
 
@@ -102,6 +107,12 @@ def take(field: ValueField, row: FormRow) -> None:
     value = row.value
     if row.kind in ("threshold", "number") and value is not None:
         value = exact(value) if isinstance(value, float) else str(value)
+    if (
+        row.kind == "lines"
+        and isinstance(value, list)
+        and all(isinstance(one, str) and "\n" not in one for one in value)
+    ):
+        value = "\n".join(value)
     missing = not row.given or value is None
     form = FORMS[row.kind]
     if form != "json" and not missing and not isinstance(value, str):
