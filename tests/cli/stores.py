@@ -74,6 +74,13 @@ def case_events(
     return events
 
 
+def failed_with_errors(case: CaseRef) -> list[Event]:
+    """Return the events of a case whose tool calls are wrong and whose judge could not be reached."""
+    unjudged = MetricResult("final_response_match_v2", "error", None, 0.8, "turn 1: no connection")
+    error = CaseError("judge", "final_response_match_v2: turn 1: no connection", "Check the connection")
+    return [*case_events(case, "failed", [TRAJECTORY_FAILED, unjudged])[:-1], CaseFinished(case, "failed", error, 1.5)]
+
+
 def feed(*groups: Iterable[Event]) -> Store:
     store = Store()
     for group in groups:

@@ -144,7 +144,7 @@ def test_early_and_late_refusal_have_the_same_text(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     refusals = []
     for refuse in (
-        lambda: refuse_unknown_runs([word], tmp_path),
+        lambda: refuse_unknown_runs([word], tmp_path, tmp_path),
         lambda: open_summary(word, tmp_path, tmp_path),
         lambda: read_run_events(word, tmp_path, tmp_path),
         lambda: open_run(word, tmp_path, tmp_path),

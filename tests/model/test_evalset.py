@@ -172,6 +172,21 @@ def test_keys_that_adk_drops_stay_only_in_raw(with_case: Open) -> None:
             "(eval_cases[0].session_input): `user_id` is missing",
         ),
         (
+            '{"eval_id": "a", "conversation": [], "sessionInput": {"appName": "x", "userId": "u", "events":'
+            ' [{"author": "user"}, §{"content": {}}]}}',
+            "(eval_cases[0].sessionInput.events[1]): `author` is missing",
+        ),
+        (
+            '{"eval_id": "a", "conversation": [], "session_input": {"app_name": "x", "user_id": "u", "events":'
+            ' [{"author": §""}]}}',
+            "(eval_cases[0].session_input.events[0].author): an event needs its author. Write",
+        ),
+        (
+            '{"eval_id": "a", "conversation": [], "session_input": {"app_name": "x", "user_id": "u", "events":'
+            ' [{"author": "user", "content": {§"part": []}}]}}',
+            "(eval_cases[0].session_input.events[0].content.part): unknown key `part`. Did you mean `parts`?",
+        ),
+        (
             '{"eval_id": "a", "conversation": [{"user_content": {"parts": [{"inline_data": {"data": §"no!"}}]}}]}',
             "(eval_cases[0].conversation[0].user_content.parts[0].inline_data.data): `data` must be base64 text, and",
         ),
@@ -184,6 +199,27 @@ def test_input_that_adk_rejects_is_an_error_at_its_place(with_case: Open, case: 
     assert _reported(document, "error")[0].startswith(f"3:{case.index('§') + 1} {expected}")
     with pytest.raises(BrokenCaseError, match=r"orders\.evalset\.json:3:"):
         document.case(0)
+
+
+def test_events_of_a_session_keep_unknown_keys_and_values_of_the_user(with_case: Open) -> None:
+    events = (
+        '[{"author": "user", "invocationId": "i", "content": {"parts": [{"text": "hi", "thought": null}]},'
+        ' "actions": {"stateDelta": {"aB": null}, "someAction": 1}, "branch": null}]'
+    )
+    document = with_case(
+        '{"eval_id": "a", "conversation": [], "session_input":'
+        ' {"app_name": "x", "user_id": "u", "events": ' + events + "}}"
+    )
+    session = document.case(0).session_input
+    assert session is not None
+    assert session["events"] == [
+        {
+            "author": "user",
+            "invocationId": "i",
+            "content": {"parts": [{"text": "hi"}]},
+            "actions": {"state_delta": {"aB": None}, "someAction": 1},
+        }
+    ]
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_offer_reads_the_journal_once_and_parses_few_lines(
         parsed.append(len(text))
         return read_object(text)
 
-    monkeypatch.setattr("workbench.history.journal_lines.open_regular", open_counted)
+    monkeypatch.setattr("workbench.history.journal_lines.reading", open_counted)
     monkeypatch.setattr("workbench.history.journal_lines.read_object", parse)
     assert describe_resumable(workspace, state).endswith(": 1 of 2 cases have results")
     assert read == [journal.stat().st_size], "it is read once"
@@ -90,7 +90,7 @@ async def test_palette_resumes_an_interrupted_run(open_screen: OpenScreen, works
     screen = open_screen(workspace)
     screen.engine.resume = lambda: screen.build([(0, 1)], RepeatOptions(1))  # type: ignore[method-assign]
     async with screen.open((80, 24)) as pilot:
-        offer = "“resume run” in the palette (:) continues the last run: 1 of 2 cases have"
+        offer = "“resume run” (:) continues the last run: 1 of 2 cases have results"
         await screen.until(pilot, lambda: offer in screen.text.splitlines()[-1])
         assert not list(screen.app._notifications), "nothing is covered"
         assert not screen.runs, "it is never begun unasked"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SCHEMA = "agent-workbench/history/1"
 _ACTIONS = ("delete", "pin", "unpin")
 _TAKES = {"delete": "one run or more", "pin": "one run", "unpin": "no run"}
-_DESCRIPTION = """List stored runs, newest first, including those of `adk eval` and `adk web`.
+_DESCRIPTION = """List stored runs, newest first, including those of `adk eval`, `adk web` and agents-cli.
 
 \b
 [PATH]         the project: a folder or a file in it  [default: this folder]
@@ -63,8 +63,8 @@ def history_command(
 def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
     """Delete, pin or unpin. Return whether it succeeded."""
     from workbench.agents.targets import find_root
-    from workbench.history import state_dir as places
     from workbench.history.run_names import find_stored_run, state_of
+    from workbench.history.state_dir import states_of
 
     wanted = {"delete": 1, "pin": 1, "unpin": 0}[action]
     if len(words) < wanted or (action != "delete" and len(words) > wanted):
@@ -73,17 +73,17 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
             try_help="agent-workbench history",
         )
     root = find_root(Path.cwd())
-    state = places.state_dir(root, state_dir)
+    state = common.project_state(root, state_dir)
     # Resolve all of them before the first is deleted.
     journals = list(dict.fromkeys(find_stored_run(word, state) for word in words))
-    _say_where({state_of(journal) for journal in journals} - {state}, root)
+    _say_where({state_of(journal) for journal in journals} - {state}, state)
     from workbench.history.retention import pin, unpin
 
     if action == "pin":
         pin(state_of(journals[0]), journals[0].parent.name)
         write_line(sys.stdout, f"{one_line(journals[0].parent.name)} is the baseline")
     elif action == "unpin":
-        for one in places.states_of(state):
+        for one in states_of(state):
             unpin(one)
         write_line(sys.stdout, "no run is the baseline")
     else:
@@ -95,11 +95,10 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
     return True
 
 
-def _say_where(states: "Iterable[Path]", root: Path) -> None:
+def _say_where(states: "Iterable[Path]", own: Path) -> None:
     """Name older state folders that are still used."""
     for state in sorted(states):
-        shown = state.relative_to(root) if state.is_relative_to(root) else state
-        write_line(sys.stderr, one_line(f"also using older runs in {shown}"))
+        write_line(sys.stderr, one_line(f"also using older runs in {_kept_in(state, own)}"))
 
 
 def _delete(state: Path, ids: list[str]) -> bool:
@@ -123,24 +122,23 @@ def _root(words: tuple[str, ...]) -> Path:
 
 def _keep(words: tuple[str, ...], keep: int, state_dir: Path | None) -> bool:
     """Delete all runs but the newest. Return whether it succeeded."""
-    from workbench.history import state_dir as places
     from workbench.history.retention import deletable_runs
 
-    state = places.state_dir(_root(words), state_dir)
+    state = common.project_state(_root(words), state_dir)
     return _delete(state, deletable_runs(state, keep))
 
 
 def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: Path | None) -> bool:
-    from workbench.history import state_dir as places
     from workbench.history.ages import ages
     from workbench.history.run_list import list_runs
     from workbench.history.run_names import baseline, no_run_message
+    from workbench.history.state_dir import states_of
 
     root = _root(words)
-    state = places.state_dir(root, state_dir)
-    lists = {one: list_runs(one) for one in places.states_of(state)}
-    _say_where((one for one in lists if one != state and lists[one].runs), root)
-    kept = [{**run, "kept_in": _kept_in(one, state, root)} for one, found in lists.items() for run in found.runs]
+    state = common.project_state(root, state_dir)
+    lists = {one: list_runs(one) for one in states_of(state)}
+    _say_where((one for one in lists if one != state and lists[one].runs), state)
+    kept = [{**run, "kept_in": _kept_in(one, state)} for one, found in lists.items() for run in found.runs]
     entries, trouble = _of_adk(root, {run["run_id"] for run in kept})
     trouble = [*(line for found in lists.values() for line in found.trouble), *trouble]
     age = ages()
@@ -163,19 +161,22 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
 def _of_adk(root: Path, kept: set[str]) -> "tuple[list[IndexEntry], list[str]]":
     from workbench.agents.targets import discover_for
     from workbench.history.adk_results import adk_entries
+    from workbench.history.agents_cli_results import agents_cli_entries
 
     found, _ = discover_for([root], root)
-    return adk_entries((agent.folder for agent in found.agents), root, kept)
+    folders = [agent.folder for agent in found.agents]
+    parts = adk_entries(folders, root, kept), agents_cli_entries(folders, root)
+    return [entry for part in parts for entry in part[0]], [line for part in parts for line in part[1]]
 
 
-def _kept_in(state: Path, own: Path, root: Path) -> str:
+def _kept_in(state: Path, own: Path) -> str:
     """Return the older state folder of a run relative to the root, or "" for the project's own."""
-    return "" if state == own else state.relative_to(root).as_posix()
+    return "" if state == own else state.relative_to(own.parent).as_posix()
 
 
 def _kinds(run: dict[str, Any]) -> Iterator[str]:
-    if run.get("rules"):
-        yield "judged by rules"
+    if run.get("by_function"):
+        yield "judged by a function"
     if run.get("other_criteria"):
         yield "other criteria"
     if run.get("injected"):
@@ -202,7 +203,7 @@ def _line(run: dict[str, Any], *, is_baseline: bool) -> str:
     if run.get("kept_in"):
         marks.append(f"in {run['kept_in']}")
     if run.get("adk"):
-        marks.append(f"adk {run['file']}")
+        marks.append(f"{run.get('made_by', 'adk')} {run['file']}")
     elif run["seconds"] is None:
         marks.append("did not end")
     elif run["interrupted"]:

@@ -58,11 +58,10 @@ def score_command(
     run = _only(words)
     options = RunOptions(use_cache=not no_cache, **{name: values.pop(name) for name in _OPTIONS})
     outputs = Outputs(**values)
-    from workbench.history.run_names import refuse_unknown_runs
     from workbench.project.targets import refuse_missing
 
     with reported(outputs.json):
-        refuse_unknown_runs([run], state_dir)
+        common.known_runs([run], state_dir)
         refuse_missing(config, "config")
         from workbench.cli.following import run_and_report
         from workbench.project.scoring import plan_of_run

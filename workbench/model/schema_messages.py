@@ -1,5 +1,6 @@
 """pydantic's errors in plain words: the value found, the value expected, and the key that was meant."""
 
+import json
 import types
 from collections.abc import Iterator
 from typing import Any, Required, Union, get_args, get_origin, get_type_hints
@@ -15,6 +16,10 @@ from workbench.model.evalset_schema import adapter
 from workbench.model.genai_types import Content, Part
 from workbench.model.places import Location
 
+_OURS = ("session_input", "events")
+"""The place of a case that ADK does not read."""
+_LONGEST = 60
+"""Maximum length of a wrong object or list in a message."""
 _MOST_ERRORS = 2_000
 """If one value has more errors, they are counted and not listed."""
 # The types that pydantic's errors name, in the words of JSON.
@@ -71,7 +76,7 @@ def explain(schema: type, error: ValidationError, reader: str = "ADK") -> list[B
             if (*item["loc"][:-1], meant_by) not in unknown:
                 breaches.append(_missing(item, meant_by))
         else:
-            breaches.append(_breach(schema, item, reader))
+            breaches.append(_breach(schema, item, "" if item["loc"][:2] == _OURS else reader))
     return breaches
 
 
@@ -182,14 +187,19 @@ def _breach(schema: type, item: ErrorDetails, reader: str) -> Breach:
         return Breach(location, f"{name} must match {item['ctx']['pattern']}, and {found} does not")
     if kind == "too_long":
         return Breach(location, "this list has too many items", 'Expected ["author", [{"text": "…"}]]')
-    expected = _expected(kind)
+    if kind == "value_error" and not location:
+        return Breach(location, str(item["ctx"]["error"]))
+    expected = str(item["ctx"]["error"]) if kind == "value_error" else _expected(kind)
+    if kind == "value_error" and isinstance(item["input"], dict | list):
+        # Its type is right: something inside is wrong.
+        found = json.dumps(item["input"], ensure_ascii=False)[:_LONGEST]
     message = f"{name} must be {expected}, not {found}" if expected else f"{name}: {item['msg']}"
     return Breach(location, message, _type_hint(type_at(schema, location), item["input"]))
 
 
 def expected_words(item: ErrorDetails) -> str:
     """Return what one of pydantic's errors expects, in the words of JSON or of the validator that raised it."""
-    text = item["msg"].removeprefix("Input should be ")
+    text = item["msg"].removeprefix("Input should be ").replace("greater than or equal to", "at least")
     return _expected(item["type"]) or str(item.get("ctx", {}).get("error", text))
 
 

@@ -1,14 +1,17 @@
 """Problems of a case under its criteria."""
 
+import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from workbench.agents.argument_types import ArgumentType
 from workbench.agents.declared_tools import DeclaredTool, DeclaredTools
-from workbench.authoring.check.case_rules import case_problems
-from workbench.model.criteria import Criterion
-from workbench.model.evalset import EvalCase
+from workbench.authoring.check.case_rules import case_problems, history_problem
+from workbench.model.criteria import CriteriaConfig, Criterion
+from workbench.model.evalset import EvalCase, open_evalset
 
 TEXT = {"order_id": ArgumentType(frozenset({"text"}))}
 FIND = DeclaredTool("find", ("order_id", "exact"), frozenset({"order_id"}), types=TEXT)
@@ -24,8 +27,8 @@ def _case(*turns: dict[str, Any], **fields: Any) -> EvalCase:
     return EvalCase(eval_id="a", turns=turns, **values)
 
 
-def _criteria(*names: str) -> list[Criterion]:
-    return [Criterion(name, 1.0, 1.0, {}) for name in names]
+def _criteria(*names: str, **options: Any) -> CriteriaConfig:
+    return CriteriaConfig(None, tuple(Criterion(name, 1.0, 1.0, options) for name in names))
 
 
 def _found(case: EvalCase, *names: str, tools: DeclaredTools = TOOLS) -> list[tuple[str, tuple[str | int, ...]]]:
@@ -104,6 +107,44 @@ def test_rubric_that_no_criterion_uses_is_found(kind: str | None) -> None:
     assert _found(case, "rubric_based_tool_use_quality_v1") == [("untyped-rubric", ("rubrics", 0))]
 
 
+def test_expected_end_state_that_no_criterion_compares_is_found() -> None:
+    case = _case(_calling("find", order_id="A"), final_session_state={})
+    assert _found(case, "response_match_score") == [("unused", ("final_session_state",))]
+    assert _found(case, "response_match_score", "session_state_match") == []
+
+
+def test_expected_texts_that_no_criterion_compares_are_found() -> None:
+    turn = _calling("find", order_id="A")
+    turn["intermediate_data"]["intermediate_responses"] = [["desk", [{"text": "looking"}]]]
+    case, name = _case(turn), "final_response_match_v2"
+    place = ("conversation", 0, "intermediate_data", "intermediate_responses")
+    assert _found(case, name) == [("unused", place)]
+    reading = _criteria(name, include_intermediate_responses_in_final=True)
+    assert list(case_problems(case, reading, TOOLS)) == []
+    custom = replace(_criteria("mine"), custom_metrics={"mine": {}})
+    assert list(case_problems(case, custom, TOOLS)) == []
+
+
+@pytest.mark.parametrize(
+    ("adk", "said"),
+    [
+        ("1.18.0", "refuses the file"),
+        ("2.2.0", "refuses the file"),
+        ("2.3.0", "ignores them"),
+        ("2.13.0", "ignores them"),
+        (None, "2.2 and older refuse"),
+    ],
+)
+def test_fate_of_a_history_under_adk_depends_on_its_version(tmp_path: Path, adk: str | None, said: str) -> None:
+    file = tmp_path / "a.evalset.json"
+    session = {"app_name": "desk", "user_id": "u", "events": [{"author": "user"}]}
+    cases = [{"eval_id": name, "conversation": [], "session_input": session} for name in "ab"]
+    file.write_text(json.dumps({"eval_set_id": "a", "eval_cases": cases}, indent=1))
+    fault = history_problem(open_evalset(file), [1], adk).fault
+    assert (fault.severity, fault.json_path) == ("note", "eval_cases[1].session_input.events")
+    assert said in fault.message
+
+
 def test_app_name_that_is_a_path_is_found() -> None:
     case = _case(session_input={"app_name": "a/b", "user_id": "u"})
-    assert [rule for rule, _ in case_problems(case, (), TOOLS)] == ["set-id"]
+    assert [rule for rule, _ in case_problems(case, _criteria(), TOOLS)] == ["set-id"]

@@ -5,7 +5,7 @@ import pytest
 from tests.ui.conftest import Feed, MakeWorkspace
 from workbench.agents.workspace import Workspace
 from workbench.dependencies.change import Change
-from workbench.events import CaseStatus, RepeatsDropped
+from workbench.events import CaseError, CaseFinished, CaseStatus, RepeatsDropped
 from workbench.rendering.cells import cell_len
 from workbench.store import Store
 from workbench.ui.tree.labels import Labels
@@ -101,6 +101,16 @@ def test_filters_combine_words_statuses_and_metrics(tree: Tree, feed: Feed, text
     assert names(tree) == expected
 
 
+def test_failed_case_with_an_error_is_found_by_both(tree: Tree, feed: Feed) -> None:
+    run(feed, ("refunds", "on_time", "failed"), ("refunds", "late_parcel", "failed"))
+    (ref,) = feed.start(("refunds", "late_parcel"))
+    feed.begin(ref)
+    tree.verdicts.store.apply(CaseFinished(ref, "failed", CaseError("judge", "no connection"), 1.0))
+    for text, expected in {":fail": ["on_time", "late_parcel"], ":error": ["late_parcel"]}.items():
+        tree.set_query(parse_query(text))
+        assert names(tree) == expected
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -135,7 +145,7 @@ def test_deciding_repeat_has_the_cause_of_its_case(tree: Tree, feed: Feed) -> No
         feed.end(ref, status, 0.5 if status == "failed" else None)
     cause = tree.verdicts.cause(0, 0)
     assert cause is not None
-    assert cause.text == "ValueError: no such order"
+    assert cause.text == "answer differs"
     assert tree.verdicts.cause(0, 1) is None
 
 
@@ -180,7 +190,7 @@ def test_cases_sort_by_status_score_and_time(tree: Tree, feed: Feed) -> None:
         sort = tree.next_sort()
         found[sort] = names(tree)[:4]
     assert found == {
-        "status": ["unknown_order", "late_parcel", "on_time", "two_parcels"],
+        "status": ["late_parcel", "unknown_order", "on_time", "two_parcels"],
         "score": ["late_parcel", "on_time", "unknown_order", "two_parcels"],
         "time": ["on_time", "unknown_order", "late_parcel", "two_parcels"],
         "file": ["on_time", "late_parcel", "unknown_order", "two_parcels"],

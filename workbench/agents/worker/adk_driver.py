@@ -9,6 +9,7 @@ from typing import Any, Optional
 from . import faults, missing_a2a
 from .adk_version import installed_adk
 from .conversation import Conversation, Json
+from .declared import source_digest
 from .driver import Driver, Loaded, UnusableError
 
 
@@ -69,10 +70,11 @@ def _is_agent(value: Any) -> bool:
 
 
 def declare_tools(agent: Any) -> None:
-    """Make google-adk build and cache the declarations of the functions among the tools of `agent`.
+    """Build and cache the declarations and digests of the functions among the tools of `agent`.
 
-    It builds them from signatures, with a pydantic model each. That takes milliseconds for each tool, in every case
-    process. No code of the agent is called. Errors are ignored here, because they occur again in the first turn.
+    google-adk builds declarations from signatures, with a pydantic model each. That takes milliseconds for each tool,
+    in every case process. No code of the agent is called. Errors are ignored here, because they occur again in the
+    first turn.
     """
     tools = getattr(agent, "tools", None)
     if not isinstance(tools, list):
@@ -84,6 +86,7 @@ def declare_tools(agent: Any) -> None:
             return  # An older version, which caches nothing.
         for tool in tools:
             if inspect.isfunction(tool):
+                source_digest(tool)
                 function_tool.FunctionTool(tool)._get_declaration()
     except Exception:
         return

@@ -11,6 +11,8 @@ from typing import Any, ContextManager, Dict, FrozenSet, Iterator, List, Optiona
 from google.adk.artifacts.in_memory_artifact_service import (  # type: ignore[import-not-found,unused-ignore]
     InMemoryArtifactService,
 )
+from google.adk.events.event import Event  # type: ignore[import-not-found,unused-ignore]
+from google.adk.events.event_actions import EventActions  # type: ignore[import-not-found,unused-ignore]
 from google.adk.memory.in_memory_memory_service import (  # type: ignore[import-not-found,unused-ignore]
     InMemoryMemoryService,
 )
@@ -30,6 +32,7 @@ from .adk_toolsets import Toolsets, check_declarations, intercept_toolsets, warn
 from .conversation import Conversation, FinishedTurn, Json, NotGivenWholeError, OnAnswer, OnStep, OnText
 from .driver import Loaded
 from .gate import Gate
+from .history import MODEL
 from .spans import Trace
 from .usage import Usage
 
@@ -78,6 +81,8 @@ class AdkConversation(Conversation):
             state=given.get("state") or {},
             session_id=given.get("session_id") or f"adk-eval-session-{uuid.uuid4()}",
         )
+        for event in given.get("events") or []:
+            await sessions.append_event(session, _event(event, loaded))
         recorder = Recorder(Trace())
         services = {
             "artifact_service": loaded.artifacts or InMemoryArtifactService(),
@@ -115,7 +120,8 @@ class AdkConversation(Conversation):
             "tool_duration": round(busy.tool_seconds(), 3) if busy is not None else None,
         }
         details = self._recorder.app_details(turn.invocation_id, turn.authors)
-        return FinishedTurn(turn.invocation(details, durations), turn.note)
+        note = "; ".join(filter(None, [turn.note, *self._recorder.other_models(turn.invocation_id)]))
+        return FinishedTurn(turn.invocation(details, durations), note)
 
     @contextlib.contextmanager
     def _passing(self) -> Iterator[None]:
@@ -196,6 +202,22 @@ class AdkConversation(Conversation):
     async def close(self) -> None:
         """Close the agent's toolsets and the app's plugins."""
         await self._runner.close()
+
+
+def _event(given: Json, loaded: Loaded) -> Any:
+    """Return an event of the history, without keys that this version of ADK does not know."""
+    event = _known(Event, given)
+    if event.get("actions"):
+        event["actions"] = _known(EventActions, event["actions"])
+    if event["author"] == MODEL:
+        event["author"] = loaded.agent.name
+    return Event.model_validate(event)
+
+
+def _known(model: Any, given: Json) -> Json:
+    """Return the keys that a model has, in either spelling."""
+    fields = {key for name, field in model.model_fields.items() for key in (name, field.alias)}
+    return {name: value for name, value in given.items() if name in fields}
 
 
 def _runner(loaded: Loaded, app_name: str, plugins: List[Any], services: Dict[str, Any]) -> Any:

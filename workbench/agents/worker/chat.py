@@ -6,16 +6,13 @@ A turn can be stopped, a failed turn does not end the chat, and the session's st
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any, AsyncIterator, Dict, Union
 
 from . import faults
 from .case import Case, MissedError, WorkbenchGoneError
 from .conversation import FinishedTurn, NotGivenWholeError
 from .frames import FrameTooLargeError
-from .jsonable import dumps
 
-STATE_LIMIT = 256 * 1024
 """Maximum size of a state that is reported, in characters of JSON."""
 
 
@@ -110,15 +107,4 @@ class Chat(Case):
         return finished
 
     async def _send_state(self) -> None:
-        """Report the session's state. Errors are reported instead of the state, because they must not fail the turn."""
-        assert self._opened is not None
-        try:
-            text = dumps(await self._opened.conversation.state())
-        except Exception as error:
-            self._send({"event": "State", "state": None, "why": faults.sentence(error)})
-            return
-        if len(text) > STATE_LIMIT:
-            why = f"the state is {len(text):,} characters of JSON, too large to show here"
-            self._send({"event": "State", "state": None, "why": why})
-        else:
-            self._send({"event": "State", "state": json.loads(text), "why": ""})
+        self._send({"event": "State", **await self._state()})

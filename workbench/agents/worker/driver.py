@@ -50,7 +50,7 @@ class Driver(abc.ABC):
 
     @abc.abstractmethod
     async def open(self, loaded: Loaded, session_input: Optional[Json], *, threads: bool) -> Conversation:
-        """Start a session with the state, user and ID of `session_input`, or with ADK's defaults.
+        """Start a session with the state, user, ID and earlier `events` of `session_input`, or with ADK's defaults.
 
         With `threads`, synchronous agents run in threads, so that cases sharing a process do not wait for each other.
         """

@@ -18,6 +18,7 @@ from .conversation import Conversation, FinishedTurn, Json, OnStep, OnText
 from .driver import Driver, Loaded
 from .faults import wrong_type
 from .gate import Gate
+from .history import state_of, text_of, turns_of
 from .jsonable import dumps
 from .python_tools import Tools
 from .python_trace import Steps
@@ -36,7 +37,7 @@ class Message(str):
     @classmethod
     def of(cls, content: Json) -> Message:
         """Return the message for a Content."""
-        message = cls(_text(content))
+        message = cls(text_of(content))
         message.content = content
         return message
 
@@ -45,15 +46,16 @@ class Session:
     """Data that lasts for the conversation.
 
     The agent may change `state`. `history` has a dict for each past turn, with `user` and `answer` as text and
-    `invocation` as ADK records it.
+    `invocation` as ADK records it. It starts with the turns of `session_input.events`.
     """
 
     def __init__(self, given: Json, agent: str) -> None:
         self.id: str = given.get("session_id") or str(uuid.uuid4())
         self.app_name: str = given.get("app_name") or agent
         self.user_id: str = given.get("user_id") or "test_user_id"
-        self.state: Dict[str, Any] = given.get("state") or {}
-        self.history: List[Dict[str, Any]] = []
+        earlier = given.get("events") or []
+        self.state: Dict[str, Any] = {**(given.get("state") or {}), **state_of(earlier)}
+        self.history: List[Dict[str, Any]] = list(turns_of(earlier, agent))
         self._tools = Tools(agent, self)
 
     def tool(self, name: str, args: Dict[str, Any], call: Callable[..., Any]) -> Any:
@@ -112,7 +114,7 @@ class PythonConversation(Conversation):
         actual["creation_timestamp"] = timestamp
         actual["duration"] = round(time.monotonic() - started, 3)
         answer = recorded.answer or ""
-        self._session.history.append({"user": _text(content), "answer": answer, "invocation": actual})
+        self._session.history.append({"user": text_of(content), "answer": answer, "invocation": actual})
         return FinishedTurn(actual, "" if recorded.answer is not None else "the agent gave no final answer")
 
     async def _run(self, message: Message, take: Callable[[Any], None]) -> None:
@@ -231,10 +233,6 @@ def _typed(value: Any, kind: type, what: str) -> Any:
 
 def _content(role: str, part: Json) -> Json:
     return {"role": role, "parts": [part]}
-
-
-def _text(content: Json) -> str:
-    return "\n".join(part["text"] for part in content.get("parts") or [] if part.get("text"))
 
 
 def _without_stop(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -1,6 +1,7 @@
 """Problems of one case: references, turns, tool calls and the simulated user."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.agents.declared_tools import DeclaredTool, DeclaredTools
@@ -8,22 +9,25 @@ from workbench.authoring.check.problem import Problem, Rule
 from workbench.authoring.check.rubric_rules import rubric_problems
 from workbench.counting import counted
 from workbench.engine.plan.scenario_case import Obstacle, Rubrics, obstacle
+from workbench.engine.plan.unused import unused_expectations
 from workbench.judge.environment import JudgeEnvironment
 from workbench.metrics.json_difference import shown
 from workbench.metrics.registry import descriptions
 from workbench.model.breaches import Breach, nearest_hint
-from workbench.model.criteria import CriteriaConfig, Criterion
+from workbench.model.criteria import CriteriaConfig
 from workbench.model.evalset import EvalCase, EvalsetDocument
-from workbench.model.invocation import Invocation, ToolCall, content_text, tool_calls
+from workbench.model.invocation import Invocation, ToolCall, content_text, leaves_out, tool_calls
 from workbench.model.places import Location
 
 Found = Iterator[tuple[Rule, Breach]]
 _TRANSFER = "transfer_to_agent"
+_KEEPS_UNKNOWN_KEYS = (2, 3)
 
 
-def case_problems(case: EvalCase, criteria: Iterable[Criterion], tools: DeclaredTools) -> Found:
+def case_problems(case: EvalCase, config: CriteriaConfig, tools: DeclaredTools) -> Found:
     """Yield the problems of a case under these criteria. Locations are inside the case."""
-    names = {criterion.name for criterion in criteria}
+    names = {criterion.name for criterion in config.criteria}
+    yield from (("unused", breach) for breach in unused_expectations(case, config))
     yield from _references(case.turns or (), names)
     yield from turn_problems(case)
     yield from rubric_problems(case, names)
@@ -42,7 +46,7 @@ def _references(turns: Iterable[Invocation], names: set[str]) -> Found:
     if not compared:
         return
     for number, turn in enumerate(turns):
-        if content_text(turn.get("final_response")).strip():
+        if leaves_out(turn, "final_response") or content_text(turn.get("final_response")).strip():
             continue
         message = f"this turn has no expected answer for {' and '.join(compared)} to compare with"
         hint = "The turn will score 0: add the expected answer, or remove the criterion"
@@ -168,6 +172,24 @@ def _functions(place: Location, data: Mapping[str, Any]) -> Iterator[tuple[Locat
 
 def _turns(place: Location, message: str, hint: str) -> tuple[Rule, Breach]:
     return "turns", Breach(place, message, hint, "warning")
+
+
+def history_problem(document: EvalsetDocument, cases: Sequence[int], adk: str | None) -> Problem:
+    """Return what `adk eval` of this version does with the events before these cases, at the first case.
+
+    google-adk 2.3 began to accept unknown keys in a session input. Later versions accept them, too, and read none.
+    """
+    numbers = re.match(r"(\d+)\.(\d+)", adk or "")
+    more = f", as in {counted(len(cases) - 1, 'other case')} here" if len(cases) > 1 else ""
+    if numbers is None:
+        does = "google-adk 2.2 and older refuse the file, and later versions ignore the events"
+    elif (int(numbers[1]), int(numbers[2])) < _KEEPS_UNKNOWN_KEYS:
+        does = f"`adk eval` of google-adk {adk} refuses the file"
+    else:
+        does = f"`adk eval` of google-adk {adk} ignores them, and starts with an empty session"
+    message = f"the session of this case has earlier events{more}: {does}"
+    breach = Breach(("session_input", "events"), message, "", "note", on_key=True)
+    return Problem("history", document.fault(cases[0], breach))
 
 
 class SimulatedCases:

@@ -16,12 +16,15 @@ Rule: TypeAlias = Literal[
     "untyped-rubric",  # a rubric that ADK ignores
     "empty-rubric",  # a rubric without text
     "same-rubric",  # two rubrics with the same ID in a case and a turn
+    "unused",  # an expectation that no criterion compares
+    "history",  # what ADK does with the events in a session_input
     "turns",  # a malformed turn: an empty message, a wrong role or unmatched IDs
     "test-file-sessions",  # a test file with more than one case
     "unknown-tool",  # an expected tool that the agent does not declare
     "unknown-argument",  # an expected argument that the tool lacks, or a missing required one
     "argument-type",  # a value that the tool's annotation does not allow
     "set-id",  # an eval_set_id or app name that makes ADK fail when it saves results
+    "recording",  # a damaged or foreign recording, or an ignore list for an unknown tool
     "same-set-id",  # two evalsets of an agent with the same ID
     "stop-signal",  # a criterion waits for another stop signal than the simulated user sends
     "simulator",  # a simulated user that cannot run
@@ -29,6 +32,7 @@ Rule: TypeAlias = Literal[
     "judge",  # no judge is available: a key is missing or a model is unknown
     "key",  # the agent's own model has no key
     "model",  # a model name of the agent that ADK does not know, or that looks misspelled
+    "retires",  # the model of an agent, judge or simulated user has an announced end
     "source",  # a module of the agent that is not valid Python
     "import",  # the agent cannot be imported (only with --import)
     "extension",  # a package whose extension of the workbench is broken

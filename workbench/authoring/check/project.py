@@ -7,18 +7,21 @@ from pathlib import Path
 from workbench.agents.declared_tools import DeclaredTools, declared_tools
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import agent_environment
+from workbench.agents.interpreter import adk_version, choose_interpreter
 from workbench.agents.workspace import EvalsetEntry, Workspace, duplicate_set_ids
 from workbench.authoring.check.agent_rules import agent_problems, source_problems, unreadable_definitions
-from workbench.authoring.check.case_rules import SimulatedCases, case_problems, splits_a_path
+from workbench.authoring.check.case_rules import SimulatedCases, case_problems, history_problem, splits_a_path
 from workbench.authoring.check.criteria_rules import (
     CaseCounts,
     count_case,
     criteria_problems,
     function_problems,
     judge_problems,
+    retiring_models,
     use_problems,
 )
 from workbench.authoring.check.problem import Problem, Rule
+from workbench.authoring.check.recording_rules import recording_problems
 from workbench.counting import counted
 from workbench.judge.environment import JudgeEnvironment
 from workbench.metrics.registry import check_criteria
@@ -27,6 +30,7 @@ from workbench.model.criteria import CriteriaConfig
 from workbench.model.evalset import BrokenCaseError
 from workbench.model.faults import Fault, unexpected
 from workbench.model.locating import find
+from workbench.model.metrics_config import own_entry
 from workbench.model.places import Places, json_path
 from workbench.model.scanner import LARGEST_TREE, is_scannable, scan
 from workbench.model.text_file import TextFile
@@ -37,7 +41,7 @@ _NO_TOOLS = DeclaredTools({}, complete=False)
 def check_project(workspace: Workspace) -> list[Problem]:
     """Return all problems of a workspace, by file and place. Reads every case, so large files take time."""
     check = ProjectCheck()
-    found = [problem for entry in workspace.evalsets for problem in check.evalset(entry)]
+    found = [problem for entry in workspace.evalsets for problem in check.evalset(entry, workspace.root)]
     return in_order([*found, *check.rest(workspace)])
 
 
@@ -68,9 +72,9 @@ class ProjectCheck:
         self._environments: dict[Path, JudgeEnvironment] = {}
         self._configs: dict[Path | None, tuple[CriteriaConfig, CaseCounts, set[Path]]] = {}
 
-    def evalset(self, entry: EvalsetEntry) -> list[Problem]:
+    def evalset(self, entry: EvalsetEntry, root: Path) -> list[Problem]:
         """Return the problems of an evalset, in the order of the file."""
-        return in_order(_within(entry.file, self._evalset(entry)))
+        return in_order(_within(entry.file, self._evalset(entry, root)))
 
     def rest(self, workspace: Workspace) -> list[Problem]:
         """Return the problems of configs and agents, and between evalsets."""
@@ -83,11 +87,12 @@ class ProjectCheck:
             found += _within(agent.definition, self._agent(agent, workspace.root))
         return in_order(found)
 
-    def _evalset(self, entry: EvalsetEntry) -> Iterator[Problem]:
+    def _evalset(self, entry: EvalsetEntry, root: Path) -> Iterator[Problem]:
         document = entry.document
         yield from (Problem("file", fault) for fault in document.check())
         yield from _owner(entry)
         yield from self._frame(entry)
+        seeded: list[int] = []
         counts, simulated = CaseCounts(), SimulatedCases(entry.criteria.config, self._judges_of(entry.agent))
         for summary in document.cases:
             try:
@@ -97,9 +102,16 @@ class ProjectCheck:
             counts = counts.plus(count_case(case))
             if case.scenario is not None and entry.agent is not None:
                 simulated.note(summary.index, case.scenario, case.rubrics)
-            for rule, breach in case_problems(case, entry.criteria.config.criteria, self._tools_of(entry.agent)):
+            if (case.session_input or {}).get("events") and document.format != "dataset":
+                seeded.append(summary.index)
+            for rule, breach in case_problems(case, entry.criteria.config, self._tools_of(entry.agent)):
                 yield Problem(rule, document.fault(summary.index, breach))
         yield from simulated.problems(document)
+        if seeded:
+            agent = entry.agent
+            adk = None if agent is None else adk_version(choose_interpreter(agent.folder, root, None).path)
+            yield history_problem(document, seeded, adk)
+        yield from recording_problems(entry, self._tools_of(entry.agent))
         self._note(entry, counts)
 
     def _frame(self, entry: EvalsetEntry) -> Iterator[Problem]:
@@ -127,7 +139,7 @@ class ProjectCheck:
         for fault in (*config.faults, *check_criteria(config)):
             if fault.severity == "error" or fault.json_path not in {f"criteria.{name}" for name in unreachable}:
                 yield Problem("config", fault)
-        found = [*criteria_problems(config), *use_problems(config, counts)]
+        found = [*criteria_problems(config), *use_problems(config, counts), *retiring_models(config, counts)]
         for folder in sorted(folders):
             found += function_problems(config, root, folder)
             found += judge_problems(config, self._judges(folder))
@@ -198,6 +210,10 @@ def _in_config(config: CriteriaConfig, found: Iterable[tuple[Rule, Breach]]) -> 
     assert config.path is not None  # The default criteria have no problems.
     for rule, breach in found:
         path = json_path(breach.location)
+        name = str(breach.location[1]) if len(breach.location) > 1 else ""
+        if config.metrics_file is not None and own_entry(config.custom_metrics.get(name)):
+            yield Problem(rule, Fault(config.metrics_file, 0, 0, "", breach.message, breach.hint, breach.severity))
+            continue
         line, column = config.place(path)
         yield Problem(rule, Fault(config.path, line, column, path, breach.message, breach.hint, breach.severity))
 

@@ -1,12 +1,12 @@
 """The newest stored verdicts of all cases, loaded when the workbench opens."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.details import DetailCache
-from workbench.events import CaseRef
+from workbench.events import CaseName, CaseRef
 from workbench.history.latest import LatestRun, latest_runs
 from workbench.history.summary import Row
 from workbench.store import CaseRecord, RunSummary
@@ -37,16 +37,26 @@ def recall(state: Path, workspace: "Workspace", detail_cache: DetailCache) -> It
 
 
 def recall_previous(
-    state: Path, workspace: "Workspace", newest: Recalled, detail_cache: DetailCache
+    state: Path, workspace: "Workspace", newest_first: Iterable[Recalled], detail_cache: DetailCache
 ) -> Iterator[CaseRecord]:
-    """Yield the verdicts that the cases of the newest run had before. Reads files, so call it in a thread."""
-    cases: dict[str, set[str]] = {}
-    for ref in newest.records:
-        cases.setdefault(ref.evalset_file, set()).add(ref.eval_id)
-    for latest in latest_runs(state, cases, before=newest.run.run_id, most=_MAX_PREVIOUS):
-        recalled = recall_run(latest, workspace, detail_cache)
-        if recalled is not None:
-            yield from recalled.records.values()
+    """Yield the verdicts that the cases of the newest run had before. Reads files, so call it in a thread.
+
+    For the cases that it cancelled, these are the verdicts before those of the run that decided them.
+    """
+    wanted: set[CaseName] | None = None
+    for newest in newest_first:
+        cases: dict[str, set[str]] = {}
+        for ref in newest.records:
+            if wanted is None or ref.name in wanted:
+                cases.setdefault(ref.evalset_file, set()).add(ref.eval_id)
+        for latest in latest_runs(state, cases, before=newest.run.run_id, most=_MAX_PREVIOUS) if cases else ():
+            recalled = recall_run(latest, workspace, detail_cache)
+            if recalled is not None:
+                yield from (one for ref, one in recalled.records.items() if ref.eval_id in cases[ref.evalset_file])
+        planned = {CaseRef(*row["ref"]).name for row in newest.latest.summary.rows.values()}
+        wanted = (planned if wanted is None else wanted & planned) - {ref.name for ref in newest.records}
+        if not wanted:
+            return
 
 
 def recall_run(latest: LatestRun, workspace: "Workspace", detail_cache: DetailCache) -> Recalled | None:
