@@ -316,3 +316,14 @@ async def test_forced_end_leaves_no_task_behind() -> None:
     results = await asyncio.gather(*left, return_exceptions=True)
     assert [type(result) for result in results] == [asyncio.CancelledError] * len(left)
     assert writer.closed
+
+
+async def test_notice_of_the_scorer_after_the_end_is_dropped() -> None:
+    shown: list[Event] = []
+    out = recorder(writer := Writer(), shown, [])
+    out.put(RunFinished(1.0))
+    await out.close()
+    out.put(Noticed("warning", "answers cannot be cached"))
+    await out.flush()
+    assert [type(event) for event in shown] == [RunFinished]
+    assert len(writer.lines) == 1

@@ -139,7 +139,9 @@ class Recorder:
         """Set when the pause is over, or when the first verdict or the end of the run is pending."""
 
     def put(self, event: "Event | _AlreadyWritten") -> None:
-        """Add an event, which is written and published soon."""
+        """Add an event, which is written and published soon. Notices that come after the end are dropped."""
+        if self._closing.is_set():
+            return
         self._pending.append(event)
         if isinstance(event, RunFinished) or (isinstance(event, CaseFinished) and not self._has_verdict):
             self._has_verdict = True
@@ -180,6 +182,7 @@ class Recorder:
                 await self._syncing
                 await summed_up
         finally:
+            self._closing.set()
             for task in (self._pump, self._syncing):
                 if task is not None:
                     task.cancel()  # After a forced end, it would use a thread that is gone.
