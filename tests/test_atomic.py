@@ -37,6 +37,15 @@ def test_link_is_followed(tmp_path: Path) -> None:
     assert real.read_bytes() == b"new"
 
 
+def test_no_file_is_created_through_a_link(tmp_path: Path) -> None:
+    outside, link = tmp_path / "outside.json", tmp_path / "link.json"
+    link.symlink_to(outside)
+    with pytest.raises(OSError, match="it is a link to a file that does not exist"):
+        replace_content(link, b"new")
+    assert not outside.exists()
+    assert link.is_symlink()
+
+
 def test_pipe_is_written_to(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

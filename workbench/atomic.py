@@ -1,6 +1,7 @@
 """Atomic replacement of files: readers see the old or the new content, even if the machine stops."""
 
 import contextlib
+import errno
 import hashlib
 import os
 import secrets
@@ -38,11 +39,13 @@ def replace_content(file: Path, content: bytes, *, mode: int | None = None, know
     """Write `content` to a new file beside `file` and rename it to `file`.
 
     The old file's permissions are kept, and its owner too if that is allowed. A new file gets `mode` (None: the
-    default of new files). A link stays a link, and its target is replaced. Pipes and devices are written directly. Pass
-    the hash of the content as `known_hash` if you have it.
+    default of new files). A link stays a link, and its target is replaced. A link to a missing file is refused: a
+    project from elsewhere could have files created outside of it. Pipes and devices are written directly. Pass the hash
+    of the content as `known_hash` if you have it.
 
     Raises:
-        OSError: the folder is missing or not writable, or the disk is full. The old file is unchanged.
+        OSError: the folder is missing or not writable, `file` is such a link, or the disk is full. The old file is
+            unchanged.
     """
     replace_pieces(file, (content,), mode=mode, known_hash=known_hash)
 
@@ -79,6 +82,8 @@ def _remember(file: Path, written_hash: str) -> None:
 def _replace(file: Path, pieces: Iterable[bytes], mode: int | None, known_hash: str) -> None:
     target = file.resolve()
     before = target.stat() if target.exists() else None
+    if before is None and file.is_symlink():
+        raise OSError(errno.EMLINK, "it is a link to a file that does not exist", str(file))
     if before is not None and not stat.S_ISREG(before.st_mode):
         with target.open("wb") as out:
             written = _write(out, pieces)

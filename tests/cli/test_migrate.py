@@ -32,6 +32,18 @@ def test_converted_file_passes_and_the_old_one_is_saved(project: Project) -> Non
     assert (code, report["summary"]["passed"]) == (0, 1)
 
 
+def test_old_content_is_not_saved_through_a_link(project: Project) -> None:
+    file = _write(project)
+    before = file.read_bytes()
+    outside = project.root / "outside"
+    file.with_name("talk.test.json.old").symlink_to(outside)
+    assert project.run("migrate", "echo/talk.test.json").returncode == 2
+    done = project.run("migrate", ".")
+    assert "it is a link to a file that does not exist" in done.stderr
+    assert file.read_bytes() == before
+    assert not outside.exists()
+
+
 def test_converted_file_can_have_another_name(project: Project) -> None:
     file = _write(project)
     before = file.read_bytes()
