@@ -31,3 +31,14 @@ def test_runs_in_nested_older_state_folders_are_found(word: str, tmp_path: Path)
     assert find_run("2026-11-22", state, tmp_path) == journal
     with pytest.raises(UsageFaultError):
         find_run("2026", tmp_path / "named", tmp_path)  # --state-dir stands for itself
+
+
+@pytest.mark.parametrize("word", ["{}", "{}/events.jsonl"])
+def test_run_in_an_untrusted_state_folder_is_not_read_by_its_path(word: str, tmp_path: Path) -> None:
+    state = tmp_path / "clone" / STATE_FOLDER
+    journal = kept(state, "2026-11-21T10-30-00-3f2a")
+    word = word.format(journal.parent)
+    with pytest.raises(UsageFaultError, match="you did not create it on this machine") as refused:
+        find_run(word, tmp_path / STATE_FOLDER, tmp_path)
+    assert str(state) in refused.value.hint
+    assert find_run(word, state, tmp_path) == journal  # Named by --state-dir.

@@ -12,7 +12,7 @@ from workbench.engine.plan.run_options import UsageFaultError
 from workbench.history.ages import ages
 from workbench.history.state_dir import JOURNAL_FILE, runs_dir, states_of
 from workbench.json_values import mapping
-from workbench.state_folder import NO_STATE, read_stored, stored_folders
+from workbench.state_folder import NO_STATE, STATE_FOLDER, read_stored, stored_folders, untrusted_text
 
 LAST = "last"
 BASELINE = "baseline"
@@ -25,18 +25,26 @@ def find_run(word: str, state: Path, folder: Path) -> Path:
     """Return the journal of the stored run that `word` names, or the file at that path. The file is not read.
 
     Raises:
-        UsageFaultError: there is no such run.
+        UsageFaultError: there is no such run, or it is in a state folder that is not trusted.
     """
     journal = _by_id(word, state)
     if journal is not None:
         return journal
     path = folder / word
-    # A journal is read without following links, but the user may name it through some.
-    if word and path.is_file():
-        return path.resolve()
-    if word and (path / JOURNAL_FILE).is_file():
-        return (path / JOURNAL_FILE).resolve()
+    for named in (path, path / JOURNAL_FILE) if word else ():
+        if named.is_file():
+            # A journal is read without following links, but the user may name it through some.
+            found = named.resolve()
+            _refuse_untrusted(found, state)
+            return found
     raise _unknown(word, state, folder)
+
+
+def _refuse_untrusted(path: Path, state: Path) -> None:
+    own = next((parent for parent in path.parents if parent.name == STATE_FOLDER), state)
+    message, hint = untrusted_text(own.parent) if own != state else ("", "")
+    if message:
+        raise UsageFaultError(message, hint)
 
 
 def refuse_unknown_runs(words: Iterable[str], state: Path, folder: Path) -> None:
