@@ -56,6 +56,17 @@ def test_nothing_outside_of_the_project_is_changed(tmp_path: Path, name: str) ->
     assert not (tmp_path / "outside").exists()
 
 
+@pytest.mark.parametrize("name", [".git/config", "sub/.GIT/hooks/pre-commit", ".workbench/baseline", "to_git/config"])
+def test_undo_changes_no_files_of_git_and_the_workbench(tmp_path: Path, name: str) -> None:
+    for folder in (".git", "sub/.GIT/hooks", ".workbench"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "to_git").symlink_to(".git")
+    _forged(tmp_path / ".workbench", tmp_path, name)
+    with pytest.raises(OSError, match="undo changes only files of the project"):
+        Saver(tmp_path / ".workbench", tmp_path).redo()
+    assert not (tmp_path / name).exists()
+
+
 def test_edit_of_an_earlier_start_is_marked(tmp_path: Path) -> None:
     _forged(tmp_path / ".workbench", tmp_path, "inside")
     saver = Saver(tmp_path / ".workbench", tmp_path)

@@ -13,9 +13,12 @@ from workbench.authoring.edit import Edit, change_of, digest
 from workbench.authoring.undo import UndoJournal
 from workbench.recordings.frozen_path import is_in_frozen_folder
 from workbench.regular_file import read_regular
+from workbench.state_folder import STATE_FOLDER
 
 Contents: TypeAlias = Mapping[Path, tuple[bytes | None, bytes | None]]
 """File → its current and its new content. None means that there is no file."""
+_NOT_EDITED = frozenset({".git", STATE_FOLDER})
+"""Folders in a project that nobody edits here. Git runs programs that files in its folder name."""
 
 
 class ChangedOnDiskError(Exception):
@@ -161,11 +164,16 @@ class Saver:
             self._journal.note("drop")
 
     def _refuse_outside(self, edit: Edit) -> None:
-        """Raise OSError if a file of an edit is not in the project. Links are followed."""
+        """Raise OSError if a file of an edit is not in the project, or is git's or the workbench's own.
+
+        Links are followed.
+        """
         root = self._root.resolve()
         for change in edit.changes:
-            if not change.file.resolve().is_relative_to(root):
-                why = "it is not in the project, and undo changes only files of the project"
+            file = change.file.resolve()
+            parts = file.relative_to(root).parts if file.is_relative_to(root) else ()
+            if not parts or not _NOT_EDITED.isdisjoint(part.lower() for part in parts):
+                why = "undo changes only files of the project"
                 raise OSError(errno.EINVAL, why, str(change.file))
 
 
