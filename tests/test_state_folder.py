@@ -89,6 +89,11 @@ def test_folder_without_an_id_is_not_trusted(tmp_path: Path) -> None:
     assert "--state-dir" in hint
 
 
+def test_state_folder_that_cannot_be_used_is_not_offered(tmp_path: Path) -> None:
+    (tmp_path / ".workbench").symlink_to(os.devnull)
+    assert untrusted_text(tmp_path)[1] == "--state-dir selects another folder"
+
+
 def test_copy_is_not_trusted_while_the_original_exists(state: Path, tmp_path: Path) -> None:
     shutil.copytree(state.parent, tmp_path / "copy")
     assert state_dir(tmp_path / "copy") == NO_STATE

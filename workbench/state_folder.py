@@ -66,7 +66,9 @@ def untrusted_text(root: Path) -> tuple[str, str]:
     why, folder = why_untrusted(root), _folder_of(root)
     if not why:
         return "", ""
-    return f"{folder} is neither read nor written: {why}", f"--state-dir {folder} uses it anyway"
+    is_usable = os.access(folder, os.R_OK | os.X_OK) and folder.is_dir()
+    hint = f"--state-dir {folder} uses it anyway" if is_usable else "--state-dir selects another folder"
+    return f"{folder} is neither read nor written: {why}", hint
 
 
 def is_trusted(folder: Path) -> bool:

@@ -228,7 +228,7 @@ def test_wrong_command_line_exits_with_2(words: list[str], said: str, ran: Proje
 def test_missing_run_is_refused_with_a_hint(project: Project) -> None:
     done = project.run("score", "last")
     assert done.returncode == 2
-    assert "no run is stored in " in done.stderr
+    assert done.stderr.lower().count("no run is stored in ") == 1
     assert "`agent-workbench run` stores one" in done.stderr
     assert not (project.root / ".workbench").exists()
 

@@ -16,6 +16,7 @@ from workbench.state_folder import NO_STATE, STATE_FOLDER, read_stored, stored_f
 
 LAST = "last"
 BASELINE = "baseline"
+_NO_RUN_HINT = "`agent-workbench run` stores one, --state-dir selects another folder"
 _MAX_LISTED = 5
 _MAX_NAME = 1000
 """Bytes of the file with the baseline."""
@@ -104,7 +105,7 @@ def _by_id(word: str, state: Path) -> Path | None:
     if word == LAST:
         found = _newest(filter(None, map(last_run, states)))
         if found is None:
-            raise UsageFaultError(_no_run(state), _run_hint(state))
+            raise UsageFaultError(_no_run(state), _NO_RUN_HINT)
         return found
     if word == BASELINE:
         for one in states:
@@ -199,8 +200,7 @@ def _run_hint(state: Path) -> str:
 
 def no_run_message(state: Path) -> str:
     """Return a message that `state` holds no run, and how to get one."""
-    hint = "`agent-workbench run` stores one, --state-dir selects another folder"
-    return f"N{_no_run(state)[1:]}; {hint}"
+    return f"N{_no_run(state)[1:]}; {_NO_RUN_HINT}"
 
 
 def _no_run(state: Path) -> str:
