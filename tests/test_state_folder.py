@@ -1,6 +1,7 @@
 """State folders: which are trusted, and files in them without links, pipes and devices."""
 
 import os
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -87,6 +88,12 @@ def test_folder_without_an_id_is_not_trusted(tmp_path: Path) -> None:
     message, hint = untrusted_text(tmp_path)
     assert str(tmp_path / ".workbench") in message
     assert "--state-dir" in hint
+
+
+def test_hint_can_be_pasted_into_a_shell(tmp_path: Path) -> None:
+    root = tmp_path / "a;touch PWNED"
+    (root / ".workbench/runs").mkdir(parents=True)
+    assert shlex.split(untrusted_text(root)[1])[:2] == ["--state-dir", str(root / ".workbench")]
 
 
 def test_state_folder_that_cannot_be_used_is_not_offered(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import json
 import os
 import re
 import secrets
+import shlex
 import shutil
 import stat
 import time
@@ -66,8 +67,8 @@ def untrusted_text(root: Path) -> tuple[str, str]:
     why, folder = why_untrusted(root), _folder_of(root)
     if not why:
         return "", ""
-    is_usable = os.access(folder, os.R_OK | os.X_OK) and folder.is_dir()
-    hint = f"--state-dir {folder} uses it anyway" if is_usable else "--state-dir selects another folder"
+    named = os.access(folder, os.R_OK | os.X_OK) and folder.is_dir()
+    hint = f"--state-dir {shlex.quote(str(folder))} uses it anyway" if named else "--state-dir selects another folder"
     return f"{folder} is neither read nor written: {why}", hint
 
 

@@ -9,7 +9,7 @@ from workbench.ui.view_state import ViewState, read_view_state, save_view_state
 
 
 class Restoring(Controller):
-    """What the user looked at last, without the filter: `r` must not run less than everything at first.
+    """What the user looked at last, without the filter, which would hide cases.
 
     Nothing is restored over what the user has done since the start.
     """
