@@ -192,3 +192,19 @@ async def test_changes_of_an_earlier_session_are_those_of_the_filter(
         assert screen.main.rows.query.empty
         await pilot.press("shift+tab", "right_square_bracket")
         await screen.until(pilot, lambda: "late_0 ─" in screen.text and "0 Change" in screen.text)
+
+
+async def test_a_changed_case_that_runs_again_says_so(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    workspace = make_workspace({"order_desk": {"refunds": ["late"]}})
+    keep(workspace, "2026-01-02T10-00-00-aaaa", {"late": "passed"})
+    keep(workspace, "2026-01-03T10-00-00-bbbb", {"late": "failed"})
+    screen = open_screen(workspace)
+    async with screen.open((80, 24)) as pilot:
+        await screen.until(pilot, lambda: "pass → fail" in screen.text)
+        await pilot.press("r")
+        await screen.until(pilot, lambda: bool(screen.runs) and screen.session.store.activity.running)
+        screen.runs[-1].begin(screen.runs[-1].refs[0])
+        await screen.until(pilot, lambda: "pass → running" in screen.text)
+        screen.runs[-1].end_case(screen.runs[-1].refs[0], "failed")
+        screen.runs[-1].end()
+        await screen.until(pilot, lambda: not screen.session.store.activity.running)

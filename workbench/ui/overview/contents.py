@@ -93,7 +93,8 @@ class Contents:
         record = session.verdicts.record(evalset, case)
         before, now = session.changed.statuses(record.ref) if record is not None else ([], [])
         name = label(session.entry(evalset).document.cases[case].eval_id)
-        return ChangedVerdict(pair, name, _words(before), _words(now), session.verdicts.flips[pair])
+        current = _words(now) if now or record is None else FACES[record.state].word
+        return ChangedVerdict(pair, name, _words(before), current, session.verdicts.flips[pair])
 
     def _foot(self, scope: Scope) -> list[tuple[str, str]]:
         workspace = self._session.workspace
