@@ -136,6 +136,33 @@ def test_signal_ends_the_program_and_restores_the_terminal(folder: Path, number:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a terminal cannot be asked whether it is there")
+def test_stopped_program_continues_with_one_reader_of_keys_and_q_restores_the_terminal(folder: Path) -> None:
+    program = started(workbench(folder))
+    try:
+        program.wait_for(b"watch off")
+        while program.read(1.0):
+            pass
+        readers = threads(program)
+        for _ in range(3):
+            program.seen = b""
+            program.process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, program.process.pid, os.WSTOPPED)
+            termios.tcsetattr(program.slave, termios.TCSANOW, program.before)  # as a shell does
+            program.process.send_signal(signal.SIGCONT)
+            program.wait_for(b"late_parcel")
+        assert threads(program) <= readers, "more threads read keys, so keys change places"
+        program.press(b"q")
+        assert program.end() == 0
+        assert program.settings() == program.before
+    finally:
+        program.close()
+
+
+def threads(program: Program) -> int:
+    folder = Path(f"/proc/{program.process.pid}/task")
+    return len(list(folder.iterdir())) if folder.is_dir() else 0
+
+
 def test_program_ends_when_its_terminal_closes_without_a_signal(folder: Path) -> None:
     """Run without a signal, because the terminal does not control the program."""
     program = started(workbench(folder))

@@ -5,8 +5,10 @@
 
 import re
 import sys
+import termios
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +28,9 @@ from textual.widget import Widget
 
 if TYPE_CHECKING:
     from textual._xterm_parser import XTermParser
+    from textual.drivers.linux_driver import LinuxDriver
 else:
-    XTermParser = object
+    XTermParser = LinuxDriver = object
 
 
 class SparseApp(App[int]):
@@ -42,13 +45,15 @@ class SparseApp(App[int]):
         self._frame = ShownFrame()
 
     def get_driver_class(self) -> type[Driver]:
-        """Return Textual's driver, which then reads keys with `KeyParser`."""
+        """Return Textual's driver, which then reads keys with `KeyParser`, also after a stop."""
         driver = super().get_driver_class()
         module: Any = sys.modules[driver.__module__]
         parser = getattr(module, "XTermParser", None)
         if parser is not None and not issubclass(parser, KeyParser):
             module.XTermParser = type("XTermParser", (KeyParser, parser), {})
-        return driver
+        if not hasattr(driver, "_sigcont_application"):
+            return driver
+        return type(driver.__name__, (ContinuedDriver, driver), {})
 
     def _display(self, screen: Screen[Any], renderable: Any) -> None:
         self._frame.reduce(renderable, self.size)
@@ -83,6 +88,34 @@ class SparseApp(App[int]):
         self.set_class(not theme.dark, "-light-mode", update=False)
         refresh_filter(self.ansi_theme)
         self.stylesheet.set_variables(self.get_css_variables())
+
+
+class ContinuedDriver(LinuxDriver):
+    """A base of Textual's driver that reads keys in one thread after a SIGSTOP, too.
+
+    Textual starts to use the terminal at each SIGCONT, also if it never stopped using it. Then a second thread reads
+    keys, so that keys change places, and the terminal is left in raw mode at the end.
+    """
+
+    def start_application_mode(self) -> None:
+        """Use the terminal, and remember its settings."""
+        super().start_application_mode()  # type: ignore[no-untyped-call]
+        self._settings = self._terminal_settings()
+
+    def _sigcont_application(self, *args: Any) -> None:
+        reader = getattr(self, "_key_thread", None)
+        if reader is None or not reader.is_alive():
+            super()._sigcont_application(*args)
+            return
+        if self._settings is not None:
+            termios.tcsetattr(self.fileno, termios.TCSANOW, self._settings)  # A shell may have used the terminal.
+        if isinstance(self._app, SparseApp):
+            self._loop.call_soon_threadsafe(self._app.draw_in_full)
+
+    def _terminal_settings(self) -> Any:
+        with suppress(termios.error):
+            return termios.tcgetattr(self.fileno)
+        return None
 
 
 _ESC = "\x1b"
