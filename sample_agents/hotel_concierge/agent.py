@@ -1,4 +1,4 @@
-"""The concierge of a small hotel in Lisbon. A real `LlmAgent`: swap `ScriptedModel(…)` for "gemini-2.5-flash" and it
+"""The concierge of a small hotel in Lisbon. A real `LlmAgent`: swap `ScriptedModel(…)` for "gemini-3.5-flash" and it
 talks to Gemini."""
 
 from pathlib import Path

@@ -28,6 +28,35 @@ def test_functions_of_the_same_module_are_tools(tmp_path: Path) -> None:
     assert found.tools["find"].required == {"order_id"}
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        "Gemini(model='gemini-2.5-flash')",
+        "LiteLlm('gemini-2.5-flash')",
+        "MODEL",
+        "LiteLlm(model=MODEL)",
+        "llms.Gemini(model=HERE)",
+    ],
+)
+def test_model_is_found_in_adks_classes_and_in_constants_of_the_project(tmp_path: Path, model: str) -> None:
+    source = f"from .config import MODEL\nHERE = 'gemini-2.5-flash'\nroot_agent = LlmAgent(name='a', model={model})"
+    found = _declared(tmp_path, agent=source, config="MODEL = 'gemini-2.5-flash'")
+    assert found.models == {"gemini-2.5-flash"}
+
+
+def test_model_of_another_class_may_ask_another_model(tmp_path: Path) -> None:
+    source = "root_agent = LlmAgent(name='a', model=ScriptedModel(model='gemini-2.5-flash'))"
+    assert _declared(tmp_path, agent=source).models == set()
+
+
+def test_models_of_an_agent_in_yaml_are_found(tmp_path: Path) -> None:
+    (tmp_path / "root_agent.yaml").write_text(
+        "name: a\nmodel: gemini-2.5-flash  # fast\nsub_agents: [{config_path: b.yaml}]"
+    )
+    (tmp_path / "b.yaml").write_text("name: b\nmodel: 'gemini-2.5-pro'\n")
+    assert _declared(tmp_path).models == {"gemini-2.5-flash", "gemini-2.5-pro"}
+
+
 def test_functions_of_a_neighbouring_module_are_tools(tmp_path: Path) -> None:
     source = "from .shop import find\nfrom . import desk\nroot_agent = Agent(name='a', tools=[find, desk.send])"
     found = _declared(tmp_path, agent=source, shop=TOOL, desk="def send(to): ...")

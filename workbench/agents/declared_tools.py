@@ -7,16 +7,22 @@ more tools than are known.
 """
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from workbench.agents.argument_types import ArgumentType, argument_type, either
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.python_source import module_at, read_source
+from workbench.regular_file import read_regular
 
 _AGENTS = frozenset({"Agent", "LlmAgent"})
 _GROUPS = frozenset({"SequentialAgent", "ParallelAgent", "LoopAgent"})
+_MODELS = frozenset({"Gemini", "LiteLlm"})
+"""Classes of ADK whose instance is a model with a name. Others may not ask the model that they name."""
+_YAML_MODEL = re.compile(rb"""^model:[ \t]*["']?([^\s"'#]+)""", re.MULTILINE)
 _TRANSFER = "transfer_to_agent"
 _MODULES_READ = 20
 
@@ -40,7 +46,8 @@ class DeclaredTool:
 class DeclaredTools:
     """The tools of an agent and its sub-agents by name.
 
-    `complete` means that there are no others. `models` are the models that the agents name as text.
+    `complete` means that there are no others. `models` are the models that the agents name as text, also inside of
+    `Gemini(…)` and `LiteLlm(…)`.
     """
 
     tools: dict[str, DeclaredTool]
@@ -51,7 +58,7 @@ class DeclaredTools:
 def declared_tools(agent: AgentFolder) -> DeclaredTools:
     """Return the tools that an agent's sources declare, or no tools if the sources cannot be read."""
     if agent.kind != "python":
-        return DeclaredTools({}, complete=False)
+        return DeclaredTools({}, complete=False, models=frozenset(_models_in_yaml(agent.folder)))
     reading = _Reading(agent.folder)
     module = reading.module(agent.definition)
     if module is None:
@@ -115,13 +122,21 @@ class _Reading:
     def _agent(self, module: _Module, call: ast.Call) -> None:
         if any(keyword.arg is None for keyword in call.keywords):
             self.complete = False
-        model = _keyword(call, "model")
-        if isinstance(model, ast.Name):
-            model = module.assigned.get(model.id)
+        model = self._value(module, _keyword(call, "model"))
+        if isinstance(model, ast.Call) and _called(model) in _MODELS:
+            model = self._value(module, _keyword(model, "model") or next(iter(model.args), None))
         if isinstance(model, ast.Constant) and isinstance(model.value, str):
             self.models.add(model.value)
         self._tools(module, _keyword(call, "tools"))
         self._sub_agents(module, _keyword(call, "sub_agents"))
+
+    def _value(self, module: _Module, given: ast.expr | None) -> ast.expr | None:
+        """Return what a name stands for that is assigned in the module, or imported from one of the project."""
+        if not isinstance(given, ast.Name):
+            return given
+        origin = module.imported.get(given.id)
+        other = self.module(origin[0]) if origin is not None else None
+        return module.assigned.get(given.id) if origin is None or other is None else other.assigned.get(origin[1])
 
     def _tools(self, module: _Module, given: ast.expr | None) -> None:
         if given is None:
@@ -175,6 +190,12 @@ class _Reading:
                 self.complete = False
             else:
                 self.agents_of(other)
+
+
+def _models_in_yaml(folder: Path) -> Iterator[str]:
+    for file in sorted(folder.glob("*.yaml")):
+        with suppress(OSError):
+            yield from (found.decode("utf-8", "replace") for found in _YAML_MODEL.findall(read_regular(file)))
 
 
 def _read_module(file: Path, folder: Path) -> _Module | None:

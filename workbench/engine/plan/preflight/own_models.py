@@ -20,7 +20,7 @@ from workbench.regular_file import read_regular
 
 _GEMINI = re.compile(rb"gemini-")
 _IMPORTS_ADK = re.compile(rb"^\s*(from|import) google(\.adk\b| import adk\b)", re.MULTILINE)
-_SOURCES = ("*.py", "*/*.py")
+_SOURCES = ("*.py", "*/*.py", "*.yaml")
 
 
 def agents_without_key(plan: Plan, environments: Mapping[str, JudgeEnvironment]) -> Iterator[Noticed]:
