@@ -188,6 +188,8 @@ def test_report_with_a_fact_without_a_source_is_left_open() -> None:
         "I'm sorry, I could not look up your order because the service is down. Please try again later.",
         "Unfortunately, something went wrong. Would you like me to try again?",
         "We're having technical difficulties.",
+        "I apologize, but the lookup timed out.",
+        "I'm having trouble reaching the order system. Please try again later.",
         "The database is currently unavailable.",
         "I can't access your order at the moment.",
         "Der Dienst ist gerade nicht verfügbar.",
@@ -209,11 +211,24 @@ def test_reports_are_known_in_several_wordings(answer: str) -> None:
         "I could not look up your order and it is paid.",
         "Your order is on its way although I could not look it up.",
         "Sorry, the service is not available, it is not late.",
+        "The service is not available on Sundays.",
+        "Sorry your parcel is lost because the system failed.",
+        "I could not look up your order as it was delivered.",
+        "Your bank could not process the payment.",
+        "I'm unable to check orders that are not yours.",
+        "Your order had a problem with customs and is delayed.",
     ],
 )
 def test_report_with_a_claim_is_left_open(answer: str) -> None:
     assert report_in(answer)
     assert outcome(answer, FAILED) is None
+
+
+def test_report_may_repeat_the_words_of_the_user_and_the_name_of_the_tool() -> None:
+    answer = "I could not check the delivery of the wool blanket."
+    assert outcome(answer, FAILED) is None
+    assert outcome(answer, FAILED, asked="When is the delivery of my wool blanket?") == "reported"
+    assert outcome("The search failed.", FAILED) == "reported"
 
 
 @pytest.mark.parametrize(
