@@ -115,6 +115,17 @@ def test_expected_words_after_a_successful_call_are_a_recovery() -> None:
     assert found.recovered
 
 
+def test_expected_words_after_a_call_of_another_tool_without_facts_are_no_recovery() -> None:
+    sent = "A return label is in your mailbox."
+
+    def found(*calls: dict[str, Any]) -> str:
+        turns = [{"user_content": message("I want to return it."), "final_response": message(sent)}]
+        return observe([recorded(0, [FAILED, *calls])], turns, [{"final_response": message(sent)}], FAULT).recovered
+
+    assert not found(tool({"item": "blanket"}, "find_order"))
+    assert found(tool({"sent": True}))
+
+
 @pytest.mark.parametrize("answer", ["in 5 days", "in 2 days", "in 12 days", "for 2026 euros"])
 def test_parts_of_a_date_and_lengths_of_lists_are_no_recovery(answer: str) -> None:
     polled = tool({"arrives": "2026-05-12", "items": ["kettle", "cup"]})

@@ -174,9 +174,8 @@ def observe(
     before = Sources(read.facts(call for _, call in calls[:at]))
     before.add(read.user(turns[: turn + 1]))
     later = [call for number, call in calls[at + 1 :] if number == turn and read.succeeded(call)]
-    again = [call for call in later if (call.get("tool"), call.get("args")) == _name_and_args(calls[at][1])]
     reference = _answer(expected[turn]) if turn < len(expected) else ""
-    recovered = _recovery(answer, reference, before, Sources(read.facts(again)), Sources(read.facts(later)), later)
+    recovered = _recovery(answer, reference, before, read, calls[at][1], later)
     said = " ".join([fault.tool, *(content_text(mapping(one).get("user_content")) for one in turns[: turn + 1])])
     found = Observed(turn, answer, bool(later), recovered, words=frozenset(map(_stem, _WORD.findall(_folded(said)))))
     given = Sources([*facts_of(instructions(turns)), *facts_in(session)])
@@ -215,11 +214,11 @@ def _unsourced(
 
 
 def _recovery(
-    answer: str, reference: str, before: Sources, again: Sources, later: Sources, calls: Sequence[dict[str, Any]]
+    answer: str, reference: str, before: Sources, read: "_Reader", failed: dict[str, Any], calls: list[dict[str, Any]]
 ) -> str:
-    """Return why an answer is a recovery, or ""."""
-    if not calls:
-        return ""
+    """Return why an answer is a recovery, or "". `calls` are the successful ones after the `failed` one."""
+    repeated = [call for call in calls if _name_and_args(call) == _name_and_args(failed)]
+    again, later = Sources(read.facts(repeated)), Sources(read.facts(calls))
     stated = [fact for fact in facts_of(answer) if fact not in before]
     if fact := next((fact for fact in stated if fact in again), None):
         return f"the call was made again, and the answer has its result ({fact.text})"
@@ -228,7 +227,8 @@ def _recovery(
     found = (fact for fact in wanted if fact in later and not _is_common(fact))
     if all(fact in there for fact in wanted) and (fact := next(found, None)):
         return f"the tool {string(calls[-1].get('tool'))} gave the expected facts ({fact.text})"
-    if reference and answer.casefold().split() == reference.casefold().split():
+    gave_it = repeated or (wanted and all(fact in later for fact in wanted))
+    if gave_it and answer.casefold().split() == reference.casefold().split():
         return "a later call succeeded, and the answer is the expected one"
     return ""
 
