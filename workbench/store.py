@@ -309,6 +309,8 @@ class RunSummary:
     """Whether this run used criteria that differ from the config file."""
     has_faults: bool = False
     """Whether its executions are those of a matrix of tool faults."""
+    cancelled: int = 0
+    """Number of cancelled executions of a stored run that the store does not have: earlier verdicts count for them."""
 
 
 def _is_loaded(record: CaseRecord, name: str) -> bool:

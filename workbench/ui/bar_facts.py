@@ -1,5 +1,6 @@
 """Facts for the bar, read from the session."""
 
+from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,8 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
     return Facts(
         root=session.target_name,
         idle_text=_idle_text(session, agents),
-        counts=store.counts(),
-        total=len(store.current),
+        counts=store.counts() + Counter({"cancelled": store.run.cancelled}),
+        total=len(store.current) + store.run.cancelled,
         running=activity.running,
         of_last_run=not activity.busy and _differs_from_tree(session),
         phase=_phase(session),

@@ -55,6 +55,18 @@ def test_cancelled_cases_are_compared_with_the_verdict_before_their_last_one(mak
     assert found == {"late_parcel": ("bbbb", "passed"), "on_time": ("aaaa", "failed")}
 
 
+async def test_bar_counts_the_cancelled_cases_of_a_stored_run(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    workspace = make_workspace({"order_desk": {"refunds": ["on_time", "late_parcel"]}})
+    keep(workspace, "2026-01-02T10-00-00-aaaa", {"on_time": "passed", "late_parcel": "passed"})
+    keep(workspace, "2026-01-03T10-00-00-bbbb", {"on_time": "passed", "late_parcel": "cancelled"})
+    screen = open_screen(workspace)
+    async with screen.open(size=(120, 30)) as pilot:
+        await screen.until(pilot, lambda: "last run  ■ 1/2  ✓1 ⊘1" in screen.text)
+        assert "2 of 2 passed" in screen.text
+
+
 async def test_case_is_not_shown_as_not_run_while_verdicts_are_loading(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

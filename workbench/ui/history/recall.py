@@ -81,6 +81,7 @@ def _run_summary(latest: LatestRun, records: dict[CaseRef, CaseRecord]) -> RunSu
         scored_from=summary.scored_from,
         until_sure=summary.until_sure,
         other_criteria=any(record.planned.criteria_changed for record in records.values()),
+        cancelled=sum(row["status"] == "cancelled" for row in summary.rows.values()),
     )
 
 
