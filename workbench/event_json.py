@@ -31,7 +31,7 @@ def from_json(data: Mapping[str, Any]) -> Event:
     kind = _TYPES.get(str(data.get("event")))
     if kind is None:
         raise ValueError(f"unknown event {data.get('event')!r}")
-    event: Event = _build(kind, data)
+    event: Event = build(kind, data)
     return event
 
 
@@ -89,7 +89,12 @@ def _readers(kind: type[Any]) -> list[tuple[str, Reader]]:
     return _READERS[kind]
 
 
-def _build(kind: type[Any], data: Any) -> Any:
+def build(kind: type[Any], data: Any) -> Any:
+    """Return an object of a dataclass of events from its fields as JSON data.
+
+    Raises:
+        ValueError: a field is missing, or a value has the wrong shape.
+    """
     if not isinstance(data, Mapping):
         raise ValueError(f"{kind.__name__} must be an object, not {type(data).__name__}")
     values = {name: read(data[name]) for name, read in _readers(kind) if name in data}
@@ -107,7 +112,7 @@ def _reader(hint: Any) -> Reader:
     if origin is tuple:
         return _list_reader(_reader(get_args(hint)[0]))
     if dataclasses.is_dataclass(hint):
-        return lambda value: _build(hint, value)  # type: ignore[arg-type]
+        return lambda value: build(hint, value)  # type: ignore[arg-type]
     if origin is Literal:
         return _choice_reader(get_args(hint))
     known: dict[Any, Any] = {float: (int, float), int: int, str: str, bool: bool, dict: dict}

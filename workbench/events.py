@@ -10,6 +10,7 @@ from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
 from workbench.fast_dataclass import dataclass
+from workbench.shards import Shard
 
 MetricStatus: TypeAlias = Literal["passed", "failed", "error", "not_evaluated", "not_applicable", "informational"]
 Sources: TypeAlias = dict[str, dict[str, Any]]
@@ -234,6 +235,8 @@ class RunStarted:
     """Inputs of the verdicts, as far as they are known yet (`workbench.dependencies.run_inputs`)."""
     until_sure: float | None = None
     """The pass rate that repeats should establish, or None to run each case as often as planned."""
+    shard: Shard | None = None
+    """The part of its plan that the run is, or None for the whole plan."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ from workbench.events import (
 )
 from workbench.events import MetricScored as Scored
 from workbench.fast_dataclass import dataclass
+from workbench.shards import Shard
 
 CaseState: TypeAlias = Literal["queued", "running", "passed", "failed", "error", "not_evaluated", "cancelled"]
 MetricNames: TypeAlias = dict[str, MetricResult]
@@ -311,6 +312,8 @@ class RunSummary:
     """Whether its executions are those of a matrix of tool faults."""
     cancelled: int = 0
     """Number of cancelled executions of a stored run that the store does not have: earlier verdicts count for them."""
+    shard: Shard | None = None
+    """The part of its plan that it is, or None for the whole plan."""
 
 
 def _is_loaded(record: CaseRecord, name: str) -> bool:
@@ -544,6 +547,7 @@ class Store:
             until_sure=event.until_sure,
             other_criteria=any(planned.criteria_changed for planned in event.cases),
             has_faults=any(planned.fault is not None for planned in event.cases),
+            shard=event.shard,
         )
         self.current = [planned.case for planned in event.cases]
         for run_id in [other for other in self.detail_sources if other != event.run_id]:

@@ -27,7 +27,7 @@ root_agent = noted(root_agent)
 class Killed:
     """A run of one case at a time, killed while the one that waits is running. `asked` is what the agent was told."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, *words: str) -> None:
         self.project = project
         project.write("echo/agent.py", (project.root / "echo/agent.py").read_text() + ASKED)
         project.evalset(GOOD, BAD, RAISES, WAITS, case("later", "later"))
@@ -36,7 +36,7 @@ class Killed:
         os.mkfifo(self.go_on)
         self.asked = project.root / "asked.log"
         self.environment = {"STARTED": str(self.started), "GO_ON": str(self.go_on), "ASKED": str(self.asked)}
-        self.process = project.start("run", ".", "--concurrency", "1", environment=self.environment)
+        self.process = project.start("run", ".", "--concurrency", "1", *words, environment=self.environment)
         heard(self.started, self.process)
         assert self.process.stdout is not None
         shown = b""
@@ -63,6 +63,26 @@ def killed(tmp_path: Path) -> Iterator[Killed]:
     yield found
     if found.process.poll() is None:
         found.kill()
+
+
+def test_killed_shard_continues_as_the_same_shard_only(tmp_path: Path) -> None:
+    killed = Killed(Project(tmp_path), "--shard", "1/1")
+    killed.kill()
+    _, err, report = killed.again()
+    assert "resuming" not in err
+    assert "shard" not in report
+    _, err, report = killed.again("--shard", "1/1")
+    assert f"resuming {report['run_id']}: " in err
+    assert report["shard"]["executions"] == len(report["cases"]) == 5
+
+
+def test_killed_shard_does_not_continue_in_another_state(tmp_path: Path) -> None:
+    killed = Killed(Project(tmp_path), "--shard", "1/1")
+    killed.kill()
+    agent = killed.project.root / "echo/notes.txt"
+    agent.write_text("more", "utf-8")
+    _, err, _ = killed.again("--shard", "1/1")
+    assert "was interrupted and is not resumed: other files: echo/notes.txt was added" in err
 
 
 def test_finished_cases_are_not_run_again(killed: Killed) -> None:

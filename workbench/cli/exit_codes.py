@@ -20,14 +20,17 @@ INTERRUPTED: Final = 130
 def exit_code(store: "Store") -> int:
     """Return the exit code of the newest run in `store`.
 
-    A run without cases is never a success. A case without a verdict weighs more than a failed one. With `--until-sure`,
-    the pass rate of each case decides, not its single repeats.
+    A run without cases is never a success, except for a shard, because the others have the cases. A case without a
+    verdict weighs more than a failed one. With `--until-sure`, the pass rate of each case decides, not its single
+    repeats.
     """
     if store.run.interrupted:
         return INTERRUPTED
     if store.run.until_sure is not None:
         return _sureness_code(store, store.run.until_sure)
     counts = store.counts()
+    if not counts and store.run.shard is not None:
+        return PASSED
     if not counts or set(counts) - {"passed", "failed"}:
         return UNDECIDED
     return FAILED if counts["failed"] else PASSED

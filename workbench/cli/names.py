@@ -5,6 +5,7 @@ COMMANDS = {
     "run": "run",
     "eval": "run",
     "score": "score",
+    "merge": "merge",
     "check": "check",
     "migrate": "migrate",
     "freeze": "freeze",

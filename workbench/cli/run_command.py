@@ -4,6 +4,7 @@ Options of `adk eval` may also be spelled as ADK does, with underscores.
 """
 
 import os
+import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, reported
 from workbench.cli.run_request import RunRequest
 from workbench.engine.plan.run_options import MATRIX, MOST_UNTIL_SURE, OFF, RunOptions, UsageFaultError
+from workbench.shards import ShardNumber
 
 _MODES = ("tools", "all", OFF)
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -38,6 +40,19 @@ With --until-sure
     1  one surely does not
     3  one is undecided, or none of its repeats could be judged
 """
+
+
+def _shard(context: click.Context, parameter: click.Parameter, word: str | None) -> ShardNumber | None:
+    """Return the number that `--shard` names."""
+    if word is None:
+        return None
+    found = re.fullmatch("([0-9]{1,6})/([0-9]{1,6})", word)
+    if found is None:
+        raise Refused(f"--shard takes K/N, such as 2/4, not {word!r}")
+    number = ShardNumber(int(found[1]), int(found[2]))
+    if not 1 <= number.index <= number.count:
+        raise Refused(f"--shard {word}: K counts from 1 to N", hint="The first of four shards is 1/4, the last 4/4")
+    return number
 
 
 class _RunCommand(click.Command):
@@ -119,6 +134,12 @@ class _RunCommand(click.Command):
 )
 @common.REMOTE_PYTHON
 @common.INSECURE_PLACE
+@click.option(
+    "--shard",
+    metavar="K/N",
+    callback=_shard,
+    help="Run only every N-th execution, from the K-th on. `merge` joins the reports of all N shards.",
+)
 @click.option("--fresh", is_flag=True, help="Start a new run, even if an interrupted one could be resumed.")
 @click.option("--watch", is_flag=True, help="Keep running: each save runs the cases that it can affect.")
 @click.option("--eval-storage-uri", hidden=True)
@@ -203,6 +224,8 @@ def _check(request: RunRequest) -> None:
         )
     if "" in request.targets.words:
         raise Refused("a target is empty", hint="Check for unset variables on the command line")
+    if request.targets.shard is not None:
+        _check_shard(request)
     if request.watch and request.options.inject is not None:
         raise Refused("--watch cannot inject faults", hint="Leave out --watch or --inject")
     if request.watch and request.options.thaw:
@@ -212,3 +235,23 @@ def _check(request: RunRequest) -> None:
             "--watch cannot write a report, because it has no end",
             hint="Leave out --watch, or read a stored run later with `score last --json`",
         )
+
+
+def _check_shard(request: RunRequest) -> None:
+    """Refuse options with which the plan is not known before the run, so that it cannot be divided.
+
+    Raises:
+        Refused: One of them is given.
+    """
+    options = request.options
+    given = {
+        "--until-sure": options.until_sure is not None,
+        "--inject matrix": options.inject == MATRIX,
+        "--watch": request.watch,
+    }
+    for name, is_given in given.items():
+        if is_given:
+            raise Refused(
+                f"--shard cannot be used with {name}, which decides during the run what runs",
+                hint=f"Leave out --shard or {name.split()[0]}",
+            )

@@ -12,6 +12,7 @@ from typing import Final
 from xml.etree import ElementTree as Tree
 
 from workbench.exporting.exporter import Exporter
+from workbench.exporting.report import OUTPUT_LIMIT
 from workbench.rendering.explain import criteria_and_source, matched_by_location, other_criteria, reasons
 from workbench.rendering.faces import BY_FUNCTION
 from workbench.rendering.fault_table import by_function as fault_by_function
@@ -28,7 +29,6 @@ from workbench.text import one_line, plain
 
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 forbids, even escaped. One of them makes the whole file invalid."""
-_OUTPUT_LIMIT = 20_000
 _MOST_CHANGES = 5
 _WIDTH = 100
 _TAGS = {"failed": "failure", "not_evaluated": "skipped", "cancelled": "skipped"}
@@ -109,7 +109,7 @@ def _case(record: CaseRecord) -> Tree.Element:
         verdict.text = _block("\n".join([*reasons(record), "", *plain_case(record, _WIDTH)]))
     for stream, tag in (("stdout", "system-out"), ("stderr", "system-err")):
         if record.output.get(stream):
-            Tree.SubElement(case, tag).text = _block(record.output[stream][-_OUTPUT_LIMIT:])
+            Tree.SubElement(case, tag).text = _block(record.output[stream][-OUTPUT_LIMIT:])
     return case
 
 

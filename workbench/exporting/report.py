@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from workbench.agents.ownership import OwnerRule
 from workbench.agents.worker.usage import is_other_model
+from workbench.event_json import to_json
 from workbench.events import CaseError, ForkOf, Frozen, MetricResult, Thawed
 from workbench.exporting import SCHEMA
 from workbench.exporting.exporter import Exporter
@@ -31,9 +32,11 @@ from workbench.exporting.report_shape import (
     ReportError,
     ReportFault,
     ReportFork,
+    ReportForMerge,
     ReportFrozen,
     ReportInvocation,
     ReportRepeats,
+    ReportShard,
     ReportUsage,
     Summary,
     ToolFaults,
@@ -50,8 +53,10 @@ from workbench.repeats.summary import CaseRepeats, summarize_all
 from workbench.store import CaseRecord, Store
 
 _NO_PRICES = Prices()
-_OPTIONAL = ("judged_by", "fault", "fork", "drift", "tool_faults")
+_OPTIONAL = ("judged_by", "fault", "fork", "drift", "tool_faults", "shard", "for_merge")
 """Fields that are left out instead of null."""
+OUTPUT_LIMIT = 20_000
+"""Characters of an agent's output that are exported, the last ones of each stream."""
 _DEPTH = 200
 _TOO_DEEP = f"… [nested deeper than {_DEPTH} levels]"
 
@@ -67,7 +72,7 @@ def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
 
     def cases() -> Iterator[ReportCase]:
         for record in store.current_records():
-            case = _case(record, prices)
+            case = _case(record, prices, for_merge=store.run.shard is not None)
             costs.append(case.usage.judge_cost)
             warnings.update(dict.fromkeys(answering_models(record)))
             yield case
@@ -131,6 +136,7 @@ def _frame(store: Store, prices: Prices) -> Report:
         currency=prices.currency if prices else None,
         warnings=[],
         tool_faults=_tool_faults(store) if run.has_faults else None,
+        shard=ReportShard(**asdict(run.shard)) if run.shard else None,
     )
 
 
@@ -170,7 +176,7 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def _case(record: CaseRecord, prices: Prices) -> ReportCase:
+def _case(record: CaseRecord, prices: Prices, *, for_merge: bool = False) -> ReportCase:
     ref = record.ref
     return ReportCase(
         agent=ref.agent,
@@ -195,6 +201,16 @@ def _case(record: CaseRecord, prices: Prices) -> ReportCase:
         criteria_changed=list(record.planned.criteria_changed),
         fault=_fault(record),
         fork=_fork(record.planned.fork) if record.planned.fork else None,
+        for_merge=_for_merge(record) if for_merge else None,
+    )
+
+
+def _for_merge(record: CaseRecord) -> ReportForMerge:
+    return ReportForMerge(
+        criteria=record.criteria,
+        criteria_source=record.planned.criteria_source,
+        simulated=[to_json(move) for move in record.simulated],
+        output={stream: text[-OUTPUT_LIMIT:] for stream, text in record.output.items()},
     )
 
 

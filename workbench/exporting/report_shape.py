@@ -194,6 +194,19 @@ class ReportFork(Part):
     """The new message, answer (JSON text), instruction or name of a model, or empty."""
 
 
+class ReportForMerge(Part):
+    """Facts about a case that are only in its JUnit and text summary, so that `merge` can write these, too."""
+
+    criteria: Object
+    """The criteria as in the config: a threshold, or an object with options, by name."""
+    criteria_source: Words
+    """A text about which criteria apply and why."""
+    simulated: list[Object]
+    """The moves of the simulated user, as events of a run."""
+    output: dict[str, Words]
+    """The last 20,000 characters that the agent printed to `stdout` and to `stderr`."""
+
+
 class ReportCase(Part):
     """One execution of a case. A case that could not start is included with its `error`."""
 
@@ -236,6 +249,8 @@ class ReportCase(Part):
     fork: ReportFork | None = None
     """The fork that this execution tries. Present only in runs of forks, whose executions are no repeats of their
     case."""
+    for_merge: ReportForMerge | None = None
+    """Present only in the report of a shard. Its form may change."""
 
 
 class CriterionRepeats(Part):
@@ -313,6 +328,32 @@ class ToolFaults(Part):
     """In the order of the plan."""
 
 
+class ReportShard(Part):
+    """The part of a plan that was run (`--shard K/N`), and the state of the project in which it ran.
+
+    Reports that differ in more than `index` do not belong to the same run. Digests can be compared, but not verified.
+    """
+
+    index: Annotated[int, Field(ge=1)]
+    """K. The shard has the executions K, K+N, K+2N, ... of the plan."""
+    count: Annotated[int, Field(ge=1)]
+    """N."""
+    executions: Count
+    """Number of executions in the whole plan."""
+    plan: Words
+    """Digest of the whole plan."""
+    files: dict[Words, Words]
+    """Digests of evalsets, agents' sources, Python judges and recordings, by path relative to `root`."""
+    criteria: dict[Words, Words]
+    """Digests of criteria by config; those without one are under `defaults`."""
+    options: Object
+    """Options that affect results and differ from their defaults."""
+    versions: dict[Words, Words]
+    """Versions of `python`, `agent-workbench` and `google-adk`, as far as known."""
+    commit: Words
+    """The git commit, or empty if it is not known."""
+
+
 class Summary(Part):
     """Number of cases by status. Each repeat counts."""
 
@@ -355,6 +396,8 @@ class Report(Part):
     """Models of agents, judges and simulated users with an announced end, and replies from other models."""
     tool_faults: ToolFaults | None = None
     """The matrix of tool faults. Present only with `--inject matrix`."""
+    shard: ReportShard | None = None
+    """Present only with `--shard`."""
 
 
 class Refusal(Part):

@@ -161,12 +161,14 @@ def _read(path: Path) -> Iterator[Event | None]:
 
 
 def _newest_of(state: Path, plan: Plan) -> Path | None:
-    """Return the journal of the newest run with exactly these cases."""
-    wanted = {entry.ref for entry in plan.entries}
+    """Return the journal of the newest run with exactly these cases, as the same shard if it is one."""
+    wanted, number = {entry.ref for entry in plan.entries}, plan.shard and plan.shard.number
     for run_id in run_ids(state)[:_MAX_RUNS]:
         path = runs_dir(state) / run_id / FILE_NAME
         announced = announcement(path)
-        if announced is not None and _runs_cases(announced) and {case.case for case in announced.cases} == wanted:
+        if announced is None or not _runs_cases(announced) or (announced.shard and announced.shard.number) != number:
+            continue
+        if {case.case for case in announced.cases} == wanted:
             return path
     return None
 
@@ -221,6 +223,8 @@ def _changes(found: InterruptedRun, plan: Plan, state: Path) -> list[str]:
     if found.inputs.options.get("inject") != options.get("inject"):
         changed.append(Change("options", "--inject", None, "run"))
     reasons = dict.fromkeys(map(describe, changed))
+    if plan.shard is not None and found.announced.shard is not None:
+        reasons |= dict.fromkeys(plan.shard.differences(found.announced.shard))
     for entry in plan.entries:
         case = found.cases.get(entry.ref)
         if case is not None and isinstance(entry.source, AgentSource):

@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.plan.transcripts import StoredRun, collect
-from workbench.event_json import from_json, sentences
+from workbench.event_json import build, from_json, sentences
 from workbench.events import (
     AgentActed,
     CaseRef,
@@ -25,6 +25,7 @@ from workbench.events import (
 from workbench.history.summary import number as number_of
 from workbench.json_values import string
 from workbench.regular_file import read_regular
+from workbench.shards import Shard
 
 SCHEMA = "agent-workbench/report/1"
 _BROKEN_OFF = {"user_content", "intermediate_data"}
@@ -60,7 +61,11 @@ def report_events(path: Path, *, verdicts: bool = True) -> Iterator[Event]:
 
     Raises the same errors as `read_report`.
     """
-    data = read_report_data(path)
+    return events_of_report(read_report_data(path), path, verdicts=verdicts)
+
+
+def events_of_report(data: dict[str, Any], path: Path, *, verdicts: bool = True) -> Iterator[Event]:
+    """Yield the events of a report that was read from `path`, as `report_events` does."""
     planned: dict[CaseRef, PlannedCase] = {}
     events: list[Event] = []
     for number, item in enumerate(data["cases"], 1):
@@ -74,7 +79,7 @@ def report_events(path: Path, *, verdicts: bool = True) -> Iterator[Event]:
         planned[case.case] = case
         events += case_events
     words: dict[str, Any] = {name: string(data.get(name)) for name in ("run_id", "root", "started", "scored_from")}
-    yield RunStarted(**words, cases=tuple(planned.values()))
+    yield RunStarted(**words, cases=tuple(planned.values()), shard=_shard(data, path))
     yield from events
     yield RunFinished(number_of(data.get("duration_seconds")) or 0.0)
 
@@ -104,7 +109,23 @@ def _planned(item: dict[str, Any]) -> PlannedCase:
     config, rule = item.get("config_file"), string(item.get("matched_by"))
     file = config if isinstance(config, str) else None
     changed, fork = sentences(item.get("criteria_changed")), _fork(item)
-    return PlannedCase(_ref(item), file, "as in the report", changed, rule, fork=fork)
+    source = string(_for_merge(item).get("criteria_source")) or "as in the report"
+    return PlannedCase(_ref(item), file, source, changed, rule, fork=fork)
+
+
+def _for_merge(item: dict[str, Any]) -> dict[str, Any]:
+    """Return what the report of a shard has besides, or {}."""
+    return _object(item.get("for_merge") or {}, "its for_merge")
+
+
+def _shard(data: dict[str, Any], path: Path) -> Shard | None:
+    if data.get("shard") is None:
+        return None
+    try:
+        shard: Shard = build(Shard, data["shard"])
+    except ValueError as error:
+        raise UsageFaultError(f"{path}: its shard is damaged: {error}", kind="broken_file") from None
+    return shard
 
 
 def _fork(item: dict[str, Any]) -> ForkOf | None:
@@ -138,18 +159,29 @@ def _case_events(item: dict[str, Any], *, verdicts: bool) -> Iterator[Event]:
     if invocations or error is None:
         attempt = item.get("attempt")
         number = attempt if isinstance(attempt, int) and attempt > 0 else 1
-        yield CaseStarted(ref, 0.0, expected, _criteria(item), scenario, rubrics, attempt=number)
+        criteria = _for_merge(item).get("criteria") or _criteria(item)
+        yield CaseStarted(ref, 0.0, expected, _object(criteria, "its criteria"), scenario, rubrics, attempt=number)
         for number, entry in enumerate(invocations):
             if entry.get("actual") is not None:
                 yield from _turn(ref, number, entry)
         if verdicts:
             yield from _verdicts(ref, item, invocations)
+    yield from _besides(ref, item)
     usage = {name: value for name, value in (item.get("usage") or {}).items() if isinstance(value, int)}
     ended = {"status": item.get("status"), "error": error, "usage": usage, "frozen": _known(item, "frozen")}
     ended["thawed"] = _known(item, "drift")
     ended["machine"] = string(item.get("place"))
     seconds = item.get("duration_seconds")
     yield from_json({"event": "CaseFinished", "case": asdict(ref), "duration_seconds": seconds, **ended})
+
+
+def _besides(ref: CaseRef, item: dict[str, Any]) -> Iterator[Event]:
+    """Yield the moves of the simulated user and the agent's output, which only the report of a shard has."""
+    found = _for_merge(item)
+    for move in _list(found, "simulated"):
+        yield from_json({**_object(move, "a move of its user"), "event": "UserSimulated", "case": asdict(ref)})
+    for stream, text in _object(found.get("output") or {}, "its output").items():
+        yield from_json({"event": "OutputCaptured", "case": asdict(ref), "stream": stream, "text": text})
 
 
 def _known(item: dict[str, Any], name: str) -> dict[str, Any] | None:

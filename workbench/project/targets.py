@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypedDict
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError, UsageKind
 from workbench.engine.plan.selection import open_selection, refuse_unknown
 from workbench.engine.plan.target_parser import Selection, parse_targets
+from workbench.shards import ShardNumber
 from workbench.state_folder import state_dir
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Targets:
     `words` are folders, evalset files, `FILE:case_1,case_2` or evalset ids. Relative paths start from `folder`. `cases`
     restricts them to these ids, if there are any. `agent` runs them instead of each evalset's own agent. `config` has
     the criteria for all of them. `initial_session_file` is for files of the oldest format. `state_dir` is the state
-    folder if it is not `.workbench` in the root.
+    folder if it is not `.workbench` in the root. `shard` is the part of the plan to run, or None for all of it.
     """
 
     words: tuple[str, ...]
@@ -43,6 +44,7 @@ class Targets:
     config: Path | None = None
     initial_session_file: Path | None = None
     state_dir: Path | None = None
+    shard: ShardNumber | None = None
 
     def selection(self) -> Selection:
         """Parse the words.
@@ -95,7 +97,12 @@ class Targets:
         """
         from workbench.engine.plan.run_plan import make_plan
 
-        return make_plan(workspace or self.open(), self.selection(), options)
+        plan = make_plan(workspace or self.open(), self.selection(), options)
+        if self.shard is None:
+            return plan
+        from workbench.project.shards import plan_of_shard
+
+        return plan_of_shard(plan, self.shard)
 
 
 def refuse_missing(file: Path | None, kind: UsageKind) -> None:

@@ -22,6 +22,7 @@ from workbench.engine.plan.source import AgentSource, Source
 from workbench.events import CaseError, CaseRef, Noticed, PlannedCase, ToolFault
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.faults import Fault
+from workbench.shards import Shard
 
 if TYPE_CHECKING:
     from workbench.places.place import AgentStart
@@ -109,6 +110,8 @@ class Plan:
     options: RunOptions = field(default_factory=RunOptions)
     scored_from: str = ""
     resumed: InterruptedRun | None = None
+    shard: Shard | None = None
+    """The part of a larger plan that this is, or None if it is whole."""
     project_agents: tuple[AgentFolder, ...] = ()
     """All agents of the project, including those that do not run."""
 

@@ -141,10 +141,11 @@ def _models(content: bytes, *, in_quotes: bool) -> Iterator[str]:
 
 
 def _files(folder: Path, footprint: Collection[Path]) -> Iterator[Path]:
-    yield from (path for path in (*files_in(folder, ()), *sorted(footprint)) if _is_source(path.name))
+    yield from (path for path in (*files_in(folder, ()), *sorted(footprint)) if is_source(path.name))
 
 
-def _is_source(name: str) -> bool:
+def is_source(name: str) -> bool:
+    """Return whether a file of this name can be a part of an agent: code, a prompt or data, but no evaluation file."""
     # A file that starts with a dot may be an `.env`.
     return not name.startswith(".") and Path(name).suffix in _SUFFIXES and not name.endswith(_EVALUATION)
 

@@ -246,6 +246,7 @@ class Run:
             cases,
             plan.scored_from,
             until_sure=self._options.until_sure,
+            shard=plan.shard,
             **self._input_recorder.announcement_fields(),
         )
 

@@ -1,0 +1,283 @@
+"""Reports of shards joined into one run: equal to a run of the whole plan, or refused with file and difference."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.cli.stores import all_statuses, case_events, feed
+from workbench.cli.exit_codes import exit_code
+from workbench.engine.plan.run_options import UsageFaultError
+from workbench.events import (
+    CaseFinished,
+    CaseRef,
+    Event,
+    MetricResult,
+    Noticed,
+    OutputCaptured,
+    PlannedCase,
+    RunFinished,
+    RunStarted,
+    UserSimulated,
+)
+from workbench.exporting.junit import junit_pieces
+from workbench.exporting.report import json_schema, report_pieces
+from workbench.project.merging import merge_reports
+from workbench.project.shards import plan_digest
+from workbench.shards import Shard
+from workbench.store import Store
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def run_of(store: Store, index: int = 1, count: int = 1, **state: Any) -> Store:
+    """Return the part of a finished run that a shard would have run, or the whole run if there is one shard."""
+    refs = store.current[index - 1 :: count]
+    shard = None
+    if count > 1:
+        facts: dict[str, Any] = {
+            "files": {"desk/agent.py": "a1", "desk/refunds.evalset.json": "b2"},
+            "criteria": {"desk/test_config.json": "c3"},
+            "options": {},
+            "versions": {"python": "3.12.1", "google-adk": "2.13.0"},
+            "commit": "0123456789abcdef",
+        }
+        plan = plan_digest(store.current)
+        shard = Shard(index, count, len(store.current), plan, **(facts | state))
+    planned = tuple(store.current_record(ref).planned for ref in refs)
+    events: list[Event] = [
+        RunStarted(f"run-{index}", "/work space/root", f"2026-11-21T10:30:0{index}Z", planned, shard=shard),
+        Noticed("warning", "gemini-1.5-pro is retired", retires=True),
+    ]
+    for ref in refs:
+        events += _events_of(store, ref)
+    return feed(events, [RunFinished(4.0 + index)])
+
+
+def _events_of(store: Store, ref: CaseRef) -> list[Event]:
+    record = store.current_record(ref)
+    if record.state == "cancelled":
+        return []  # It never started.
+    if not record.turns:
+        return [CaseFinished(ref, record.status, record.error, 0.0)]
+    events = case_events(ref, record.status, record.metrics.values(), record.error, text=f"hello {ref.label}")
+    simulated = UserSimulated(ref, 1, "stop_signal", {"model": "m", "replies": []})
+    return [*events[:-1], simulated, OutputCaptured(ref, "stderr", "a warning\n"), events[-1]]
+
+
+def written(store: Store, file: Path) -> Path:
+    file.write_bytes(b"".join(report_pieces(store)))
+    jsonschema.validate(json.loads(file.read_text("ascii")), json_schema())
+    return file
+
+
+def reports(folder: Path, count: int = 3, **state: Any) -> list[Path]:
+    """Write the reports of all shards of a run. The last shard ran in another state if there is one."""
+    whole = all_statuses()
+    last = range(1, count + 1)[-1]
+    return [
+        written(run_of(whole, index, count, **(state if index == last else {})), folder / f"{index}.json")
+        for index in range(1, count + 1)
+    ]
+
+
+def changed(file: Path, change: Change) -> None:
+    data = json.loads(file.read_text("ascii"))
+    change(data)
+    file.write_text(json.dumps(data), "ascii")
+
+
+def content(store: Store) -> dict[str, Any]:
+    """Return a report without ids and times."""
+    data: dict[str, Any] = json.loads(b"".join(report_pieces(store)))
+    return {name: value for name, value in data.items() if name not in ("run_id", "started", "duration_seconds")}
+
+
+def junit(store: Store) -> str:
+    return re.sub(r' (time(stamp)?)="[^"]*"', "", b"".join(junit_pieces(store)).decode())
+
+
+@pytest.mark.parametrize("count", [2, 3, 7, 9])
+def test_merged_shards_equal_one_run(tmp_path: Path, count: int) -> None:
+    one, merged = run_of(all_statuses()), merge_reports(reports(tmp_path, count)[::-1])
+    assert content(merged) == content(one)
+    assert junit(merged) == junit(one)
+    assert exit_code(merged) == exit_code(one) == 3
+    assert merged.run.started == "2026-11-21T10:30:01Z"
+    assert merged.run.duration_seconds == 4.0 + count
+    assert "shard" not in json.loads(b"".join(report_pieces(merged)))
+
+
+def test_merged_shards_that_passed_exit_with_0(tmp_path: Path) -> None:
+    refs = [CaseRef("desk", "desk/a.evalset.json", "a", name) for name in ("one", "two")]
+    passed = MetricResult("response_match_score", "passed", 1.0, 0.8)
+    whole = feed(
+        [RunStarted("whole", "/r", "", tuple(PlannedCase(ref, None, "defaults") for ref in refs))],
+        *(case_events(ref, "passed", [passed]) for ref in refs),
+        [RunFinished(1.0)],
+    )
+    files = [written(run_of(whole, index, 2), tmp_path / f"{index}.json") for index in (1, 2)]
+    assert exit_code(merge_reports(files)) == 0
+
+
+def test_missing_shard_is_named(tmp_path: Path) -> None:
+    first, _, third, *_ = reports(tmp_path, 5)
+    with pytest.raises(UsageFaultError, match=r"^missing: shard 2/5, 4/5, 5/5\n") as refused:
+        merge_reports([first, third])
+    assert "--shard 2/5" in refused.value.hint
+
+
+def test_few_of_very_many_missing_shards_are_named(tmp_path: Path) -> None:
+    file = reports(tmp_path, 2)[0]
+    changed(file, lambda data: data["shard"].update(count=10**30, executions=3 * 10**30 + 1))
+    with pytest.raises(UsageFaultError, match=r"^missing: shard 2/1(0){30}, .* and [0-9,]+ more\n"):
+        merge_reports([file])
+
+
+def test_doubled_shard_is_named_with_both_files(tmp_path: Path) -> None:
+    files = reports(tmp_path)
+    again = tmp_path / "again.json"
+    again.write_bytes(files[1].read_bytes())
+    with pytest.raises(UsageFaultError, match=r"^shard 2/3 is there twice: .*/2\.json and .*/again\.json\n"):
+        merge_reports([*files, again])
+
+
+def test_shards_of_different_counts_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "four").mkdir()
+    files = [*reports(tmp_path)[:2], reports(tmp_path / "four", 4)[2]]
+    with pytest.raises(UsageFaultError, match=r"four/3\.json \(shard 3/4\) is one of 4, but the others are of 3$"):
+        merge_reports(files)
+
+
+@pytest.mark.parametrize(
+    ("state", "difference"),
+    [
+        ({"commit": "fedcba9876543210"}, "another commit: fedcba987654, not 0123456789ab"),
+        ({"versions": {"python": "3.12.1"}}, "other versions: google-adk none, not 2.13.0"),
+        ({"options": {"--timeout": 5.0}}, "other options: --timeout 5.0, not none"),
+        ({"criteria": {"desk/test_config.json": "d4"}}, "other criteria: desk/test_config.json differs"),
+        ({"criteria": {"defaults": "d4"}}, "other criteria: defaults was added"),
+        ({"files": {"desk/refunds.evalset.json": "b2"}}, "other files: desk/agent.py is missing"),
+    ],
+)
+def test_shard_from_another_state_is_named_with_the_difference(
+    tmp_path: Path, state: dict[str, Any], difference: str
+) -> None:
+    files = reports(tmp_path, **state)
+    with pytest.raises(UsageFaultError) as refused:
+        merge_reports([files[2], *files[:2]])
+    assert str(refused.value).startswith(f"{files[2]} (shard 3/3) is from another run than {files[0]}: {difference}")
+    assert refused.value.kind == "usage"
+
+
+def test_shard_of_another_plan_is_refused(tmp_path: Path) -> None:
+    files = reports(tmp_path)
+    changed(files[2], lambda data: data["shard"].update(plan="another"))
+    with pytest.raises(UsageFaultError, match=r"3\.json \(shard 3/3\) .* another plan: other cases"):
+        merge_reports(files)
+
+
+def test_unknown_commit_is_no_difference(tmp_path: Path) -> None:
+    assert merge_reports(reports(tmp_path, commit="")).run.finished
+
+
+def _flip(data: dict[str, Any]) -> None:
+    """Turn a failed case into a passed one, in the summary, too."""
+    next(case for case in data["cases"] if case["status"] == "failed")["status"] = "passed"
+    data["summary"]["passed"] += 1
+    data["summary"]["failed"] -= 1
+
+
+def _rename(data: dict[str, Any]) -> None:
+    data["cases"][0]["eval_id"] = "other"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda data: data["cases"].pop(),
+            "shard 2/3 of 7 executions has 2 of them, but the report has 1 case",
+        ),
+        (lambda data: data["cases"].reverse(), "the cases in these reports are not those of their plan"),
+        (_rename, "the cases in these reports are not those of their plan"),
+        (_flip, "2.json: desk/refunds/late_parcel passed, but its criteria say failed"),
+        (
+            lambda data: data["cases"][0].update(status="passed"),
+            "its summary says passed 0, but its cases say 1",
+        ),
+        (lambda data: data["cases"][0].update(status="fine"), "2.json: case 1: status: "),
+        (lambda data: data["cases"][1].update(duration_seconds=-1), "2.json: case 2: duration_seconds: "),
+        (lambda data: data["cases"].insert(0, None), "2.json: case 1: "),
+        (lambda data: data["shard"].update(index=4), "2.json: there is no shard 4/3"),
+        (lambda data: data["shard"].update(index=0), "2.json: its frame: shard.index: "),
+        (lambda data: data.update(shard=[]), "2.json: its frame: shard: "),
+        (lambda data: data.update(summary=None), "2.json: its frame: summary: "),
+        (lambda data: data.pop("shard"), "2.json is not the report of a shard"),
+        (lambda data: data.update(shard=None, cases=[]), "2.json is not the report of a shard: nothing was selected"),
+        (lambda data: data.update(cases=3), "2.json is not a JSON report: it has no list of cases"),
+        (lambda data: data.update(error={"message": "no"}), "2.json says that nothing ran: no"),
+        (lambda data: data.update(schema="agent-workbench/report/9"), "2.json is not a JSON report: its schema is"),
+    ],
+)
+def test_damaged_report_is_refused_with_its_place(tmp_path: Path, change: Change, message: str) -> None:
+    files = reports(tmp_path)
+    changed(files[1], change)
+    with pytest.raises(UsageFaultError, match=re.escape(message)) as refused:
+        merge_reports(files)
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"schema": ', "[" * 100_000, "\ufeff{}", "null", "\0"])
+def test_file_that_is_no_report_is_named(tmp_path: Path, text: str) -> None:
+    files = reports(tmp_path)
+    files[1].write_text(text, "utf-8")
+    with pytest.raises(UsageFaultError, match=r"2\.json is not a JSON report") as refused:
+        merge_reports(files)
+    assert refused.value.hint
+
+
+def test_folder_and_missing_file_are_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageFaultError, match="is a folder; `merge` takes the JSON reports") as refused:
+        merge_reports([tmp_path])
+    assert f"{tmp_path}/*.json" in refused.value.hint
+    with pytest.raises(UsageFaultError, match=r"none\.json: No such file"):
+        merge_reports([tmp_path / "none.json"])
+
+
+def test_whole_run_without_cases_is_no_success(tmp_path: Path) -> None:
+    empty = feed([RunStarted("whole", "/r", "", ())], [RunFinished(0.0)])
+    files = [written(run_of(empty, index, 2), tmp_path / f"{index}.json") for index in (1, 2)]
+    assert exit_code(merge_reports(files)) == 3
+    assert exit_code(run_of(empty, 1, 2)) == 0
+
+
+def test_not_evaluated_criterion_of_a_passed_case_needs_the_option(tmp_path: Path) -> None:
+    ref = CaseRef("desk", "desk/a.evalset.json", "a", "one")
+    metrics = [
+        MetricResult("response_match_score", "passed", 1.0, 0.8),
+        MetricResult("safety_v1", "not_evaluated", None, 0.8),
+    ]
+    whole = feed(
+        [RunStarted("whole", "/r", "", (PlannedCase(ref, None, "defaults"),))],
+        case_events(ref, "passed", metrics),
+        [RunFinished(1.0)],
+    )
+    for options, refused in (({"--allow-not-evaluated": True}, False), ({}, True)):
+        files = [written(run_of(whole, index, 2, options=options), tmp_path / f"{index}.json") for index in (1, 2)]
+        if refused:
+            with pytest.raises(UsageFaultError, match="one passed, but its criteria say not_evaluated"):
+                merge_reports(files)
+        else:
+            assert exit_code(merge_reports(files)) == 0
+
+
+def test_shards_of_one_state_differ_in_nothing() -> None:
+    one = Shard(1, 2, 4, "p", {"a": "1"}, {"defaults": "2"}, {"--runs": 2}, {"python": "3"}, "c")
+    assert replace(one, index=2).differences(one) == []
+    assert [replace(one, index=index, executions=5).size for index in (1, 2)] == [3, 2]
