@@ -79,10 +79,9 @@ def test_killed_shard_continues_as_the_same_shard_only(tmp_path: Path) -> None:
 def test_killed_shard_does_not_continue_in_another_state(tmp_path: Path) -> None:
     killed = Killed(Project(tmp_path), "--shard", "1/1")
     killed.kill()
-    agent = killed.project.root / "echo/notes.txt"
-    agent.write_text("more", "utf-8")
+    killed.project.write("echo/notes.py", "more = 1")
     _, err, _ = killed.again("--shard", "1/1")
-    assert "was interrupted and is not resumed: other files: echo/notes.txt was added" in err
+    assert "was interrupted and is not resumed: other files: echo/notes.py was added" in err
 
 
 def test_finished_cases_are_not_run_again(killed: Killed) -> None:

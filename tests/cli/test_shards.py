@@ -97,6 +97,15 @@ def test_edit_between_two_shards_is_named(project: Project) -> None:
     assert "other files: echo/agent.py differs" in message
 
 
+def test_reports_and_results_beside_the_agent_are_no_sources(project: Project) -> None:
+    project.evalset(GOOD, BAD, path="echo/talk.evalset.json")
+    for index in (1, 2):
+        written = f"echo/{index}.json"
+        project.run("run", "echo", "--shard", f"{index}/2", "--json", written)
+        project.write(f"echo/notes{index}.txt", "an agent wrote this")
+    assert project.run("merge", "echo/1.json", "echo/2.json").returncode == 1
+
+
 def test_shard_runs_its_part_in_the_order_of_the_plan(project: Project) -> None:
     project.evalset(*(case(name) for name in "abcde"))
     run_shards(project, 2)

@@ -1,5 +1,6 @@
 """The plan of one shard, and the state of the project that all shards must share."""
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from workbench.engine.plan.run_options import RESULT_OPTIONS, RunOptions, stored
 from workbench.engine.plan.source import AgentSource
 from workbench.engine.run.provenance import is_source, versions
 from workbench.events import CaseRef, Noticed
-from workbench.git import commit_of
+from workbench.git import commit_of, run_git
 from workbench.model.criteria import CriteriaConfig
 from workbench.recordings.frozen_path import FILE_SUFFIX, frozen_folder
 from workbench.shards import Shard, ShardNumber
@@ -24,6 +25,8 @@ _SALT = "shards"
 _GIT_SECONDS = 10.0
 _FILES = 300
 """Number of an agent's files up to which each has a digest of its own."""
+_DATA = frozenset({".json", ".md", ".toml", ".txt"})
+"""Endings of files that may be data, or prompts."""
 DEFAULTS = "defaults"
 """Stands for the config of cases without one."""
 
@@ -99,8 +102,9 @@ def _files(plan: Plan, digests: Digests) -> Iterator[tuple[str, str]]:
             judges = other_files(entry.config, plan.root, agent.agent.folder)
             for path in {path for paths in judges.values() for path in paths if path.is_relative_to(plan.root)}:
                 yield relative_to(path, plan.root), digests.file(path)
+    tracked = frozenset(os.fsdecode(run_git(plan.root, "ls-files", "-z", seconds=_GIT_SECONDS) or b"").split("\0"))
     for setting in plan.agents.values():
-        yield from _sources(setting.agent.folder, plan.root, digests)
+        yield from _sources(setting.agent.folder, plan.root, tracked, digests)
 
 
 def _recordings(folder: Path, root: Path, digests: Digests) -> Iterator[tuple[str, str]]:
@@ -110,12 +114,12 @@ def _recordings(folder: Path, root: Path, digests: Digests) -> Iterator[tuple[st
         yield relative_to(folder, root), digest(found)
 
 
-def _sources(folder: Path, root: Path, digests: Digests) -> Iterator[tuple[str, str]]:
-    """Yield the files of an agent. What git ignores is left out, because runs may write it."""
+def _sources(folder: Path, root: Path, tracked: frozenset[str], digests: Digests) -> Iterator[tuple[str, str]]:
+    """Yield the files of an agent. Data counts only if git tracks it: runs may write other data, such as reports."""
+    paths = (step.path / name for step in Walk(folder) for name in step.files if is_source(name))
     found = {
-        relative_to(step.path / name, root): digests.file(step.path / name)
-        for step in Walk(folder)
-        for name in step.files
-        if is_source(name) and not step.ignored(name)
+        name: digests.file(path)
+        for path in paths
+        if (name := relative_to(path, root)) in tracked or path.suffix not in _DATA
     }
     yield from found.items() if len(found) <= _FILES else [(relative_to(folder, root), digest(found))]
