@@ -64,15 +64,15 @@ class Shard:
         """
         found = []
         if self.commit and usual.commit and self.commit != usual.commit:
-            found.append(f"another commit: {self.commit[:12]}, not {usual.commit[:12]}")
-        found += _unlike("versions", self.versions, usual.versions)
-        found += _unlike("options", self.options, usual.options)
-        found += (f"other criteria: {name} {how}" for name, how in _changed(self.criteria, usual.criteria))
-        found += (f"other files: {name} {how}" for name, how in _changed(self.files, usual.files))
+            found.append(f"another commit: {self.commit[:8]}, not {usual.commit[:8]}")
         if self.executions != usual.executions:
             found.append(f"another plan: {self.executions:,} executions, not {usual.executions:,}")
         elif self.plan != usual.plan:
             found.append("another plan: other cases, or the same in another order")
+        found += _unlike("versions", self.versions, usual.versions)
+        found += _unlike("options", self.options, usual.options)
+        found += (f"other criteria: {name} {how}" for name, how in _changed(self.criteria, usual.criteria))
+        found += (f"other files: {name} {how}" for name, how in _changed(self.files, usual.files))
         return found
 
 

@@ -157,7 +157,7 @@ def test_shards_of_different_counts_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("state", "difference"),
     [
-        ({"commit": "fedcba9876543210"}, "another commit: fedcba987654, not 0123456789ab"),
+        ({"commit": "fedcba9876543210"}, "another commit: fedcba98, not 01234567"),
         ({"versions": {"python": "3.12.1"}}, "other versions: google-adk none, not 2.13.0"),
         ({"options": {"--timeout": 5.0}}, "other options: --timeout 5.0, not none"),
         ({"criteria": {"desk/test_config.json": "d4"}}, "other criteria: desk/test_config.json differs"),

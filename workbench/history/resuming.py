@@ -122,8 +122,8 @@ def _newest_unfinished(state: Path) -> Path | None:
 
 
 def _can_repeat(announced: RunStarted) -> bool:
-    """Return whether the screen can repeat a run. It cannot repeat injected faults."""
-    return _runs_cases(announced) and not RunInputs(announced.inputs).options.get("inject")
+    """Return whether the screen can repeat a run. It can repeat neither a shard nor injected faults."""
+    return _runs_cases(announced) and announced.shard is None and not RunInputs(announced.inputs).options.get("inject")
 
 
 def options_of(announced: RunStarted, root: Path) -> RunOptions:
