@@ -16,6 +16,12 @@ MetricStatus: TypeAlias = Literal["passed", "failed", "error", "not_evaluated", 
 Sources: TypeAlias = dict[str, dict[str, Any]]
 """Agent → path of one of its files, relative to the root → digest (BLAKE2b, 16 bytes) of the content without
 secrets."""
+InnerCalls: TypeAlias = tuple[dict[str, Any], ...] | None
+"""The calls of a turn inside agents that are used as tools, or None if they were not recorded.
+
+Each is `{"call", "tool", "agent", "name", "args"}`: the ID and the tool of the outer call, and the call itself. If ADK
+hides the inside of a tool, it is `{"call", "tool", "hidden": True}`.
+"""
 CaseStatus: TypeAlias = Literal["passed", "failed", "error", "not_evaluated", "cancelled"]
 ErrorKind: TypeAlias = Literal[
     "agent_raised",  # the agent's or a tool's own exception
@@ -328,6 +334,7 @@ class TurnFinished:
     """The usage of the case up to the end of this turn; zero in journals of older versions."""
     state: dict[str, Any] | None = None
     """The session state after the turn, or None if nobody needs it or it is not known."""
+    inner_calls: InnerCalls = None
 
 
 @dataclass(frozen=True, slots=True)

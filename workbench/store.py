@@ -29,6 +29,7 @@ from workbench.events import (
     FaultHandling,
     FilesRead,
     Frozen,
+    InnerCalls,
     JudgeWaits,
     LostAttempt,
     MetricResult,
@@ -72,6 +73,7 @@ class Turn:
     """The spans of the turn, or None if none were recorded."""
     calls: tuple[CallsRecorded, ...] = ()
     """The calls of the turn for replay, as far as they were recorded."""
+    inner_calls: InnerCalls = None
 
     @property
     def so_far(self) -> dict[str, Any]:
@@ -741,6 +743,7 @@ def _apply_to_turn(turn: Turn, event: AgentActed | TurnFinished | SpansRecorded 
             turn.acted.append(event.acted)
         case TurnFinished():
             turn.actual, turn.note, turn.state = event.actual, event.note, event.state
+            turn.inner_calls = event.inner_calls
         case SpansRecorded():
             turn.spans = event
         case CallsRecorded():

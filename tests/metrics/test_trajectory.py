@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.metrics.base import NotScorableError, Scored, ScoreRequest
-from workbench.metrics.trajectory import MAX_ROWS, score
+from workbench.metrics.description import read_options
+from workbench.metrics.trajectory import MAX_ROWS, TrajectoryOptions, rescore, score
 from workbench.model.criteria import Criterion
 
 Turn = dict[str, Any]
@@ -127,3 +128,68 @@ def test_invalid_requests_are_refused(turn: MakeTurn) -> None:
         _score(None, [turn()])
     with pytest.raises(NotScorableError, match="IN_ORDER"):
         _score([turn()], [turn()], match_type="INORDER")
+
+
+def _recorded(*found: tuple[str, str]) -> Turn:
+    """Return a recorded turn with one event for each call, given by ID and name."""
+    parts = [{"function_call": {"id": call, "name": name, "args": {}}} for call, name in found]
+    events = [{"author": "desk", "content": {"parts": [part]}} for part in parts]
+    return {"intermediate_data": {"invocation_events": events}}
+
+
+def _inner(call: str, name: str, **args: Any) -> dict[str, Any]:
+    return {"call": call, "tool": "ask", "agent": "clerk", "name": name, "args": args}
+
+
+def _including(expected: list[tuple[str, Any]], inner: tuple[Any, ...], **options: Any) -> Scored:
+    criterion = Criterion("tool_trajectory_avg_score", 1.0, 1.0, {"include_agent_tools": True, **options})
+    actual = _recorded(("1", "ask"), ("2", "refund"))
+    return score(ScoreRequest(criterion, (_turn(expected),), (actual,), inner_calls=inner))
+
+
+def test_calls_inside_agent_tools_count_where_they_happened() -> None:
+    inner = (_inner("1", "find", id="A"), _inner("1", "find", id="B"))
+    in_order = [("ask", {}), ("find", {"id": "A"}), ("find", {"id": "B"}), ("refund", {})]
+    found = _including(in_order, (inner,))
+    assert found.result.status == "passed"
+    assert [row.get("inside") for row in found.turns[0].details["rows"]] == [None, "ask", "ask", None]
+    assert found.result.details["include_agent_tools"] is True
+    moved = _including([in_order[0], in_order[3], *in_order[1:3]], (inner,))
+    assert moved.result.status == "failed"
+    assert (
+        _including([("ask", {}), ("find", {"id": "C"}), ("refund", {})], (inner,), match_type="IN_ORDER").result.score
+        == 0
+    )
+
+
+def test_calls_inside_agent_tools_do_not_count_without_the_option(turn: MakeTurn) -> None:
+    request = ScoreRequest(
+        Criterion("tool_trajectory_avg_score", 1.0, 1.0, {}),
+        (_turn([("ask", {}), ("refund", {})]),),
+        (_recorded(("1", "ask"), ("2", "refund")),),
+        inner_calls=((_inner("1", "find"),),),
+    )
+    assert score(request).result.status == "passed"
+
+
+@pytest.mark.parametrize(
+    ("inner", "why"),
+    [
+        ((), "were not recorded"),
+        ((None,), "were not recorded"),
+        (({"call": "1", "tool": "ask", "hidden": True},), "the calls inside `ask` are not known"),
+    ],
+)
+def test_unknown_calls_inside_agent_tools_are_not_evaluated(inner: tuple[Any, ...], why: str) -> None:
+    calls = (inner,) if inner and isinstance(inner[0], dict) else inner
+    found = _including([("ask", {}), ("refund", {})], calls)
+    assert (found.result.status, found.result.score) == ("not_evaluated", None)
+    assert why in found.result.reason
+
+
+def test_stored_scores_without_calls_inside_agent_tools_are_not_used_with_them() -> None:
+    details = _score([_turn([("a", {})])], [_turn([("a", {})])]).result.details
+    options = {"include_agent_tools": True}
+    with_them = read_options(TrajectoryOptions, Criterion("tool_trajectory_avg_score", 1.0, 1.0, options))
+    assert rescore(details, TrajectoryOptions.model_validate({})) == 1.0
+    assert rescore(details, with_them) is None

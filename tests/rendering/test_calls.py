@@ -5,13 +5,16 @@ from typing import Any
 
 import pytest
 
-from tests.ui.transcripts import Call, execute, recorded, turn
+from tests.ui.transcripts import Call, content, execute, recorded, turn
 from workbench.events import MetricResult
+from workbench.metrics.base import ScoreRequest
+from workbench.metrics.trajectory import score
 from workbench.model.criteria import Criterion
-from workbench.model.invocation import ToolCall
-from workbench.rendering.calls import CallPiece, call_lines, call_section, match_type_lines
+from workbench.model.invocation import ToolCall, tool_calls
+from workbench.rendering.calls import CallPiece, call_lines, call_section, made_calls, match_type_lines
 from workbench.rendering.lines import Line
 from workbench.rendering.rows import View
+from workbench.store import Turn
 
 Texts = Callable[[Iterable[Line]], list[str]]
 FIND, REFUND = ("find_order", {"id": "A-7"}), ("refund", {"amount": 12.5})
@@ -167,3 +170,18 @@ def test_many_differences_are_counted(texts: Texts) -> None:
     wanted, got = ({"x": {str(key): value for key in range(80)}} for value in (1, 2))
     lines = texts(section([("f", wanted)], [("f", got)], 120))
     assert any("… 74 more values differ" in line for line in lines)
+
+
+def test_call_inside_an_agent_tool_is_named_and_moves_no_link(texts: Texts) -> None:
+    inner = {"call": None, "tool": "ask", "agent": "clerk", "name": "find_order", "args": {"id": "A-8"}}
+    made = recorded("hi", [("ask", {}), REFUND])
+    criterion = Criterion("tool_trajectory_avg_score", 1.0, 1.0, {"include_agent_tools": True})
+    expected = turn("hi", [("ask", {}), FIND, ("refund", {"amount": 1})])
+    result = score(ScoreRequest(criterion, (expected,), (made,), inner_calls=((inner,),)))
+    shown = Turn(content("hi", "user"), actual=made, inner_calls=(inner,))
+    actual = made_calls(shown, result.turns[0])
+    assert actual is not None
+    assert [call.name for call in actual] == ["ask", "find_order", "refund"]
+    pieces = list(call_section(tool_calls(expected), actual, result.turns[0], View(60)))
+    assert "made inside ask" in " ".join(texts(lines_of(pieces)))
+    assert [piece.made for piece in pieces] == [None, 0, None, 1]

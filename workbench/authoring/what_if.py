@@ -181,7 +181,17 @@ def _score_again(
         return None
     criterion = Criterion(info.name, 1.0, None, options.model_dump(mode="json"))
     states = record.final_session_state, record.turns[-1].state
-    request = ScoreRequest(criterion, record.expected, actual, record.scenario, (), False, None, *states, prices)
+    inner_calls = tuple(turn.inner_calls for turn in record.turns)
+    request = ScoreRequest(
+        criterion,
+        record.expected,
+        actual,
+        record.scenario,
+        final_session_state=states[0],
+        end_state=states[1],
+        prices=prices,
+        inner_calls=inner_calls,
+    )
     try:
         return score(request).result
     except NotScorableError:

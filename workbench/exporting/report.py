@@ -53,7 +53,7 @@ from workbench.repeats.summary import CaseRepeats, summarize_all
 from workbench.store import CaseRecord, Store
 
 _NO_PRICES = Prices()
-_OPTIONAL = ("judged_by", "fault", "fork", "drift", "tool_faults", "shard", "for_merge")
+_OPTIONAL = ("judged_by", "fault", "fork", "drift", "tool_faults", "inner_calls", "shard", "for_merge")
 """Fields that are left out instead of null."""
 OUTPUT_LIMIT = 20_000
 """Characters of an agent's output that are exported, the last ones of each stream."""
@@ -291,7 +291,15 @@ def _invocations(record: CaseRecord) -> Iterator[ReportInvocation]:
         metrics = [_turn_metric(result) for result in turn.metrics.values()] if turn else []
         note = turn.note if turn else ""
         actual = turn.so_far if turn else None
-        yield ReportInvocation(user=user, expected=reference, actual=actual, note=note, metrics=metrics)
+        inner = turn.inner_calls if turn else None
+        yield ReportInvocation(
+            user=user,
+            expected=reference,
+            actual=actual,
+            note=note,
+            inner_calls=None if inner is None else list(inner),
+            metrics=metrics,
+        )
 
 
 def _turn_metric(result: MetricResult) -> TurnMetric:

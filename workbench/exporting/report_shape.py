@@ -155,6 +155,8 @@ class ReportInvocation(Part):
     """The agent's turn as far as it was recorded; null if the turn did not begin."""
     note: Words
     """Facts that an ADK invocation has no field for, such as a model's error code; or empty."""
+    inner_calls: list[Object] | None = None
+    """The calls inside agents that are used as tools. Left out if they are not known."""
     metrics: list[TurnMetric]
 
 

@@ -23,7 +23,7 @@ from workbench.events import (
     TurnStarted,
 )
 from workbench.history.summary import number as number_of
-from workbench.json_values import string
+from workbench.json_values import objects, string
 from workbench.regular_file import read_regular
 from workbench.shards import Shard
 
@@ -219,7 +219,9 @@ def _turn(ref: CaseRef, number: int, entry: dict[str, Any]) -> Iterator[Event]:
         yield from (AgentActed(ref, number, _object(step, "a step")) for step in _list(data, "invocation_events"))
         return
     note = entry.get("note")
-    yield TurnFinished(ref, number, actual, note if isinstance(note, str) else "")
+    inner = entry.get("inner_calls")
+    calls = tuple(objects(inner)) if isinstance(inner, list) else None
+    yield TurnFinished(ref, number, actual, note if isinstance(note, str) else "", inner_calls=calls)
 
 
 def _criteria(item: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from workbench.counting import counted
-from workbench.events import MetricResult, MetricStatus
+from workbench.events import InnerCalls, MetricResult, MetricStatus
 from workbench.judge.base import Judge, JudgeOptions
 from workbench.model.criteria import Criterion
 from workbench.prices import Prices
@@ -27,7 +27,7 @@ class ScoreRequest:
     `rubrics` are the rubrics of the case. `custom` is true if the config's `custom_metrics` define the criterion; it
     then replaces ADK's criterion of the same name, and `custom_config` is its entry there. `final_session_state` is the
     expected session state at the end, and `end_state` the real one; None if it is not known. `dataset_case` is the case
-    as a dataset of google-agents-cli has it, or None.
+    as a dataset of google-agents-cli has it, or None. `inner_calls` are those of each turn; () if they are not known.
     """
 
     criterion: Criterion
@@ -41,6 +41,7 @@ class ScoreRequest:
     end_state: dict[str, Any] | None = None
     prices: Prices = field(default_factory=Prices)
     dataset_case: dict[str, Any] | None = None
+    inner_calls: tuple[InnerCalls, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,7 @@ def call_rows(expected: Sequence[ToolCall], actual: Sequence[ToolCall], rules: C
     - `expected_index`, `actual_index`: positions of the calls from 0, or null
     - `differences`: as returned by `value_rules.described`
     - `accepted`: the differences that a rule accepts; left out if there are none
+    - `inside`: the tool whose agent made the actual call; left out for the agent's own calls
     """
     calls = Calls(expected, actual, rules)
     in_order = lcs_pairs(calls.expected, calls.actual, calls.equal)
@@ -125,6 +126,7 @@ def call_rows(expected: Sequence[ToolCall], actual: Sequence[ToolCall], rules: C
                 "expected_index": row,
                 "actual_index": column,
                 **found,
+                **({"inside": other.inside} if other and other.inside else {}),
             }
         )
     return rows

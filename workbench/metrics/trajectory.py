@@ -3,32 +3,34 @@
 A turn scores 1.0 or 0.0, a case the mean of its turns. Only names and args are compared, as `json_difference`
 describes. A call without args is not equal to one with {}, as in ADK.
 
-Details of a turn: `match_type`, `ignore_args`, `args_match` (if there are rules, as in the config), `rows` (see
-`call_rows`), `more_rows` (rows above `MAX_ROWS`, which are left out) and `other_match_types`: the scores under EXACT,
-IN_ORDER and ANY_ORDER, and `names only` for the configured match type without args. Details of the case: the same
-without rows; `other_match_types` holds means.
+Details of a turn: `match_type`, `ignore_args`, `args_match` (if there are rules, as in the config),
+`include_agent_tools` (if true), `rows` (see `call_rows`), `more_rows` (rows above `MAX_ROWS`, which are left out) and
+`other_match_types`: the scores under EXACT, IN_ORDER and ANY_ORDER, and `names only` for the configured match type
+without args. Details of the case: the same without rows; `other_match_types` holds means.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from workbench.events import MetricResult
-from workbench.metrics.base import Scored, ScoreRequest, mean, status_of, turn_pairs
+from workbench.events import InnerCalls, MetricResult
+from workbench.metrics.base import NotScorableError, Scored, ScoreRequest, mean, status_of, turn_pairs
 from workbench.metrics.call_rows import CallRules, Calls, call_rows, faulty_rows
 from workbench.metrics.description import CriterionDescription, Options, decides, read_options
 from workbench.metrics.json_difference import sentence
 from workbench.metrics.value_rules import AnyRule
 from workbench.model.criteria import Criterion
-from workbench.model.invocation import tool_calls
+from workbench.model.invocation import tool_calls, with_inner_calls
 
 MatchType = Literal["EXACT", "IN_ORDER", "ANY_ORDER"]
 MATCH_TYPES: tuple[MatchType, ...] = get_args(MatchType)
 """Names in the order of ADK's numbers 0, 1, 2."""
 NAMES_ONLY = "names only"
 MAX_ROWS = 2_000
+_ONLY_IF_SET = ("args_match", "include_agent_tools")
+"""Options that details have only if they are set."""
 
 
 def read_match_type(value: Any) -> MatchType:
@@ -56,6 +58,11 @@ class TrajectoryOptions(Options):
         default_factory=dict,
         description='Rules for arguments, by tool (or `*`) and dotted path, such as `{"refund": {"note": "any"}}`: '
         "see [rules for values](#rules-for-values).",
+    )
+    include_agent_tools: bool = Field(
+        False,
+        description="Also compare calls that agents make while they are used as tools (AgentTool), right after the "
+        "calls of those tools.",
     )
 
     @model_validator(mode="after")
@@ -89,7 +96,7 @@ DESCRIPTION = CriterionDescription(
     first_threshold=1.0,
     looks_at=frozenset({"calls"}),
     shown_in=frozenset({"calls"}),
-    adk_ignores=frozenset({"args_match"}),
+    adk_ignores=frozenset({"args_match", "include_agent_tools"}),
     presets=MappingProxyType(
         {
             "regression in CI": 1.0,
@@ -108,7 +115,15 @@ def score(request: ScoreRequest) -> Scored:
     """
     criterion = request.criterion
     rule = read_options(TrajectoryOptions, criterion)
-    turns = tuple(_turn(criterion, rule, *pair) for pair in turn_pairs(request))
+    pairs = turn_pairs(request)
+    if rule.include_agent_tools:
+        if unknown := unknown_calls(request.inner_calls, len(request.actual)):
+            return Scored(MetricResult(criterion.name, "not_evaluated", None, criterion.threshold, unknown))
+        pairs = [
+            (expected, with_inner_calls(actual, inner or ()))
+            for (expected, actual), inner in zip(pairs, request.inner_calls, strict=True)
+        ]
+    turns = tuple(_turn(criterion, rule, *pair) for pair in pairs)
     others = [turn.details["other_match_types"] for turn in turns]
     details = {
         **_stored(rule),
@@ -128,10 +143,29 @@ def score(request: ScoreRequest) -> Scored:
     )
 
 
+def includes_agent_tools(criteria: Iterable[Criterion]) -> bool:
+    """Return whether these criteria compare the calls inside agents that are used as tools."""
+    criterion = next((one for one in criteria if one.name == DESCRIPTION.name), None)
+    try:
+        return criterion is not None and read_options(TrajectoryOptions, criterion).include_agent_tools
+    except NotScorableError:
+        return False
+
+
+def unknown_calls(inner_calls: Sequence[InnerCalls], turns: int) -> str:
+    """Return why not all calls inside agents that are used as tools are known in these turns, or ""."""
+    if len(inner_calls) != turns or None in inner_calls:
+        return "the calls inside agents that are used as tools were not recorded: run the case again"
+    hidden = next((call for calls in inner_calls for call in calls or () if call.get("hidden")), None)
+    if hidden is None:
+        return ""
+    return f"the calls inside `{hidden.get('tool')}` are not known: its AgentTool has include_plugins=False"
+
+
 def rescore(details: Mapping[str, Any], options: TrajectoryOptions) -> float | None:
     """Return the score under other options if the `details` of a case contain it, else None."""
-    scores = details.get("other_match_types")
-    if not isinstance(scores, dict) or details.get("args_match", {}) != _stored(options).get("args_match", {}):
+    scores, wanted = details.get("other_match_types"), _stored(options)
+    if not isinstance(scores, dict) or any(details.get(name) != wanted.get(name) for name in _ONLY_IF_SET):
         return None
     name: str = options.match_type
     if options.ignore_args and not details.get("ignore_args") and details.get("match_type") == name:
@@ -151,8 +185,8 @@ def used_rules(details: Mapping[str, Any]) -> CallRules:
 
 
 def _stored(rule: TrajectoryOptions) -> dict[str, Any]:
-    stored = rule.model_dump(mode="json", include={"match_type", "ignore_args", "args_match"})
-    return stored if rule.args_match else {name: stored[name] for name in ("match_type", "ignore_args")}
+    stored = rule.model_dump(mode="json", include={"match_type", "ignore_args", *_ONLY_IF_SET})
+    return {name: value for name, value in stored.items() if value or name not in _ONLY_IF_SET}
 
 
 def _turn(

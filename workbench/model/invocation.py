@@ -5,7 +5,7 @@ People write the first (`tool_uses`, `tool_responses`, `intermediate_responses`)
 (`invocation_events`). Every function here reads both.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,12 +20,16 @@ OPAQUE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One tool call. `args` is None if the file has none. `author` is known only for recorded calls."""
+    """One tool call. `args` is None if the file has none. `author` is known only for recorded calls.
+
+    `inside` is the tool whose agent made the call, or "".
+    """
 
     name: str
     args: dict[str, Any] | None
     id: str | None = None
     author: str | None = None
+    inside: str = ""
 
 
 def leaves_out(invocation: Invocation, key: str) -> bool:
@@ -42,13 +46,41 @@ def recorded_events(invocation: object) -> list[dict[str, Any]] | None:
 def tool_calls(invocation: Invocation) -> list[ToolCall]:
     """Return the turn's tool calls in order, from either shape, or [] without `intermediate_data`."""
     written = mapping(invocation.get("intermediate_data")).get("tool_uses") or ()
-    calls = [_tool_call(call, None) for call in written]
+    calls = [_tool_call(call, {}) for call in written]
     calls += [
-        _tool_call(part["function_call"], author)
-        for author, part in _recorded_parts(invocation)
+        _tool_call(part["function_call"], event)
+        for event, part in _recorded_parts(invocation)
         if part.get("function_call") is not None
     ]
     return calls
+
+
+def with_inner_calls(invocation: Invocation, inner: Sequence[dict[str, Any]]) -> Invocation:
+    """Return a recorded turn with the calls inside agents that are used as tools (`workbench.events.InnerCalls`).
+
+    They are events after the one with the outer call, and have the name of its tool in the key `inside`.
+    """
+    events = recorded_events(invocation)
+    if not inner or events is None:
+        return invocation
+    waiting: dict[Any, list[dict[str, Any]]] = {}
+    for call in inner:
+        if not call.get("hidden"):
+            waiting.setdefault(call.get("call"), []).append(_inner_event(call))
+    merged: list[dict[str, Any]] = []
+    for event in events:
+        merged.append(event)
+        for part in parts_of(event.get("content")):
+            merged += waiting.pop(mapping(part.get("function_call")).get("id"), [])
+    merged += (event for events in waiting.values() for event in events)
+    data = {**mapping(invocation.get("intermediate_data")), "invocation_events": merged}
+    return {**invocation, "intermediate_data": data}
+
+
+def _inner_event(call: dict[str, Any]) -> dict[str, Any]:
+    part = {"function_call": {"name": call.get("name"), "args": call.get("args")}}
+    content = {"role": "model", "parts": [part]}
+    return {"author": call.get("agent"), "content": content, "inside": call.get("tool")}
 
 
 def tool_responses(invocation: Invocation) -> list[dict[str, Any]]:
@@ -77,11 +109,12 @@ def content_text(content: dict[str, Any] | None) -> str:
     return "\n".join(part["text"] for part in parts if part.get("text"))
 
 
-def _tool_call(call: dict[str, Any], author: str | None) -> ToolCall:
-    return ToolCall(name=call.get("name") or "", args=call.get("args"), id=call.get("id"), author=author)
+def _tool_call(call: dict[str, Any], event: dict[str, Any]) -> ToolCall:
+    name, inside = call.get("name") or "", event.get("inside") or ""
+    return ToolCall(name, call.get("args"), call.get("id"), event.get("author"), inside)
 
 
-def _recorded_parts(invocation: Invocation) -> Iterator[tuple[str | None, dict[str, Any]]]:
+def _recorded_parts(invocation: Invocation) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     for event in recorded_events(invocation) or ():
         for part in parts_of(event.get("content")):
-            yield event.get("author"), part
+            yield event, part

@@ -1,5 +1,6 @@
 """Expected and actual tool calls, aligned one per row, with their differences marked and described."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from workbench.json_values import objects, string
 from workbench.metrics.call_rows import call_rows
 from workbench.metrics.json_difference import shown, type_name
 from workbench.metrics.trajectory import used_rules
-from workbench.model.invocation import ToolCall
+from workbench.model.invocation import ToolCall, tool_calls, with_inner_calls
 from workbench.rendering.json_text import INDENT, compact, is_marked, pretty, step
 from workbench.rendering.lines import (
     Line,
@@ -27,6 +28,7 @@ from workbench.rendering.lines import (
 )
 from workbench.rendering.rows import GLYPHS, View, label, mark_lead, pair, side_lead, under
 from workbench.scores import cut_score
+from workbench.store import Turn
 from workbench.text import one_line, plain
 
 BRIEF_LINES = 12
@@ -68,15 +70,16 @@ def call_section(
         return
     aside = _aside(rows, view)
     yield CallPiece(list(under(label("calls"), [_heading(len(expected), len(actual), aside, view)])))
-    seen = [view if made is None or view_of is None else view_of(made) for made in map(_made, rows)]
+    made_of = _own_calls(rows)
+    seen = [view if made is None or view_of is None else view_of(made) for made in made_of]
     for same, several in groupby(enumerate(rows), key=lambda numbered: numbered[1]["mark"] == "same"):
         group = list(several)
         first = group[0][0]
         if brief and same and not seen[first].full:
-            yield CallPiece([_same(group, view)], _made(group[0][1]))
+            yield CallPiece([_same(group, view)], made_of[first])
             continue
         for place, row in group:
-            yield CallPiece(list(_row(row, place + 1, aside, seen[place])), _made(row))
+            yield CallPiece(list(_row(row, place + 1, aside, seen[place])), made_of[place])
 
 
 def match_type_lines(scored: MetricResult | None, view: View) -> Iterator[Line]:
@@ -86,10 +89,22 @@ def match_type_lines(scored: MetricResult | None, view: View) -> Iterator[Line]:
         yield from under(label("match type"), wrap(words, view.room))
 
 
-def _made(row: Mapping[str, Any]) -> int | None:
-    """Return the index of the row's actual call."""
-    made = row.get("actual_index")
-    return made if isinstance(made, int) and row.get("actual") else None
+def made_calls(turn: Turn | None, scored: MetricResult | None) -> list[ToolCall] | None:
+    """Return the calls of a turn that the trajectory criterion compared, or None without a turn."""
+    if turn is None:
+        return None
+    inner = turn.inner_calls if scored is not None and scored.details.get("include_agent_tools") is True else None
+    return tool_calls(with_inner_calls(turn.so_far, inner or ()))
+
+
+def _own_calls(rows: Sequence[Mapping[str, Any]]) -> list[int | None]:
+    """Return the index of each row's actual call among the agent's own calls, or None for a call inside its tools."""
+    made = [row.get("actual_index") if row.get("actual") else None for row in rows]
+    inner = sorted(place for place, row in zip(made, rows, strict=True) if isinstance(place, int) and row.get("inside"))
+    return [
+        place - bisect_left(inner, place) if isinstance(place, int) and not row.get("inside") else None
+        for place, row in zip(made, rows, strict=True)
+    ]
 
 
 def _same(group: Sequence[tuple[int, dict[str, Any]]], view: View) -> Line:
@@ -294,6 +309,8 @@ def _row(row: dict[str, Any], number: int, aside: bool, view: View) -> Iterator[
         yield from pair(mark, number, sides["expected"] or absent, sides["actual"] or absent, aside, view)
     else:
         yield from under(mark_lead(mark, number=number), sides["expected"] or sides["actual"])
+    if inside := row.get("inside"):
+        yield from under((), wrap([Segment(f"made inside {one_line(str(inside), limit=60)}", "muted")], view.room))
     yield from under((), _moved(row, view))
     yield from under((), value_lines(row, view))
 

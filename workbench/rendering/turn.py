@@ -10,7 +10,7 @@ from workbench.metrics.alignment import lcs_pairs
 from workbench.metrics.description import Shown
 from workbench.model.invocation import content_text, intermediate_texts, leaves_out, tool_calls
 from workbench.rendering.anchors import Anchor, Anchors, Piece, anchors, pieces_of
-from workbench.rendering.calls import call_section, match_type_lines
+from workbench.rendering.calls import call_section, made_calls, match_type_lines
 from workbench.rendering.json_text import compact, pretty_lines
 from workbench.rendering.judged import shown_in
 from workbench.rendering.lines import Line, Segment, fold, heading, safe, shortened, wrap
@@ -92,7 +92,7 @@ def _body(
     differs = any(result is not None and result.status == "failed" for result in compared_here)
     if why is not None and not differs:
         yield why
-    yield from _compared(expected, actual, metrics, view, places)
+    yield from _compared(expected, turn, metrics, view, places)
     if why is not None and differs:
         yield why
 
@@ -103,7 +103,7 @@ def _beside(name: str, sign: Segment, body: Iterable[Line], view: View) -> Itera
 
 def _compared(
     expected: dict[str, Any] | None,
-    actual: dict[str, Any] | None,
+    turn: Turn | None,
     metrics: dict[str, MetricResult],
     view: View,
     places: Anchors,
@@ -111,7 +111,8 @@ def _compared(
     """Yield calls, texts of agents, and answers."""
     calls, words = (metrics.get(shown_in(metrics, where)) for where in _EVIDENT)
     brief = worst(result.status for result in metrics.values()) in _PROBLEMS
-    wanted, got = (None if side is None else tool_calls(side) for side in (expected, actual or {}))
+    actual = None if turn is None else turn.so_far
+    wanted, got = None if expected is None else tool_calls(expected), made_calls(turn, calls) or []
     if (metrics and calls is None and not wanted) or leaves_out(expected or {}, "intermediate_data"):
         # Only the answer has a reference, so no call is wrong.
         wanted = None

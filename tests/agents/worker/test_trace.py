@@ -195,3 +195,51 @@ root_agent = agent("a")
 def _events(outcome: Outcome) -> list[tuple[str, Any]]:
     events = outcome.actual[0]["intermediate_data"]["invocation_events"]
     return [(event["author"], event.get("content", {}).get("parts")) for event in events]
+
+
+def test_calls_inside_agents_used_as_tools_are_reported_with_their_outer_call(make_agent: MakeAgent) -> None:
+    outcome = run(
+        make_agent,
+        FIND
+        + """
+from google.adk.tools.agent_tool import AgentTool
+
+clerk = agent(call("find_order", number="A-7"), "a kettle", name="clerk", tools=[find_order], description="knows")
+chief = agent(call("clerk", request="?"), "kettle", name="chief", tools=[AgentTool(clerk)], description="asks")
+root_agent = agent(call("find_order", number="B"), call("chief", request="A-7?"), "A kettle.", "No.",
+                   tools=[find_order, AgentTool(chief)])
+""",
+        "what is A-7?",
+        "and now?",
+    )
+    first, second = outcome.of("TurnFinished")
+    parts = [part for event in first["actual"]["intermediate_data"]["invocation_events"] for part in _parts(event)]
+    own = [part["function_call"] for part in parts if part.get("function_call")]
+    assert [call["name"] for call in own] == ["find_order", "chief"]
+    outer = {"call": own[1]["id"], "tool": "chief"}
+    assert first["inner_calls"] == [
+        {**outer, "agent": "chief", "name": "clerk", "args": {"request": "?"}},
+        {**outer, "agent": "clerk", "name": "find_order", "args": {"number": "A-7"}},
+    ]
+    assert second["inner_calls"] == []
+
+
+def _parts(event: dict[str, Any]) -> list[dict[str, Any]]:
+    return list((event.get("content") or {}).get("parts") or ())
+
+
+def test_inside_of_a_tool_that_adk_hides_is_reported_as_hidden(make_agent: MakeAgent) -> None:
+    outcome = run(
+        make_agent,
+        FIND
+        + """
+from google.adk.tools.agent_tool import AgentTool
+
+clerk = agent(call("find_order", number="A-7"), "a kettle", name="clerk", tools=[find_order], description="knows")
+root_agent = agent(call("clerk", request="A-7?"), "A kettle.", tools=[AgentTool(clerk, include_plugins=False)])
+""",
+        "what is A-7?",
+    )
+    (finished,) = outcome.of("TurnFinished")
+    (hidden,) = finished["inner_calls"]
+    assert (hidden["tool"], hidden["hidden"], "name" in hidden) == ("clerk", True, False)

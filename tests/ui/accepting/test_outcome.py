@@ -4,12 +4,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.ui.transcripts import CRITERIA, execute, recorded, turn
-from workbench.authoring.accept import Comparison
+from workbench.authoring.accept import Comparison, NotComparableError
 from workbench.metrics.session_state import rules_of
 from workbench.model.criteria import Criterion
 from workbench.model.dataset import in_evalset_form
 from workbench.ui.accepting.outcome import concerns, outcomes
+from workbench.ui.accepting.transcript import Transcript
 
 FIND = ("find_order", {"id": "A-7"})
 
@@ -78,3 +81,20 @@ assert len(found) == 2, found
 assert not {"nltk", "numpy", "rouge_score"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True, cwd=repository)
+
+
+def test_calls_inside_agent_tools_are_accepted_where_the_criterion_compares_them() -> None:
+    inner = {"call": None, "tool": "ask", "agent": "clerk", "name": "find_order", "args": {"id": "A-8"}}
+    case = {"eval_id": "x", "conversation": [turn("Hi", [("ask", {}), FIND], "Hello")]}
+    made = (recorded("Hi", [("ask", {})], "Hello"),)
+    criteria = [Criterion("tool_trajectory_avg_score", 1.0, 1.0, {"include_agent_tools": True})]
+    transcript = Transcript("run", 1, made, None, ((inner,),))
+    assert transcript.compared(CRITERIA) is transcript
+    comparison = Comparison(case, transcript.compared(criteria).turns)
+    assert [hunk.what for hunk in comparison.hunks] == ["find_order: change id"]
+    changed = comparison.accepted(comparison.hunks)
+    assert changed["conversation"][0]["intermediate_data"]["tool_uses"][1]["args"] == {"id": "A-8"}
+    (found,) = outcomes(criteria, case, changed, transcript.compared(criteria).turns)
+    assert (found.before, found.after) == (0.0, 1.0)
+    with pytest.raises(NotComparableError, match="were not recorded"):
+        Transcript("run", 1, made, None, (None,)).compared(criteria)

@@ -121,7 +121,7 @@ class AdkConversation(Conversation):
         }
         details = self._recorder.app_details(turn.invocation_id, turn.authors)
         note = "; ".join(filter(None, [turn.note, *self._recorder.other_models(turn.invocation_id)]))
-        return FinishedTurn(turn.invocation(details, durations), note)
+        return FinishedTurn(turn.invocation(details, durations), note, self._recorder.take_inner_calls())
 
     @contextlib.contextmanager
     def _passing(self) -> Iterator[None]:

@@ -13,7 +13,7 @@ from typing import Any, Awaitable, Callable, Dict, Iterator, NamedTuple, Optiona
 from google.adk.plugins.base_plugin import BasePlugin  # type: ignore[import-not-found,unused-ignore]
 
 from .faults import sentence
-from .jsonable import dumps
+from .jsonable import dumps, simplified
 from .spans import Contents, Span, Trace, plain_text
 from .usage import usage_of
 
@@ -88,6 +88,8 @@ class Tracer(BasePlugin):  # type: ignore[misc]
         self._tools: Dict[Any, Span] = {}
         self._unclaimed: Dict[Any, list[Span]] = {}
         """Answered model calls whose event has not arrived yet."""
+        self._inner_calls: list[Dict[str, Any]] = []
+        """The calls of this turn inside agents that are used as tools."""
 
     # Agents
 
@@ -213,6 +215,14 @@ class Tracer(BasePlugin):  # type: ignore[misc]
             span.facts["runs"] = wrapped.name
         span.facts["args"] = self.trace.piece(tool_args)
         self._tools[_tool_key(tool_context)] = span
+        outer = _outer_tool(span)
+        if outer is not None:
+            made = {"agent": tool_context.agent_name, "name": tool.name, "args": simplified(tool_args)}
+            self._inner_calls.append({"call": outer.facts.get("call"), "tool": outer.name, **made})
+        if wrapped is not None and getattr(tool, "include_plugins", True) is False:
+            # ADK runs that agent without our plugin.
+            hidden = {"tool": tool.name, "hidden": True}
+            self._inner_calls.append({"call": (outer or span).facts.get("call"), **hidden})
 
     @_quiet
     async def after_tool_callback(
@@ -232,6 +242,11 @@ class Tracer(BasePlugin):  # type: ignore[misc]
         span = self._tools.get(_tool_key(tool_context))
         if span is not None:
             self.trace.close(span, error=sentence(error))
+
+    def take_inner_calls(self) -> list[Dict[str, Any]]:
+        """Return and forget the calls inside agents that are used as tools, in the order in which they began."""
+        taken, self._inner_calls = self._inner_calls, []
+        return taken
 
     def mark_frozen(self, context: Any) -> None:
         """Mark the tool call of a context as answered from a recording."""
@@ -304,6 +319,15 @@ def _key(context: Any) -> Any:
 
 def _tool_key(context: Any) -> Any:
     return context.invocation_id, context.function_call_id or id(context)
+
+
+def _outer_tool(span: Span) -> Optional[Span]:
+    """Return the outermost tool call around a span, or None if there is none."""
+    outer, above = None, span.parent
+    while above is not None:
+        outer = above if above.kind == "tool" else outer
+        above = above.parent
+    return outer
 
 
 def part_text(request: Any, name: str, index: int) -> str:

@@ -263,8 +263,8 @@ class Case:
     def _finished(self, turn: FinishedTurn) -> Dict[str, Any]:
         assert self._opened is not None
         usage = self._opened.conversation.usage.wire()
-        actual, note = turn.actual, turn.note
-        return {"event": "TurnFinished", "turn": self._finished_turns, "actual": actual, "note": note, "usage": usage}
+        fields = {"actual": turn.actual, "note": turn.note, "usage": usage, "inner_calls": list(turn.inner_calls)}
+        return {"event": "TurnFinished", "turn": self._finished_turns, **fields}
 
     async def _state(self) -> Dict[str, Any]:
         """Return `{"state", "why"}`: the session's state, or None and the reason. It must not fail the turn."""

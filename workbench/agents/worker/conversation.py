@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, Callable, Dict, NamedTuple, Optional
+from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence
 
 from .gate import Gate
 from .usage import Usage
@@ -22,10 +22,15 @@ class NotGivenWholeError(Exception):
 
 
 class FinishedTurn(NamedTuple):
-    """A finished turn. `actual` is an ADK invocation; `note` is a remark for the user."""
+    """A finished turn.
+
+    `actual` is an ADK invocation; `note` is a remark for the user. `inner_calls` are the calls inside agents that are
+    used as tools, as in `workbench.events.TurnFinished`.
+    """
 
     actual: Json
     note: str = ""
+    inner_calls: Sequence[Json] = ()
 
 
 class Conversation(abc.ABC):

@@ -33,6 +33,7 @@ from workbench.events import (
     CaseStatus,
     Event,
     FaultHandling,
+    InnerCalls,
     LostAttempt,
     MetricScored,
     OutputCaptured,
@@ -180,7 +181,8 @@ class CaseFlow:
             kept = settled_verdicts(source, self._entry.config)
             turns = source.case.turns
             end_state = turns[-1].state if turns else None
-            verdicts = await self._verdicts(complete_case(source), [turn.actual for turn in turns], end_state, kept)
+            actual, inner_calls = [turn.actual for turn in turns], [turn.inner_calls for turn in turns]
+            verdicts = await self._verdicts(complete_case(source), actual, inner_calls, end_state, kept)
             if verdicts.error is None:
                 verdicts.error = unsuited_error(source, verdicts.scored)
         finished = source.case.finished
@@ -371,7 +373,7 @@ class CaseFlow:
         """Score a complete transcript, or keep the error of an incomplete one, and finish the case."""
         verdicts = Verdicts(transcript.status, transcript.error)
         if transcript.error is None:
-            verdicts = await self._verdicts(case, transcript.turns, transcript.state)
+            verdicts = await self._verdicts(case, transcript.turns, transcript.inner_calls, transcript.state)
         handling = await self._handling(case, transcript, verdicts)
         if handling is not None:
             verdicts.status, verdicts.error = STATUS[handling.outcome], transcript.error
@@ -406,6 +408,7 @@ class CaseFlow:
         self,
         case: EvalCase,
         actual: Sequence[dict[str, Any]],
+        inner_calls: Sequence[InnerCalls],
         end_state: dict[str, Any] | None,
         kept: Sequence[Scored] = (),
     ) -> Verdicts:
@@ -414,7 +417,7 @@ class CaseFlow:
             scoring.cancel(self._cancelled)
         states = case.final_session_state, end_state
         scenario = _in_full(case.scenario)
-        return await scoring.run(case.turns, actual, scenario, case.rubrics, states, case.dataset_case)
+        return await scoring.run(case.turns, actual, scenario, case.rubrics, states, case.dataset_case, inner_calls)
 
     async def _skip_scenario(self, why: Obstacle) -> None:
         for result in unplayed_results(self._entry.config, why.error):

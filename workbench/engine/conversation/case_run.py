@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from workbench.agents.channel import Frame
@@ -228,7 +229,7 @@ class CaseRun:
             case "AgentActed":
                 self._record(_agent_acted(self._ref, frame))
             case "TurnFinished":
-                self._turn_finished(*_turn_finished(frame))
+                self._turn_finished(_turn_finished(self._ref, frame))
             case "Spans":
                 self._record(_spans(self._ref, frame))
             case "Calls":
@@ -281,14 +282,14 @@ class CaseRun:
                 why = f"the output of the agent's process cannot be read: {frame['why']}"
                 self._break_off(CaseError("internal", why))
 
-    def _turn_finished(self, turn: int, actual: dict[str, Any], note: str, state: dict[str, Any] | None) -> None:
-        if self._settled.done() or turn != len(self._transcript.turns):
+    def _turn_finished(self, finished: TurnFinished) -> None:
+        if self._settled.done() or finished.turn != len(self._transcript.turns):
             return
-        self._transcript.turns.append(actual)
-        self._transcript.state = state
-        spent = with_judges(self._transcript.usage, self._source.usage)
-        self._event(TurnFinished(self._ref, turn, actual, note, spent, state))
-        if turn == self._last:
+        self._transcript.turns.append(finished.actual)
+        self._transcript.inner_calls.append(finished.inner_calls)
+        self._transcript.state = finished.state
+        self._event(replace(finished, usage=with_judges(self._transcript.usage, self._source.usage)))
+        if finished.turn == self._last:
             self._settle()
         elif self._stop_reason is None:
             self._next_move()
@@ -367,13 +368,20 @@ def _agent_acted(ref: CaseRef, frame: Frame) -> AgentActed:
     return AgentActed(ref, _int(frame["turn"]), _dict(frame["acted"]))
 
 
-def _turn_finished(frame: Frame) -> tuple[int, dict[str, Any], str, dict[str, Any] | None]:
-    """Return the number of the turn, the invocation, its note and the session state after it."""
+def _turn_finished(ref: CaseRef, frame: Frame) -> TurnFinished:
+    """Return the end of the turn without its usage."""
     note, why = str(frame.get("note") or ""), str(frame.get("why") or "")
-    state = frame.get("state")
+    state, inner = frame.get("state"), frame.get("inner_calls")
     if why:
         note = "; ".join(filter(None, (note, f"the session state is not known: {why}")))
-    return _int(frame["turn"]), _dict(frame["actual"]), note, None if state is None else _dict(state)
+    return TurnFinished(
+        ref,
+        _int(frame["turn"]),
+        _dict(frame["actual"]),
+        note,
+        state=None if state is None else _dict(state),
+        inner_calls=None if inner is None else tuple(map(_dict, inner)),
+    )
 
 
 def _spans(ref: CaseRef, frame: Frame) -> SpansRecorded:

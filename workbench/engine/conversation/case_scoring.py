@@ -9,7 +9,7 @@ from workbench.engine.conversation.context import RunContext
 from workbench.engine.plan.usage import judge_usage
 from workbench.engine.scoring.conversation import Conversation, JudgeAccess, States
 from workbench.engine.scoring.verdict import case_status, metric_error
-from workbench.events import CaseError, CaseRef, CaseStatus, MetricScored, Usage
+from workbench.events import CaseError, CaseRef, CaseStatus, InnerCalls, MetricScored, Usage
 from workbench.metrics.base import WHOLE, Scored
 from workbench.metrics.registry import needs_bench, with_informational
 from workbench.model.criteria import CriteriaConfig
@@ -61,12 +61,22 @@ class CaseScoring:
         rubrics: Sequence[dict[str, Any]],
         states: States = (None, None),
         dataset_case: dict[str, Any] | None = None,
+        inner_calls: Sequence[InnerCalls] = (),
     ) -> Verdicts:
         """Score the case. `expected` (None for a scenario) and `actual` have one invocation for each turn."""
         config = self._config
         criteria = with_informational(config.criteria)
         conversation = Conversation(
-            criteria, expected, actual, scenario, rubrics, config.custom_metrics, self._asking(), states, dataset_case
+            criteria,
+            expected,
+            actual,
+            scenario,
+            rubrics,
+            config.custom_metrics,
+            self._asking(),
+            states,
+            dataset_case,
+            inner_calls,
         )
         for one in self._kept:
             self._context.emit(MetricScored(self._ref, one.result, one.turns))
@@ -113,11 +123,17 @@ class CaseScoring:
     def _without_secrets(self, conversation: Conversation) -> Conversation | None:
         """Return the conversation without secrets and with computed criteria only, or None if it has no secrets."""
         secrets = self._context.secrets
-        data = [conversation.expected and list(conversation.expected), list(conversation.actual), conversation.states]
+        data = [
+            conversation.expected and list(conversation.expected),
+            list(conversation.actual),
+            conversation.states,
+            list(conversation.inner_calls),
+        ]
         if not secrets.may_contain(json.dumps(data)):
             return None
-        expected, actual, states = secrets.clean_data(data)
-        return replace(self._only_computed(conversation), expected=expected, actual=actual, states=tuple(states))
+        expected, actual, states, inner_calls = secrets.clean_data(data)
+        computed = self._only_computed(conversation)
+        return replace(computed, expected=expected, actual=actual, states=tuple(states), inner_calls=inner_calls)
 
     def _asks(self, name: str) -> bool:
         return needs_bench(name, custom=name in self._config.custom_metrics)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from workbench.engine.plan.answers import Answer
 from workbench.engine.processes.agent_process import MachineLost, Reads
-from workbench.events import CaseError, CaseStatus, Frozen, Thawed, Usage
+from workbench.events import CaseError, CaseStatus, Frozen, InnerCalls, Thawed, Usage
 
 
 class CallCounts(NamedTuple):
@@ -58,5 +58,7 @@ class Transcript:
     """How a live case differs from its recording, or None if they were not compared."""
     state: dict[str, Any] | None = None
     """The session state after the last turn, or None if nobody needs it or it is not known."""
+    inner_calls: list[InnerCalls] = field(default_factory=list)
+    """The calls inside agents that are used as tools, for each turn."""
     recording: tuple[Path, ...] = ()
     """The frozen file of a case that is replayed if it exists, and the files that it names."""

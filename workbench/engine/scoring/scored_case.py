@@ -39,6 +39,7 @@ class Case:
     """The session state at the end: the expected one and the real one."""
     dataset_case: dict[str, Any] | None = None
     prices: dict[str, Any] = field(default_factory=dict)
+    inner_calls: list[list[dict[str, Any]] | None] = field(default_factory=list)
     expected: list[dict[str, Any]] = field(default_factory=list)
     actual: list[dict[str, Any]] = field(default_factory=list)
 
@@ -56,6 +57,7 @@ class Case:
             end_state=self.states[1],
             dataset_case=self.dataset_case,
             prices=prices_from(self.prices),
+            inner_calls=tuple(None if calls is None else tuple(calls) for calls in self.inner_calls),
         )
 
 

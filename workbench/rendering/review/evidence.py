@@ -13,6 +13,7 @@ from workbench.rendering.calls import (
     aligned_rows,
     brief_call,
     call_lines,
+    made_calls,
     rule_words,
     type_and_value,
     value_lines,
@@ -137,9 +138,8 @@ def _turn(record: CaseRecord, index: int, view: View) -> Iterator[Line]:
 
 def _calls_and_answer(turn: Turn, expected: dict[str, Any] | None, view: View) -> Iterator[list[Line]]:
     try:
-        actual = turn.so_far or {}
-        yield list(_calls(turn, expected, actual, view))
-        yield list(_answer(turn, expected, actual, view))
+        yield list(_calls(turn, expected, view))
+        yield list(_answer(turn, expected, turn.so_far or {}, view))
     except _MALFORMED:
         # Journals can hold anything. The pane of the case shows such a turn as raw JSON.
         yield [(Segment(" This turn does not have ADK's format: 1 shows it as recorded.", "status-error"),)]
@@ -154,13 +154,14 @@ def _user(turn: Turn, view: View) -> Iterator[Line]:
         yield from labelled("user", "", brief(text, view, 2, "user"), view)
 
 
-def _calls(turn: Turn, expected: dict[str, Any] | None, actual: dict[str, Any], view: View) -> Iterator[Line]:
-    made = tool_calls(actual)
+def _calls(turn: Turn, expected: dict[str, Any] | None, view: View) -> Iterator[Line]:
+    scored = turn.metrics.get(shown_in(turn.metrics, "calls"))
+    made = made_calls(turn, scored) or []
     if expected is None:
         for number, call in enumerate(made, 1):
             yield from labelled(_call_name(number), "", [brief_call(_as_json(call), room(view))], view)
         return
-    rows = aligned_rows(tool_calls(expected), made, turn.metrics.get(shown_in(turn.metrics, "calls")))
+    rows = aligned_rows(tool_calls(expected), made, scored)
     numbered = list(enumerate(rows, 1))
     for mark, several in groupby(numbered, key=lambda item: item[1]["mark"]):
         group = list(several)

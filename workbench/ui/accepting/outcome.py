@@ -43,8 +43,9 @@ def outcomes(
 ) -> list[Outcome]:
     """Return the outcome of each criterion that can be scored at once. Call it in a thread.
 
-    `before` and `after` are the JSON of the case, `actual` is its transcript, and `verdicts` are the results of its
-    turns. `changed` are criteria that replace those of their name afterwards. `state` is the session state at the end.
+    `before` and `after` are the JSON of the case, `actual` is its transcript with the inner calls that the criteria
+    compare, and `verdicts` are the results of its turns. `changed` are criteria that replace those of their name
+    afterwards. `state` is the session state at the end.
     Return [] if the transcript is incomplete, or too large to be scored during the dialog.
     """
     whole = [turn for turn in actual if turn is not None]
@@ -64,7 +65,12 @@ def outcomes(
             scores = [
                 score(
                     ScoreRequest(
-                        one, side, tuple(whole), final_session_state=get(case, "final_session_state"), end_state=state
+                        one,
+                        side,
+                        tuple(whole),
+                        final_session_state=get(case, "final_session_state"),
+                        end_state=state,
+                        inner_calls=((),) * len(whole),
                     )
                 ).result.score
                 for one, side, case in sides

@@ -1,12 +1,18 @@
 """The transcript to accept: from this session, else from the last stored run."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from workbench.authoring.accept import NotComparableError
 from workbench.engine.plan.transcripts import StoredCase
+from workbench.events import InnerCalls
 from workbench.history.run_names import LAST, last_run
 from workbench.history.stored_run import open_run
+from workbench.metrics.trajectory import includes_agent_tools, unknown_calls
+from workbench.model.criteria import Criterion
+from workbench.model.invocation import with_inner_calls
 from workbench.project.transcripts import stored_case
 from workbench.store import CaseRecord
 
@@ -16,12 +22,32 @@ class Transcript:
     """A transcript of a case in a run.
 
     `turns` are ADK invocations, or None for a turn that did not end. `state` is the session state after them, or None.
+    `inner_calls` are those of each turn inside agents that are used as tools.
     """
 
     run_id: str
     repeat: int
     turns: tuple[dict[str, Any] | None, ...]
     state: dict[str, Any] | None = None
+    inner_calls: tuple[InnerCalls, ...] = ()
+
+    def compared(self, criteria: Iterable[Criterion]) -> "Transcript":
+        """Return the transcript as these criteria compare it.
+
+        Raises:
+            NotComparableError: They compare calls that are not known.
+        """
+        if not includes_agent_tools(criteria):
+            return self
+        known = [turn is not None for turn in self.turns]
+        inner = [calls for calls, is_known in zip(self.inner_calls, known, strict=True) if is_known]
+        if why := unknown_calls(inner, sum(known)):
+            raise NotComparableError(why)
+        merged = (
+            None if turn is None else with_inner_calls(turn, calls or ())
+            for turn, calls in zip(self.turns, self.inner_calls, strict=True)
+        )
+        return replace(self, turns=tuple(merged), inner_calls=((),) * len(known))
 
 
 def of_record(record: CaseRecord) -> Transcript | None:
@@ -47,4 +73,5 @@ def _transcript(run_id: str, case: StoredCase) -> Transcript | None:
     if not turns:
         return None
     actual = tuple(turns[number].actual if number in turns else None for number in range(max(turns) + 1))
-    return Transcript(run_id, case.ref.repeat, actual, turns[max(turns)].state)
+    inner = tuple(turns[number].inner_calls if number in turns else None for number in range(len(actual)))
+    return Transcript(run_id, case.ref.repeat, actual, turns[max(turns)].state, inner)

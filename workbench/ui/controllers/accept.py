@@ -114,6 +114,7 @@ class Accept(Controller):
                 if transcript is None:
                     raise NotComparableError("the case has no transcript: run it first")
                 criteria = self._criteria_of(self.session.entry(pair[0]))
+                transcript = transcript.compared(criteria)
                 comparison = Comparison(before, transcript.turns, transcript.state, rules_of(criteria))
             except (OSError, ValueError) as error:
                 left_out[one_line(str(error), limit=200)] += 1
@@ -159,6 +160,7 @@ class Accept(Controller):
                 self.view.say("this case has no transcript: r runs it", warning=True)
                 return None
             criteria = self._criteria_of(entry)
+            transcript = transcript.compared(criteria)
             both = (draft.value, transcript.turns, transcript.state, rules_of(criteria))
             comparison = await asyncio.to_thread(Comparison, *both)
         except NotComparableError as error:
