@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from workbench.authoring.evalset_file import EvalsetFile, new_evalset
 from workbench.model.invocation import content_text, intermediate_texts, tool_calls
 from workbench.recordings.frozen_file import parse_frozen
 from workbench.recordings.frozen_text import frozen_contents
+from workbench.recordings.recording import Origin, Recording, ToolCall
 
 adk = pytest.mark.skipif(importlib.util.find_spec("google") is None, reason="google-adk is not installed")
 _CONVERTS = """
@@ -289,3 +291,45 @@ def test_hostile_sessions_are_refused_or_read(value: Any, events: list[Any]) -> 
         if recording is not None:
             path = Path("x.frozen.json")
             assert parse_frozen(path, frozen_contents(path, recording)[path]) == recording
+
+
+def test_turns_before_the_start_become_history_with_the_answers_of_tools() -> None:
+    states = ({"orderId": 1}, {"orderId": 2})
+    captured = replace(CAPTURED, states=states)
+    choice = replace(ALL, start=1, end_state=True)
+    case = case_of(captured, choice, now=7.0, fresh=lambda: "new")
+    assert [turn["user_content"] for turn in case["conversation"]] == [content_of("Danke", "user")]
+    events = case["session_input"]["events"]
+    assert [event["author"] for event in events] == ["user", "desk", "desk", "shipper", "desk"]
+    kinds = [next(iter(event["content"]["parts"][0])) for event in events]
+    assert kinds == ["text", "function_call", "function_response", "text", "text"]
+    assert "thought_signature" not in json.dumps(events)
+    assert case["session_input"]["state"] == {"orderId": 1}
+    assert case["final_session_state"] == {"orderId": 2}
+    camel = case_of(captured, choice, now=7.0, camel=True)
+    assert camel["sessionInput"]["events"][1]["content"]["parts"][0]["functionCall"]["args"] == {"orderId": "B-12"}
+    assert camel["finalSessionState"] == {"orderId": 2}
+    dropped = case_of(captured, replace(choice, state=False), now=7.0)
+    assert dropped["session_input"]["state"] == {}
+
+
+def test_state_that_is_not_known_is_not_expected() -> None:
+    choice = replace(ALL, start=1, end_state=True)
+    case = case_of(CAPTURED, choice, now=7.0)
+    assert "final_session_state" not in case
+    assert case["session_input"]["state"] == CAPTURED.state
+
+
+def test_recording_of_a_case_leaves_out_the_turns_of_its_history() -> None:
+    calls = tuple(ToolCall(turn, "desk", "find_order", {"turn": turn}) for turn in (1, 2))
+    captured = replace(CAPTURED, recording=Recording("", "", "desk", Origin(), calls=calls))
+    kept = recording_of(captured, replace(ALL, start=1))
+    assert kept is not None
+    assert [(call.turn, call.args) for call in kept.calls] == [(1, {"turn": 2})]
+
+
+@adk
+def test_history_is_accepted_by_adk(as_adk_reads: Callable[[bytes], list[Any]]) -> None:
+    case = case_of(CAPTURED, replace(ALL, start=1), now=7.0)
+    content = EvalsetFile(new_evalset("mine")).added(0, [case])
+    assert len(as_adk_reads(content)[0]["conversation"]) == 1

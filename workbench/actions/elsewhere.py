@@ -76,7 +76,15 @@ ELSEWHERE: tuple[Action, ...] = (
     Action("review_toggle", "space", "keep, drop", "Keep the item in the case, or drop it.", CAPTURE, 1),
     Action("review_change", "e", "change", "Change the ID, the file or the format of steps.", CAPTURE, 2),
     Action("review_all", "a", "all turns", "Keep all turns. Press again to drop all.", CAPTURE, 3),
-    Action("review_write", "s", "save", "Save the case into the file.", CAPTURE, 4),
+    Action(
+        "review_begin",
+        "b",
+        "begin here",
+        "Begin the case at this turn: those before are history. Again: undo.",
+        CAPTURE,
+        4,
+    ),
+    Action("review_write", "s", "save", "Save the case into the file.", CAPTURE, 5),
     Action("conflict_toggle", "space", "switch version", "Switch to the other version.", CONFLICT, 1),
     Action(
         "conflict_take('theirs')", "h left", "theirs", "Keep the version on disk.", CONFLICT, 2, id="conflict_theirs"

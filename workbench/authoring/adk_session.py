@@ -55,7 +55,10 @@ def case_from_session(session: Any, *, app_name: str = "") -> Captured:
     if mocks := get(session, "mocks"):
         notes.append(f"the test replaces {_listed(list(mocks))}, a case does not" if isinstance(mocks, dict) else "")
     every = (*notes, *state_notes, *calls.notes)
-    return Captured(app_name, user_id, tuple(turns), before, tuple(filter(None, every)), recording)
+    # A file has the state after its last turn only.
+    after = {key: value for key, value in (state or {}).items() if not _is_internal(key)}
+    states = (*(None for _ in turns[1:]), after if state is not None else None)
+    return Captured(app_name, user_id, tuple(turns), before, tuple(filter(None, every)), recording, states=states)
 
 
 def _text(session: Json, name: str, default: str = "") -> str:

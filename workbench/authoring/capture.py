@@ -25,15 +25,18 @@ _MAX_ID = 40
 _EVENT_FIELDS = ("author", "content", "grounding_metadata")
 """Stable fields of a recorded step. Others, such as cost and model, differ between runs."""
 FUNCTIONS = ("function_call", "function_response")
+MODEL = "model"
+"""The author of an event in a session's history that stands for the root agent."""
 
 
 @dataclass(frozen=True)
 class Captured:
     """A recorded conversation.
 
-    `turns` are its complete invocations. `state` is the session's state before the first message. `notes` name parts
-    that a case cannot contain. `recording` has the calls of tools and models, with turns from 1, if they are known.
-    `keeps_recording` is the default of the choice to keep it.
+    `turns` are its complete invocations. `state` is the session's state before the first message, and `states` are
+    those after each turn, as far as they are known. `notes` name parts that a case cannot contain. `recording` has the
+    calls of tools and models, with turns from 1, if they are known. `keeps_recording` is the default of the choice to
+    keep it.
     """
 
     app_name: str
@@ -43,6 +46,13 @@ class Captured:
     notes: tuple[str, ...] = ()
     recording: Recording | None = None
     keeps_recording: bool = True
+    states: tuple[Json | None, ...] = ()
+
+    def state_after(self, turn: int) -> Json | None:
+        """Return the session's state after a turn (from 0; -1: before the first one), or None if it is not known."""
+        if turn < 0:
+            return self.state
+        return self.states[turn] if turn < len(self.states) else None
 
     def call_count(self, turns: Collection[int]) -> int:
         """Return the number of tool calls in these turns."""
@@ -57,8 +67,9 @@ class Captured:
 class Choice:
     """The parts of a conversation to put into a case.
 
-    `turns` are numbers from 0. `texts` includes texts before the answers. `recorded` selects `invocation_events` for
-    the steps, else `tool_uses`. `frozen` also keeps the recorded calls.
+    `turns` are numbers from 0. Those before `start` become the history of the session, with all their steps. `texts`
+    includes texts before the answers. `recorded` selects `invocation_events` for the steps, else `tool_uses`. `frozen`
+    also keeps the recorded calls. `end_state` expects the session's state after the last turn.
     """
 
     eval_id: str
@@ -68,6 +79,18 @@ class Choice:
     state: bool = True
     recorded: bool = False
     frozen: bool = True
+    start: int = 0
+    end_state: bool = False
+
+    @property
+    def history(self) -> list[int]:
+        """The chosen turns before the case."""
+        return sorted(turn for turn in self.turns if turn < self.start)
+
+    @property
+    def case_turns(self) -> list[int]:
+        """The chosen turns of the case."""
+        return sorted(turn for turn in self.turns if turn >= self.start)
 
 
 def case_of(
@@ -83,14 +106,43 @@ def case_of(
     `now` is the time of creation in seconds since 1970. `fresh` makes new IDs for the turns, because the old IDs belong
     to the conversation.
     """
-    turns = [_turn(turn, choice, fresh()) for number, turn in enumerate(captured.turns) if number in choice.turns]
-    session = {
+    turns = [_turn(captured.turns[number], choice, fresh()) for number in choice.case_turns]
+    session: Json = {
         "app_name": captured.app_name,
         "user_id": captured.user_id,
-        "state": copy.deepcopy(captured.state) if choice.state else {},
+        "state": copy.deepcopy(state_at_start(captured, choice)) if choice.state else {},
     }
+    if choice.history:
+        session["events"] = [event for number in choice.history for event in history_events(captured.turns[number])]
     case = {"eval_id": choice.eval_id, "conversation": turns, "session_input": session, "creation_timestamp": now}
+    if choice.end_state and (state := end_state(captured, choice)) is not None:
+        case["final_session_state"] = copy.deepcopy(state)
     return respelled(case, to_camel) if camel else case
+
+
+def state_at_start(captured: Captured, choice: Choice) -> Json:
+    """Return the session's state before the first turn of the case, or the initial one if that is not known."""
+    known = captured.state_after(choice.history[-1]) if choice.history else captured.state
+    return captured.state if known is None else known
+
+
+def end_state(captured: Captured, choice: Choice) -> Json | None:
+    """Return the session's state after the last turn of the case, or None if it is not known."""
+    return captured.state_after(choice.case_turns[-1]) if choice.case_turns else None
+
+
+def history_events(turn: Json) -> list[Json]:
+    """Return a turn as events of a session: the message, all steps with the answers of tools, and the answer."""
+    events = [{"author": "user", "content": _without_private(turn.get("user_content") or {})}]
+    steps = recorded_events(turn)
+    acted = [event for event in (_events_of(turn) if steps is None else steps) if isinstance(event, dict)]
+    for event in acted:
+        if parts_of(event.get("content")):
+            events.append({"author": event.get("author") or MODEL, "content": _without_private(event["content"])})
+    if turn.get("final_response") is not None:
+        author = next((event["author"] for event in reversed(acted) if event.get("author")), MODEL)
+        events.append({"author": author, "content": _without_private(turn["final_response"])})
+    return events
 
 
 def recording_of(captured: Captured, choice: Choice) -> Recording | None:
@@ -98,7 +150,7 @@ def recording_of(captured: Captured, choice: Choice) -> Recording | None:
     known = captured.recording
     if known is None or not choice.frozen or not (known.calls or known.models):
         return None
-    return replace(of_turns(known, [turn + 1 for turn in sorted(choice.turns)]), eval_id=choice.eval_id)
+    return replace(of_turns(known, [turn + 1 for turn in choice.case_turns]), eval_id=choice.eval_id)
 
 
 def of_turns(recording: Recording, turns: Sequence[int]) -> Recording:

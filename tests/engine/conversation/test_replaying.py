@@ -339,3 +339,15 @@ async def test_too_large_recorded_call_is_an_error(
     kind, message = outcome.error("hello")
     assert kind == "frozen_file"
     assert message.startswith("a recorded call cannot be sent: 20,971,520 bytes")
+
+
+@pytest.mark.parametrize("criterion", ["session_state_match", "response_match_score"])
+async def test_state_is_asked_for_if_a_criterion_compares_it(
+    shop: Project, children: Children, place: ScriptedPlace, criterion: str
+) -> None:
+    """So that a run without an expected end state can be kept with one."""
+    shop.cases("hello")
+    shop.write("desk/test_config.json", {"criteria": {criterion: 1.0}})
+    await run(shop.plan(), children, place)
+    (case,) = place.cases
+    assert case["state"] is (criterion == "session_state_match")

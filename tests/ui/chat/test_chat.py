@@ -130,6 +130,66 @@ async def test_conversation_becomes_a_passing_case(project: Path) -> None:
         await screen.until(pilot, lambda: file.read_bytes() == before)
 
 
+async def test_case_can_begin_at_a_turn_with_the_turns_before_as_history(project: Path) -> None:
+    async with opened(project) as (pilot, screen):
+        await talk(pilot, screen)
+        await ask(pilot, screen, "first", "You: first")
+        await ask(pilot, screen, "second", "You: second")
+        await keep(pilot, screen)
+        await pilot.press("G", "b")
+        assert "[h] turn 1" in screen.text
+        assert "[x] turn 2" in screen.text
+        await pilot.press("g", "j", "j", "j", "j", "space")
+        assert "[x] end state" in screen.text
+        await pilot.press("s")
+        await screen.until(pilot, lambda: len(cases_of(project)) == 2)
+        kept = cases_of(project)[1]
+        assert [turn["user_content"]["parts"][0]["text"] for turn in kept["conversation"]] == ["second"]
+        assert kept["session_input"]["state"] == {"asked": 1}
+        assert kept["final_session_state"] == {"asked": 2}
+        events = kept["session_input"]["events"]
+        assert [next(iter(event["content"]["parts"][0])) for event in events] == [
+            "text", "function_call", "function_response", "text"
+        ]  # fmt: skip
+        await screen.until(pilot, lambda: screen.app.screen is screen.main)
+        await pilot.press("r")
+        await screen.until(pilot, lambda: "✓ PASS" in screen.text)
+
+
+async def test_end_state_is_chosen_if_a_criterion_compares_it(project: Path) -> None:
+    criteria = {"criteria": {"session_state_match": 1.0}}
+    (project / "desk" / "test_config.json").write_text(json.dumps(criteria), "utf-8")
+    async with opened(project) as (pilot, screen):
+        await talk(pilot, screen)
+        await ask(pilot, screen, "first", "You: first")
+        await keep(pilot, screen)
+        assert "[x] end state" in screen.text
+        await pilot.press("s")
+        await screen.until(pilot, lambda: len(cases_of(project)) == 2)
+        assert cases_of(project)[1]["final_session_state"] == {"asked": 1}
+
+
+async def test_case_kept_in_a_dataset_has_the_answers_of_tools_in_its_history(project: Path) -> None:
+    (project / "desk" / "parcels.evalset.json").unlink()
+    (project / "datasets").mkdir()
+    file = project / "datasets" / "basic.json"
+    prompt = {"role": "user", "parts": [{"text": "hi"}]}
+    file.write_text(json.dumps({"eval_cases": [{"eval_case_id": "one", "prompt": prompt}]}), "utf-8")
+    async with opened(project) as (pilot, screen):
+        await talk(pilot, screen)
+        await ask(pilot, screen, "first", "You: first")
+        await ask(pilot, screen, "second", "You: second")
+        await keep(pilot, screen)
+        assert "[h] turn 1" in screen.text
+        await pilot.press("G", "b")
+        assert "in a dataset, all turns before the last one are history" in screen.text
+        await pilot.press("s")
+        await screen.until(pilot, lambda: len(json.loads(file.read_text("utf-8"))["eval_cases"]) == 2)
+    data = json.loads(file.read_text("utf-8"))["eval_cases"][1]["agent_data"]
+    parts = [event["content"]["parts"][0] for turn in data["turns"] for event in turn["events"] if "content" in event]
+    assert [next(iter(part)) for part in parts] == ["text", "function_call", "function_response", "text", "text"]
+
+
 async def test_items_dropped_in_the_review_are_not_saved(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await talk(pilot, screen)
@@ -144,7 +204,7 @@ async def test_items_dropped_in_the_review_are_not_saved(project: Path) -> None:
         await keep(pilot, screen)
         assert "“lost” has no answer and is left out" in screen.text
         await pilot.press("j", "j", "space")  # the other shape
-        await pilot.press("j", "j", "j", "j", "space")  # without the first turn
+        await pilot.press("j", "j", "j", "j", "j", "space")  # without the first turn
         await pilot.press("g", "e", "ctrl+u")
         await type_in(pilot, "mine")
         await pilot.press("enter", "j", "e")

@@ -44,6 +44,7 @@ from workbench.injection.matrix import injection_of
 from workbench.injection.outcome import STATUS
 from workbench.judge.environment import JudgeEnvironment
 from workbench.metrics.base import Scored
+from workbench.metrics.registry import descriptions
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.evalset import BrokenCaseError, EvalCase
 from workbench.places.choice import PlaceChoice
@@ -328,7 +329,7 @@ class CaseFlow:
             "session_input": case.session_input,
             "env": {},
             "answers": self._answer_settings(slot),
-            "state": case.final_session_state is not None or bool(self._entry.config.custom_metrics),
+            "state": case.final_session_state is not None or _asks_for_state(self._entry.config),
         }
         spec["calls"] = calls
         attempt = self._attempts
@@ -481,6 +482,12 @@ class CaseFlow:
         release, self._release = self._release, None
         if release is not None:
             release()
+
+
+def _asks_for_state(config: CriteriaConfig) -> bool:
+    """Return whether criteria read the session's state at the end, or may expect it in the next case."""
+    known = (descriptions()[item.name] for item in config.criteria if item.name in descriptions())
+    return bool(config.custom_metrics) or any(info.compares_end_state for info in known)
 
 
 def _lost_each_time(lost: Sequence[LostAttempt]) -> str:

@@ -21,8 +21,10 @@ def captured_from_conversation(conversation: Conversation, app_name: str, user_i
         for item in conversation.turns
         if item.error is not None
     ]
-    turns = tuple(turn.actual for turn in conversation.finished if turn.actual is not None)
-    return Captured(app_name, user_id, turns, conversation.initial, tuple(notes))
+    finished = conversation.finished
+    turns = tuple(turn.actual for turn in finished if turn.actual is not None)
+    states = tuple(turn.state for turn in finished)
+    return Captured(app_name, user_id, turns, conversation.initial, tuple(notes), states=states)
 
 
 def captured_from_try(record: CaseRecord, app_name: str) -> Captured:
@@ -37,6 +39,7 @@ def captured_from_try(record: CaseRecord, app_name: str) -> Captured:
         turns,
         state if isinstance(state, dict) else {},
         (f"{counted(without, 'turn')} without an answer left out",) if without else (),
+        states=_states(record),
     )
 
 
@@ -59,7 +62,13 @@ def captured_from_record(record: CaseRecord, case: EvalCase | None, app_name: st
         tuple(finished),
         state if isinstance(state, dict) else {},
         tuple(notes),
+        states=_states(record),
     )
+
+
+def _states(record: CaseRecord) -> tuple[dict[str, Any] | None, ...]:
+    """Return the session's state after each answered turn, as far as it is known."""
+    return tuple(turn.state for turn in record.turns if turn.actual is not None)
 
 
 def with_recording(captured: Captured, record: CaseRecord, root: Path, state: Path) -> Captured:

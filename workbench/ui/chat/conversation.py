@@ -102,6 +102,9 @@ class Conversation:
                 self.turns[-1].take(event)
             case StateTold():
                 self.state = event
+                # It comes before the end of the turn that it belongs to.
+                if self.turns and isinstance(event.state, dict):
+                    self.turns[-1].turn.state = event.state
             case OutputCaptured():
                 self.output[event.stream] = (self.output.get(event.stream, "") + event.text)[-_OUTPUT_KEPT:]
             case Noticed():

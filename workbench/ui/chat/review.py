@@ -11,7 +11,15 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from workbench.actions import footer
-from workbench.authoring.capture import Captured, Choice, case_of, recording_of
+from workbench.authoring.capture import (
+    Captured,
+    Choice,
+    case_of,
+    end_state,
+    history_events,
+    recording_of,
+    state_at_start,
+)
 from workbench.authoring.value_edit import free_name
 from workbench.counting import counted
 from workbench.model.invocation import content_text, tool_calls
@@ -34,7 +42,16 @@ from workbench.ui.widgets.rows import Piece, RowsOf
 
 _NAME_WIDTH = 21
 
-Kind = Literal["id", "file", "shape", "state", "tools", "messages", "frozen", "turn", "note"]
+Kind = Literal["id", "file", "shape", "state", "end", "tools", "messages", "frozen", "turn", "note"]
+_WORDS: Mapping[Kind, str] = {
+    "id": "e changes the ID, s saves the case",
+    "state": "session state before the first message of the case",
+    "end": "session state after the last turn, which session_state_match compares",
+    "tools": "without tool calls, criteria expect that no tool is called",
+    "messages": "agent messages before the answer of a turn",
+    "frozen": "answers for run --frozen. space keeps or drops them",
+}
+"""What the lower line says about a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +67,8 @@ class ReviewList(RowsOf[ReviewRow]):
     """The parts of the new case, one per line."""
 
     def __init__(self, captured: Captured) -> None:
-        kinds: tuple[Kind, ...] = ("id", "file", "shape", "state", "tools", "messages")
+        end: tuple[Kind, ...] = ("end",) if any(state is not None for state in captured.states) else ()
+        kinds: tuple[Kind, ...] = ("id", "file", "shape", "state", *end, "tools", "messages")
         if recording_of(captured, Choice("", frozenset(range(len(captured.turns))))) is not None:
             kinds = (*kinds, "frozen")
         turns = (ReviewRow("turn", number) for number in range(len(captured.turns)))
@@ -78,13 +96,19 @@ class ReviewList(RowsOf[ReviewRow]):
                 recorded, authored = "invocation_events (as recorded by ADK)", "tool_uses (as written by hand)"
                 return [_named("format of steps"), (recorded if choice.recorded else authored, "")], []
             case "state":
-                state = in_short(captured.state) if captured.state else "empty"
+                known = state_at_start(captured, choice)
+                state = in_short(known) if known else "empty"
                 return [_box(choice.state), _named("initial state", 4), (state, "" if choice.state else "muted")], []
+            case "end":
+                after = end_state(captured, choice)
+                state = "not known" if after is None else in_short(after) if after else "empty"
+                on = choice.end_state and after is not None
+                return [_box(on), _named("end state", 4), (state, "" if on else "muted")], []
             case "tools":
-                number = captured.call_count(choice.turns)
+                number = captured.call_count(choice.case_turns)
                 return [_box(choice.tools), _named("tool calls", 4), (str(number), "" if choice.tools else "muted")], []
             case "messages":
-                number, on = captured.text_count(choice.turns), choice.texts
+                number, on = captured.text_count(choice.case_turns), choice.texts
                 return [_box(on), _named("other messages", 4), (str(number), "" if on else "muted")], []
             case "frozen":
                 named = _box(choice.frozen), _named("recording", 4)
@@ -98,7 +122,7 @@ class ReviewList(RowsOf[ReviewRow]):
         on, turn = number in self._choice.turns, self._captured.turns[number]
         names = [one_line(call.name, limit=40) for call in tool_calls(turn)] if self._choice.tools else []
         pieces = [
-            _box(on),
+            ("[h] ", "accent") if number in self._choice.history else _box(on),
             _named(f"turn {number + 1}", 4),
             (one_line(content_text(turn.get("user_content")), limit=200), "" if on else "muted"),
         ]
@@ -128,7 +152,8 @@ class Destination:
     """A file for the new case.
 
     `place` is its path on the screen, and `taken` are its case IDs. `recorded` and `camel` describe how its cases
-    are written. If `there` is False, the file is created.
+    are written. If `there` is False, the file is created. With `one_turn`, its cases send one message, and all turns
+    before it are history. With `compares_state`, a criterion compares the state at the end.
     """
 
     file: Path
@@ -137,6 +162,8 @@ class Destination:
     taken: frozenset[str] = frozenset()
     recorded: bool | None = None
     camel: bool = False
+    one_turn: bool = False
+    compares_state: bool = False
 
     @property
     def one_session(self) -> bool:
@@ -181,6 +208,8 @@ class ReviewScreen(RowsScreen[bool]):
         self._named = False
         """Whether the user has changed the ID, so that choosing another file keeps it."""
         self._shaped = False
+        self._stated = False
+        """Whether the user has chosen whether to expect the end state."""
         self._busy = False
         self._preview = Body()
         self.message.set_classes("help")
@@ -221,7 +250,13 @@ class ReviewScreen(RowsScreen[bool]):
         choice, row = self._choice, self._list.row
         match row.kind:
             case "turn":
-                self._choice = replace(choice, turns=choice.turns ^ {row.turn})
+                self._choice = self._begun(replace(choice, turns=choice.turns ^ {row.turn}))
+            case "end":
+                if end_state(self._captured, choice) is None:
+                    self.say("the session's state after the last turn is not known")
+                    return
+                self._stated = True
+                self._choice = replace(choice, end_state=not choice.end_state)
             case "tools":
                 self._choice = replace(choice, tools=not choice.tools)
             case "messages":
@@ -241,8 +276,24 @@ class ReviewScreen(RowsScreen[bool]):
     def action_review_all(self) -> None:
         """Keep all turns, or drop all."""
         every = frozenset(range(len(self._captured.turns)))
-        self._choice = replace(self._choice, turns=frozenset() if self._choice.turns == every else every)
+        self._choice = self._begun(replace(self._choice, turns=frozenset() if self._choice.turns == every else every))
         self._refresh()
+
+    def action_review_begin(self) -> None:
+        """Begin the case at the turn under the cursor, or at the first turn if it begins there already."""
+        row = self._list.row
+        if row.kind != "turn":
+            self.say("first put the cursor on a turn")
+        elif self._into.one_turn:
+            self.say("in a dataset, all turns before the last one are history")
+        else:
+            start = 0 if self._choice.start == row.turn else row.turn
+            self._choice = replace(self._choice, start=start, turns=self._choice.turns | {row.turn})
+            self._refresh()
+
+    def _begun(self, choice: Choice) -> Choice:
+        """Return the choice with the start that its file requires."""
+        return replace(choice, start=max(choice.turns, default=0)) if self._into.one_turn else choice
 
     def action_review_change(self) -> None:
         """Change the ID, the file or the item under the cursor."""
@@ -255,7 +306,7 @@ class ReviewScreen(RowsScreen[bool]):
 
     def action_review_write(self) -> None:
         """Write the case to its file."""
-        if not self._choice.turns:
+        if not self._choice.case_turns:
             self.say("a case needs a turn: space keeps one", warning=True)
         elif fault := self._id_fault(self._choice.eval_id):
             self.say(fault, warning=True)
@@ -299,11 +350,16 @@ class ReviewScreen(RowsScreen[bool]):
             self._refresh()
 
     def _go_into(self, destination: Destination) -> None:
-        self._into = destination
+        before, self._into = self._into, destination
         if not self._named:
             self._choice = replace(self._choice, eval_id=free_name(self._wanted, destination.taken))
         if not self._shaped:
             self._choice = replace(self._choice, recorded=bool(destination.recorded))
+        if not self._stated:
+            self._choice = replace(self._choice, end_state=destination.compares_state)
+        if destination.one_turn != before.one_turn:
+            self._choice = replace(self._choice, start=0)
+        self._choice = self._begun(self._choice)
 
     def _take_id(self, name: str | None) -> None:
         if name is not None:
@@ -331,8 +387,14 @@ class ReviewScreen(RowsScreen[bool]):
         case = case_of(self._captured, self._choice, now=self._now, camel=self._into.camel, fresh=lambda: "a new ID")
         shown: Any = {key: value for key, value in case.items() if key != "conversation"}
         if row.kind == "turn":
-            place = sorted(self._choice.turns).index(row.turn) if row.turn in self._choice.turns else -1
-            shown = case["conversation"][place] if place >= 0 else "left out"
+            if row.turn in self._choice.history:
+                shown = history_events(self._captured.turns[row.turn])
+            elif row.turn in self._choice.turns:
+                shown = case["conversation"][self._choice.case_turns.index(row.turn)]
+            else:
+                shown = "left out"
+        elif row.kind == "end":
+            shown = end_state(self._captured, self._choice)
         elif row.kind in ("shape", "tools", "messages"):
             name = "intermediateData" if self._into.camel else "intermediate_data"
             shown = [turn[name] for turn in case["conversation"]]
@@ -348,8 +410,6 @@ class ReviewScreen(RowsScreen[bool]):
 
     def _words(self, row: ReviewRow) -> str:
         match row.kind:
-            case "id":
-                return "e changes the ID, s saves the case"
             case "file":
                 full = self._into.one_session and self._into.taken
                 return "this test file already has its only session" if full else "e chooses another file"
@@ -357,19 +417,22 @@ class ReviewScreen(RowsScreen[bool]):
                 if self._into.recorded is None:
                     return "the file has no steps yet, and both formats work. space switches the format"
                 return f"the file has {'events' if self._into.recorded else 'tool_uses'}. space switches the format"
-            case "state":
-                return "session state before the first message"
-            case "tools":
-                return "without tool calls, criteria expect that no tool is called"
-            case "messages":
-                return "agent messages before the answer of a turn"
-            case "frozen":
-                return "answers for run --frozen. space keeps or drops them"
             case "turn":
-                gap = self._choice.turns and max(self._choice.turns) >= len(self._choice.turns)
-                return "later turns may depend on a dropped one" if gap else "space drops or keeps the turn"
+                return self._words_of_turn(row.turn)
             case _:
-                return "not in the case"
+                return _WORDS.get(row.kind, "not in the case")
+
+    def _words_of_turn(self, turn: int) -> str:
+        choice = self._choice
+        if turn in choice.history:
+            unknown = self._captured.state_after(choice.history[-1]) is None
+            return "history of the session" + ("; its state after that is not known" if unknown else "")
+        gap = choice.turns and max(choice.turns) >= len(choice.turns)
+        return (
+            "later turns may depend on a dropped one"
+            if gap
+            else "space drops or keeps the turn, b begins the case here"
+        )
 
 
 def _hint(destination: Destination) -> str:

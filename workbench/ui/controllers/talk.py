@@ -250,18 +250,22 @@ def _app_name(agent: "AgentFolder | None", entry: "EvalsetEntry") -> str:
 
 def _destination(entry: "EvalsetEntry") -> "Destination":
     from workbench.authoring.capture import uses_events
+    from workbench.metrics.registry import descriptions
     from workbench.model.evalset import case_or_none
     from workbench.model.spelling import is_camel
     from workbench.ui.chat.review import Destination
 
     cases = [case_or_none(entry.document, number) for number in range(min(len(entry.document.cases), _SAMPLED_CASES))]
     raw = [case.raw for case in cases if case is not None]
+    names = [criterion.name for criterion in entry.criteria.config.criteria]
     return Destination(
         entry.file,
         label(entry.relative),
         taken=frozenset(entry.case_ids),
         recorded=uses_events(raw),
         camel=bool(raw) and is_camel(raw[0]),
+        one_turn=entry.document.format == "dataset",
+        compares_state=any(descriptions()[name].compares_end_state for name in names if name in descriptions()),
     )
 
 
