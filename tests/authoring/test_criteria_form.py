@@ -40,6 +40,7 @@ from workbench.metrics.registry import check_criteria, descriptions
 from workbench.model.criteria import parse_config
 from workbench.model.criteria_schema import SIMULATORS
 from workbench.model.json_edit import EditError
+from workbench.model.metrics_config import MetricsConfig
 
 TEXT = """{
 \t"mine" : [1,2 , 3],
@@ -437,6 +438,8 @@ def test_any_content_can_be_changed_at_any_row(content: Any, data: st.DataObject
 
 def test_metrics_without_a_threshold_have_a_row_until_the_config_gives_one() -> None:
     content = {"criteria": {"Mine": 4.0}}
-    rows = list(metric_rows(content, ["mine", "other"]))
+    entries = {name: {"agents_cli": {"kind": "function", "suggested": 4.0}} for name in ("mine", "other")}
+    rows = list(metric_rows(content, MetricsConfig(None, ("mine", "other"), entries)))
     assert [(row.criterion, row.value, row.given) for row in rows] == [("other", None, False)]
     assert with_value(content, rows[0].location, 3.0) == {"criteria": {"Mine": 4.0, "other": 3.0}}
+    assert [stepped(rows[0], step) for step in (0.05, -0.05)] == [4.0, 4.0], "the scale of the metric, not 0 to 1"

@@ -8,7 +8,7 @@ from workbench.authoring.what_if import Outlook, WhatIf
 from workbench.events import CaseRef, MetricResult, PlannedCase
 from workbench.metrics.base import ScoreRequest
 from workbench.metrics.trajectory import score
-from workbench.model.criteria import Criterion, stored_config
+from workbench.model.criteria import CriteriaConfig, Criterion, stored_config
 from workbench.store import CaseRecord, Turn
 
 TRAJECTORY = "tool_trajectory_avg_score"
@@ -63,6 +63,18 @@ def test_custom_metric_decides_by_itself() -> None:
     assert under([one], {"brief": 0.5}).flips == ()
     moved = under([one], {"brief": 0.1})
     assert (moved.flips, moved.unknown, moved.criteria["brief"].scored) == ((), 1, 0)
+
+
+def test_score_of_a_metric_of_agents_cli_decides_under_a_threshold() -> None:
+    one = record("quality", MetricResult("quality", "informational", 4.0, None))
+    one.state = "not_evaluated"
+    one.custom_metrics = {"quality": {"agents_cli": {"kind": "function", "suggested": 4.0}}}
+    higher = under([one], {"quality": 4.5})
+    assert [(flip.before, flip.after) for flip in higher.flips] == [("not_evaluated", "failed")]
+    assert (higher.criteria["quality"].scored, higher.criteria["quality"].after) == (1, 0)
+    assert [flip.after for flip in under([one], {"quality": 4.0}).flips] == ["passed"]
+    none = WhatIf([one]).under(CriteriaConfig(None, (Criterion("quality", 0.0, None, {}),)))
+    assert (none.flips, none.unknown) == ((), 0)
 
 
 def test_flipped_criterion_does_not_always_flip_the_case() -> None:

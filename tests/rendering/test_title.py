@@ -104,3 +104,13 @@ def test_summary_of_an_error_names_its_kind() -> None:
     assert found.record is not None
     found.record.error = CaseError("timeout", "no answer within 300 s")
     assert text_of(summary(found, 60)) == "! timed out"
+
+
+def test_score_without_a_threshold_is_shown_and_said_to_decide_nothing() -> None:
+    record = CaseRecord(PlannedCase(LONG, None, ""), "not_evaluated", criteria={"quality": None, "safety": None})
+    record.metrics = {
+        "quality": MetricResult("quality", "informational", 5.0, None),
+        "safety": MetricResult("safety", "not_applicable", None, None),
+        "token_usage_v1": MetricResult("token_usage_v1", "informational", 60.0, None),
+    }
+    assert text_of(summary(Subject(record), 70)) == "quality 5: no threshold decides"

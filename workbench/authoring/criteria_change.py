@@ -56,8 +56,11 @@ def _number(row: FormRow, text: str) -> float | int:
 def stepped(row: FormRow, step: float) -> float | int:
     """Return a row's number moved by a step.
 
-    A threshold moves on the grid of that step, between 0 and the highest score. A count moves by 1.
+    A threshold moves on the grid of that step, between 0 and the highest score. Where there is none yet, a proposed one
+    comes first. A count moves by 1.
     """
+    if row.kind == "threshold" and not row.given and (proposed := number_of(row.field.default)) is not None:
+        return proposed
     now = number_of(row.value if row.given else row.field.default)
     if now is None or not math.isfinite(now):
         now = _DEFAULT_THRESHOLD if row.kind == "threshold" else 1

@@ -6,7 +6,7 @@ Rows are read from the config's JSON as it is in the file, in either spelling of
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
@@ -29,6 +29,7 @@ from workbench.metrics.description import (
 from workbench.metrics.registry import descriptions
 from workbench.model.breaches import snake
 from workbench.model.criteria_schema import SIMULATORS, EvalConfig
+from workbench.model.metrics_config import MetricsConfig, own_entry
 from workbench.model.places import Location
 from workbench.model.spelling import get, is_camel, key_for
 
@@ -158,13 +159,14 @@ def rows_of(content: Any, file: int = 0) -> list[FormRow]:
     return [replace(row, file=file) for row in rows] if file else list(rows)
 
 
-def metric_rows(content: Any, names: Sequence[str], file: int = 0) -> Iterator[FormRow]:
+def metric_rows(content: Any, metrics: MetricsConfig, file: int = 0) -> Iterator[FormRow]:
     """Yield a row for each metric of google-agents-cli that has no threshold in the config's content."""
     given = {name.lower() for name in mapping(mapping(content).get("criteria"))}
-    for name in names:
+    for name in metrics.selected:
         if name not in given:
             place: Location = ("criteria", name)
-            yield FormRow(place, THRESHOLD, None, False, place, 0, name, file)
+            field = replace(THRESHOLD, default=f"{own_entry(metrics.entries[name])['suggested']:g}")
+            yield FormRow(place, field, None, False, place, 0, name, file)
 
 
 def file_row(file: int, name: str) -> FormRow:

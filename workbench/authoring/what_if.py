@@ -2,7 +2,7 @@
 
 A new threshold is compared with the stored score. A criterion that asks nobody is scored again with its new options,
 from stored details or the transcript, also if it is new. Other changed options need a new score, and so does any change
-of a custom metric, which decides by itself. Such cases are reported as unknown.
+of ADK's custom metrics, which decide by themselves. Such cases are reported as unknown.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +15,7 @@ from workbench.metrics.base import NotScorableError, ScoreRequest, status_of
 from workbench.metrics.description import CriterionDescription, Options, choices_of, field_extra, read_options
 from workbench.metrics.registry import CRITERIA, descriptions, score
 from workbench.model.criteria import CriteriaConfig, Criterion, stored_config
+from workbench.model.metrics_config import own_entry
 from workbench.plugins import resolve
 from workbench.prices import Prices
 from workbench.store import CaseRecord
@@ -134,6 +135,8 @@ class WhatIf:
     def _result(self, record: CaseRecord, criterion: Criterion) -> MetricResult | None:
         """Return the verdict that the case would have, or None if that needs a new score."""
         was = record.metrics.get(criterion.name)
+        if own_entry(record.custom_metrics.get(criterion.name)):
+            return was if was is None or was.score is None else _decided(was, criterion)
         if criterion.name in record.custom_metrics:
             # A custom metric receives its threshold and decides by itself.
             return was if was is None or was.score is None or was.threshold == criterion.threshold else None
@@ -165,6 +168,13 @@ class WhatIf:
             name for name in {**options, **criterion.options} if options.get(name) != criterion.options.get(name)
         )
         return any(info is None or info.effect_of(name) == "score" for name in changed)
+
+
+def _decided(was: MetricResult, criterion: Criterion) -> MetricResult:
+    """Return the result of a metric of agents-cli, whose score alone decides, under another threshold or none."""
+    if criterion.is_informational:
+        return replace(was, status="informational", threshold=None)
+    return replace(was, status=status_of(was.score, criterion.threshold), threshold=criterion.threshold)
 
 
 def _score_again(

@@ -43,7 +43,7 @@ def case_setting(case: EvalCase, view: View, *, ran: bool) -> Iterator[Line]:
 
 def _criterion(criterion: Criterion) -> Iterator[Segment]:
     yield Segment(one_line(criterion.name, limit=200), "strong")
-    yield Segment(f" ≥ {amount(criterion.threshold)}")
+    yield Segment(" without a threshold" if criterion.is_informational else f" ≥ {amount(criterion.threshold)}")
     for key, value in criterion.options.items():
         yield Segment(
             f"  {one_line(key)}: {one_line(value if isinstance(value, str) else compact(value), limit=200)}", "muted"

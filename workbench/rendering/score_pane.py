@@ -293,8 +293,9 @@ def past_run_lines(name: str, earlier: Sequence[PastRun], view: View) -> Iterato
     low, high = min([0.0, *scores]), max([1.0, *scores])
     bars = tuple(Segment(_bar(score, low, high), FACES[status].variable) for score, status in judged)
     marks = tuple(Segment(FACES[status].glyph, FACES[status].variable) for _, status in judged)
-    passed = sum(status == "passed" for _, status in judged)
-    summary = (Segment(f"passed {passed} of {len(judged)}", "muted"),)
+    decided = [status for _, status in judged if status not in ("informational", "not_applicable")]
+    words = f"passed {decided.count('passed')} of {len(decided)}" if decided else "never decided"
+    summary = (Segment(words, "muted"),)
     lead = [Segment("   runs", "label")]
     yield from hang(lead, flow([bars, marks, summary], max(view.width - GUTTER, 10), "  "), GUTTER)
 

@@ -14,7 +14,7 @@ from workbench.rendering.judge_texts import mark, tags
 from workbench.rendering.lines import Line, Segment, cut_line, joined, width_of
 from workbench.rendering.scores import chips_and_rest
 from workbench.rendering.staleness import stale_mark
-from workbench.rendering.status import badge
+from workbench.rendering.status import badge, score_text
 from workbench.rendering.thawed import thawed_brief
 from workbench.rendering.triaged import triage_chip
 from workbench.store import CaseRecord
@@ -143,6 +143,9 @@ def summary(subject: Subject, width: int) -> Line:
         return cut_line((Segment(f"! {one_line(record.read_error)}", "status-error"),), width)
     if _judged(record):
         return _scores(subject, record, width)[0]
+    if shown := [result for result in record.metrics.values() if result.name in record.criteria and score_text(result)]:
+        scores = ", ".join(f"{one_line(result.name, limit=60)} {score_text(result)}" for result in shown)
+        return cut_line((Segment(f"{scores}: no threshold decides", "muted"),), width)
     words = {"queued": "waiting to run", "running": "running, no scores yet"}
     return cut_line((Segment(words.get(record.state, "nothing was scored"), "muted"),), width)
 

@@ -448,6 +448,6 @@ def _rows(edits: Sequence[ConfigEdit]) -> list[FormRow]:
         if edit.name:
             rows.append(file_row(file, edit.name))
         metrics = edit.changes.draft.metrics
-        rows += () if metrics is None else metric_rows(edit.changes.content, metrics.selected, file)
+        rows += () if metrics is None else metric_rows(edit.changes.content, metrics, file)
         rows += rows_of(edit.changes.content, file)
     return rows
