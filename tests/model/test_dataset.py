@@ -151,6 +151,9 @@ def test_own_key_has_expected_calls_and_the_end_state(tmp_path: Path) -> None:
     assert document.faults == ()
 
 
+SCENARIO = {"starting_prompt": "x", "conversation_plan": "y"}
+
+
 def _ending(*events: dict[str, Any]) -> dict[str, Any]:
     return {"agent_data": {"turns": [{"events": list(events)}]}}
 
@@ -167,6 +170,9 @@ def _ending(*events: dict[str, Any]) -> dict[str, Any]:
         ({"prompt": _content("a"), "agent_workbench": {"tools": []}}, "error", "unknown key `tools`"),
         ({"user_scenario": {"starting_prompt": "x"}}, "error", "`conversation_plan` is missing"),
         ({"prompt": _content("a"), "responses": [{}]}, "note", "nothing compares them"),
+        ({"prompt": _content("a"), **_ending()}, "error", "both `prompt` and `agent_data.turns`"),
+        ({"prompt": _content("a"), "user_scenario": SCENARIO}, "warning", "only `agents-cli eval generate` sends"),
+        ({"user_scenario": SCENARIO}, "note", "refuses a case without a message"),
     ],
 )
 def test_wrong_case_is_named_and_costs_only_itself(tmp_path: Path, case: Any, severity: str, said: str) -> None:

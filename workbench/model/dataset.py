@@ -187,7 +187,7 @@ def dataset_breaches(case: dict[str, Any]) -> Iterator[Breach]:
     for key in case.keys() - _CASE_KEYS:
         yield from mistyped(key, _CASE_KEYS)
     events = list(_events(case))
-    if case.get("prompt") and events:
+    if case.get("prompt") and mapping(case.get("agent_data")).get("turns"):
         message = "the case has both `prompt` and `agent_data.turns`: agents-cli cannot tell which message to send"
         yield Breach(
             ("prompt",), message, "Keep one, or put the earlier turns into `conversation_history`", on_key=True
@@ -224,12 +224,15 @@ def _last_message_breaches(case: dict[str, Any], events: list[dict[str, Any]]) -
 
 def _scenario_breaches(case: dict[str, Any]) -> Iterator[Breach]:
     scenario = case["user_scenario"]
-    for key in ("starting_prompt", "conversation_plan"):
-        if scenario.get(key) is None:
-            yield Breach(("user_scenario",), f"`{key}` is missing, which the simulated user needs")
+    missing = [key for key in ("starting_prompt", "conversation_plan") if scenario.get(key) is None]
+    for key in missing:
+        yield Breach(("user_scenario",), f"`{key}` is missing, which the simulated user needs")
     if case.get("prompt") or list(_events(case)):
-        message = "the case has `user_scenario` beside a message: the message is not sent"
+        message = "the case has `user_scenario` beside a message, which only `agents-cli eval generate` sends"
         yield Breach(("user_scenario",), message, "Keep one", "warning", on_key=True)
+    elif not missing:
+        message = "`agents-cli eval generate` refuses a case without a message; here a simulated user leads it"
+        yield Breach(("user_scenario",), message, "", "note", on_key=True)
 
 
 def as_evalset_case(case: dict[str, Any], eval_id: str) -> dict[str, Any]:
