@@ -138,7 +138,7 @@ def _config(args_match: Any, **options: Any) -> Any:
     [
         ("anyy", 'must be "any", "ignore_case"'),
         ({"regex": "("}, "must be a regular expression after `regex` (missing ), unterminated subpattern"),
-        ({"regex": 1}, "must be a regular expression as text after `regex`"),
+        ({"regex": 1}, "must be a regular expression after `regex`, as text"),
         ({"abs": -1}, 'must be a number of at least 0 after `abs`, not {"abs": -1}'),
         ({"rel": True}, "must be a number of at least 0 after `rel`"),
         ({"abs": 1, "rel": 1}, 'must be "any", "ignore_case"'),

@@ -8,7 +8,6 @@ Details of a turn: `{"checks": [{"kind": "contains" | "not_contains" | "regex", 
 `{"turns"}`.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, Self
 
@@ -19,6 +18,7 @@ from workbench.events import MetricResult
 from workbench.json_values import mapping, objects, parts_of, string
 from workbench.metrics.base import NotScorableError, Scored, ScoreRequest, mean, status_of
 from workbench.metrics.description import CriterionDescription, Options, read_options
+from workbench.metrics.pattern import check_pattern, matches
 from workbench.text import one_line
 
 Kind = Literal["contains", "not_contains", "regex"]
@@ -31,11 +31,7 @@ def _texts(value: Any) -> Any:
 
 
 def _pattern(value: Any) -> Any:
-    if isinstance(value, str):
-        try:
-            re.compile(value)
-        except (re.error, RecursionError, OverflowError) as error:
-            raise ValueError(f"a regular expression ({error})") from None
+    check_pattern(value, "a regular expression")
     return value
 
 
@@ -73,7 +69,7 @@ class AnswerMatchOptions(Options):
         for text in self.not_contains:
             yield {"kind": "not_contains", "text": text, "met": text not in answer}
         for pattern in self.regex:
-            yield {"kind": "regex", "text": pattern, "met": re.search(pattern, answer) is not None}
+            yield {"kind": "regex", "text": pattern, "met": matches(pattern, answer)}
 
 
 DESCRIPTION = CriterionDescription(
@@ -99,13 +95,13 @@ def score(request: ScoreRequest) -> Scored:
     """Check the answers of the selected turns.
 
     Raises:
-        NotScorableError: An option is refused, or the conversation lacks the turn.
+        NotScorableError: An option is refused, the conversation lacks the turn, or a pattern takes too long.
     """
     criterion = request.criterion
     options = read_options(AnswerMatchOptions, criterion)
     count = len(request.actual)
     if isinstance(options.turns, int) and options.turns > count:
-        raise NotScorableError(f"answer_match: there is no turn {options.turns}, only {counted(count, 'turn')}")
+        raise NotScorableError(f"there is no turn {options.turns}, only {counted(count, 'turn')}")
     selected = {"all": range(count), "last": range(count - 1, count)}.get(str(options.turns))
     wanted = selected if selected is not None else [int(options.turns) - 1]
     turns = tuple(

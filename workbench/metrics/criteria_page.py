@@ -72,6 +72,7 @@ tool's own rule wins over the one for `*`.
 | `"ignore_case"` | the expected text in upper or lower case |
 | `"contains"` | an object or list with all that is expected; more is allowed |
 
+Patterns are Python's. A pattern that takes longer than a second on a value is an error of its case.
 `"any"`, `regex` and `one_of` do not need an expected value. The screen shows a value that a rule
 accepted together with the rule. `adk eval` ignores these options and compares exactly; `check` says
 so. You can also add a rule [from a difference](accepting.md#accept-any-value-or-a-range).

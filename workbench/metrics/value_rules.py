@@ -19,7 +19,6 @@ rules need an expected value.
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, TypeAlias
@@ -28,6 +27,7 @@ from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from workbench.metrics.alignment import most_pairs
 from workbench.metrics.json_difference import ABSENT, describe, hashable, path_step, phrase
+from workbench.metrics.pattern import check_pattern, matches
 from workbench.text import one_line
 
 _WORDS: Final = ("any", "ignore_case", "contains")
@@ -47,11 +47,14 @@ class ValueRule:
         """Return whether the actual value is as expected under this rule. `ABSENT` marks a missing value.
 
         "contains" concerns the values inside; `compare` applies it.
+
+        Raises:
+            NotScorableError: A pattern takes too long.
         """
         if self.kind == "any":
             return True
         if self.kind == "regex":
-            return isinstance(actual, str) and re.fullmatch(self.operand, actual) is not None
+            return isinstance(actual, str) and matches(self.operand, actual, whole=True)
         if self.kind == "one_of":
             return actual is not ABSENT and hashable(actual) in set(map(hashable, self.operand))
         if self.kind == "ignore_case" and isinstance(expected, str) and isinstance(actual, str):
@@ -105,22 +108,13 @@ def read_rule(value: Any) -> ValueRule:
         raise ValueError(_EXPECTED)
     ((kind, operand),) = value.items()
     if kind == "regex":
-        _check_regex(operand)
+        check_pattern(operand, "a regular expression after `regex`")
     elif kind == "one_of":
         if not isinstance(operand, list) or not operand:
             raise ValueError("a list of values after `one_of`")
     elif not _is_number(operand) or not math.isfinite(operand) or operand < 0:
         raise ValueError(f"a number of at least 0 after `{kind}`")
     return ValueRule(kind, operand)
-
-
-def _check_regex(pattern: Any) -> None:
-    if not isinstance(pattern, str):
-        raise ValueError("a regular expression as text after `regex`")
-    try:
-        re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"a regular expression after `regex` ({error})") from None
 
 
 _RULE_SCHEMA = {
