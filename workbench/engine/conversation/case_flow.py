@@ -1,15 +1,14 @@
 """The flow of a case from its plan entry to its verdict: start, transcript, scores, status."""
 
-import asyncio
+import functools
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
-from workbench.counting import counted
-from workbench.engine.conversation.case_run import CaseRun
 from workbench.engine.conversation.case_scoring import CaseScoring, Verdicts
 from workbench.engine.conversation.context import RunContext
+from workbench.engine.conversation.execution import AgentPart, Execution
 from workbench.engine.conversation.fault_case import FaultCase
 from workbench.engine.conversation.forked_case import ForkedCase
 from workbench.engine.conversation.messages import ConversationEnd, FixedMessages, MessageSource
@@ -18,16 +17,16 @@ from workbench.engine.conversation.rescoring import complete_case, settled_verdi
 from workbench.engine.conversation.scenario_user import ScenarioUser
 from workbench.engine.conversation.thawing import ThawedCase
 from workbench.engine.conversation.transcript import Transcript
-from workbench.engine.plan.answers import SENT, Answer, add
+from workbench.engine.plan.answers import Answer
 from workbench.engine.plan.plan import PlanEntry
 from workbench.engine.plan.scenario_case import Obstacle, obstacle, unplayed_results
 from workbench.engine.plan.source import AgentSource, StoredSource
 from workbench.engine.plan.usage import with_judges
-from workbench.engine.processes.agent_host import AgentHost, NoAgentProcessError, ProcessSlot
 from workbench.events import (
     AttemptLost,
     CaseError,
     CaseFinished,
+    CasePlaced,
     CaseRef,
     CaseStarted,
     CaseStatus,
@@ -36,7 +35,6 @@ from workbench.events import (
     InnerCalls,
     LostAttempt,
     MetricScored,
-    OutputCaptured,
     UserSimulated,
 )
 from workbench.injection.injection import Injection
@@ -47,42 +45,33 @@ from workbench.metrics.base import Scored
 from workbench.metrics.registry import descriptions
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.evalset import BrokenCaseError, EvalCase
-from workbench.places.choice import PlaceChoice
 from workbench.simulation.scenario import full_scenario
 
-_STALLED_TWICE = (
-    "the agent's process hung in both attempts at this case and was replaced",
-    "One of the cases may be blocking this process. To find it, run the cases one by one (--concurrency 1)",
-)
-_MORE_ATTEMPTS = 2
-"""Number of attempts after a first one that was lost with its machine."""
-_DEATHS_SHARED = 2
-"""Number of deaths on other machines after which a case runs alone there."""
+StartAgent: TypeAlias = Callable[[Execution], AgentPart]
+"""A function that prepares the agent's part of an execution."""
 
 
 class CaseFlow:
     """The flow of one plan entry.
 
-    `host` provides the agent's process. It is None if no process is needed. `release` is called once, when another case
-    may start: after the agent's part, or after a stored transcript is scored.
+    `agent` runs the agent. It is None if no agent is needed. `release` is called once, when another case may start:
+    after the agent's part, or after a stored transcript is scored.
     """
 
     def __init__(
         self,
         entry: PlanEntry,
         context: RunContext,
-        host: AgentHost | None,
+        agent: StartAgent | None,
         release: Callable[[], None],
     ) -> None:
         self._entry = entry
         self._context = context
-        self._host = host
+        self._agent = agent
         self._release: Callable[[], None] | None = release
-        self._case_run: CaseRun | None = None
+        self._part: AgentPart | None = None
         self._scoring: CaseScoring | None = None
         self._cancelled: CaseError | None = None
-        self._waiting: asyncio.Future[ProcessSlot] | None = None
-        self._slot: ProcessSlot | None = None
         self._started = context.at()
         self._attempts = 0
         self._lost: list[LostAttempt] = []
@@ -109,10 +98,8 @@ class CaseFlow:
     def cancel(self, reason: CaseError, *, kill: bool) -> None:
         """End the case with `reason` as its error, also while it is being scored."""
         self._cancelled = self._cancelled or reason
-        if self._case_run is not None:
-            self._case_run.cancel(reason, kill=kill)
-        if self._waiting is not None:
-            self._waiting.cancel()
+        if self._part is not None:
+            self._part.cancel(reason, kill=kill)
         if self._scoring is not None:
             self._scoring.cancel(reason)
 
@@ -144,7 +131,7 @@ class CaseFlow:
             # The file was valid when the plan was made, and has changed since.
             await self._finish("error", CaseError("broken_file", str(broken)), Transcript())
             return
-        if entry.blocked is not None or self._host is None:
+        if entry.blocked is not None or self._agent is None:
             self._start(case)
             await self._finish("error", entry.blocked, Transcript())
         elif (why_not := self._obstacle(case)) is not None:
@@ -158,7 +145,7 @@ class CaseFlow:
                 self._start(case)
                 await self._finish("error", replay.error, replay.note(Transcript()))
                 return
-            transcript = await self._transcript(case, self._host, source.answers)
+            transcript = await self._transcript(case, self._agent, source.answers)
             if replay is not None:
                 replay.note(transcript)
             self._release_once()
@@ -220,12 +207,8 @@ class CaseFlow:
         simulator = self._entry.config.user_simulator_config
         return ScenarioUser(scorer, environment, case.scenario, simulator, self.ref.repeat)
 
-    async def _transcript(self, case: EvalCase, host: AgentHost, answers: Sequence[Answer]) -> Transcript:
-        """Run the agent and return the transcript.
-
-        If a shared process died, the case runs once more alone, to find the case that is to blame. If the parent
-        process hung, the case also runs once more. If a machine was lost, see `_after_losses`.
-        """
+    async def _transcript(self, case: EvalCase, agent: StartAgent, answers: Sequence[Answer]) -> Transcript:
+        """Run the agent and return the transcript."""
         if case.scenario is None and not case.turns:
             self._start(case)
             return Transcript()
@@ -235,92 +218,38 @@ class CaseFlow:
             self._start(case)
             self._context.emit(UserSimulated(self.ref, 0, first.how, first.question))
             return Transcript()
-        known = list(answers)
-        transcript = await self._unless_lost(case, host, known, alone=False)
-        if self._needs_second_attempt(transcript):
-            await self._clean_up()
-            transcript = await self._unless_lost(case, host, known, alone=transcript.shared_process_died)
-            if transcript.stalled:
-                transcript.error = CaseError("crashed", *_STALLED_TWICE)
+
+        def begin(machine: str, lost: LostAttempt | None) -> None:
+            self._attempts += 1
+            if lost is not None:
+                self._lost.append(lost)
+                self._context.emit(AttemptLost(self.ref, lost))
+            for watched in (self._fault, self._thawed):
+                if watched is not None:
+                    watched.begin()
+            self._start(case)
+            if machine:
+                self._context.emit(CasePlaced(self.ref, machine))
+
+        spec, before = self._spec(case)
+        user = functools.partial(self._source, case)
+        part = self._part = agent(Execution(self.ref, spec, before, answers, user, begin, self._emit))
+        if self._cancelled is not None:
+            part.cancel(self._cancelled, kill=True)
+        transcript = await part.transcript()
+        self._machine = transcript.machine
         return transcript
 
-    async def _unless_lost(self, case: EvalCase, host: AgentHost, known: list[Answer], *, alone: bool) -> Transcript:
-        """Make an attempt, and up to two more in the whole case if a machine is lost.
-
-        An attempt that only waited for a machine does not count. Its case starts again until the place refuses it.
-        An answer of a model that arrived before a loss is not requested again. After two deaths of the process for our
-        cases on a machine, the case gets a machine alone. Only a death during that counts against the case.
-        """
-        deaths = 0
-        while True:
-            apart = deaths >= _DEATHS_SHARED
-            transcript = await self._attempt(case, host, known, alone=alone, apart=apart)
-            lost = transcript.lost
-            if lost is None or self._cancelled is not None:
-                return transcript
-            self._lost.append(LostAttempt(self._attempts, lost.machine, lost.why))
-            for answer in transcript.answers:
-                add(known, answer)
-            if apart and lost.died:
-                message = f"the case ran alone on {lost.machine}, and the process there died: {lost.why}"
-                transcript.error = CaseError("crashed", message)
-                return transcript
-            if sum(bool(one.machine) for one in self._lost) > _MORE_ATTEMPTS:
-                transcript.error = CaseError("attempt_lost", _lost_each_time(self._lost), self._lost_hint)
-                return transcript
-            deaths += lost.died
-            self._emit(AttemptLost(self.ref, self._lost[-1]))
-            await self._clean_up()
-
-    @property
-    def _lost_hint(self) -> str:
-        return f"{(self._context.options.place or PlaceChoice('')).check}. Then run the case again"
-
-    def _needs_second_attempt(self, transcript: Transcript) -> bool:
-        if self._cancelled is not None:
-            return False
-        return transcript.stalled or (
-            transcript.shared_process_died and not (self._slot is not None and self._slot.alone)
-        )
-
-    async def _attempt(
-        self, case: EvalCase, host: AgentHost, answers: Sequence[Answer], *, alone: bool, apart: bool
-    ) -> Transcript:
-        self._attempts += 1
-        try:
-            slot = self._slot = host.ready_slot(alone=alone) or await self._wait_for_slot(host, alone)
-        except NoAgentProcessError as unusable:
-            self._start(case)
-            self._show_import(host)
-            return Transcript(error=unusable.error)
-        except asyncio.CancelledError:
-            if self._cancelled is None:
-                raise
-        self._start(case)
-        if self._cancelled is not None:
-            return Transcript(error=self._cancelled)
-        self._show_import(host)
-        source = self._source(case)
-        context = self._context
-        storage = context.answers
-        run = self._case_run = CaseRun(
-            self.ref,
-            source,
-            context.options.timeout,
-            self._emit,
-            (lambda answer: None) if storage is None else storage.append,
-        )
-        for watched in (self._fault, self._thawed):
-            if watched is not None:
-                watched.begin()
+    def _spec(self, case: EvalCase) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Return the protocol's CaseSpec without `answers`, and the messages that precede the first turn."""
         replay = self._replay
-        calls: dict[str, Any] = {"record": context.records, "replay": None if replay is None else replay.settings}
+        calls: dict[str, Any] = {"record": self._context.records, "replay": None if replay is None else replay.settings}
         if (injection := self._injection()) is not None:
             # A fault is known from the recorded calls.
             calls |= {"record": True, **injection.settings(self.ref)}
         if self._thawed is not None:
             calls["record"] = True
-        before = [*(answer.frame() for answer in answers), *(() if replay is None else replay.frames())]
+        before = [] if replay is None else list(replay.frames())
         if self._fork is not None:
             calls |= self._fork.settings()
             before += self._fork.frames()
@@ -328,23 +257,10 @@ class CaseFlow:
             "eval_id": case.eval_id,
             "session_input": case.session_input,
             "env": {},
-            "answers": self._answer_settings(slot),
             "state": case.final_session_state is not None or _asks_for_state(self._entry.config),
+            "calls": calls,
         }
-        spec["calls"] = calls
-        attempt = self._attempts
-        transcript = await run.run(
-            slot.process, spec, before, share=slot.share, here=slot.here, attempt=attempt, alone=apart
-        )
-        self._machine = transcript.machine
-        return transcript
-
-    def _answer_settings(self, slot: ProcessSlot) -> dict[str, Any] | None:
-        """Return where the worker keeps the models' answers, or None if it does not."""
-        if slot.process.is_remote:
-            return SENT
-        storage = self._context.answers
-        return None if storage is None else storage.spec(self.ref)
+        return spec, before
 
     def _injection(self) -> Injection | None:
         """Return the faults to inject, or None."""
@@ -359,16 +275,10 @@ class CaseFlow:
                 watched.take(event)
         self._context.emit(event)
 
-    async def _wait_for_slot(self, host: AgentHost, alone: bool) -> ProcessSlot:
-        self._waiting = asyncio.ensure_future(host.slot(alone=alone))
-        return await self._waiting
-
     async def _clean_up(self) -> None:
-        """Wait for the end of the case's process, and close an agent process that served only this case."""
-        if self._case_run is not None:
-            await self._case_run.finish()
-        if self._slot is not None and self._slot.alone:
-            await self._slot.process.close()
+        """Wait for the end of the case's process."""
+        if self._part is not None:
+            await self._part.finish()
 
     async def _score(self, case: EvalCase, transcript: Transcript) -> None:
         """Score a complete transcript, or keep the error of an incomplete one, and finish the case."""
@@ -378,8 +288,8 @@ class CaseFlow:
         handling = await self._handling(case, transcript, verdicts)
         if handling is not None:
             verdicts.status, verdicts.error = STATUS[handling.outcome], transcript.error
-        if self._case_run is not None:
-            await self._case_run.closed()
+        if self._part is not None:
+            await self._part.closed()
         transcript.usage = with_judges(transcript.usage, verdicts.usage)
         if self._thawed is not None and self._cancelled is None:
             transcript.thawed = await self._thawed.compared(complete=transcript.error is None)
@@ -448,10 +358,6 @@ class CaseFlow:
             )
         )
 
-    def _show_import(self, host: AgentHost) -> None:
-        for stream, text in host.take_output():
-            self._context.emit(OutputCaptured(self.ref, stream, text))
-
     def _scored(self, scored: Scored) -> None:
         self._context.emit(MetricScored(self.ref, scored.result, scored.turns))
 
@@ -488,16 +394,6 @@ def _asks_for_state(config: CriteriaConfig) -> bool:
     """Return whether criteria read the session's state at the end, or may expect it in the next case."""
     known = (descriptions()[item.name] for item in config.criteria if item.name in descriptions())
     return bool(config.custom_metrics) or any(info.compares_end_state for info in known)
-
-
-def _lost_each_time(lost: Sequence[LostAttempt]) -> str:
-    each = "; ".join(map(_lost_once, lost))
-    return f"all {counted(len(lost), 'attempt')} were lost with their machines: {each}"
-
-
-def _lost_once(lost: LostAttempt) -> str:
-    where = f" on {lost.machine}" if lost.machine else ""
-    return f"attempt {lost.attempt}{where}: {lost.why.removeprefix(f'{lost.machine}: ')}"
 
 
 def _in_full(scenario: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -11,12 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from workbench.engine.conversation.case_flow import CaseFlow
+from workbench.engine.conversation.case_flow import CaseFlow, StartAgent
 from workbench.engine.conversation.context import RunContext
+from workbench.engine.conversation.local_part import LocalPart
 from workbench.engine.conversation.transcript import Transcript
 from workbench.engine.plan.answers import AnswerStorage
 from workbench.engine.plan.judge_environment import judge_environments
-from workbench.engine.plan.plan import Plan
+from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.preflight.whole_plan import preflight
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.source import AgentSource, DecidedSource
@@ -299,10 +300,14 @@ class Run:
                 agents.release()
                 self._start(CaseFlow(entry, context, None, scorings.release))
                 continue
-            self._start(CaseFlow(entry, context, self._hosts.of(entry.ref.agent), release))
+            self._start(CaseFlow(entry, context, self._agent_of(entry, context), release))
             if not first.is_set() and self._options.isolation == "case":
                 await asyncio.wait([asyncio.create_task(first.wait())], timeout=_HEAD_START)
                 first.set()
+
+    def _agent_of(self, entry: PlanEntry, context: RunContext) -> StartAgent:
+        host = self._hosts.of(entry.ref.agent)
+        return lambda execution: LocalPart(execution, host, context.options, context.answers)
 
     def _put(self, event: Event) -> None:
         """Publish an event of a case. Repeats that its end makes unnecessary are dropped first."""
