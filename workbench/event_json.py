@@ -8,9 +8,11 @@ import dataclasses
 import operator
 import types
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from workbench.events import Event
+
+ValueT = TypeVar("ValueT")
 
 _TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
 
@@ -33,6 +35,16 @@ def from_json(data: Mapping[str, Any]) -> Event:
         raise ValueError(f"unknown event {data.get('event')!r}")
     event: Event = build(kind, data)
     return event
+
+
+def read_fields(kind: type[ValueT], data: Any) -> ValueT:
+    """Return the dataclass that `fields_as_json` wrote.
+
+    Raises:
+        ValueError: a field is missing, or a value has the wrong shape.
+    """
+    value: ValueT = _build(kind, data)
+    return value
 
 
 def sentences(value: Any) -> tuple[str, ...]:

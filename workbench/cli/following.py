@@ -79,6 +79,7 @@ async def _follow(outputs: Outputs, explicit_state: Path | None, plan: Plan, *, 
                 plan, fresh = matrix.plan(), True
             except UsageFaultError as fault:
                 return _nothing_ran(outputs, fault)
+        await project.connect(plan, progress.message)
         run = project.run(plan if fresh else project.resumed(plan))
         with Interruption(run, progress.message) as interruption:
             # Signals are still caught here, so that a Ctrl-C in the last moment does not cost the report. The outputs

@@ -6,6 +6,9 @@ from workbench.fast_dataclass import dataclass
 
 LOCALLY: Final = "local"
 """The word for this machine."""
+DASK: Final = "dask"
+"""The word for the cluster that Dask's configuration names."""
+_SCHEMES: Final = ("dask://", "tls://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,11 @@ class PlaceChoice:
     def is_local(self) -> bool:
         """Whether agents run on this machine as usual."""
         return self.word == LOCALLY
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether agents run on a Dask cluster."""
+        return self.word == DASK or self.word.startswith(_SCHEMES)
 
     @property
     def address(self) -> str:

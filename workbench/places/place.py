@@ -85,6 +85,10 @@ class MachineState:
     why: str = ""
     about: str = ""
     """Its Python, system and processors in words, "" if unknown."""
+    done: int = 0
+    """Number of cases that it has run in this run."""
+    seen: float = 0.0
+    """Seconds since its last sign of life."""
     environments: Mapping[Path, MachineEnvironment] = field(default_factory=dict, compare=False, repr=False)
     """What agents run in there, by the path of their interpreter on this machine, as far as it is known."""
 

@@ -17,6 +17,8 @@ from workbench.agents.workspace import EvalsetEntry, Workspace, open_workspace
 from workbench.authoring.check.project import checked_agents
 from workbench.config import Settings
 from workbench.engine.chat.chat import Chat, ChatEvent
+from workbench.engine.dask.needs import needs_of
+from workbench.engine.dask.place import DaskPlace
 from workbench.engine.plan.plan import Plan, agent_setting
 from workbench.engine.plan.project_setting import with_project_setting
 from workbench.engine.plan.run_options import MATRIX, RunOptions, UsageFaultError
@@ -96,6 +98,8 @@ class Project:
         self._secrets = Secrets([os.environ])
         """The secrets in texts of other machines: those of this process and of all agents that ran."""
         self._place = place
+        self._clusters: dict[PlaceChoice, DaskPlace] = {}
+        """The Dask clusters, created on first use."""
         self._named: dict[PlaceChoice, Place] = {}
         """The places named by words, created on first use."""
         self.tasks: set[asyncio.Task[None]] = set()
@@ -161,7 +165,8 @@ class Project:
         self._held.clear()
         if self._children is not None:
             try:
-                await asyncio.gather(*(place.close() for place in self._named.values()))
+                closing = [place.close() for place in self._named.values()]
+                await asyncio.gather(*closing, *(cluster.close() for cluster in self._clusters.values()))
             finally:
                 await self._children.close()
 
@@ -174,7 +179,7 @@ class Project:
         if self._place is not None and not isinstance(self._place, str):
             return self._place
         choice = self._with_own_place(options).place
-        if choice is None or choice.is_local:
+        if choice is None or choice.is_local or choice.is_cluster:
             return None
         if choice not in self._named:
             try:
@@ -206,8 +211,32 @@ class Project:
         Raises:
             UsageFaultError: the place cannot be used.
         """
-        place = self.place(options)
+        place = self.cluster(options) or self.place(options)
         return () if place is None else cleaned_states(place.machines(), self._secrets.clean_text)
+
+    def cluster(self, options: RunOptions) -> DaskPlace | None:
+        """Return the Dask cluster of a run; None is this machine."""
+        choice = self._with_own_place(options).place if self._place is None or isinstance(self._place, str) else None
+        if choice is None or not choice.is_cluster:
+            return None
+        if choice not in self._clusters:
+            self._clusters[choice] = DaskPlace(choice, lambda: self.children.lifeline)
+        return self._clusters[choice]
+
+    async def connect(self, plan: Plan, say: Callable[[str], None] = lambda line: None) -> None:
+        """Connect to the cluster of a plan, and find a first worker that fits. Nothing has to be done on this machine.
+
+        `say` gets a raw line about what is awaited, at least every ten seconds.
+
+        Raises:
+            UsageFaultError: the cluster cannot be used.
+        """
+        cluster = self.cluster(plan.options)
+        if cluster is None:
+            return
+        settings = plan.agents.values()
+        needs = await asyncio.to_thread(needs_of, settings)
+        await cluster.connect(needs, (), say)
 
     def resumed(self, plan: Plan) -> Plan:
         """Return a plan that resumes an interrupted run of the same cases, or `plan` itself if there is none.
@@ -427,9 +456,9 @@ class Project:
             raise UsageFaultError("this plan injects no faults", "Run the plan that `Project.fault_matrix` makes of it")
         # The inputs of verdicts say where they were made. So the plan has to know the place, however it was made.
         plan = replace(plan, options=self._with_own_place(plan.options, plan.root))
-        place = self.place(plan.options)
+        place, cluster = self.place(plan.options), self.cluster(plan.options)
         self.run_ids.add(plan.run_id)
-        if place is not None:
+        if place is not None or cluster is not None:
             self._environments |= {one.agent.folder: one.environment.values for one in plan.agents.values()}
             self._secrets = Secrets([os.environ, *self._environments.values()])
         state = state_of(plan.root, self._explicit_state)
@@ -440,7 +469,7 @@ class Project:
         cache = judge_cache_dir(state) if is_kept else None
 
         def make(take: Publish) -> Run:
-            return Run(plan, take, self.children, journal, cache, place)
+            return Run(plan, take, self.children, journal, cache, place, cluster)
 
         async def tidy_runs() -> None:
             if journal is not None and journal.path is not None:

@@ -66,12 +66,12 @@ class FixedMessages:
     usage = Usage()
 
     def __init__(self, contents: Sequence[dict[str, Any]]) -> None:
-        self._contents = contents
+        self.contents = contents
 
     def next(self, turns: Sequence[dict[str, Any]]) -> NextMessage:
         """Return the message after `turns`."""
         turn = len(turns)
-        return NextMessage(self._contents[turn], last=turn == len(self._contents) - 1)
+        return NextMessage(self.contents[turn], last=turn == len(self.contents) - 1)
 
     def close(self) -> None:
         """Do nothing, because there are no resources."""

@@ -32,12 +32,13 @@ _WARNINGS_SHOWN = 10
 
 @dataclass(frozen=True)
 class AgentSetting:
-    """An agent with its interpreter and environment."""
+    """An agent with its interpreter and environment. `here` is where the workbench was started, None for now."""
 
     agent: AgentFolder
     root: Path
     interpreter: Interpreter
     environment: AgentEnvironment
+    here: Path | None = None
 
     def spec(self) -> dict[str, Any]:
         """Return the AgentSpec of the worker protocol."""
@@ -48,8 +49,13 @@ class AgentSetting:
             "kind": self.agent.kind,
             "drivers": driver_files(),
             "env": dict(self.environment.values),
-            "cwd": str(working_directory(self.agent.folder, self.root, Path.cwd())),
+            "cwd": str(self.working_directory),
         }
+
+    @property
+    def working_directory(self) -> Path:
+        """The folder that the agent's relative paths refer to."""
+        return working_directory(self.agent.folder, self.root, self.here or Path.cwd())
 
     def start(self) -> "AgentStart":
         """Return what a place needs to start the agent."""

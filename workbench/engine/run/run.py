@@ -1,6 +1,7 @@
 """The execution of a plan: starts cases, publishes their events in order, and ends."""
 
 import asyncio
+import functools
 import itertools
 import os
 import time
@@ -15,6 +16,9 @@ from workbench.engine.conversation.case_flow import CaseFlow, StartAgent
 from workbench.engine.conversation.context import RunContext
 from workbench.engine.conversation.local_part import LocalPart
 from workbench.engine.conversation.transcript import Transcript
+from workbench.engine.dask.files import Files, find_files
+from workbench.engine.dask.place import DaskPlace
+from workbench.engine.dask.report import Report
 from workbench.engine.plan.answers import AnswerStorage
 from workbench.engine.plan.judge_environment import judge_environments
 from workbench.engine.plan.plan import Plan, PlanEntry
@@ -23,6 +27,7 @@ from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.source import AgentSource, DecidedSource
 from workbench.engine.plan.until_sure import UntilSure
 from workbench.engine.processes.agent_host import AgentHosts
+from workbench.engine.processes.agent_process import Touched
 from workbench.engine.processes.children import Children
 from workbench.engine.run.case_queue import CaseQueue
 from workbench.engine.run.input_recorder import InputRecorder
@@ -65,7 +70,7 @@ class Run:
     the event is written before that. `publish` must not raise. `writer` stores the events and is closed at the end;
     None stores nothing. If the plan resumes an interrupted run, `writer` is the journal of that run. `judge_cache` is
     the folder for answers of judges; None keeps them in memory as long as `children` live. The agents run at `place`,
-    by default in `children`.
+    by default in `children`, or on a connected `cluster`.
 
     If the run is stopped, cases that never started get no `CaseFinished`.
     """
@@ -78,8 +83,10 @@ class Run:
         writer: EventWriter | None = None,
         judge_cache: Path | None = None,
         place: Place | None = None,
+        cluster: DaskPlace | None = None,
     ) -> None:
         self._place = place
+        self._cluster = cluster
         self._plan = plan
         self._options = plan.options
         self._todo = [entry for entry in plan.entries if not isinstance(entry.source, DecidedSource)]
@@ -113,7 +120,10 @@ class Run:
         """
         plan = self._plan
         self._commit = None if self._writer is None or not self._asks_agents else Commit(plan.root)
-        self._hosts = AgentHosts(plan, self._todo, self._children, self._options, self._notify, self._place)
+        todo = self._todo if self._cluster is None else ()
+        self._hosts = AgentHosts(plan, todo, self._children, self._options, self._notify, self._place)
+        if self._cluster is not None:
+            self._cluster.begin(self._warn, self._lose_place)
         ahead = await self._prepare()
         secrets = self._secrets
         self._recorder = Recorder(self._publish, self._writer, secrets, self._cannot_write)
@@ -158,6 +168,8 @@ class Run:
     async def _prepare(self) -> list[Noticed]:
         """Read the inputs and run preflight, while the agent of the first case is imported. Return the notices."""
         await asyncio.to_thread(self._input_recorder.begin)
+        if self._cluster is not None:  # After the digests, so that no verdict seems to be of a later change.
+            await self._cluster.send(self._files)
         self._hosts.start_first()
         try:
             _, ahead = await asyncio.gather(asyncio.to_thread(self._read_inputs), self._run_preflight())
@@ -165,6 +177,19 @@ class Run:
             await self._hosts.close()
             raise
         return ahead
+
+    def _files(self) -> Files:
+        """Return the files that travel to the cluster. Call it in a thread."""
+        agents = {name: setting.agent.folder for name, setting in self._plan.agents.items()}
+        return find_files(self._plan.root, agents, {})
+
+    def _warn(self, text: str, hint: str) -> None:
+        self._notify(Noticed("warning", text, hint))
+
+    def _lose_place(self, why: str) -> None:
+        """End the run, because the cluster is gone."""
+        self._notify(Noticed("error", f"the place was lost: {why}", "The same command continues the run"))
+        self.stop()
 
     def _notify(self, notice: Noticed) -> None:
         if self._announced:
@@ -174,12 +199,15 @@ class Run:
 
     def machines(self) -> Sequence[MachineState]:
         """Return the current states of other machines; () if agents run on this one."""
-        return () if self._place is None else cleaned_states(self._place.machines(), self._secrets.clean_text)
+        place = self._cluster or self._place
+        return () if place is None else cleaned_states(place.machines(), self._secrets.clean_text)
 
     def stop(self) -> None:
         """Start no new cases. Running cases finish or reach their timeout."""
         self._queue.close()
         self._interrupted = True
+        if self._cluster is not None:
+            self._cluster.stop()
 
     def cancel(self, ref: CaseRef | None = None, *, kill: bool = False) -> None:
         """End one case, or all cases and the run if `ref` is None.
@@ -306,8 +334,22 @@ class Run:
                 first.set()
 
     def _agent_of(self, entry: PlanEntry, context: RunContext) -> StartAgent:
+        cluster = self._cluster
+        if cluster is not None:
+            setting = self._plan.agents[entry.ref.agent]
+            note = functools.partial(self._note_report, setting.agent.folder)
+            return lambda execution: cluster.start(setting, context.options, execution, note)
         host = self._hosts.of(entry.ref.agent)
         return lambda execution: LocalPart(execution, host, context.options, context.answers)
+
+    def _note_report(self, folder: Path, report: Report) -> None:
+        """Note which files an agent used on a worker."""
+        touched = self._children.touched.setdefault(folder, Touched())
+        touched.add_written(set(report.written))
+        reads = report.transcript.reads
+        if reads is not None:
+            touched.files |= reads.files - touched.written
+            touched.folders |= reads.folders
 
     def _put(self, event: Event) -> None:
         """Publish an event of a case. Repeats that its end makes unnecessary are dropped first."""
@@ -363,6 +405,8 @@ class Run:
         try:
             await self._hosts.close()
         finally:
+            if self._cluster is not None:
+                self._cluster.begin()
             there: dict[str, Any] = {}
             if self._place is not None and self._asks_agents:
                 there = place_versions(self._plan, self._place.machines())
