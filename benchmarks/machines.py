@@ -1,330 +1,529 @@
-"""Runs on other machines, what they cost here, and how many machines one workbench can use.
+"""Runs on a Dask cluster of this computer: faults in the middle of runs, equality with runs here, and speed.
 
-    python -m benchmarks.machines [ideal|cost|first|memory|rates ...] [--place ssh|dask] [--rounds 5]
-    python -m benchmarks.machines faults …, see `machine_faults`
-    python -m benchmarks.machines equal …, see `machine_equality`
+```sh
+python -m benchmarks.machines faults [NAME...]   # breaks something in the middle of each run
+python -m benchmarks.machines equal PROJECT...   # compares the reports of a run here and one there
+python -m benchmarks.machines rates              # time, spread, CPU and memory
+```
 
-All processes are real and on this machine, so the machines share its processors. `ssh` is a script that runs the
-command with a home of its own, so encryption and the network are not measured. `dask` is a scheduler and its workers,
-with nannies; it needs `distributed` in this interpreter. Without `--place`, all that can be used are measured.
+The scheduler and each worker are processes of their own, with folders of their own. A link is a proxy that can be cut.
+Faults print rows of a Markdown table. A full disk needs root, to mount a small file system.
 """
 
 import argparse
 import asyncio
 import contextlib
-import importlib
-import importlib.util
 import json
 import os
+import re
+import shutil
+import signal
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-from benchmarks import figures, machine_equality, machine_faults, many_cases
-from benchmarks.run_adk import write_project
+from benchmarks.machine_rates import measure_rates
 
-MACHINES, SLOTS = 4, 100
-CASES = 2000
-LATENCY = 2.0
-"""Seconds that a case waits."""
-IDEAL = 1.15
-"""Goal for a run to the waiting time and the start."""
-COST = 5.0
-"""Goal for the CPU of a remote case here, in milliseconds more than a local one."""
-FIRST = 0.5
-"""Goal for the first verdict on an open place, in seconds later than locally."""
-PEAK = 300.0
-"""Goal for the memory of the user's process, in MiB."""
-_PLAIN = """
-import asyncio, os
+_BIN = Path(sys.executable).parent
+_CASES = 64
+_AT_ONCE = 16
+_AFTER = 8
+"""Cases that have ended when the fault happens."""
+_ENDS_WITHIN = 300.0
+AGENT = """
+import os, subprocess, sys, time, uuid
+from pathlib import Path
 
-async def root_agent(message, session):
-    await asyncio.sleep(float(os.environ.get("BENCHMARK_LATENCY", "0")))
-    return message
+ATTEMPT = ""
+
+def root_agent(message, session):
+    global ATTEMPT
+    ATTEMPT = ATTEMPT or uuid.uuid4().hex  # Each case is a process of its own.
+    kind = message.split()[0]
+    time.sleep({seconds})
+    if kind == "exit":
+        os._exit(7)
+    if kind == "raise":
+        raise LookupError("nothing there")
+    if kind == "daemon":
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+    if kind == "flood":
+        for _ in range(20_000):
+            print("x" * 1023)
+    return f"{{message}} {{ATTEMPT}}"
 """
-_SSH = """#!/bin/sh
-for last; do host=$word; word=$last; done
-export HOME="{folder}/$host" XDG_CACHE_HOME="{folder}/$host/cache"
-mkdir -p "$HOME" && exec sh -c "$word"
-"""
-_TICK = os.sysconf("SC_CLK_TCK")
+KINDS = {"say": "passed", "other": "failed", "raise": "error", "exit": "error", "daemon": "passed", "flood": "error"}
+_ATTEMPT = re.compile(r" ([0-9a-f]{32})$")
 
 
-class Took(NamedTuple):
-    """A run: seconds until the first verdict, and CPU seconds of the workbench with what carries its messages."""
+class Proxy:
+    """A link to `port` that can be cut. `port` of the object is its own."""
 
-    first: float
-    cpu: float
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._server.getsockname()[1]
+        self.open = threading.Event()
+        self.open.set()
+        self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close_connections(self) -> None:
+        for pair in self._pairs:
+            for end in pair:
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+
+    def _accept(self) -> None:
+        while True:
+            client, _ = self._server.accept()
+            server = socket.create_connection(("127.0.0.1", self._target))
+            self._pairs.append((client, server))
+            for source, sink in ((client, server), (server, client)):
+                threading.Thread(target=self._carry, args=(source, sink), daemon=True).start()
+
+    def _carry(self, source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                self.open.wait()
+                sink.sendall(data)
+        with contextlib.suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
+
+
+@dataclass
+class Cluster:
+    """A scheduler and workers on this computer."""
+
+    folder: Path
+    workers: int = 2
+    threads: int = 16
+    small: bool = False
+    """Whether the first worker has a disk on which nothing has room."""
+    port: int = 0
+    _processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+
+    def __enter__(self) -> "Cluster":
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.link, self.worker_link = Proxy(self.port), Proxy(self.port)
+        self.start_scheduler()
+        for number in range(1, self.workers + 1):
+            self.start_worker(number)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for process in self._processes.values():
+            for number in (process.pid, *_below(process.pid)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGCONT)
+                    os.kill(number, signal.SIGKILL)
+            process.wait()
+        if self.small:
+            subprocess.run(["umount", str(self.folder / "w1")], check=False)
+
+    @property
+    def address(self) -> str:
+        return f"dask://127.0.0.1:{self.link.port}"
+
+    def start_scheduler(self) -> None:
+        self._start("scheduler", "scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard")
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+                return
+            time.sleep(0.1)
+
+    def start_worker(self, number: int) -> None:
+        local = self.folder / f"w{number}"
+        local.mkdir(exist_ok=True)
+        if self.small and number == 1:
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(local)], check=True)
+        link = self.worker_link.port if number == 1 else self.port
+        options = ["--nthreads", str(self.threads), "--name", f"w{number}", "--no-dashboard", "--memory-limit", "0"]
+        self._start(f"w{number}", "worker", f"tcp://127.0.0.1:{link}", *options, "--local-directory", str(local))
+
+    def worker(self, number: int) -> int:
+        """Return the process of a worker, which is a child of its nanny."""
+        nanny = self._processes[f"w{number}"].pid
+        return next(child for child in _below(nanny) if b"spawn_main" in _command(child))
+
+    def nanny(self, number: int) -> int:
+        return self._processes[f"w{number}"].pid
+
+    def scheduler(self) -> int:
+        return self._processes["scheduler"].pid
+
+    def left(self) -> list[str]:
+        """Return files of projects that lie on the workers."""
+        return [str(path) for path in self.folder.glob("w*/**/agent-workbench/**/*") if path.is_file()]
+
+    def _start(self, name: str, *words: str) -> None:
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self._processes[name] = subprocess.Popen(
+                [str(_BIN / "dask"), *words], stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+            )
+
+
+def _below(pid: int) -> list[int]:
+    """Return all processes below a process."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError, IndexError):
+                above = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                parents.setdefault(above, []).append(int(entry.name))
+    found, waiting = list[int](), [pid]
+    while waiting:
+        children = parents.get(waiting.pop(), [])
+        found += children
+        waiting += children
+    return found
+
+
+def _command(pid: int) -> bytes:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
+
+
+def _processes_of(mark: str) -> list[int]:
+    """Return the processes whose environment has a mark, which agents inherit."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                if mark.encode() in (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+    return found
+
+
+def write_project(root: Path, kinds: dict[str, int], seconds: float = 0.4) -> None:
+    """Write a project with cases of these kinds."""
+    (root / "desk").mkdir(parents=True)
+    (root / "desk/__init__.py").write_text("from . import agent\n")
+    (root / "desk/agent.py").write_text(AGENT.format(seconds=seconds))
+    cases = []
+    for kind, count in kinds.items():
+        for number in range(count):
+            turns = [
+                {
+                    "user_content": {"role": "user", "parts": [{"text": f"{kind} {number} {turn}"}]},
+                    "final_response": {"role": "model", "parts": [{"text": f"{kind} {number} {turn}"}]},
+                }
+                for turn in range(2)
+            ]
+            if kind == "other":
+                turns[0]["final_response"]["parts"][0]["text"] = "something else entirely"  # type: ignore[index]
+            cases.append({"eval_id": f"{kind}_{number}", "conversation": turns})
+    # Kinds alternate, so that each is under way at any moment.
+    cases.sort(key=lambda case: (int(case["eval_id"].rpartition("_")[2]), case["eval_id"]))  # type: ignore[attr-defined]
+    (root / "desk/all.evalset.json").write_text(json.dumps({"eval_set_id": "all", "eval_cases": cases}))
+    (root / "desk/test_config.json").write_text(json.dumps({"criteria": {"response_match_score": 0.5}}))
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    subprocess.run(["git", "add", "-A"], cwd=root, check=True)
+
+
+class Command:
+    """A run of the workbench."""
+
+    def __init__(self, root: Path, mark: str, *words: str) -> None:
+        self.report = root.parent / "report.json"
+        self.report.unlink(missing_ok=True)
+        environment = {**os.environ, "MACHINES_MARK": mark, "XDG_CONFIG_HOME": str(root.parent / "config")}
+        arguments = ["run", "desk", "--plain", "--concurrency", str(_AT_ONCE), "--json", str(self.report), *words]
+        self.process = subprocess.Popen(
+            [str(_BIN / "agent-workbench"), *arguments],
+            cwd=root,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.lines: list[str] = []
+        self.quiet = 0.0
+        """Longest time without a line, in seconds."""
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        last = time.monotonic()
+        for line in self.process.stdout:
+            self.quiet, last = max(self.quiet, time.monotonic() - last), time.monotonic()
+            self.lines.append(line.rstrip())
+
+    def wait_for_cases(self, count: int) -> None:
+        while self.process.poll() is None and self.done < count:
+            time.sleep(0.02)
+
+    @property
+    def done(self) -> int:
+        return sum(line.startswith(("PASS ", "FAIL ", "ERROR ")) for line in self.lines)
+
+    def wait(self) -> int:
+        try:
+            code = self.process.wait(_ENDS_WITHIN)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = -999
+        self._thread.join(10)
+        return code
+
+    def cases(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(self.report.read_text())["cases"]
+        return found
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault. `happen` gets the cluster and the command once some cases have ended."""
+
+    words: str
+    happen: Callable[[Cluster, Command], None] = lambda cluster, command: None
+    interrupts: bool = False
+    """Whether the run ends with exit code 130 and is resumed."""
+    kinds: dict[str, int] = field(default_factory=lambda: {"say": 40, "other": 12, "raise": 12})
+    timeout: int = 60
+    small: bool = False
+    restart: Callable[[Cluster], None] = lambda cluster: None
+    """Repairs what is needed to resume."""
+
+
+def _kill(which: Callable[[Cluster], list[int]]) -> Callable[[Cluster, Command], None]:
+    def happen(cluster: Cluster, command: Command) -> None:
+        for pid in which(cluster):
+            os.kill(pid, signal.SIGKILL)
+
+    return happen
+
+
+def _stop(seconds: float | None) -> Callable[[Cluster, Command], None]:
+    def happen(cluster: Cluster, command: Command) -> None:
+        pid = cluster.worker(1)
+        os.kill(pid, signal.SIGSTOP)
+        if seconds is not None:
+            time.sleep(seconds)
+            os.kill(pid, signal.SIGCONT)
+
+    return happen
+
+
+def _cut(seconds: float | None) -> Callable[[Cluster, Command], None]:
+    def happen(cluster: Cluster, command: Command) -> None:
+        cluster.link.open.clear()
+        if seconds is not None:
+            time.sleep(seconds)
+            cluster.link.open.set()
+
+    return happen
+
+
+def _close_worker_link(cluster: Cluster, command: Command) -> None:
+    cluster.worker_link.close_connections()
+
+
+def _press(times: int) -> Callable[[Cluster, Command], None]:
+    def happen(cluster: Cluster, command: Command) -> None:
+        for _ in range(times):
+            os.kill(command.process.pid, signal.SIGINT)
+            time.sleep(0.3)
+
+    return happen
+
+
+def _kill_client(cluster: Cluster, command: Command) -> None:
+    for pid in _below(command.process.pid):
+        if b"workbench.engine.dask.client" in _command(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _new_scheduler(cluster: Cluster) -> None:
+    cluster.start_scheduler()
+
+
+def _open_link(cluster: Cluster) -> None:
+    cluster.link.open.set()
+
+
+FAULTS = {
+    "nothing": Fault("nothing"),
+    "worker": Fault("worker killed", _kill(lambda cluster: [cluster.worker(1)])),
+    "workers": Fault("all workers killed", _kill(lambda cluster: [cluster.worker(1), cluster.worker(2)])),
+    "machine": Fault("worker and its nanny killed", _kill(lambda cluster: [cluster.nanny(1), cluster.worker(1)])),
+    "stopped": Fault("worker stopped for 30 s", _stop(30.0)),
+    "frozen": Fault("worker stopped for good (`--timeout 5`)", _stop(None), timeout=5),
+    "scheduler": Fault(
+        "scheduler killed", _kill(lambda cluster: [cluster.scheduler()]), interrupts=True, restart=_new_scheduler
+    ),
+    "workbench": Fault("workbench killed", lambda cluster, command: command.process.kill(), interrupts=True),
+    "client": Fault("client of Dask killed", _kill_client, interrupts=True),
+    "blip": Fault("link to the scheduler cut for 15 s", _cut(15.0)),
+    "cut": Fault("link to the scheduler cut for good", _cut(None), interrupts=True, restart=_open_link),
+    "worker-link": Fault("link of a worker closed", _close_worker_link),
+    "disk": Fault("disk of a worker full", small=True),
+    "exit": Fault("agents that exit", kinds={"say": 44, "exit": 20}),
+    "daemon": Fault("agents that start daemons", kinds={"say": 44, "daemon": 20}),
+    "flood": Fault("agents that flood their output", kinds={"say": 52, "flood": 12}),
+    "ctrl-c": Fault("Ctrl-C once", _press(1), interrupts=True),
+    "ctrl-c-twice": Fault("Ctrl-C twice", _press(2), interrupts=True),
+}
+
+
+def try_fault(name: str) -> list[str]:
+    """Let a fault happen, print the row of the table, and return what went wrong."""
+    fault, folder = FAULTS[name], Path(tempfile.mkdtemp(prefix="machines-"))
+    mark = f"MARK-{folder.name}"
+    wrong: list[str] = []
+    root = folder / "project"
+    write_project(root, fault.kinds)
+    try:
+        with Cluster(folder, small=fault.small) as cluster:
+            words = ["--on", cluster.address, "--env", "MACHINES_MARK", "--timeout", str(fault.timeout)]
+            command = Command(root, mark, *words)
+            command.wait_for_cases(_AFTER)
+            fault.happen(cluster, command)
+            code = command.wait()
+            first = [] if not command.report.exists() else command.cases()
+            seen = _seen(code, first, command)
+            if fault.interrupts:
+                wrong += [] if code in (130, -9) else [f"exit code {code} instead of 130"]
+                wrong += _wrong_verdicts(first, fault, complete=False)
+                wrong += _nothing_left(mark, cluster, seconds=20.0)
+                fault.restart(cluster)
+                command = Command(root, mark, *words)
+                code = command.wait()
+                resumed = next((line for line in command.lines if "resum" in line.lower() or "continu" in line), "")
+                wrong += [] if resumed or not first else ["nothing says that the run was resumed"]
+                seen += f"; resumed: {_seen(code, command.cases(), command)}"
+            cases = command.cases()
+            wrong += _wrong_verdicts(cases, fault, complete=True)
+            wrong += [f"{command.quiet:.0f} s without a line"] if command.quiet > 12 else []
+            wrong += _nothing_left(mark, cluster, seconds=35.0)
+            if wrong:
+                print("\n".join(command.lines[-60:]), file=sys.stderr)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    print(f"| {fault.words} | {sum(fault.kinds.values())} | {seen} | {'; '.join(wrong) or 'none'} |", flush=True)
+    return wrong
+
+
+def _seen(code: int, cases: list[dict[str, Any]], command: Command) -> str:
+    states = Counter(case["status"] for case in cases)
+    again = sum(case["attempt"] > 1 for case in cases)
+    kinds = Counter(case["error"]["kind"] for case in cases if case["error"] and case["error"]["kind"] in _PLACE)
+    words = [f"exit {code}", *(f"{count} {state}" for state, count in sorted(states.items()))]
+    words += [f"{count} of them {kind}" for kind, count in kinds.items()]
+    return ", ".join([*words, *([f"{again} ran again"] if again else [])])
+
+
+_PLACE = ("attempt_lost", "no_place", "internal")
+
+
+def _wrong_verdicts(cases: list[dict[str, Any]], fault: Fault, *, complete: bool) -> Iterator[str]:
+    found = {case["eval_id"]: case for case in cases}
+    if len(found) != len(cases):
+        yield f"{len(cases) - len(found)} cases twice"
+    for kind, count in fault.kinds.items():
+        for number in range(count):
+            name = f"{kind}_{number}"
+            case = found.get(name)
+            if case is None:
+                if complete:
+                    yield f"{name} is missing"
+                continue
+            lost = case["status"] == "error" and case["error"]["kind"] in ("attempt_lost",)
+            if case["status"] != KINDS[kind] and not lost and (complete or case["status"] != "cancelled"):
+                yield f"{name} is {case['status']}: {case['error']}"
+            said = [turn["actual"] and turn["actual"].get("final_response") for turn in case["invocations"]]
+            texts = ["".join(part.get("text", "") for part in answer["parts"]) for answer in said if answer]
+            attempts = {match[1] for text in texts if (match := _ATTEMPT.search(text))}
+            if len(attempts) > 1:
+                yield f"{name} mixes {len(attempts)} attempts"
+            if case["status"] in ("passed", "failed") and len(texts) != 2:
+                yield f"{name} has {len(texts)} turns"
+
+
+def _nothing_left(mark: str, cluster: Cluster, seconds: float) -> Iterator[str]:
+    until = time.monotonic() + seconds
+    while (processes := _processes_of(mark)) or cluster.left():
+        if time.monotonic() > until:
+            for pid in processes:
+                yield f"process left: {_command(pid)!r}"
+            yield from (f"file left: {name}" for name in cluster.left()[:3])
+            return
+        time.sleep(0.2)
+
+
+def compare_reports(projects: list[str]) -> list[str]:
+    """Run projects here and on two workers, and return the differences of their reports."""
+    wrong: list[str] = []
+    for project in projects:
+        folder = Path(tempfile.mkdtemp(prefix="machines-"))
+        root = folder / "project"
+        shutil.copytree(project, root, symlinks=True, ignore=shutil.ignore_patterns(".workbench", "__pycache__"))
+        subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+        subprocess.run(["git", "add", "-A"], cwd=root, check=True)
+        with Cluster(folder) as cluster:
+            for name, words in (("here", []), ("there", ["--on", cluster.address])):
+                run = [str(_BIN / "agent-workbench"), "run", ".", "--plain", "--json", str(folder / name), *words]
+                subprocess.run(run, cwd=root, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+            here, there = (_comparable(folder / name) for name in ("here", "there"))
+            command = [str(_BIN / "agent-workbench"), "compare", str(folder / "here"), str(folder / "there")]
+            code = subprocess.run(command, cwd=root, capture_output=True, check=False).returncode
+        different = [name for name in here.keys() | there.keys() if here.get(name) != there.get(name)]
+        print(f"{project}: {len(here)} cases, {len(different)} differ; compare exits with {code}")
+        wrong += [f"{project}: {name}" for name in different]
+        shutil.rmtree(folder, ignore_errors=True)
+    return wrong
+
+
+_TIMES = re.compile(r"duration|seconds|timestamp|_at$")
+_IDS = re.compile(r"(?:e-|adk-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+def _comparable(report: Path) -> dict[str, str]:
+    """Return each case without ids, times and place."""
+
+    def plain(value: Any, name: str = "") -> Any:
+        if isinstance(value, dict):
+            is_time = "duration" in str(value.get("name", ""))
+            return {key: plain(one, key) for key, one in value.items() if not is_time and not _TIMES.search(key)}
+        if isinstance(value, list):
+            return [plain(one, name) for one in value]
+        return _IDS.sub("ID", value) if isinstance(value, str) else value
+
+    found = {}
+    for case in json.loads(report.read_text())["cases"]:
+        name = f"{case['evalset_file']}:{case['eval_id']}#{case['repeat']}"
+        found[name] = json.dumps(plain({**case, "place": None}), sort_keys=True)
+    return found
 
 
 def main() -> None:
-    if sys.argv[1:2] in (["faults"], ["equal"]):
-        check = machine_faults if sys.argv[1] == "faults" else machine_equality
-        sys.exit(check.main(sys.argv[2:]))
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", choices=[*PARTS, []], help=f"{', '.join(PARTS)}; none: all")
-    parser.add_argument("--place", choices=KINDS, help="how the machines are reached")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--cases", type=int)
-    parser.add_argument("--seconds", type=float, default=10.0, help="rates: how long a replayed case takes")
-    parser.add_argument("--machines", type=int, action="append", help="rates: numbers of machines (10, 100, 1000)")
-    parser.add_argument("--agent", choices=("plain", "desk"), help="ideal: a function, or an LlmAgent; none: both")
-    parser.add_argument("--slots", type=int, default=8, help="rates: cases at a time on each machine")
-    options = parser.parse_args()
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    os.environ["PYTHONPATH"] = os.pathsep.join(
-        filter(None, (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")))
-    )
-    for name in options.parts or PARTS:
-        print(f"\n{name}; load of this machine {' '.join(f'{load:.1f}' for load in os.getloadavg())}", flush=True)
-        PARTS[name](options)
+    parser = argparse.ArgumentParser(prog="benchmarks.machines")
+    parser.add_argument("what", choices=["faults", "equal", "rates"])
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    if arguments.what == "rates":
+        asyncio.run(measure_rates(Cluster, write_project))
+        return
+    wrong = compare_reports(arguments.names) if arguments.what == "equal" else []
+    if arguments.what == "faults":
+        print("| fault | cases | seen | wrong |\n|---|---|---|---|", flush=True)
+        for name in arguments.names or FAULTS:
+            wrong += try_fault(name)
+    sys.exit(bool(wrong))
 
-
-# Machines:
-
-
-@contextlib.contextmanager
-def ssh_machines(folder: Path, count: int, slots: int) -> Iterator[str]:
-    """Provide a stand-in for ssh, and yield the place's name."""
-    script = folder / "ssh"
-    script.write_text(_SSH.format(folder=folder))
-    script.chmod(0o755)
-    os.environ["AGENT_WORKBENCH_SSH"] = str(script)
-    yield f"ssh:{','.join(f'machine{number}' for number in range(count))}*{slots}"
-
-
-@contextlib.contextmanager
-def dask_machines(folder: Path, count: int, slots: int) -> Iterator[str]:
-    """Start a scheduler and its workers, and yield the place's name."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    address = f"127.0.0.1:{port}"
-    common = [sys.executable, "-m", "dask"]
-    commands = [[*common, "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]]
-    for number in range(count):
-        own = ["--nthreads", str(slots), "--no-dashboard", "--local-directory", str(folder / f"worker{number}")]
-        commands.append([*common, "worker", f"tcp://{address}", *own])
-    log = (folder / "dask.log").open("wb+")
-    children = []
-    try:
-        for number, command in enumerate(commands):
-            environment = {**os.environ, "XDG_CACHE_HOME": str(folder / f"cache{number}")}
-            children.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))
-        deadline = time.monotonic() + 60
-        while (folder / "dask.log").read_bytes().count(b"Registered to:") < count:
-            if time.monotonic() > deadline:
-                raise SystemExit(f"the workers did not start:\n{(folder / 'dask.log').read_text()[-2000:]}")
-            time.sleep(0.1)
-        yield f"dask://{address}"
-    finally:
-        for child in reversed(children):
-            child.terminate()
-        for child in children:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(10)
-            child.kill()
-            child.wait()
-        log.close()
-
-
-KINDS: Mapping[str, Callable[[Path, int, int], contextlib.AbstractContextManager[str]]] = {
-    "ssh": ssh_machines,
-    "dask": dask_machines,
-}
-
-
-def _each_place(
-    options: argparse.Namespace, count: int = MACHINES, slots: int = SLOTS
-) -> Iterator[tuple[str, Path, str]]:
-    """Yield kind, an empty folder and the place's name, for each kind that is wanted and can be used."""
-    for kind in [options.place] if options.place else KINDS:
-        if kind == "dask" and importlib.util.find_spec("distributed") is None:
-            print("dask: not measured, because this interpreter has no `distributed`")
-            continue
-        with tempfile.TemporaryDirectory() as folder, KINDS[kind](Path(folder), count, slots) as word:
-            (project := Path(folder) / "project").mkdir()
-            yield kind, project, word
-
-
-# Parts:
-
-
-def ideal(options: argparse.Namespace) -> None:
-    """Compare a run whose cases wait with the sum of its waiting time and its start."""
-    cases = options.cases or CASES
-    waiting = LATENCY * -(-cases // (MACHINES * SLOTS))
-    for kind, root, word in _each_place(options):
-        (root / "plain").mkdir()
-        for agent, calls in (("plain", 1), ("desk", 2)):
-            if options.agent not in (None, agent):
-                continue
-            one, many = (_write(root, agent, count) for count in (1, cases))
-            for name, on in ((kind, ("--on", word, "--remote-python", sys.executable)), ("local", ())):
-                starts = [_wall(root, one, 0.0, on) for _ in range(2)]
-                walls = [_wall(root, many, LATENCY / calls, on) for _ in range(max(1, options.rounds // 2))]
-                start, wall = min(starts), statistics.median(walls)
-                print(f"{agent} agent, {name}: {cases} cases {wall:.2f} s; waiting {waiting:g} s, start {start:.2f} s")
-                goal = IDEAL if agent == "plain" and name == kind else None
-                _figure(f"{kind}: {cases} cases, {agent} agent, {name}: to ideal", wall / (waiting + start), "x", goal)
-
-
-def _write(root: Path, agent: str, cases: int) -> Path:
-    """Write an evalset for an agent that waits: `desk` is an LlmAgent with two model calls, `plain` a function."""
-    evalset = write_project(root, cases)
-    if agent == "desk":
-        return evalset
-    content = json.loads(evalset.read_text())
-    for case in content["eval_cases"]:
-        case["conversation"][0]["final_response"] = case["conversation"][0]["user_content"]
-        case["conversation"][0]["intermediate_data"]["tool_uses"] = []
-    (root / agent / "agent.py").write_text(_PLAIN)
-    path = root / agent / evalset.name
-    path.write_text(json.dumps(content))
-    return path
-
-
-def _wall(root: Path, evalset: Path, latency: float, on: tuple[str, ...]) -> float:
-    """Return the seconds of a command that runs an evalset."""
-    limit = ("--concurrency", str(MACHINES * SLOTS), "--isolation", "run", "--fresh", "--plain")
-    command = [sys.executable, "-m", "workbench", "run", str(evalset), *limit, *on]
-    environment = {**os.environ, "BENCHMARK_LATENCY": str(latency)}
-    began = time.perf_counter()
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, check=False)
-    wall = time.perf_counter() - began
-    if done.returncode:
-        raise SystemExit(f"{done.returncode}\n{done.stdout[-1000:]!r}\n{done.stderr[-1000:]!r}")
-    return wall
-
-
-def cost(options: argparse.Namespace) -> None:
-    """Compare the CPU of the workbench for a remote case with that for a local one."""
-    cases = options.cases or 500
-    for kind, root, word in _each_place(options, 2, 8):
-        evalset = write_project(root, cases)
-        for isolation, name in (("run", "sharing a process"), ("case", "a fork each")):
-            rows = asyncio.run(_warm(evalset, word, isolation, options.rounds))
-            each = {where: 1000 * took.cpu / cases for where, took in rows.items()}
-            print(f"{kind}, {name}: a local case {each['local']:.2f} ms CPU here, a remote one {each['remote']:.2f} ms")
-            _figure(f"{kind}: a remote case, {name}: CPU more here", each["remote"] - each["local"], "ms", COST)
-
-
-def first(options: argparse.Namespace) -> None:
-    """Compare the time to the first verdict on an open place with the local one."""
-    for kind, root, word in _each_place(options, 2, 8):
-        evalset = write_project(root, 20)
-        rows = asyncio.run(_warm(evalset, word, "case", max(options.rounds, 5)))
-        print(f"{kind}: first verdict {rows['local'].first:.2f} s locally, {rows['remote'].first:.2f} s remotely, warm")
-        _figure(f"{kind}: first verdict later than locally", rows["remote"].first - rows["local"].first, "s", FIRST)
-
-
-async def _warm(evalset: Path, word: str, isolation: str, rounds: int) -> dict[str, Took]:
-    """Return the medians of local and remote runs, in turn and with warm processes. The first round warms up."""
-    from workbench.engine.plan.run_options import RunOptions
-    from workbench.engine.plan.run_plan import make_plan
-    from workbench.engine.plan.selection import open_selection
-    from workbench.engine.plan.target_parser import Selection, Target
-    from workbench.engine.processes.children import Children
-    from workbench.engine.run.run import Run
-    from workbench.events import CaseFinished, Event
-    from workbench.history.journal import Journal
-    from workbench.places.choice import PlaceChoice
-    from workbench.places.kinds import place_at
-
-    selection = Selection((Target("set", evalset),))
-    workspace = open_selection(selection, folder=evalset.parent)
-    found: dict[str, list[Took]] = {"local": [], "remote": []}
-    async with Children() as children:
-        place = place_at(PlaceChoice(word, python=sys.executable), children.local)
-        try:
-            for number in range(rounds + 1):
-                for name in list(found)[:: 1 if number % 2 else -1]:
-                    ends: list[float] = []
-                    wrong: list[Event] = []
-
-                    def note(event: Event, ends: list[float] = ends, wrong: list[Event] = wrong) -> None:
-                        if isinstance(event, CaseFinished):
-                            ends.append(time.perf_counter())
-                            wrong.extend([event] if event.status != "passed" else [])
-
-                    options = RunOptions(isolation="run" if isolation == "run" else "case", concurrency=16)
-                    before, began = _own_cpu(), time.perf_counter()
-                    plan = make_plan(workspace, selection, options)
-                    journal = Journal.open(evalset.parents[1] / ".workbench", plan.run_id)
-                    there = place if name == "remote" else None
-                    await Run(plan, note, children, journal, place=there).execute()
-                    if wrong:
-                        raise SystemExit(f"{len(wrong)} cases did not pass: {str(wrong[0])[:1000]}")
-                    if number:
-                        found[name].append(Took(ends[0] - began, _own_cpu() - before))
-        finally:
-            await place.close()
-    return {name: Took(*map(statistics.median, zip(*took, strict=True))) for name, took in found.items()}
-
-
-def _own_cpu() -> float:
-    """Return CPU seconds of this process, and of the children that carry its messages: ssh and Dask's client."""
-    total = time.process_time()
-    for child in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split():
-        try:
-            command = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
-            fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if command[0].endswith(b"ssh") or b"workbench.places.dask.client" in command:
-            total += (int(fields[11]) + int(fields[12])) / _TICK
-    return total
-
-
-def memory(options: argparse.Namespace) -> None:
-    """Measure the peak memory of the user's process."""
-    cases = options.cases or 10_000
-    for kind, root, word in _each_place(options):
-        project = many_cases.write_project(root / "many", cases)
-        words = ("run", ".", "--isolation", "run", "--fresh", "--plain", "--concurrency", str(MACHINES * SLOTS))
-        remote = _peak(project, *words, "--on", word, "--remote-python", sys.executable)
-        local = _peak(project, *words)
-        print(f"{kind}: {cases:,} cases: peak {local:.0f} MiB locally, {remote:.0f} MiB remotely")
-        _figure(f"{kind}: peak of the user's process, {cases:,} cases", remote, "MiB", PEAK)
-
-
-def _peak(root: Path, *words: str) -> float:
-    """Run the workbench, and return the peak memory of its own process in MiB, without that of its children."""
-    peak = 0.0
-    with (root / "output").open("wb") as output:
-        child = subprocess.Popen([sys.executable, "-m", "workbench", *words], cwd=root, stdout=output, stderr=output)
-        while child.poll() is None:
-            lines = Path(f"/proc/{child.pid}/status").read_text().splitlines()
-            peak = max([peak, *(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))])
-            time.sleep(0.1)
-    if child.returncode not in (0, 1):
-        raise SystemExit(f"{' '.join(words)}: {child.returncode}\n{(root / 'output').read_text()[-2000:]}")
-    return peak
-
-
-def rates(options: argparse.Namespace) -> None:
-    """Replay recorded messages of 10, 100 and 1,000 machines into one workbench."""
-    importlib.import_module("benchmarks.machine_rates").measure(options)
-
-
-def _figure(name: str, value: float, unit: str, goal: float | None) -> None:
-    figures.record("machines", name, value, unit, goal=goal)
-    print(f"    {name:66} {value:8.2f} {unit}{'  MISSED' if goal is not None and value > goal else ''}", flush=True)
-
-
-PARTS: Mapping[str, Callable[[argparse.Namespace], None]] = {
-    "ideal": ideal,
-    "cost": cost,
-    "first": first,
-    "memory": memory,
-    "rates": rates,
-}
 
 if __name__ == "__main__":
     main()

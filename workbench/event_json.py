@@ -43,7 +43,7 @@ def read_fields(kind: type[ValueT], data: Any) -> ValueT:
     Raises:
         ValueError: a field is missing, or a value has the wrong shape.
     """
-    value: ValueT = _build(kind, data)
+    value: ValueT = build(kind, data)
     return value
 
 

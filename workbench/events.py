@@ -41,7 +41,6 @@ ErrorKind: TypeAlias = Literal[
     "frozen_file",  # the recording cannot be read
     "fork_diverged",  # the part before a fork differs from the recording
     "off_recording",  # after an injected fault, the agent made a call that its recording does not have
-    "no_place",  # no machine of the chosen place can run the agent
     "attempt_lost",  # each attempt at the case was lost with its machine or the connection to it
     "judge",
     "quota",

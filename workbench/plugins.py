@@ -59,11 +59,6 @@ OWN: Final[Mapping[Point, Mapping[str, str]]] = {
         "junit": "workbench.exporting.junit:EXPORTER",
         "adk": "workbench.exporting.adk:EXPORTER",
     },
-    "places": {
-        "local": "workbench.places.kinds:LOCAL",
-        "ssh": "workbench.places.own_kinds:SSH",
-        "dask": "workbench.places.own_kinds:DASK",
-    },
 }
 """Point → name → `module:attribute`, as in `pyproject.toml`; a test compares them."""
 _GROUP = "agent_workbench."

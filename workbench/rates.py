@@ -17,7 +17,7 @@ _OF_THE_AGENT: frozenset[ErrorKind] = frozenset(
 )
 
 _BEFORE_THE_AGENT: frozenset[ErrorKind] = frozenset(
-    {"broken_file", "no_agent", "no_framework", "import_failed", "no_place", "config"}
+    {"broken_file", "no_agent", "no_framework", "import_failed", "config"}
 )
 
 

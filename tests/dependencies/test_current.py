@@ -269,28 +269,31 @@ def test_installed_packages_are_recorded_with_versions(tmp_path: Path) -> None:
     assert versions(tmp_path / "elsewhere")["mine-own"] == "0.1"
 
 
-def test_verdicts_of_other_machines_depend_on_the_recipe(desk: Desk) -> None:
+def test_verdicts_of_other_machines_depend_only_on_variables_that_travel(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     workspace = open_workspace(desk.root)
     (entry,) = workspace.evalsets
     (agent,) = workspace.agents
-    made = {"": "1", "/opt/python": "2"}
+    monkeypatch.setenv("SENT", "1")
+    monkeypatch.setenv("GEMINI_STAYS", "1")
 
-    def current(remote_python: str | None) -> CurrentInputs:
-        def recipes(folder: Path, interpreter: Path, root: Path, named: str) -> dict[str, str]:
-            return {"recipe": made[named], "--remote-python": named}
+    def current(sent: tuple[str, ...] | None) -> CurrentInputs:
+        return CurrentInputs(desk.root, [agent], Digests("salt"), lambda value: value, Options(sent=sent))
 
-        options = Options(remote_python=remote_python)
-        return CurrentInputs(desk.root, [agent], Digests("salt"), lambda value: value, options, recipes)
+    here = Record(entry.relative, current(None).environment(agent, {"GEMINI_STAYS"}))
+    there = Record(entry.relative, current(("SENT",)).environment(agent, {"GEMINI_STAYS"}))
+    monkeypatch.setenv("GEMINI_STAYS", "2")
 
-    for remote_python in (None, *made):
-        then = Record(entry.relative, (current(remote_python).packages(agent),))
-        for newest in (None, *made):
-            # Another place of the newest run changes nothing.
-            assert current(newest).packages(agent, then) == then.bundles[0]
-    then = Record(entry.relative, (current("").packages(agent),))
-    made[""] = "3"
-    now = Record(entry.relative, (current(None).packages(agent, then),))
-    assert [change.name for change in compare(then, now)] == ["recipe 1 → 3"]
+    def changes(then: Record) -> list[str]:
+        # Another place of the newest run changes nothing.
+        now = current(None).environment(agent, then.names("environment"), then)
+        return [change.name for change in compare(then, Record(entry.relative, now))]
+
+    assert changes(here) == ["GEMINI_STAYS"]
+    assert changes(there) == []
+    monkeypatch.setenv("SENT", "2")
+    assert changes(there) == ["SENT"]
 
 
 def test_digest_of_a_large_file_depends_on_its_last_byte(tmp_path: Path) -> None:

@@ -2,30 +2,25 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from workbench.agents.channel import Frame
-from workbench.places.place import AgentStart, MachineState, Notify, OnFrame, ignore
+from workbench.places.place import AgentStart, OnFrame
 
 Answer = Callable[[dict[str, Any], list[Frame], str], Iterable[Frame]]
 """A function from the case's settings, the frames before its first turn and the user's text to the frames that it
-sends in the turn, without the number of the turn. A frame with `lost` is the end of the attempt with its machine."""
+sends in the turn, without the number of the turn."""
 
 
 class ScriptedPlace:
-    """A place. `cases` has the settings of each case, in the order of their start, and `alone` its flag."""
+    """A place. `cases` has the settings of each case, in the order of their start."""
 
-    def __init__(self, answer: Answer, *, remote: bool = False) -> None:
+    def __init__(self, answer: Answer) -> None:
         self.answer = answer
-        self.remote = remote
-        self.alone: list[bool] = []
         self.cases: list[dict[str, Any]] = []
 
-    def open(self, concurrency: int, notify: Notify = ignore) -> None: ...
-
-    def machines(self) -> Sequence[MachineState]:
-        return ()
+    def open(self, concurrency: int) -> None: ...
 
     async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> "_Link":
         return _Link(self, on_frame)
@@ -38,7 +33,6 @@ class _Link:
 
     def __init__(self, place: ScriptedPlace, on_frame: OnFrame) -> None:
         self._place, self._on_frame = place, on_frame
-        self.is_remote = place.remote
         self._loop = asyncio.get_running_loop()
         self._cases: dict[int, tuple[dict[str, Any], list[Frame]]] = {}
         self._turns: dict[int, int] = {}
@@ -52,7 +46,6 @@ class _Link:
             match frame["op"]:
                 case "case":
                     self._place.cases.append(frame["case"])
-                    self._place.alone.append(bool(frame.get("alone")))
                     self._cases[number] = frame["case"], []
                     self._turns[number] = 0
                 case "turn":
@@ -65,7 +58,7 @@ class _Link:
                 case "recorded" | "answered":
                     self._cases[number][1].append(json.loads(json.dumps(frame)))
 
-    def kill(self, attempt: int | None = None) -> None: ...
+    def kill(self) -> None: ...
 
     async def close(self) -> None:
         if not self.ended.done():
@@ -75,9 +68,6 @@ class _Link:
         case, before = self._cases[number]
         self._unfinished.add(number)
         for frame in self._place.answer(case, before, text):
-            if "lost" in frame:
-                self._tell({"op": "exited", "id": number, "how": None, **frame})
-                return
             if frame["event"] in ("TurnFinished", "Failed"):
                 self._unfinished.discard(number)
             self._tell({"id": number, "turn": self._turns[number], **frame})

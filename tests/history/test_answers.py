@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from workbench.agents.worker.answer_file import AnswerFile
-from workbench.engine.plan.answers import Answer, AnswerStorage, read, sent_answer
+from workbench.engine.plan.answers import Answer, read
 from workbench.events import CaseRef
 from workbench.history.answers import FILE_NAME, forget_answers, read_answers
 
@@ -40,16 +40,6 @@ def test_answers_are_read_by_case_and_repeat(tmp_path: Path) -> None:
     keep(tmp_path, *written)
     assert read_answers(tmp_path) == {ONE: [written[0], written[2]], AGAIN: [written[1]]}
     assert (tmp_path / FILE_NAME).stat().st_mode & 0o777 == 0o600
-
-
-def test_answers_of_other_machines_are_told_apart(tmp_path: Path) -> None:
-    storage = AnswerStorage(tmp_path / FILE_NAME, {"desk": {}})
-    sent = sent_answer(ONE, {**as_json(answer("theirs")), "sent": False})
-    storage.append(sent)
-    storage.close()
-    keep(tmp_path, answer("ours"))
-    assert read_answers(tmp_path) == {ONE: [sent, answer("ours")]}
-    assert read_answers(tmp_path, sent=False) == {ONE: [answer("ours")]}
 
 
 def test_incomplete_line_is_the_only_loss(tmp_path: Path) -> None:

@@ -1,11 +1,8 @@
 """The example package: one extension of each kind, used from outside as a user does."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -62,49 +59,6 @@ def test_extensions_of_a_package_are_used(project: Project, site: Path) -> None:
     assert done.stdout == "failed table/greets\npassed table/refunds\n"
     done = project.program("export", "last", "--format", "lines", "-o", ".", environment=installed)
     assert re.search(r"written: \S+\.txt$", done.stderr.strip())
-
-
-AT_A_PLACE = """
-import asyncio, sys
-from pathlib import Path
-from workbench.engine.plan.run_options import RunOptions, UsageFaultError
-from workbench.project.project import Project
-from workbench.project.targets import Targets
-
-async def main():
-    targets = Targets(("table",), Path.cwd())
-    plan = targets.plan(RunOptions(), targets.open())
-    async with Project(place=sys.argv[1], keep_runs=False) as project:
-        try:
-            store = await project.run(plan).result()
-        except UsageFaultError as fault:
-            sys.exit(f"{fault}: {fault.hint}")
-    print(sorted(record.status for record in store.current_records()))
-
-asyncio.run(main())
-"""
-
-
-def at_place(project: Project, word: str, site: Path) -> "subprocess.CompletedProcess[str]":
-    """Run the project at a place, as a program that uses the Python API does."""
-    return subprocess.run(
-        [sys.executable, "-c", AT_A_PLACE, word],
-        cwd=project.root,
-        env={**os.environ, **environment(site, EXAMPLE)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-
-
-def test_place_of_a_package_runs_the_agents(project: Project, site: Path) -> None:
-    done = at_place(project, "nearby:started.log", site)
-    assert (done.stdout, done.stderr) == ("['failed', 'passed']\n", "")
-    assert (project.root / "started.log").read_text(encoding="utf-8") == "table\n"
-    assert at_place(project, "local", site).stdout == "['failed', 'passed']\n"
-    said = at_place(project, "moon", site).stderr
-    own = "`local`, `ssh:HOST1,HOST2`, `dask://HOST:PORT`, `tls://HOST:PORT`, `dask-local:N`"
-    assert said == f"unknown place moon: use one of {own}, `nearby:FILE` (keeps a log)\n"
 
 
 def test_verdict_is_stale_once_a_package_that_judged_has_changed(project: Project, site: Path, tmp_path: Path) -> None:

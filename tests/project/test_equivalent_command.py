@@ -147,17 +147,16 @@ def test_command_overrides_the_setting_of_the_project(
         (PlaceChoice(), ["--on", "local"]),
         (PlaceChoice("second"), ["--on", "second"]),
         (PlaceChoice("second", "/mine"), ["--on", "second", "--remote-python", "/mine"]),
-        (PlaceChoice("dask://h:1", insecure=True), ["--on", "dask://h:1", "--insecure-place"]),
+        (PlaceChoice("dask://h:1", env=("KEY",)), ["--on", "dask://h:1", "--env", "KEY"]),
     ],
 )
 def test_command_names_the_place_if_it_is_not_the_projects(
     workspace: Workspace, read_back: ReadBack, place: PlaceChoice | None, words: list[str]
 ) -> None:
     (workspace.root / "pyproject.toml").write_text(
-        '[tool.agent-workbench]\nplace = "cluster"\n[tool.agent-workbench.places.cluster]\nat = "ssh:one"\n'
-        '[tool.agent-workbench.places.second]\nat = "ssh:two"\nremote-python = "/its"\n'
+        '[tool.agent-workbench]\nplace = "cluster"\n[tool.agent-workbench.places.cluster]\nat = "dask://one:1"\n'
+        '[tool.agent-workbench.places.second]\nat = "dask://two:1"\nremote-python = "/its"\n'
     )
-    plan_cases(workspace, {min(workspace.case_names)}, RunOptions(place=PlaceChoice("cluster")))  # The user agrees.
     plan = plan_cases(workspace, {min(workspace.case_names)}, RunOptions(place=place))
     command = command_of_plan(plan, workspace, workspace.root / ".workbench", Shell(Path.cwd()))
     assert list(command.arguments[1 : 1 + len(words)]) == words

@@ -13,8 +13,8 @@ from workbench.ui.dialogs.machines import MachinesScreen
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.place_options import PlaceOptions, read_place
 
-CLUSTER = PlaceChoice("ssh:one,two", slots=20, name="cluster")
-SETTING = '[tool.agent-workbench.places.cluster]\nat = "ssh:one,two"\nslots = 20\n'
+CLUSTER = PlaceChoice("dask://one:8786", env=("MODE",), name="cluster")
+SETTING = '[tool.agent-workbench.places.cluster]\nat = "dask://one:8786"\nenv = ["MODE"]\n'
 
 
 async def test_place_is_chosen_and_its_machines_are_shown(
@@ -31,11 +31,11 @@ async def test_place_is_chosen_and_its_machines_are_shown(
         await pilot.press("p")
         await screen.until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
         await screen.until(pilot, lambda: "cluster" in screen.text)
-        await pilot.press(*"ssh:a,b --remote-python /x", "enter")
-        await screen.until(pilot, lambda: "p place ssh:a,b" in screen.text)
+        await pilot.press(*"dask://a:1 --remote-python /x", "enter")
+        await screen.until(pilot, lambda: "p place dask://a:1" in screen.text)
         await pilot.press("a")
-        await screen.until(pilot, lambda: "on ssh:a,b" in screen.text)
-        assert screen.session.places.run_options() == {"place": PlaceChoice("ssh:a,b", "/x")}
+        await screen.until(pilot, lambda: "on dask://a:1" in screen.text)
+        assert screen.session.places.run_options() == {"place": PlaceChoice("dask://a:1", "/x")}
 
         await pilot.press("r")
         await screen.until(pilot, lambda: len(screen.runs) == 1 and screen.session.store.activity.running)
@@ -61,14 +61,14 @@ def test_search_offers_local_the_names_of_the_settings_and_what_is_typed() -> No
     search = PlaceOptions(named=(CLUSTER,)).search()
     assert [item.label for item in search("")] == ["local", "cluster"]
     assert search("clus")[0].value == PlaceChoice("cluster")
-    assert search("ssh:c")[0].value == PlaceChoice("ssh:c")
-    assert search("dask://h:1 --insecure-place")[0].value == PlaceChoice("dask://h:1", insecure=True)
-    refused = search("ssh:a --fast")[0]
+    assert search("dask://c:1")[0].value == PlaceChoice("dask://c:1")
+    assert search("dask://h:1 --env KEY")[0].value == PlaceChoice("dask://h:1", env=("KEY",))
+    refused = search("dask://a:1 --fast")[0]
     assert refused.value is None
     assert "--remote-python" in refused.why_not
 
 
-@pytest.mark.parametrize("text", ["", "a b", "ssh:a --remote-python", "'ssh:a"])
+@pytest.mark.parametrize("text", ["", "a b", "dask://a:1 --remote-python", "'dask://a:1"])
 def test_what_is_no_place_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         read_place(text)

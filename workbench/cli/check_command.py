@@ -27,7 +27,7 @@ _CLEAN, _WARNINGS, _ERRORS = 0, 1, 2
 
 _DESCRIPTION = """Find problems in evalsets, criteria and agents before they cost a run. Reads files only: runs no
 agent and asks no model. Imports extensions of other packages. With --import, also imports each agent in a child
-process with the agent's own interpreter. With --on, tries that on other machines.
+process with the agent's own interpreter. With --on, tries that on the workers of a cluster.
 
 \b
 PATH  a folder, an agent's folder or an evalset file  [default: this folder]
@@ -44,9 +44,10 @@ Exit codes
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=common.FILE)
 @common.CONFIG
 @click.option("--import", "imports", is_flag=True, help="Import each agent in a child process and report failures.")
-@click.option("--on", metavar="PLACE", help="Try PLACE: connect to its machines, and import each agent there.")
+@click.option("--on", metavar="PLACE", help="Try PLACE: show what would travel, and import each agent on each worker.")
+@click.option("--list", "lists", is_flag=True, help="With --on: only print each file that would travel.")
 @common.REMOTE_PYTHON
-@common.INSECURE_PLACE
+@common.ENV
 @common.AS_JSON
 @common.STATE_DIR
 def check_command(
@@ -55,13 +56,14 @@ def check_command(
     imports: bool,
     on: str | None,
     remote_python: str,
-    insecure_place: bool,
+    env: tuple[str, ...],
+    lists: bool,
     as_json: bool,
     state_dir: Path | None,
 ) -> int:
     """Check a project and return the exit code."""
     _refuse_missing(paths, config)
-    choice = common.place_choice(on, remote_python, insecure=insecure_place)
+    choice = _choice(on, remote_python, env, lists=lists)
     from workbench.agents.owners import read_owners
     from workbench.agents.workspace import open_workspace, root_of
     from workbench.authoring.check.project import ProjectCheck, in_order
@@ -91,10 +93,10 @@ def check_command(
     tell(workspace, extension_problems())
     if imports:
         _import_agents(workspace, lambda problem: tell(workspace, [problem]))
-    place = None if choice is None else _check_place(workspace, choice, state_dir)
+    place = None if choice is None else _check_place(workspace, choice, state_dir, only_files=lists)
     if place is not None:
         if not as_json:
-            write_line(sys.stdout, "\n".join(_place_lines(place)))
+            write_line(sys.stdout, "\n".join(_place_lines(place, lists=lists)))
         tell(workspace, place.problems)
     if as_json:
         report = _report(workspace, in_order(problems))
@@ -105,6 +107,13 @@ def check_command(
     if has_failed() or "error" in severities:
         return _ERRORS
     return _CLEAN if workspace.evalsets and not severities - {"note"} else _WARNINGS
+
+
+def _choice(on: str | None, remote_python: str, env: tuple[str, ...], *, lists: bool) -> PlaceChoice | None:
+    choice = common.place_choice(on, remote_python, env)
+    if lists and choice is None:
+        raise Refused("--list prints what would travel to a place, and none is named", hint="Add --on PLACE")
+    return choice
 
 
 def _refuse_missing(paths: tuple[Path, ...], config: Path | None) -> None:
@@ -132,10 +141,13 @@ def _import_agents(workspace: "Workspace", tell: "Callable[[Problem], None]") ->
     asyncio.run(import_all())
 
 
-def _check_place(workspace: "Workspace", choice: PlaceChoice, state_dir: Path | None) -> "PlaceCheck | None":
+def _check_place(
+    workspace: "Workspace", choice: PlaceChoice, state_dir: Path | None, *, only_files: bool
+) -> "PlaceCheck | None":
     """Check a place. Return None if it is this machine."""
     import asyncio
 
+    from workbench.cli.consent import ask
     from workbench.project.place_check import check_place, place_of
     from workbench.project.project import Project
 
@@ -143,40 +155,49 @@ def _check_place(workspace: "Workspace", choice: PlaceChoice, state_dir: Path | 
     if chosen.is_local:
         return None
 
+    def tell(line: str) -> None:
+        write_line(sys.stderr, plain(line))
+
     async def check() -> "PlaceCheck":
         async with Project(state_dir=state_dir, keep_warm=False) as project:
-            return await check_place(project, workspace, chosen, tell=lambda line: write_line(sys.stderr, plain(line)))
+            return await check_place(project, workspace, chosen, only_files=only_files, ask=ask, tell=tell)
 
     return asyncio.run(check())
 
 
-def _place_lines(place: "PlaceCheck") -> "Iterator[str]":
+def _place_lines(place: "PlaceCheck", *, lists: bool) -> "Iterator[str]":
     """Yield what was found at a place, apart from the problems."""
-    from workbench.rendering.machines import machine_facts, megabytes
+    from workbench.rendering.machines import machine_facts, sending_lines
 
-    if place.safety:
-        yield f"{one_line(place.word)}: {one_line(place.safety, limit=500)}"
-    yield f"bundle: {counted(place.files, 'file')}, {megabytes(place.bytes)}"
-    for agent, source in place.recipes.items():
-        yield f"interpreter of {one_line(agent)}: {one_line(source, limit=300)}"
+    if place.sending is not None and lists:
+        yield from (one_line(name, limit=1000) for name in place.sending.sizes)
+        yield from (
+            f"stays: {one_line(name, limit=1000)}: {one_line(why)}" for name, why in place.sending.left_out.items()
+        )
+    elif place.sending is not None:
+        yield from sending_lines(place.sending)
+    if place.needs:
+        yield f"workers need {', '.join(f'{name} {version}' for name, version in place.needs.items())}"
     for state in place.machines:
-        if state.phase != "lost":
-            imported = [agent for agent, outcome in place.imports.items() if outcome.get(state.name) == ""]
-            yield machine_facts(state, imported)
+        imported = [agent for agent, outcome in place.imports.items() if outcome.get(state.name) == ""]
+        yield machine_facts(state, imported)
 
 
 def _place_report(place: "PlaceCheck") -> dict[str, object]:
+    sending = place.sending
     return {
-        "place": place.word,
-        "safety": place.safety,
-        "bundle": {"files": place.files, "bytes": place.bytes},
-        "interpreters": place.recipes,
-        "machines": [
+        "place": "" if sending is None else sending.place,
+        "address": "" if sending is None else sending.address,
+        "encrypted": sending is not None and sending.is_encrypted,
+        "files": {} if sending is None else dict(sending.sizes),
+        "left_out": {} if sending is None else dict(sending.left_out),
+        "variables": [] if sending is None else list(sending.variables),
+        "needs": dict(place.needs),
+        "workers": [
             {
                 "name": state.name,
-                "usable": state.phase != "lost",
+                "usable": state.phase == "ready",
                 "about": state.about,
-                "bytes_sent": state.sent,
                 "why": state.why,
                 "imported": {agent: outcome.get(state.name) for agent, outcome in place.imports.items()},
             }

@@ -36,7 +36,7 @@ def command(
     )
 
 
-def place_choice(word: str | None, python: str, *, insecure: bool) -> PlaceChoice | None:
+def place_choice(word: str | None, python: str, env: Sequence[str]) -> PlaceChoice | None:
     """Return the place of `--on` and its options, or None if none of them is given.
 
     Raises:
@@ -44,7 +44,7 @@ def place_choice(word: str | None, python: str, *, insecure: bool) -> PlaceChoic
     """
     if word == "":
         raise click.UsageError("--on needs the name of a place")
-    return PlaceChoice(word or "", python, insecure) if word or python or insecure else None
+    return PlaceChoice(word or "", python, tuple(env)) if word or python or env else None
 
 
 def output(metavar: str, help_text: str) -> Callable[[Any], Any]:
@@ -124,10 +124,10 @@ JSON = click.option(
 )
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Write one JSON object to standard output.")
 REMOTE_PYTHON = click.option(
-    "--remote-python", metavar="PATH", default="", help="Python interpreter on the other machines."
+    "--remote-python", metavar="PATH", default="", help="Python interpreter of agents on the workers."
 )
-INSECURE_PLACE = click.option(
-    "--insecure-place", is_flag=True, help="Accept a place whose connection others can read and change."
+ENV = click.option(
+    "--env", metavar="NAME", multiple=True, help="Variable that agents get on other machines. Can be repeated."
 )
 JUNIT = click.option("--junit", type=FILE, metavar="FILE", callback=_checked_junit, help="Write JUnit XML to FILE.")
 PLAIN = click.option("--plain", is_flag=True, help="Print one line for each case, even on a terminal.")

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, TextIO
 from workbench.agents.targets import find_root
 from workbench.cli.exit_codes import INTERRUPTED, PASSED, UNDECIDED, exit_code
 from workbench.cli.interruption import Interruption
-from workbench.cli.machine_lines import SILENT_FOR, machine_lines
+from workbench.cli.machine_lines import SILENT_FOR, MachineLines, machine_lines
 from workbench.cli.names import COMMANDS, PROGRAM
 from workbench.cli.plain_progress import PlainProgress, Progress
 from workbench.cli.run_request import Outputs
 from workbench.cli.streams import has_failed, write_file, write_line, write_pieces
 from workbench.config import Settings, read_settings
+from workbench.engine.plan.place_consent import Sending
 from workbench.engine.plan.plan import Plan, new_run_id
 from workbench.engine.plan.run_options import MATRIX, UsageFaultError
 from workbench.events import Noticed, RunFinished, RunStarted
@@ -37,7 +38,12 @@ _WIDTH_WITHOUT_TERMINAL = 100
 
 
 def run_and_report(
-    outputs: Outputs, explicit_state: Path | None, make_plan: Callable[[], Plan], *, fresh: bool = True
+    outputs: Outputs,
+    explicit_state: Path | None,
+    make_plan: Callable[[], Plan],
+    *,
+    fresh: bool = True,
+    ask: Callable[[Sending], bool] | None = None,
 ) -> int:
     """Make a plan, run it, write the outputs, and return the exit code.
 
@@ -46,6 +52,7 @@ def run_and_report(
         explicit_state: The folder that `--state-dir` names.
         make_plan: Makes the plan.
         fresh: Whether to start a new run even if an interrupted run of the same cases could be resumed.
+        ask: Asks the user about what leaves this machine. None: that must be confirmed already.
 
     Raises:
         UsageFaultError: The plan cannot be made; nothing ran.
@@ -56,10 +63,17 @@ def run_and_report(
         if fault.kind != "nothing":
             raise
         return _nothing_ran(outputs, fault)
-    return asyncio.run(_follow(outputs, explicit_state, plan, fresh=fresh))
+    return asyncio.run(_follow(outputs, explicit_state, plan, ask, fresh=fresh))
 
 
-async def _follow(outputs: Outputs, explicit_state: Path | None, plan: Plan, *, fresh: bool) -> int:
+async def _follow(
+    outputs: Outputs,
+    explicit_state: Path | None,
+    plan: Plan,
+    ask: Callable[[Sending], bool] | None,
+    *,
+    fresh: bool,
+) -> int:
     """Run the plan, write the outputs, and return the exit code."""
     settings = _settings()
     store = Store()
@@ -67,6 +81,7 @@ async def _follow(outputs: Outputs, explicit_state: Path | None, plan: Plan, *, 
     progress = _progress(outputs, store, results)
     first = PASSED
     async with Project(state_dir=explicit_state, settings=settings, store=store, keep_warm=False) as project:
+        await project.connect(plan, _say, ask)
         if plan.options.inject == MATRIX:
             matrix = await project.fault_matrix(plan)
             has_first = matrix.first is not None
@@ -79,7 +94,6 @@ async def _follow(outputs: Outputs, explicit_state: Path | None, plan: Plan, *, 
                 plan, fresh = matrix.plan(), True
             except UsageFaultError as fault:
                 return _nothing_ran(outputs, fault)
-        await project.connect(plan, progress.message)
         run = project.run(plan if fresh else project.resumed(plan))
         with Interruption(run, progress.message) as interruption:
             # Signals are still caught here, so that a Ctrl-C in the last moment does not cost the report. The outputs
@@ -139,6 +153,10 @@ def _settings() -> Settings:
     return settings
 
 
+def _say(line: str) -> None:
+    write_line(sys.stderr, plain(line))
+
+
 @contextlib.contextmanager
 def _with_machines(project: Project, plan: Plan, progress: Progress) -> Iterator[None]:
     """Tell about the machines of a run's place while entered, if the run is not for this machine."""
@@ -148,12 +166,18 @@ def _with_machines(project: Project, plan: Plan, progress: Progress) -> Iterator
         return
     unsubscribe = project.store.subscribe(follow.apply)
     progress.show_machines(lambda: project.machines(plan.options))
-    waiting = asyncio.get_running_loop().call_later(SILENT_FOR, follow.still_waiting)
+    beating = asyncio.create_task(_beat(follow))
     try:
         yield
     finally:
-        waiting.cancel()
+        beating.cancel()
         unsubscribe()
+
+
+async def _beat(lines: MachineLines) -> None:
+    while True:
+        await asyncio.sleep(SILENT_FOR)
+        lines.beat()
 
 
 async def _execute(run: Running, progress: Progress) -> None:

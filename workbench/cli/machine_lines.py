@@ -6,22 +6,20 @@ A machine that is lost or cannot be used is a notice of the run, which has its o
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from workbench.counting import few
 from workbench.engine.plan.run_options import RunOptions
-from workbench.events import AttemptLost, CasePlaced, Event, RunFinished, RunStarted
+from workbench.events import AttemptLost, CaseFinished, CasePlaced, Event, Noticed, RunFinished, RunStarted
 from workbench.places.place import MachineState
 from workbench.project.project import Project
-from workbench.rendering.machines import fleet_line, machine_line, place_words
-from workbench.rendering.placed import lost_words, machine_name
+from workbench.rendering.machines import fleet_busy, fleet_line, machine_line, place_words
+from workbench.rendering.placed import lost_words
 from workbench.rendering.plain_lines import label
 from workbench.store import Store
 from workbench.text import one_line
 
-_OF_MACHINES = {"no_place", "attempt_lost"}
+_OF_MACHINES = {"attempt_lost"}
 """Errors that are no fault of the agent or the case."""
-_BEFORE = ("connecting", "preparing")
-SILENT_FOR = 5.0
-"""Seconds after which `MachineLines.still_waiting` has something to say."""
+SILENT_FOR = 8.0
+"""Seconds without a line after which `MachineLines.beat` has something to say."""
 
 
 def machine_lines(
@@ -62,9 +60,12 @@ class MachineLines:
         self._told: set[str] = set()
         """Machines that were told of, and have not been lost since."""
         self._begun = False
+        self._heard = False
+        """Whether a line was written since the last beat."""
 
     def apply(self, event: Event) -> None:
         """Say what an event tells about the machines."""
+        self._heard = self._heard or isinstance(event, CaseFinished | Noticed)
         match event:
             case RunStarted() if not self._begun:
                 self._begun = True
@@ -78,15 +79,11 @@ class MachineLines:
                 self._look()
                 self._sum_up()
 
-    def still_waiting(self) -> None:
-        """Say what machines do if none has become ready yet. Call it some seconds after the start."""
-        states = [state for state in self._machines() if state.phase in _BEFORE]
-        if self._told or not states:
-            return
-        names = few(machine_name(state.name) for state in states)
-        preparing = any(state.phase == "preparing" for state in states)
-        doing = "prepared; building an interpreter for the first time takes minutes" if preparing else "connected"
-        self._say(f"still being {doing}: {names}")
+    def beat(self) -> None:
+        """Say what the machines do, if nothing was said since the last call."""
+        if not self._heard and self._begun:
+            self._say(fleet_busy(self._machines()))
+        self._heard = False
 
     def _look(self) -> None:
         states = self._machines()

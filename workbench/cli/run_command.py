@@ -130,10 +130,11 @@ class _RunCommand(click.Command):
 @click.option(
     "--on",
     metavar="PLACE",
-    help="Run agents at PLACE: local, ssh:HOST1,HOST2, dask://HOST:PORT or a name from the settings.  [default: local]",
+    help="Run agents at PLACE: local, dask, dask://HOST:PORT, tls://HOST:PORT or a name from the settings.  "
+    "[default: local]",
 )
 @common.REMOTE_PYTHON
-@common.INSECURE_PLACE
+@common.ENV
 @click.option(
     "--shard",
     metavar="K/N",
@@ -155,9 +156,7 @@ def run_command(**values: Any) -> int:
     values["frozen"] = "" if values["frozen"] == OFF else values["frozen"]
     if values["runs"] is None:
         values["runs"] = 1 if values["until_sure"] is None else MOST_UNTIL_SURE
-    values["place"] = common.place_choice(
-        values.pop("on"), values.pop("remote_python"), insecure=values.pop("insecure_place")
-    )
+    values["place"] = common.place_choice(values.pop("on"), values.pop("remote_python"), values.pop("env"))
     values["inject"] = _injection(values["inject"])
     options = RunOptions(**{item.name: values.pop(item.name) for item in fields(RunOptions) if item.name in values})
     named = {item.name: values.pop(item.name) for item in fields(Targets) if item.name in values}
@@ -170,9 +169,11 @@ def run_command(**values: Any) -> int:
             from workbench.cli.watch_run import watch
 
             return watch(request)
+        from workbench.cli.consent import ask_if_typed
         from workbench.cli.following import run_and_report
 
-        return run_and_report(request, targets.state_dir, lambda: targets.plan(options), fresh=request.fresh)
+        asks = ask_if_typed(options.place)
+        return run_and_report(request, targets.state_dir, lambda: targets.plan(options), fresh=request.fresh, ask=asks)
 
 
 def _injection(word: str | None) -> Any:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from workbench import config
 from workbench.agents.workspace import Workspace
+from workbench.cli.consent import ask_if_typed
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
 from workbench.cli.interruption import Interruption
 from workbench.cli.machine_lines import machine_lines
@@ -52,6 +53,7 @@ async def _watch(request: RunRequest, workspace: Workspace, plan: Plan) -> int:
         watch = lines.watch = RunningWatch(project, request.targets, workspace, plan, request.options, lines.take)
         for fault in settings.faults:
             lines.say(f"warning: {fault}")
+        await project.connect(plan, lines.say, ask_if_typed(request.options.place))
         follow = machine_lines(project, plan.options, lines.say, sums_up=False)
         if follow is not None:
             project.store.subscribe(follow.apply)

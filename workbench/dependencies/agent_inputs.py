@@ -15,7 +15,7 @@ from workbench.agents.interpreter import package_folders
 from workbench.agents.walk import relative_to
 from workbench.dependencies.digests import Digests
 from workbench.dependencies.file_filter import AgentFileFilter, files_in
-from workbench.dependencies.record import INTERPRETER, PLACE, PYTHON, RECIPE, REMOTE_PYTHON, Bundle
+from workbench.dependencies.record import INTERPRETER, ONLY_SENT, Bundle
 from workbench.regular_file import read_regular
 
 ALL, MODULES, LISTED, WRITTEN, RESULTS = "all", "modules", "listed", "written", "results"
@@ -121,12 +121,17 @@ class AgentFiles:
 
 
 def environment_bundles(
-    environment: AgentEnvironment, root: Path, names: Collection[str], digests: Digests
+    environment: AgentEnvironment,
+    root: Path,
+    names: Collection[str],
+    digests: Digests,
+    sent: Collection[str] | None = None,
 ) -> tuple[Bundle, Bundle]:
     """Return the variables of the agent's `.env`, and variables of the process that the agent may use.
 
     The latter are the variables in `names` and the variables that models and clients read. An unset variable of `names`
-    has the value "", unless there are too many.
+    has the value "", unless there are too many. On another machine only the variables `sent` travel, besides those of
+    the `.env`.
     """
     own = set(environment.names)
     unset = {name for name in names if name not in environment.values}
@@ -134,6 +139,8 @@ def environment_bundles(
         names = {MANY_NAMES}.union(names) - (unset - {MANY_NAMES})
     relevant = [*names, *(name for name in environment.values if _FAMILIES.search(name))]
     others = set(relevant) - own - _OF_THE_TERMINAL
+    if sent is not None:
+        others = {*(set(sent) - own), ONLY_SENT}
 
     def bundle(wanted: Collection[str], file: str | None) -> Bundle:
         values = {name: _value(environment.values.get(name), name, digests) for name in sorted(wanted)}
@@ -150,22 +157,6 @@ def packages_bundle(interpreter: Path, root: Path) -> Bundle:
     """
     own = {INTERPRETER: str(interpreter), _OWN: _workbench()}
     return Bundle({"packages": {**_installed(interpreter, root), **own}})
-
-
-def recipe_bundle(values: Mapping[str, str]) -> Bundle:
-    """Return what the agent's environment on other machines is made from, and the version of the workbench."""
-    return Bundle({"packages": {**values, _OWN: _workbench()}})
-
-
-def reported_bundle(made: Bundle, place: str, report: Mapping[str, str]) -> Bundle:
-    """Return a `recipe_bundle` with what a machine of `place` reported about the interpreter."""
-    return Bundle({"packages": {**report, PLACE: place, **made.inputs["packages"]}})
-
-
-def report_of(packages: Mapping[str, str]) -> dict[str, str]:
-    """Return what a machine reported from the packages of a record, {} if it did not."""
-    others = (PLACE, RECIPE, REMOTE_PYTHON, _OWN)
-    return {name: value for name, value in packages.items() if name not in others} if PYTHON in packages else {}
 
 
 def _value(value: str | None, name: str, digests: Digests) -> str:

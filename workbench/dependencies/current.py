@@ -16,17 +16,13 @@ from workbench.dependencies.agent_inputs import (
     AgentFiles,
     environment_bundles,
     packages_bundle,
-    recipe_bundle,
-    report_of,
-    reported_bundle,
 )
 from workbench.dependencies.case_inputs import case_bundle, criteria_bundle, readable, simulator_bundle
 from workbench.dependencies.change import KINDS
 from workbench.dependencies.digests import Digests
 from workbench.dependencies.frozen_inputs import frozen_bundles_like, runs_live
 from workbench.dependencies.functions import other_files
-from workbench.dependencies.record import PLACE, RECIPE, REMOTE_PYTHON, Bundle, Record, digest
-from workbench.dependencies.reported import Reported
+from workbench.dependencies.record import ONLY_SENT, Bundle, Record, digest
 from workbench.model.criteria import CriteriaConfig, stored_config
 from workbench.model.evalset import EvalsetDocument, case_or_none
 from workbench.recordings.frozen_path import frozen_path
@@ -34,11 +30,6 @@ from workbench.simulation.scenario import full_scenario
 
 Clean = Callable[[Any], Any]
 """A function that removes secrets from JSON data, as in stored runs."""
-Recipes = Callable[[Path, Path, Path, str], Mapping[str, str]]
-"""A function that returns what the environment on other machines is made from.
-
-It takes an agent's folder, its interpreter here, the root, and the interpreter that was named there or "".
-"""
 TIMEOUT = "--timeout"
 FROZEN, ON_MISS = "--frozen", "--on-miss"
 _OF_AGENT = frozenset({"agent_file", "agent_folder", "environment", "packages"})
@@ -67,8 +58,8 @@ class Options:
     frozen: str = ""
     """The mode of `--frozen`, "" for live runs."""
     on_miss: str = ""
-    remote_python: str | None = None
-    """None if agents run on this machine, else the interpreter that was named for other machines, or ""."""
+    sent: tuple[str, ...] | None = None
+    """The variables that travel to another machine besides those of the `.env`, or None for this machine."""
     frozen_file: str | None = None
     """The file with the project's setting, if that is the mode of `--frozen`."""
 
@@ -94,10 +85,7 @@ class Options:
 
 
 class CurrentInputs:
-    """The current inputs of the cases in `root`, each read on first use. Call all methods in a thread.
-
-    `recipes` is for verdicts that were made on other machines. Without it, they are compared with this machine.
-    """
+    """The current inputs of the cases in `root`, each read on first use. Call all methods in a thread."""
 
     def __init__(
         self,
@@ -106,9 +94,7 @@ class CurrentInputs:
         digests: Digests,
         clean: Clean,
         options: Options | None = None,
-        recipes: Recipes | None = None,
     ) -> None:
-        self._recipes = recipes
         self.root = root
         self.digests = digests
         self._agents = {agent.name: agent for agent in agents}
@@ -220,46 +206,33 @@ class CurrentInputs:
         )
         return found
 
-    def environment(self, agent: AgentFolder, names: Collection[str]) -> tuple[Bundle, Bundle]:
-        """Return the environment of an agent, including the variables `names`."""
-        found = self._once(("environment", agent), lambda: agent_environment(agent.folder, os.environ))
-        return environment_bundles(found, self.root, names, self.digests)
+    def environment(
+        self, agent: AgentFolder, names: Collection[str], then: Record | None = None
+    ) -> tuple[Bundle, Bundle]:
+        """Return the environment of an agent, including the variables `names`.
 
-    def packages(self, agent: AgentFolder, then: Record | None = None) -> Bundle:
-        """Return the interpreter of an agent and its packages, or on other machines what they are made from.
-
-        A verdict `then` is compared with what it was made with. Without it, the options decide.
+        A verdict `then` that was made on another machine depends only on what travelled. Without `then`, the options
+        decide.
         """
-        python, remote_python = self._options.python, self._options.remote_python
+        found = self._once(("environment", agent), lambda: agent_environment(agent.folder, os.environ))
+        sent: Collection[str] | None = self._options.sent
         if then is not None:
-            is_remote = RECIPE in then.names("packages")
-            remote_python = (then.value("packages", REMOTE_PYTHON) or "") if is_remote else None
+            recorded = then.names("environment")
+            sent = recorded - {ONLY_SENT} if ONLY_SENT in recorded else None
+        return environment_bundles(found, self.root, names, self.digests, sent)
+
+    def packages(self, agent: AgentFolder) -> Bundle:
+        """Return the interpreter of an agent and its packages. Other machines have the same ones."""
 
         def choose() -> Path:
             try:
-                return choose_interpreter(agent.folder, self.root, python).path
+                return choose_interpreter(agent.folder, self.root, self._options.python).path
             except InterpreterError:
-                return python or Path()  # It has no packages.
+                return self._options.python or Path()  # It has no packages.
 
         found = self._once(("python", agent), choose)
-        recipes = self._recipes
-        if recipes is None or remote_python is None:
-            bundle: Bundle = self._once(("packages", found), lambda: packages_bundle(found, self.root))
-            return bundle
-        named = remote_python
-        made: Bundle = self._once(
-            ("recipe", agent, named), lambda: recipe_bundle(recipes(agent.folder, found, self.root, named))
-        )
-        return made if then is None else self._reported(made, then)
-
-    def _reported(self, made: Bundle, then: Record) -> Bundle:
-        """Return `made` with what the place of `then` last reported. Only what `then` knows is compared."""
-        report, place = report_of(_values(then, "packages")), then.value("packages", PLACE) or ""
-        python = made.inputs["packages"].get(REMOTE_PYTHON)
-        if not report or python is None:
-            return made
-        reports = self._once(("reported",), lambda: Reported(self.digests.state))
-        return reported_bundle(made, place, reports.like(place, python, report) or report)
+        bundle: Bundle = self._once(("packages", found), lambda: packages_bundle(found, self.root))
+        return bundle
 
     def criteria(self, config: CriteriaConfig, *, is_simulated: bool) -> tuple[Bundle, Bundle]:
         """Return the criteria, and with `is_simulated` the settings of the simulated user."""
@@ -278,7 +251,7 @@ class CurrentInputs:
         names = then.names("environment")
         if MANY_NAMES in names:
             names |= self.files(agent).names_in_sources
-        return *self.environment(agent, names), self.packages(agent, then), files
+        return *self.environment(agent, names, then), self.packages(agent), files
 
     def _once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
         if key not in self._cached:

@@ -16,14 +16,8 @@ CODE = "custom_metrics"
 
 INTERPRETER = "interpreter"
 """The name of Python's path among the packages."""
-RECIPE = "recipe"
-"""The name of what the environment on other machines is made from, among the packages."""
-REMOTE_PYTHON = "--remote-python"
-"""The name of Python's path on other machines, among the packages."""
-PLACE = "--on"
-"""The name of the place that has it, among the packages."""
-PYTHON = "Python"
-"""The name of its version there, among the packages. It is missing if no machine reported its packages."""
+ONLY_SENT = "only variables that travel"
+"""A name among the variables of a verdict that was made on another machine: others did not count there."""
 _COMPARISONS = 100
 """Limit of comparisons that a bundle keeps."""
 _NAMED = 2

@@ -18,13 +18,9 @@ from workbench.state_folder import delete_stored, reading
 FILE_NAME = "answers.jsonl"
 
 
-def read_answers(folder: Path, *, sent: bool = True) -> dict[CaseRef, list[Answer]]:
-    """Return the readable answers of a run by case. Without `sent`, those that other machines sent are left out.
-
-    A verdict that is made on this machine must not depend on what another one said.
-    """
-    found = read(_lines(folder / FILE_NAME))
-    return found if sent else {case: [one for one in answers if not one.sent] for case, answers in found.items()}
+def read_answers(folder: Path) -> dict[CaseRef, list[Answer]]:
+    """Return the readable answers of a run by case."""
+    return read(_lines(folder / FILE_NAME))
 
 
 def forget_answers(folder: Path) -> None:

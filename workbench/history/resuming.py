@@ -100,14 +100,10 @@ def resumable_results(state: Path, plan_of: Callable[[RunStarted], Plan]) -> str
 
 
 def _has_rest(found: InterruptedRun, path: Path, plan: Plan) -> bool:
-    """Return whether the run at `path` has something to reuse and something left to do.
-
-    It adds the stored answers. Those of other machines count only if `plan` runs on other machines, too.
-    """
+    """Return whether the run at `path` has something to reuse and something left to do. It adds the stored answers."""
     if found.ended and (found.complete or found.results == len(found.cases)):
         return False
-    place = plan.options.place
-    found.set_answers(read_answers(path.parent, sent=place is not None and not place.is_local))
+    found.set_answers(read_answers(path.parent))
     return bool(found.results or found.transcripts or found.answers)
 
 

@@ -13,15 +13,13 @@ _SCHEMES: Final = ("dask://", "tls://")
 
 @dataclass(frozen=True, slots=True)
 class PlaceChoice:
-    """Where agents run, as the user chose it. `python` is the interpreter on other machines, "" if none was named."""
+    """Where agents run, as the user chose it. `python` is the interpreter on workers, "" for that of the worker."""
 
     word: str = LOCALLY
-    """`local`, `ssh:host1,host2` and so on; "" for the place of the project's settings."""
+    """`local`, `dask`, `dask://host:8786` or `tls://host:8786`; "" for the place of the project's settings."""
     python: str = ""
-    insecure: bool = False
-    """Whether a connection that others can read and change is accepted."""
-    slots: int | None = None
-    """Number of cases at a time on each machine, or None to derive it."""
+    env: tuple[str, ...] = ()
+    """Names of variables that travel, besides those in the agents' `.env`."""
     name: str = ""
     """The name of the place in the settings, or ""."""
 
@@ -31,24 +29,19 @@ class PlaceChoice:
         return self.word == LOCALLY
 
     @property
-    def is_cluster(self) -> bool:
-        """Whether agents run on a Dask cluster."""
-        return self.word == DASK or self.word.startswith(_SCHEMES)
-
-    @property
-    def address(self) -> str:
-        """The place without the number of slots at its end: `ssh:host1,host2`."""
-        address, star, slots = self.word.rpartition("*")
-        return address if star and slots.isdecimal() else self.word
+    def is_known(self) -> bool:
+        """Whether this is a place that exists: this machine or a Dask cluster."""
+        return self.word in (LOCALLY, DASK) or (
+            self.word.startswith(_SCHEMES) and len(self.word.partition("://")[2]) > 0
+        )
 
     @property
     def check(self) -> str:
-        """What tries the machines: "`agent-workbench check --on ssh:one,two` tries each machine"."""
+        """The command that tries the place: "`agent-workbench check --on dask` tries each worker"."""
         # Imported late, because the first frame needs no command line.
         from shlex import join
 
         # A name in the settings stands for the place and its interpreter.
         words = ["--on", self.name or self.word or "PLACE"]
         words += ["--remote-python", self.python] if self.python and not self.name else []
-        words += ["--insecure-place"] if self.insecure else []
-        return f"`agent-workbench check {join(words)}` tries each machine"
+        return f"`agent-workbench check {join(words)}` tries each worker"

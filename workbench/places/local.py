@@ -4,7 +4,6 @@ import asyncio
 import itertools
 import os
 import resource
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +13,7 @@ from workbench.agents.orphans import kill_stale
 from workbench.agents.worker import WORKER_DIR
 from workbench.places.agent_clock import done_within
 from workbench.places.local_agent import LocalAgent, forked, solo
-from workbench.places.place import AgentStart, MachineState, Notify, NotStartedError, OnFrame, ignore
+from workbench.places.place import AgentStart, NotStartedError, OnFrame
 from workbench.places.stalls import can_be_watched
 from workbench.places.zygote import Ready, Zygote
 from workbench.regular_file import read_regular
@@ -48,7 +47,7 @@ class LocalPlace:
         self._watching: asyncio.Task[None] | None = None
         self._stale_cleanup: asyncio.Task[int] | None = None
 
-    def open(self, concurrency: int, notify: Notify = ignore) -> None:
+    def open(self, concurrency: int) -> None:
         """Raise the limit of open files, because each case has a socket and two pipes."""
         wanted = _FILES_A_CASE * concurrency + _FILES_BESIDES
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -56,10 +55,6 @@ class LocalPlace:
             wanted = min(wanted, hard)
         if soft != resource.RLIM_INFINITY and soft < wanted:  # The default on macOS is 256.
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-    def machines(self) -> Sequence[MachineState]:
-        """Return (), because there are no other machines."""
-        return ()
 
     async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> LocalAgent:
         """Fork the zygote of the agent's interpreter. A single case gets a fresh process if there is no zygote yet."""

@@ -49,8 +49,6 @@ class LocalAgent:
         OSError: the process cannot be started.
     """
 
-    is_remote = False
-
     def __init__(self, start: Start, on_frame: OnFrame, zygote: Zygote | None, *, serves_one_case: bool) -> None:
         self._on_frame = on_frame
         self.zygote = zygote
@@ -94,8 +92,8 @@ class LocalAgent:
         else:
             case.send(*frames)
 
-    def kill(self, attempt: int | None = None) -> None:
-        """Kill the process and all its cases, whichever `attempt` is meant."""
+    def kill(self) -> None:
+        """Kill the process and all its cases."""
         self._process.signal_group(signal.SIGKILL)
 
     async def close(self) -> None:

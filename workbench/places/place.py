@@ -1,12 +1,12 @@
-"""The protocol of a place where agents run: child processes, the caller's own process, or other machines.
+"""The protocol of a place on this machine where agents run: child processes, or the caller's own process.
 
 A place starts processes that import one agent each, carries messages (JSON objects) to and from them, and ends them.
 Nothing else is exchanged, neither file descriptors nor objects. `docs/worker-protocol.md` lists the messages.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -17,24 +17,12 @@ OnFrame: TypeAlias = Callable[[Frame, int], None]
 """A function that takes a received message and its size in bytes (0 if it was not sent). It must not raise."""
 
 
-Notify: TypeAlias = Callable[[str, str], None]
-"""A function that takes a warning for the user, and what to do about it ("" if there is nothing to do)."""
-
-
-def ignore(warning: str, hint: str) -> None:
-    """Take a warning and do nothing."""
-
-
 class NotStartedError(Exception):
-    """An agent's process that cannot be started. The text says why.
+    """An agent's process that cannot be started. The text says why. `died` means that the interpreter did start."""
 
-    `died` means that the interpreter did start. `elsewhere` means that other machines cannot be used.
-    """
-
-    def __init__(self, message: str, *, died: bool = False, elsewhere: bool = False) -> None:
+    def __init__(self, message: str, *, died: bool = False) -> None:
         super().__init__(message)
         self.died = died
-        self.elsewhere = elsewhere
 
 
 @dataclass(frozen=True)
@@ -54,18 +42,6 @@ class AgentStart:
 
 
 @dataclass(frozen=True)
-class MachineEnvironment:
-    """The interpreter of agents on another machine, as that reports it.
-
-    `python` is its path there, `version` has three numbers, and `packages` are versions by normalized name.
-    """
-
-    python: str
-    version: str
-    packages: Mapping[str, str]
-
-
-@dataclass(frozen=True)
 class MachineState:
     """Another machine of a place, at one moment.
 
@@ -80,8 +56,6 @@ class MachineState:
     running: int = 0
     lost: int = 0
     """Number of attempts that were lost with it so far."""
-    sent: int = 0
-    """Bytes of the project's files that were sent to it."""
     why: str = ""
     about: str = ""
     """Its Python, system and processors in words, "" if unknown."""
@@ -89,8 +63,6 @@ class MachineState:
     """Number of cases that it has run in this run."""
     seen: float = 0.0
     """Seconds since its last sign of life."""
-    environments: Mapping[Path, MachineEnvironment] = field(default_factory=dict, compare=False, repr=False)
-    """What agents run in there, by the path of their interpreter on this machine, as far as it is known."""
 
 
 def cleaned_states(states: Sequence[MachineState], clean: Callable[[str], str]) -> Sequence[MachineState]:
@@ -110,8 +82,6 @@ class AgentLink(Protocol):
     """Done when the process is gone, with a phrase such as "ended with exit code 1"."""
     serves_one_case: bool
     """Whether the process is for a single case."""
-    is_remote: bool
-    """Whether its cases run on other machines, where they cannot write files of this one."""
 
     def send(self, *frames: Frame) -> None:
         """Send messages. They are dropped if their attempt or the process has ended.
@@ -121,12 +91,8 @@ class AgentLink(Protocol):
         """
         ...
 
-    def kill(self, attempt: int | None = None) -> None:
-        """Kill the process and all its cases.
-
-        If there is one process on each of several machines, `attempt` names the one that is killed, by its case. None
-        kills all of them.
-        """
+    def kill(self) -> None:
+        """Kill the process and all its cases."""
         ...
 
     async def close(self) -> None:
@@ -137,12 +103,8 @@ class AgentLink(Protocol):
 class Place(Protocol):
     """A place where agents can run."""
 
-    def open(self, concurrency: int, notify: Notify = ignore) -> None:
-        """Prepare for a run with up to `concurrency` cases at a time. `notify` gets its troubles with the place."""
-        ...
-
-    def machines(self) -> Sequence[MachineState]:
-        """Return the current states of other machines, in the order in which they were found."""
+    def open(self, concurrency: int) -> None:
+        """Prepare for a run with up to `concurrency` cases at a time."""
         ...
 
     async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> AgentLink:

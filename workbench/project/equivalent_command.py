@@ -163,8 +163,8 @@ def _place(plan: Plan) -> Iterator[str]:
     yield from ("--on", place.name or place.word)
     if place.python and place.python not in (choice.python for choice in named if choice.name == place.name):
         yield from ("--remote-python", place.python)
-    if place.insecure:
-        yield "--insecure-place"
+    known = next((choice.env for choice in named if choice.name == place.name), ())
+    yield from _each("--env", [name for name in place.env if name not in known])
 
 
 def _each(option: str, values: Iterable[str]) -> Sequence[str]:

@@ -33,10 +33,6 @@ def _troubles(point: Point) -> list[Trouble]:
         from workbench.exporting.exporter import EXPORTERS
 
         return EXPORTERS.troubles()
-    if point == "places":
-        from workbench.places.kinds import PLACES
-
-        return PLACES.troubles()
     extensions = [one for one in installed().extensions if one.point == point]
     return [Trouble(one, f"there is no extension point agent_workbench.{point}") for one in extensions]
 

@@ -17,9 +17,11 @@ from workbench.agents.workspace import EvalsetEntry, Workspace, open_workspace
 from workbench.authoring.check.project import checked_agents
 from workbench.config import Settings
 from workbench.engine.chat.chat import Chat, ChatEvent
+from workbench.engine.dask.files import FilesError, find_files
 from workbench.engine.dask.needs import needs_of
 from workbench.engine.dask.place import DaskPlace
-from workbench.engine.plan.plan import Plan, agent_setting
+from workbench.engine.plan.place_consent import Sending, UnconfirmedError, confirm, is_confirmed
+from workbench.engine.plan.plan import AgentSetting, Plan, agent_setting
 from workbench.engine.plan.project_setting import with_project_setting
 from workbench.engine.plan.run_options import MATRIX, RunOptions, UsageFaultError
 from workbench.engine.plan.run_plan import plan_cases
@@ -36,7 +38,6 @@ from workbench.history.resuming import resume
 from workbench.history.retention import tidy
 from workbench.history.state_dir import judge_cache_dir
 from workbench.places.choice import PlaceChoice
-from workbench.places.kinds import UnknownPlaceError, place_at
 from workbench.places.place import MachineState, Place, cleaned_states
 from workbench.project.running import Running, end
 from workbench.project.scoring import plan_of_run
@@ -64,8 +65,7 @@ class Project:
     state of all runs, unless they publish their events elsewhere. `state_dir` is the folder for runs, by default
     `.workbench` in the root. If `keep_runs` is False, only answers of judges are written, and only if there is a
     `.workbench`. If `keep_warm` is False, no processes are prepared for a second run. Agents run at `place`, by default
-    in child processes. A word is what `--on` takes: `local`, `ssh:one,two` or a name from the project's settings. The
-    project closes only a place named by a word.
+    in child processes. A word is what `--on` takes: `local`, `dask://host:8786` or a name from the project's settings.
     """
 
     def __init__(
@@ -100,8 +100,6 @@ class Project:
         self._place = place
         self._clusters: dict[PlaceChoice, DaskPlace] = {}
         """The Dask clusters, created on first use."""
-        self._named: dict[PlaceChoice, Place] = {}
-        """The places named by words, created on first use."""
         self.tasks: set[asyncio.Task[None]] = set()
         """Runs and watches that have not ended."""
         self._running = asyncio.Lock()
@@ -165,28 +163,9 @@ class Project:
         self._held.clear()
         if self._children is not None:
             try:
-                closing = [place.close() for place in self._named.values()]
-                await asyncio.gather(*closing, *(cluster.close() for cluster in self._clusters.values()))
+                await asyncio.gather(*(cluster.close() for cluster in self._clusters.values()))
             finally:
                 await self._children.close()
-
-    def place(self, options: RunOptions) -> Place | None:
-        """Return the place of a run; None is this machine.
-
-        Raises:
-            UsageFaultError: no installed kind of places knows its name, or it cannot be used.
-        """
-        if self._place is not None and not isinstance(self._place, str):
-            return self._place
-        choice = self._with_own_place(options).place
-        if choice is None or choice.is_local or choice.is_cluster:
-            return None
-        if choice not in self._named:
-            try:
-                self._named[choice] = place_at(choice, self.children.local)
-            except UnknownPlaceError as error:
-                raise UsageFaultError(str(error), error.hint) from None
-        return self._named[choice]
 
     def _with_own_place(self, options: RunOptions, root: Path | None = None) -> RunOptions:
         """Return options with the place that the project was made with, if that is a word.
@@ -196,8 +175,8 @@ class Project:
         word, chosen = self._place, options.place
         if not isinstance(word, str) or (chosen is not None and word in (chosen.word, chosen.name)):
             return options
-        known = next((choice for choice in self._named if word in (choice.word, choice.name)), PlaceChoice(word))
-        if root is None or known in self._named:
+        known = next((choice for choice in self._clusters if word in (choice.word, choice.name)), PlaceChoice(word))
+        if root is None or known in self._clusters:
             return replace(options, place=known)
         return replace(options, place=with_project_setting(RunOptions(place=known), root).place)
 
@@ -211,32 +190,84 @@ class Project:
         Raises:
             UsageFaultError: the place cannot be used.
         """
-        place = self.cluster(options) or self.place(options)
-        return () if place is None else cleaned_states(place.machines(), self._secrets.clean_text)
+        cluster = self.cluster(options)
+        return () if cluster is None else cleaned_states(cluster.machines(), self._secrets.clean_text)
 
     def cluster(self, options: RunOptions) -> DaskPlace | None:
         """Return the Dask cluster of a run; None is this machine."""
-        choice = self._with_own_place(options).place if self._place is None or isinstance(self._place, str) else None
-        if choice is None or not choice.is_cluster:
+        if self._place is not None and not isinstance(self._place, str):
+            return None
+        choice = self._with_own_place(options).place
+        if choice is None or choice.is_local:
             return None
         if choice not in self._clusters:
             self._clusters[choice] = DaskPlace(choice, lambda: self.children.lifeline)
         return self._clusters[choice]
 
-    async def connect(self, plan: Plan, say: Callable[[str], None] = lambda line: None) -> None:
-        """Connect to the cluster of a plan, and find a first worker that fits. Nothing has to be done on this machine.
-
-        `say` gets a raw line about what is awaited, at least every ten seconds.
+    async def sending(self, options: RunOptions, root: Path, settings: Mapping[str, AgentSetting]) -> Sending | None:
+        """Return what leaves this machine for runs of these agents with these options. None: they run here.
 
         Raises:
+            UsageFaultError: the cluster is not known, or the files cannot travel.
+        """
+        cluster, choice = self.cluster(options), self._with_own_place(options).place
+        if cluster is None or choice is None:
+            return None
+        names = dict.fromkeys(name for setting in settings.values() for name in setting.environment.names)
+        variables = tuple(sorted({*names, *choice.env}))
+        folders = {name: setting.agent.folder for name, setting in settings.items()}
+        touched = self.touched()
+        used = {name: touched[folder].files for name, folder in folders.items() if folder in touched}
+        try:
+            files = await asyncio.to_thread(find_files, root, folders, used)
+        except FilesError as error:
+            raise UsageFaultError(str(error)) from None
+        address = await cluster.resolve()
+        return Sending(choice.name or choice.word, address, root, files.sizes, files.left_out, variables)
+
+    async def connect(
+        self,
+        plan: Plan,
+        say: Callable[[str], None] = lambda line: None,
+        ask: Callable[[Sending], bool] | None = None,
+    ) -> None:
+        """Connect to the cluster of a plan, and find a first worker that fits. Nothing has to be done on this machine.
+
+        `say` gets a raw line about what is awaited, every few seconds. `ask` asks the user about what leaves this
+        machine, unless that was confirmed before. Naming the place in code confirms it, too.
+
+        Raises:
+            UnconfirmedError: the user has not confirmed it.
             UsageFaultError: the cluster cannot be used.
         """
         cluster = self.cluster(plan.options)
-        if cluster is None:
+        if cluster is None or not plan.runs_agents:
             return
-        settings = plan.agents.values()
-        needs = await asyncio.to_thread(needs_of, settings)
-        await cluster.connect(needs, (), say)
+        sending = await self.sending(plan.options, plan.root, plan.agents)
+        if sending is not None:
+            needs = await asyncio.to_thread(needs_of, plan.agents.values())
+            await self.connect_for(sending, cluster, needs, say, ask)
+
+    async def connect_for(
+        self,
+        sending: Sending,
+        cluster: DaskPlace,
+        needs: Mapping[str, str],
+        say: Callable[[str], None],
+        ask: Callable[[Sending], bool] | None,
+    ) -> None:
+        """Connect to a cluster, as `connect` does. `needs` are versions that workers must have.
+
+        Raises:
+            UnconfirmedError: the user has not confirmed what leaves this machine.
+            UsageFaultError: the cluster cannot be used.
+        """
+        if not is_confirmed(sending):
+            named_in_code = isinstance(self._place, str)
+            if not (named_in_code or (ask is not None and ask(sending))):
+                raise UnconfirmedError(sending)
+            confirm(sending)
+        await cluster.connect(needs, say)
 
     def resumed(self, plan: Plan) -> Plan:
         """Return a plan that resumes an interrupted run of the same cases, or `plan` itself if there is none.
@@ -456,9 +487,10 @@ class Project:
             raise UsageFaultError("this plan injects no faults", "Run the plan that `Project.fault_matrix` makes of it")
         # The inputs of verdicts say where they were made. So the plan has to know the place, however it was made.
         plan = replace(plan, options=self._with_own_place(plan.options, plan.root))
-        place, cluster = self.place(plan.options), self.cluster(plan.options)
+        place = None if isinstance(self._place, str) else self._place
+        cluster = self.cluster(plan.options) if plan.runs_agents else None
         self.run_ids.add(plan.run_id)
-        if place is not None or cluster is not None:
+        if cluster is not None:
             self._environments |= {one.agent.folder: one.environment.values for one in plan.agents.values()}
             self._secrets = Secrets([os.environ, *self._environments.values()])
         state = state_of(plan.root, self._explicit_state)
@@ -476,7 +508,13 @@ class Project:
                 with contextlib.suppress(OSError):  # The next run tries again.
                     await asyncio.to_thread(tidy, state, self.settings.history)
 
-        return Running(make, publish or self.store.apply, self.store, journal, self._turn, tidy_runs, self.tasks)
+        async def prepare() -> None:
+            if cluster is not None:
+                await self.connect(plan)
+
+        return Running(
+            make, publish or self.store.apply, self.store, journal, self._turn, prepare, tidy_runs, self.tasks
+        )
 
     def chat(
         self, agent: AgentFolder, root: Path, session_input: dict[str, Any], publish: Callable[[ChatEvent], None]

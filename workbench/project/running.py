@@ -91,7 +91,8 @@ class Running(Followed[Event]):
     """One run of a project.
 
     It starts when it is executed, iterated over, or awaited for its result. Runs of a project take turns. `turn` is
-    entered before the run and left after it. `tidy` is awaited if the run raises nothing.
+    entered before the run and left after it. `prepare` is awaited before the run, and may refuse it. `tidy` is awaited
+    if the run raises nothing.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Running(Followed[Event]):
         store: Store,
         journal: Journal | None,
         turn: Callable[[], AbstractAsyncContextManager[None]],
+        prepare: Callable[[], Awaitable[None]],
         tidy: Callable[[], Awaitable[None]],
         tasks: set[asyncio.Task[None]],
     ) -> None:
@@ -109,6 +111,7 @@ class Running(Followed[Event]):
         self._run = make(self._tell)
         self._journal = journal
         self._turn = turn
+        self._prepare = prepare
         self._tidy = tidy
         self._fault: Exception | None = None
         """The exception that `publish` raised."""
@@ -145,6 +148,7 @@ class Running(Followed[Event]):
     async def _do(self) -> None:
         try:
             async with self._turn():
+                await self._prepare()
                 await self._run.execute()
         finally:
             if self._journal is not None:

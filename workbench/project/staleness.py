@@ -19,7 +19,6 @@ from workbench.event_json import to_json
 from workbench.events import CaseName, CaseRef, PlannedCase
 from workbench.history.latest import LatestRun, newest_options
 from workbench.history.summary import Row, Summary
-from workbench.places.bundle.recipe_inputs import recipe_values
 from workbench.project.transcripts import stored_case
 from workbench.store import CaseRecord
 
@@ -35,7 +34,7 @@ def current_inputs(workspace: Workspace, state: Path, latest: Iterable[LatestRun
     options = Options.of_run(newest_options(state, latest), known_mode(workspace.root), FILE)
     environments = [agent_environment(agent.folder, os.environ).values for agent in workspace.agents]
     clean = Secrets([os.environ, *environments]).clean_data
-    return CurrentInputs(workspace.root, workspace.agents, project_digests(state), clean, options, recipe_values)
+    return CurrentInputs(workspace.root, workspace.agents, project_digests(state), clean, options)
 
 
 def stale_cases(latest: Iterable[LatestRun], workspace: Workspace) -> dict[CaseName, Changes]:

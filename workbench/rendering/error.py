@@ -12,7 +12,6 @@ KIND_WORDS = {
     "agent_raised": "the agent raised an exception",
     "import_failed": "the agent could not be imported",
     "no_agent": "no agent for this evalset",
-    "no_place": "no machine can run the agent",
     "no_framework": "google-adk is missing",
     "timeout": "timed out",
     "crashed": "the agent's process died",

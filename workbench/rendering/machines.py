@@ -3,6 +3,7 @@
 All text is safe for a terminal. Names and reasons may come from other machines.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,16 +15,19 @@ from workbench.rendering.placed import machine_name
 from workbench.text import one_line
 
 if TYPE_CHECKING:
+    from workbench.engine.plan.place_consent import Sending
     from workbench.places.place import MachineState
 
 _GONE = ("lost", "unusable")
 _STYLES = {"ready": "status-passed", "lost": "status-error", "unusable": "status-error"}
+_NOT_ENCRYPTED = "not encrypted: others on the network can read and change what travels"
+_MOST_LEFT_OUT = 8
 _WIDEST_NAME = 40
 _MOST_WHY = 500
 
 
 def place_words(choice: PlaceChoice) -> str:
-    """Return the place as its user knows it: `ssh:one,two`, or `cluster (ssh:one,two)` with a name in the settings."""
+    """Return the place as its user knows it: `dask://h:1`, or `cluster (dask://h:1)` with a name in the settings."""
     word = one_line(choice.word, limit=100)
     return f"{one_line(choice.name, limit=60)} ({word})" if choice.name else word
 
@@ -33,6 +37,22 @@ def megabytes(size: int) -> str:
     if not size:
         return "0 MB"
     return f"{max(size / 1e6, 0.1):.1f} MB" if size < 1e8 else f"{size / 1e6:,.0f} MB"
+
+
+def sending_lines(sending: "Sending") -> Iterator[str]:
+    """Yield what leaves this machine, for the user to confirm."""
+    where = one_line(sending.address, limit=200)
+    named = one_line(sending.place, limit=100)
+    yield f"place      {where if where == named else f'{named} ({where})'}"
+    yield f"           {'encrypted' if sending.is_encrypted else _NOT_ENCRYPTED}"
+    yield f"root       {one_line(str(sending.root), limit=300)}"
+    yield f"files      {counted(len(sending.sizes), 'file')}, {megabytes(sum(sending.sizes.values()))}"
+    for name, why in itertools.islice(sending.left_out.items(), _MOST_LEFT_OUT):
+        yield f"  stays    {one_line(name, limit=150)}: {one_line(why, limit=150)}"
+    if len(sending.left_out) > _MOST_LEFT_OUT:
+        yield f"  stay     {len(sending.left_out) - _MOST_LEFT_OUT} more (check --on PLACE --list)"
+    yield f"variables  {', '.join(map(one_line, sending.variables)) or 'none'}"
+    yield "           Whoever controls the scheduler or a worker can read all that, and run code there as you."
 
 
 def fleet_brief(states: "Sequence[MachineState]") -> tuple[str, str]:
@@ -48,8 +68,18 @@ def fleet_brief(states: "Sequence[MachineState]") -> tuple[str, str]:
     return f"{counted(len(ready), 'machine')} {busy}", f"{busy} on {len(ready):,}"
 
 
+def fleet_busy(states: "Sequence[MachineState]") -> str:
+    """Return what the machines do: `2 machines: 12 running, 40 done, last sign of life 1 s ago`."""
+    if not states:
+        return "waiting for a machine"
+    present = [state for state in states if state.phase not in _GONE]
+    doing = f"{sum(state.running for state in states):,} running, {sum(state.done for state in states):,} done"
+    seen = min((state.seen for state in present), default=0.0)
+    return f"{counted(len(present), 'machine')}: {doing}, last sign of life {seen:.0f} s ago"
+
+
 def fleet_line(place: str, states: "Sequence[MachineState]", new: Sequence[str]) -> str:
-    """Return `on ssh:one,two: 2 machines, 16 slots`, with the names of `new` machines if they are not all of them."""
+    """Return `on dask://h:1: 2 machines, 16 slots`, with the names of `new` machines if they are not all of them."""
     ready = [state for state in states if state.phase == "ready" or state.running]
     total = f"{counted(len(ready), 'machine')}, {counted(sum(state.slots for state in ready), 'slot')}"
     also = f" (new: {few(map(machine_name, new))})" if len(new) < len(ready) else ""
@@ -57,8 +87,8 @@ def fleet_line(place: str, states: "Sequence[MachineState]", new: Sequence[str])
 
 
 def machine_line(state: "MachineState", cases: int) -> str:
-    """Return what a machine did in a run with `cases` on it: `one: 12 cases, 1 attempt lost, 3.2 MB sent`."""
-    words = [counted(cases, "case"), f"{counted(state.lost, 'attempt')} lost", f"{megabytes(state.sent)} sent"]
+    """Return what a machine did in a run with `cases` on it: `one: 12 cases, 1 attempt lost`."""
+    words = [counted(cases, "case"), *([f"{counted(state.lost, 'attempt')} lost"] if state.lost else [])]
     gone = [f"{state.phase}: {_why(state)}"] if state.phase in _GONE else []
     return f"{machine_name(state.name)}: {', '.join([*words, *gone])}"
 
@@ -75,17 +105,18 @@ def machine_lines(states: "Sequence[MachineState]", width: int) -> Iterator[Line
     if not states:
         yield (Segment(" No other machine is known: o sets the place of the next run.", "muted"),)
         return
-    names = [cut_name(machine_name(state.name), min(_WIDEST_NAME, max(8, width - 48))) for state in states]
+    names = [cut_name(machine_name(state.name), min(_WIDEST_NAME, max(8, width - 53))) for state in states]
     room = max(map(cell_len, [*names, "machine"]))
-    yield (Segment(f" {_padded('machine', room)}  {'phase':10}  running/slots  lost  {'sent':>10}", "label"),)
+    yield (Segment(f" {_padded('machine', room)}  {'phase':10}  running/slots   done  lost  last sign", "label"),)
     for name, state in zip(names, states, strict=True):
         busy = f"{state.running:,}/{state.slots:,}" if state.phase != "connecting" else ""
         yield (
             Segment(f" {_padded(name, room)}  "),
             Segment(f"{state.phase:10}", _STYLES.get(state.phase, "status-running")),
             Segment(f"  {busy:>13}  "),
+            Segment(f"{state.done:>5,}  "),
             Segment(f"{state.lost:>4,}", "status-error" if state.lost else "muted"),
-            Segment(f"  {megabytes(state.sent):>10}", "muted"),
+            Segment(f"  {state.seen:>7.0f} s", "muted"),
         )
         if state.why:
             yield from hang_text([], [Segment(_why(state), "muted")], width - 3, 3)

@@ -6,7 +6,6 @@ events work as in a run. Only the isolation is missing.
 
 import asyncio
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from workbench.agents.channel import Frame
@@ -17,7 +16,7 @@ from workbench.agents.worker.drivers import driver_of
 from workbench.agents.worker.frames import Decoder
 from workbench.agents.worker.stacks import stack_of_tasks
 from workbench.agents.worker.wire import SharedWire
-from workbench.places.place import AgentStart, MachineState, Notify, OnFrame, ignore
+from workbench.places.place import AgentStart, OnFrame
 
 _WHY = "the agent was given as an object"
 _GIVE_UP = 5.0
@@ -31,12 +30,8 @@ class InProcessPlace:
         driver_of(loaded).prepare(loaded)  # Imports what the first turn needs before its timeout runs.
         self._loaded = loaded
 
-    def open(self, concurrency: int, notify: Notify = ignore) -> None:
+    def open(self, concurrency: int) -> None:
         """Do nothing, because there are no processes."""
-
-    def machines(self) -> Sequence[MachineState]:
-        """Return (), because there are no other machines."""
-        return ()
 
     async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> "InProcessLink":
         """Return a link to the agent, which is imported already."""
@@ -53,7 +48,6 @@ class InProcessLink:
     """
 
     serves_one_case = True
-    is_remote = False
 
     def __init__(self, loaded: Loaded, on_frame: OnFrame) -> None:
         self._loop = asyncio.get_running_loop()
@@ -75,7 +69,7 @@ class InProcessLink:
             elif number in self._running:
                 self._take(number, frame)
 
-    def kill(self, attempt: int | None = None) -> None:
+    def kill(self) -> None:
         """Cancel all cases. The process itself cannot be ended."""
         for number in tuple(self._running):
             self._cancel(number)

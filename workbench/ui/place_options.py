@@ -9,7 +9,7 @@ from workbench.text import one_line
 from workbench.ui.items import Item, Search, searching
 
 _HERE = PlaceChoice()
-_PYTHON, _INSECURE = "--remote-python", "--insecure-place"
+_PYTHON, _ENV = "--remote-python", "--env"
 _LONGEST_IN_BAR = 24
 _ON_OTHERS = "Agents run there. Judges, limits, the budget and stored runs stay on this machine."
 
@@ -71,29 +71,31 @@ def read_place(text: str) -> PlaceChoice:
     Raises:
         ValueError: the text is not one place with known options.
     """
-    words, python, insecure = list[str](), "", False
+    words, python, env = list[str](), "", list[str]()
     parts = iter(shlex.split(text))
     for part in parts:
-        if part == _INSECURE:
-            insecure = True
+        if part == _ENV or part.startswith(f"{_ENV}="):
+            env.append(part.partition("=")[2] or next(parts, ""))
+            if not env[-1]:
+                raise ValueError(f"{_ENV} needs the name of a variable")
         elif part == _PYTHON or part.startswith(f"{_PYTHON}="):
             python = part.partition("=")[2] or next(parts, "")
             if not python:
                 raise ValueError(f"{_PYTHON} needs a path")
         elif part.startswith("-"):
-            raise ValueError(f"the options here are {_PYTHON} and {_INSECURE}")
+            raise ValueError(f"the options here are {_PYTHON} and {_ENV}")
         else:
             words.append(part)
     if len(words) != 1:
-        raise ValueError("type one place, such as ssh:host1,host2")
-    return PlaceChoice(words[0], python, insecure)
+        raise ValueError("type one place, such as dask://host:8786")
+    return PlaceChoice(words[0], python, tuple(env))
 
 
 def _typed(text: str) -> Item:
     label = one_line(text.strip(), limit=100)
     try:
         return Item(
-            label, read_place(text), hint="use it", help=f"{_ON_OTHERS} {_PYTHON} PATH and {_INSECURE} work here."
+            label, read_place(text), hint="use it", help=f"{_ON_OTHERS} {_PYTHON} PATH and {_ENV} NAME work here."
         )
     except ValueError as error:
         return Item(label, None, why_not=one_line(str(error)))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from workbench.events import CaseFinished, CaseRef, Event
 
 if TYPE_CHECKING:
+    from workbench.engine.plan.place_consent import Sending
     from workbench.places.place import MachineState
 
 
@@ -40,10 +41,14 @@ Build: TypeAlias = Callable[[Publish], Awaitable[Runnable]]
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A run that did not start, or ended with an unexpected error. Both texts are raw."""
+    """A run that did not start, or ended with an unexpected error. Both texts are raw.
+
+    `asks` is what would leave this machine, if the user has to confirm that first.
+    """
 
     message: str
     hint: str = ""
+    asks: "Sending | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +224,8 @@ class RunThread:
             await self._run.execute()
         except Exception as error:
             # An error in a run must not end the screen, which shows it.
-            self._publish(Refused(str(error) or type(error).__name__, getattr(error, "hint", "") or _place(error)))
+            hint = getattr(error, "hint", "") or _place(error)
+            self._publish(Refused(str(error) or type(error).__name__, hint, getattr(error, "sending", None)))
         finally:
             if self._run is not None:
                 self._machines = tuple(self._run.machines())

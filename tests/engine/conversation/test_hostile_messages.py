@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from tests.engine.conversation.test_lost_attempts import finished, run
-from tests.engine.project import Project
+from tests.engine.project import Outcome, Project
 from tests.engine.scripted_place import ScriptedPlace
 from workbench.agents.channel import Frame
 from workbench.engine.plan.plan import Plan
 from workbench.engine.processes.agent_process import Reads, Touched, read_error
 from workbench.engine.processes.children import Children
+from workbench.engine.run.run import Run
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -21,6 +21,17 @@ def plan(project: Project) -> Plan:
     project.agent("async def root_agent(message, session):\n    yield 'ok'\n")
     project.cases("hello")
     return project.plan()
+
+
+def finished(text: str = "ok") -> Frame:
+    actual = {"user_content": {}, "final_response": {"role": "model", "parts": [{"text": text}]}}
+    return {"event": "TurnFinished", "actual": actual}
+
+
+async def run(plan: Plan, children: Children, place: ScriptedPlace) -> Outcome:
+    outcome = Outcome()
+    await Run(plan, outcome.take, children, place=place).execute()
+    return outcome
 
 
 def acted(**values: Any) -> Frame:
@@ -38,7 +49,6 @@ def acted(**values: Any) -> Frame:
         {"event": "Printed", "stream": "elsewhere", "text": ""},
         {"event": "Printed", "stream": {}, "text": ""},
         {"event": "Failed", "error": 3},
-        {"event": "Answered", "answer": {"agent": "a", "asked": "b", "responses": [1]}},
         {"event": "Calls", "calls": "[]", "pieces": {}, "frozen": {"tools": -1, "models": 0, "misses": 0, "live": 0}},
     ],
     ids=str,
@@ -46,7 +56,7 @@ def acted(**values: Any) -> Frame:
 async def test_invalid_message_is_an_error_even_if_the_rest_is_right(
     plan: Plan, children: Children, frame: Frame
 ) -> None:
-    outcome = await run(plan, children, ScriptedPlace(lambda *_: [frame, finished()], remote=True))
+    outcome = await run(plan, children, ScriptedPlace(lambda *_: [frame, finished()]))
     assert outcome.states == {"hello": "error"}
     kind, message = outcome.error("hello")
     assert kind == "internal"
@@ -56,15 +66,15 @@ async def test_invalid_message_is_an_error_even_if_the_rest_is_right(
 
 @pytest.mark.parametrize("turn", [-1, 1, 10**30, True])
 async def test_events_of_other_turns_are_not_kept(plan: Plan, children: Children, turn: Any) -> None:
-    outcome = await run(plan, children, ScriptedPlace(lambda *_: [acted(turn=turn), finished()], remote=True))
+    outcome = await run(plan, children, ScriptedPlace(lambda *_: [acted(turn=turn), finished()]))
     assert outcome.states["hello"] in ("passed", "error")
     assert not any(turn.acted for turn in outcome.record("hello").turns)
 
 
-@pytest.mark.parametrize("kind", ["cancelled", "attempt_lost", "no_place", [], None])
+@pytest.mark.parametrize("kind", ["cancelled", "attempt_lost", [], None])
 async def test_agent_cannot_report_what_the_engine_decides(plan: Plan, children: Children, kind: Any) -> None:
     failed = {"event": "Failed", "error": {"kind": kind, "message": "so it says"}}
-    outcome = await run(plan, children, ScriptedPlace(lambda *_: [failed], remote=True))
+    outcome = await run(plan, children, ScriptedPlace(lambda *_: [failed]))
     assert outcome.error("hello") == ("internal", "so it says")
     assert read_error({"kind": "cancelled"}, ours=True).kind == "cancelled"
 

@@ -1,7 +1,7 @@
 """A place needs only JSON messages, and the engine needs only the protocol."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from workbench.agents.worker import processes
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children
 from workbench.engine.run.run import Run
-from workbench.places.place import AgentLink, AgentStart, MachineState, Notify, OnFrame, Place, ignore
+from workbench.places.place import AgentLink, AgentStart, OnFrame, Place
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 AGENT = """
@@ -37,11 +37,8 @@ class Relay:
         self.sent: list[Frame] = []
         self.came: list[Frame] = []
 
-    def open(self, concurrency: int, notify: Notify = ignore) -> None:
+    def open(self, concurrency: int) -> None:
         self._place.open(concurrency)
-
-    def machines(self) -> Sequence[MachineState]:
-        return ()
 
     async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> "RelayLink":
         def take(frame: Frame, size: int) -> None:
@@ -62,7 +59,7 @@ class Relay:
 class RelayLink:
     def __init__(self, link: AgentLink, sent: list[Frame]) -> None:
         self._link, self._sent = link, sent
-        self.ended, self.serves_one_case, self.is_remote = link.ended, link.serves_one_case, link.is_remote
+        self.ended, self.serves_one_case = link.ended, link.serves_one_case
         self.kill, self.close = link.kill, link.close
 
     def send(self, *frames: Frame) -> None:

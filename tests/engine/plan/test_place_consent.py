@@ -1,89 +1,58 @@
-"""A project that somebody sent must not choose the machines that get the user's environment."""
+"""What the user confirmed is asked again once address, root or variables change."""
 
-import json
+from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from workbench.engine.plan.project_setting import known_places, with_project_setting
-from workbench.engine.plan.run_options import RunOptions, UsageFaultError
+from workbench.engine.plan.place_consent import Sending, UnconfirmedError, confirm, is_confirmed
 from workbench.home import settings_folder
-from workbench.places.choice import PlaceChoice
+from workbench.rendering.machines import sending_lines
+
+SENDING = Sending("cluster", "tls://h:1", Path("/shop"), {"desk/agent.py": 10}, {".env": "it is hidden"}, ("KEY", "B"))
 
 
-def chosen(root: Path, word: str = "") -> str | None:
-    place = with_project_setting(RunOptions(place=PlaceChoice(word) if word else None), root).place
-    return None if place is None else place.word
+def test_confirmed_place_is_asked_again_once_something_changes() -> None:
+    assert not is_confirmed(SENDING)
+    confirm(SENDING)
+    assert is_confirmed(replace(SENDING, sizes={}, left_out={}, place="other name", variables=("B", "KEY")))
+    for changed in (
+        replace(SENDING, address="tls://evil:1"),
+        replace(SENDING, root=Path("/shop/copy")),
+        replace(SENDING, variables=("KEY", "B", "C")),
+        replace(SENDING, variables=("KEY",)),
+    ):
+        assert not is_confirmed(changed)
+        confirm(changed)
+        assert is_confirmed(changed)
+    assert not is_confirmed(SENDING), "other variables were confirmed since"
+    assert (settings_folder() / "places.json").stat().st_mode & 0o777 == 0o600
 
 
-def write(root: Path, default: str, **places: str) -> None:
-    tables = "".join(f'[tool.agent-workbench.places.{json.dumps(name)}]\nat = "{at}"\n' for name, at in places.items())
-    (root / "pyproject.toml").write_text(f'[tool.agent-workbench]\nplace = "{default}"\n{tables}')
+def test_broken_record_is_as_none() -> None:
+    for content in ("{", "[]", '{"/shop": 3}', '{"/shop": {"tls://h:1": "KEY"}}', "[" * 100_000):
+        settings_folder().mkdir(parents=True, exist_ok=True)
+        (settings_folder() / "places.json").write_text(content)
+        assert not is_confirmed(SENDING)
+    confirm(SENDING)
+    assert is_confirmed(SENDING)
 
 
-@pytest.mark.parametrize(
-    ("default", "agree"),
-    [("cluster", "cluster"), ("cluster", "ssh:one"), ("cluster", "ssh:one*5"), ("ssh:one", "ssh:one")],
-)
-def test_place_of_a_project_needs_consent_once(tmp_path: Path, default: str, agree: str) -> None:
-    write(tmp_path, default, cluster="ssh:one*20")
-    with pytest.raises(UsageFaultError, match="would get your environment variables") as refused:
-        chosen(tmp_path)
-    assert f"--on {default}" in refused.value.hint
-    chosen(tmp_path, agree)
-    assert str(chosen(tmp_path)).startswith("ssh:one")
-    (tmp_path / "copy").mkdir()
-    write(tmp_path / "copy", default, cluster="ssh:one")
-    with pytest.raises(UsageFaultError, match="would get"):
-        chosen(tmp_path / "copy")
-
-
-@pytest.mark.parametrize("word", ["", "cluster"])
-def test_place_that_moved_needs_consent_again(tmp_path: Path, word: str) -> None:
-    write(tmp_path, "cluster", cluster="ssh:one")
-    assert chosen(tmp_path, "cluster") == "ssh:one"
-    write(tmp_path, "cluster", cluster="ssh:evil")
-    with pytest.raises(UsageFaultError, match="is ssh:evil now, and was ssh:one"):
-        chosen(tmp_path, word)
-    assert chosen(tmp_path, "ssh:evil") == "ssh:evil"
-    assert chosen(tmp_path, word) == "ssh:evil"
-
-
-def test_places_on_this_machine_need_no_consent(tmp_path: Path) -> None:
-    write(tmp_path, "dask-local:2")
-    assert chosen(tmp_path) == "dask-local:2"
-    write(tmp_path, "here", here="local")
-    assert chosen(tmp_path) == "local"
-    write(tmp_path, "dask://127.0.0.1:8786")
-    with pytest.raises(UsageFaultError, match="would get"):
-        chosen(tmp_path)
-
-
-def test_names_cannot_stand_for_addresses(tmp_path: Path) -> None:
-    write(tmp_path, "local", **{"local": "ssh:evil", "ssh:prod": "ssh:evil", "": "ssh:evil"})
-    assert chosen(tmp_path) == "local"
-    assert chosen(tmp_path, "ssh:prod") == "ssh:prod"
-    assert known_places(tmp_path)[1] == ()
-    (tmp_path / "pyproject.toml").write_text('[tool.agent-workbench.places.""]\nat = "ssh:evil"\n')
-    assert chosen(tmp_path) is None
-
-
-def test_only_places_of_settings_are_remembered(tmp_path: Path) -> None:
-    write(tmp_path, "cluster", cluster="ssh:one")
-    chosen(tmp_path, "ssh:other")
-    assert not (settings_folder() / "places.json").exists()
-    chosen(tmp_path, "cluster")
-    file = settings_folder() / "places.json"
-    assert json.loads(file.read_text()) == {str(tmp_path): {"cluster": "ssh:one"}}
-    assert file.stat().st_mode & 0o777 == 0o600
-
-
-@pytest.mark.parametrize("content", ["[]", "{", "[" * 100_000, '{"a": 1, "b": {"c": 2}}'])
-def test_damaged_consent_is_no_consent(tmp_path: Path, content: str) -> None:
-    write(tmp_path, "ssh:one")
-    settings_folder().mkdir(parents=True)
-    (settings_folder() / "places.json").write_text(content)
-    with pytest.raises(UsageFaultError, match="would get"):
-        chosen(tmp_path)
-    chosen(tmp_path, "ssh:one")
-    assert chosen(tmp_path) == "ssh:one"
+def test_refusal_and_question_name_everything() -> None:
+    refused = UnconfirmedError(SENDING)
+    assert "cluster (tls://h:1)" in str(refused)
+    assert "--on cluster" in refused.hint
+    text = "\n".join(sending_lines(SENDING))
+    for words in (
+        "cluster (tls://h:1)",
+        "\n           encrypted\n",
+        "/shop",
+        "1 file,",
+        ".env: it is hidden",
+        "KEY, B",
+    ):
+        assert words in text
+    many = replace(SENDING, address="dask://h:1", left_out={f"{n}\x1b": "x" for n in range(20)}, variables=())
+    text = "\n".join(sending_lines(many))
+    assert "not encrypted" in text
+    assert "12 more" in text
+    assert "variables  none" in text
+    assert "\x1b" not in text

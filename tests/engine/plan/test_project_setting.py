@@ -50,11 +50,11 @@ CLUSTER = """
 place = "cluster"
 
 [tool.agent-workbench.places.cluster]
-at = "ssh:one,two"
-slots = 20
+at = "dask://one:8786"
+env = ["MODE"]
 remote-python = "/opt/bin/python3"
 """
-NAMED = PlaceChoice("ssh:one,two", "/opt/bin/python3", slots=20, name="cluster")
+NAMED = PlaceChoice("dask://one:8786", "/opt/bin/python3", ("MODE",), "cluster")
 
 
 @pytest.mark.parametrize(
@@ -62,17 +62,16 @@ NAMED = PlaceChoice("ssh:one,two", "/opt/bin/python3", slots=20, name="cluster")
     [
         (None, NAMED),
         (PlaceChoice("cluster"), NAMED),
-        (PlaceChoice("", "/own/python"), PlaceChoice("ssh:one,two", "/own/python", slots=20, name="cluster")),
-        (PlaceChoice("", insecure=True), PlaceChoice("ssh:one,two", "/opt/bin/python3", True, 20, "cluster")),
+        (PlaceChoice("", "/own/python"), PlaceChoice("dask://one:8786", "/own/python", ("MODE",), "cluster")),
+        (PlaceChoice("", env=("KEY",)), PlaceChoice("dask://one:8786", "/opt/bin/python3", ("MODE", "KEY"), "cluster")),
         (PlaceChoice("local"), PlaceChoice("local")),
-        (PlaceChoice("ssh:three"), PlaceChoice("ssh:three")),
+        (PlaceChoice("tls://three:1"), PlaceChoice("tls://three:1")),
     ],
 )
 def test_place_is_chosen_by_the_command_line_or_the_project(
     tmp_path: Path, chosen: PlaceChoice | None, found: PlaceChoice
 ) -> None:
     (tmp_path / "pyproject.toml").write_text(CLUSTER)
-    with_project_setting(RunOptions(place=PlaceChoice("cluster")), tmp_path)
     assert with_project_setting(RunOptions(place=chosen), tmp_path).place == found
 
 
@@ -87,8 +86,9 @@ def test_without_a_setting_agents_run_on_this_machine(tmp_path: Path) -> None:
     [
         ('at = ""', "`at` in [tool.agent-workbench.places.cluster] is ''"),
         ("at = 5", "`at` in [tool.agent-workbench.places.cluster] is 5"),
-        ('at = "local"\nslots = 0', "`slots` in [tool.agent-workbench.places.cluster] is 0"),
-        ('at = "local"\nslots = true', "`slots` in [tool.agent-workbench.places.cluster] is True"),
+        ('at = "local"\nslots = 3', "a key of [tool.agent-workbench.places.cluster] is 'slots'"),
+        ('at = "local"\nenv = "KEY"', "`env` in [tool.agent-workbench.places.cluster] is 'KEY'"),
+        ('at = "local"\nenv = [1]', "`env` in [tool.agent-workbench.places.cluster] is [1]"),
         ('at = "local"\nremote-python = 3', "`remote-python` in [tool.agent-workbench.places.cluster] is 3"),
         ('at = "local"\ninsecure = true', "a key of [tool.agent-workbench.places.cluster] is 'insecure'"),
     ],
@@ -98,3 +98,22 @@ def test_wrong_place_in_the_settings_is_refused(tmp_path: Path, line: str, fault
     with pytest.raises(UsageFaultError) as refused:
         with_project_setting(RunOptions(place=PlaceChoice("cluster")), tmp_path)
     assert str(refused.value) == f"pyproject.toml: {fault}"
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("ssh:one,two", "Start a Dask cluster with `dask ssh one two`, and name it with --on dask://HOST:8786"),
+        ("dask-local:2", "Start a Dask cluster with `dask scheduler` and `dask worker`"),
+        ("moon:base", "Use local, dask, dask://HOST:PORT, tls://HOST:PORT or a name from the settings"),
+        ("dask://", "Use local, dask"),
+    ],
+)
+def test_unknown_place_is_refused_with_the_way_out(tmp_path: Path, word: str, hint: str) -> None:
+    with pytest.raises(UsageFaultError) as refused:
+        with_project_setting(RunOptions(place=PlaceChoice(word)), tmp_path)
+    assert word in str(refused.value)
+    assert refused.value.hint.startswith(hint)
+    (tmp_path / "pyproject.toml").write_text(f'[tool.agent-workbench]\nplace = "{word}"\n')
+    with pytest.raises(UsageFaultError, match=word):
+        with_project_setting(RunOptions(), tmp_path)

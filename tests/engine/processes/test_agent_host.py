@@ -2,17 +2,15 @@
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
 
 import pytest
 
 from tests.engine.project import Project
 from workbench.agents.channel import Frame
 from workbench.engine.plan.run_options import RunOptions
-from workbench.engine.processes.agent_host import AgentHost, NoAgentProcessError
+from workbench.engine.processes.agent_host import AgentHost
 from workbench.engine.processes.children import Children
-from workbench.places.choice import PlaceChoice
-from workbench.places.place import AgentStart, MachineState, Notify, OnFrame, ignore
+from workbench.places.place import AgentStart, OnFrame
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 IMPORTED: Frame = {"op": "imported", "framework": "python", "can_fork": False}
@@ -21,29 +19,26 @@ IMPORTED: Frame = {"op": "imported", "framework": "python", "can_fork": False}
 class ReadyPlace:
     """A place whose processes have imported their agent as soon as they are there."""
 
-    def __init__(self, *, single: bool = False, remote: bool = False, said: Frame = IMPORTED) -> None:
-        self._single, self._remote, self._said = single, remote, said
+    def __init__(self, *, single: bool = False, said: Frame = IMPORTED) -> None:
+        self._single, self._said = single, said
 
-    def open(self, concurrency: int, notify: Notify = ignore) -> None: ...
-
-    def machines(self) -> Sequence[MachineState]:
-        return ()
+    def open(self, concurrency: int) -> None: ...
 
     async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> "ReadyLink":
-        return ReadyLink(on_frame, self._said, single=self._single, remote=self._remote)
+        return ReadyLink(on_frame, self._said, single=self._single)
 
     async def close(self) -> None: ...
 
 
 class ReadyLink:
-    def __init__(self, on_frame: OnFrame, said: Frame, *, single: bool, remote: bool) -> None:
+    def __init__(self, on_frame: OnFrame, said: Frame, *, single: bool) -> None:
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.serves_one_case, self.is_remote = single, remote
+        self.serves_one_case = single
         on_frame(said, 0)
 
     def send(self, *frames: Frame) -> None: ...
 
-    def kill(self, attempt: int | None = None) -> None: ...
+    def kill(self) -> None: ...
 
     async def close(self) -> None:
         with contextlib.suppress(asyncio.InvalidStateError):
@@ -66,30 +61,4 @@ async def test_slot_for_a_single_case_is_used_once(project: Project, single: boo
             await asyncio.sleep(0)
         assert (asked.result() in others) is not single
         assert (host.ready_slot(alone=False) is asked.result()) is not single
-        await host.close()
-
-
-@pytest.mark.parametrize(
-    ("remote", "said", "shown"),
-    [
-        (False, "/py -m pip install x", "/py -m pip install x"),
-        (True, "/py -m pip install x", "Add it to the project's dependencies, or name an interpreter that has it"),
-        (True, "x exists but has no such module", "x exists but has no such module"),
-        (True, "", "`agent-workbench check --on ssh:one` tries each machine"),
-        (False, "", ""),
-    ],
-)
-async def test_hint_of_a_failed_import_suits_the_place(project: Project, remote: bool, said: str, shown: str) -> None:
-    project.agent("root_agent = str")
-    project.cases("one")
-    (setting,) = project.plan().agents.values()
-    error = {"kind": "import_failed", "message": "on one: no module named x", "hint": said}
-    place = ReadyPlace(remote=remote, said={"op": "import_failed", "error": error})
-    async with Children() as children:
-        options = RunOptions(place=PlaceChoice("ssh:one"))
-        host = AgentHost(setting, children, options, lambda notice: None, place)
-        with pytest.raises(NoAgentProcessError) as failed:
-            await host.slot()
-        assert failed.value.error.hint.startswith(shown)
-        assert bool(failed.value.error.hint) == bool(shown)
         await host.close()

@@ -11,7 +11,7 @@ import functools
 import json
 import os
 import signal
-from typing import Any, AsyncIterator, Callable, Coroutine, Dict, List, Optional, Set, TypeVar, Union
+from typing import Any, AsyncIterator, Coroutine, Dict, List, Optional, Set, TypeVar, Union
 
 from . import faults, footprint
 from .answer_file import AnswerFile
@@ -136,7 +136,7 @@ class Case:
             given = self._spec.get("session_input")
             self._opened = await open_conversation(self._loaded, given, shared=self._shared)
             if self._spec.get("answers"):
-                self._opened.conversation.store_answers(self._keeps_answers(self._spec["answers"]))
+                self._opened.conversation.store_answers(AnswerFile(self._spec["answers"]).append)
             if self._spec.get("calls"):
                 self._use_gate(self._opened.conversation)
             async for content in self._messages():
@@ -151,23 +151,6 @@ class Case:
         else:
             return True
         return False
-
-    def _keeps_answers(self, spec: Dict[str, Any]) -> Callable[[Dict[str, Any]], None]:
-        """Return the function that keeps an answer of a model before it is used: in a file, or with the workbench.
-
-        On another machine there is no file of the run. If an answer cannot be sent, the model is only called again
-        later.
-        """
-        if not spec.get("frames"):
-            return AnswerFile(spec).append
-
-        def send(answer: Dict[str, Any]) -> None:
-            try:
-                self._send_from_thread({"event": "Answered", "answer": answer})
-            except FrameTooLargeError:
-                return
-
-        return send
 
     def _fault_of(self, error: BaseException) -> Optional[faults.Fault]:
         """Return the fault of an exception that ended the conversation, or None if we stopped it."""

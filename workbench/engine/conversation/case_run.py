@@ -11,14 +11,12 @@ from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine.conversation.messages import ConversationEnd, MessageSource, Move, NextMessage, UserFailure
 from workbench.engine.conversation.recorded_tools import declarations
 from workbench.engine.conversation.transcript import CallCounts, Transcript
-from workbench.engine.plan.answers import Answer, add, sent_answer
 from workbench.engine.plan.usage import with_judges
-from workbench.engine.processes.agent_process import AgentProcess, CaseProcess, MachineLost, Reads, read_error
+from workbench.engine.processes.agent_process import AgentProcess, CaseProcess, Reads, read_error
 from workbench.events import (
     AgentActed,
     CallsRecorded,
     CaseError,
-    CasePlaced,
     CaseRef,
     CaseStatus,
     Event,
@@ -46,8 +44,7 @@ class CaseRun:
     Await `run`, which returns the transcript, and then `finish`, which waits for the end of the case's process.
 
     `source` has the user's messages, one for each turn. `emit` takes the events. `timeout` is the limit in seconds for
-    the agent's part of all turns. Waiting for a message of the user does not count. `keep_answer` stores an answer of a
-    model that came from another machine.
+    the agent's part of all turns. Waiting for a message of the user does not count.
     """
 
     def __init__(
@@ -56,9 +53,7 @@ class CaseRun:
         source: MessageSource,
         timeout: float,
         emit: Callable[[Event], None],
-        keep_answer: Callable[[Answer], None] = lambda answer: None,
     ) -> None:
-        self._keep_answer = keep_answer
         self._ref = ref
         self._source = source
         self._timeout = timeout
@@ -88,12 +83,11 @@ class CaseRun:
         share: bool,
         here: bool = False,
         attempt: int = 1,
-        alone: bool = False,
     ) -> Transcript:
         """Run the case (the protocol's CaseSpec) in `process` and return its transcript.
 
         With `share`, the case runs together with others in `process`. With `here`, `process` becomes the case's own.
-        Otherwise the case gets a fork. With `alone`, another machine runs no other case meanwhile. `before` are
+        Otherwise the case gets a fork. `before` are
         messages that precede the first turn: stored answers of models and recorded calls.
         """
         self._process = CaseProcess(
@@ -104,7 +98,7 @@ class CaseRun:
             give_up=lambda: self._settle(self._stop_reason),
         )
         self._clock.start()
-        self._process.start(case, attempt=attempt, here=here, alone=alone)
+        self._process.start(case, attempt=attempt, here=here)
         try:
             if before:
                 self._process.send(*before)
@@ -240,25 +234,8 @@ class CaseRun:
                 error = dict(frame["error"])
                 self._transcript.differs = str(error.get("differs") or "")
                 self._settle(read_error(error))
-            case "Answered" | "Placed" | "Paused" | "Resumed":
-                self._handle_place_frame(frame)
             case _:
                 self._handle_end_frame(frame)
-
-    def _handle_place_frame(self, frame: Frame) -> None:
-        """Handle a message that only cases on other machines have."""
-        match frame["event"]:
-            case "Answered":
-                answer = sent_answer(self._ref, frame["answer"])
-                add(self._transcript.answers, answer)
-                self._keep_answer(answer)
-            case "Placed":
-                self._transcript.machine = str(frame["machine"])
-                self._event(CasePlaced(self._ref, self._transcript.machine))
-            case "Paused":
-                self._clock.pause(_seconds(frame))
-            case "Resumed":
-                self._clock.resume(_seconds(frame))
 
     def _handle_end_frame(self, frame: Frame) -> None:
         match frame["event"]:
@@ -326,17 +303,10 @@ class CaseRun:
         self._transcript.status = status
         self._settled.set_result(None)
 
-    def _process_exited(self, how: str | None, lost: MachineLost | None) -> None:
-        """Settle the case after its process ended (`how`), its parent process died (None), or its machine was lost."""
+    def _process_exited(self, how: str | None) -> None:
+        """Settle the case after its process ended (`how`), or its parent process died (None)."""
         turn = len(self._transcript.turns) + 1
-        if lost is not None:
-            if not self._settled.done() and self._is_running_or_overdue():
-                self._transcript.lost = lost
-                self._settle(
-                    CaseError("attempt_lost", f"{lost.machine or 'the place'} was lost in turn {turn}: {lost.why}")
-                )
-            self._settle(self._stop_reason)
-        elif not self._settled.done() and self._process.agent.stalled and self._is_running_or_overdue():
+        if not self._settled.done() and self._process.agent.stalled and self._is_running_or_overdue():
             self._transcript.stalled = True
             self._settle(CaseError("crashed", f"the agent's process hung in turn {turn} and was replaced"))
         elif not self._settled.done() and self._stop_reason is None:
@@ -412,10 +382,6 @@ def _stream(value: Any) -> Stream:
         raise ValueError(f"{str(value)[:80]!r} is no stream")
     stream: Stream = value
     return stream
-
-
-def _seconds(frame: Frame) -> float:
-    return max(0.0, float(frame["seconds"]))
 
 
 def _dict(value: Any) -> dict[str, Any]:

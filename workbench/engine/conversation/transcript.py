@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workbench.engine.plan.answers import Answer
-from workbench.engine.processes.agent_process import MachineLost, Reads
+from workbench.engine.processes.agent_process import Reads
 from workbench.events import CaseError, CaseStatus, Frozen, InnerCalls, Thawed, Usage
 
 
@@ -37,12 +36,8 @@ class Transcript:
     usage: Usage = field(default_factory=Usage)
     shared_process_died: bool = False
     stalled: bool = False
-    lost: MachineLost | None = None
-    """The loss of the machine that ended this attempt, so that all of its events are void."""
     machine: str = ""
     """The other machine on which the case ran, or "" for this machine."""
-    answers: list[Answer] = field(default_factory=list)
-    """The models' answers that another machine sent, in their order."""
     reads: Reads | None = None
     """Files that the case and the import of its agent read; None if the case ended without reporting them."""
     unseen: tuple[str, ...] = ()

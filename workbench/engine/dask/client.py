@@ -31,7 +31,7 @@ from workbench.agents.channel import Channel
 from workbench.engine.dask.task import Sealed, close_run, probe, run_execution
 
 _PIECE = 4 * 1024 * 1024
-_CONNECT_SECONDS = 15
+_CONNECT_SECONDS = 10
 _LOOK_EVERY = 2.0
 """Seconds between two looks at the workers."""
 _TOGETHER = 0.05
@@ -111,7 +111,8 @@ class Cluster:
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
                 address = address or (json.loads(Path(file).read_text("utf-8"))["address"] if file else "")
         self._address = address.replace("dask://", "tcp://", 1)
-        self._channel.send({"op": "resolved", "address": self._address})
+        # The user's own spelling of an address that is not encrypted.
+        self._channel.send({"op": "resolved", "address": self._address.replace("tcp://", "dask://", 1)})
 
     async def _connect(self) -> None:
         from distributed import Client, Queue

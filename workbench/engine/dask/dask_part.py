@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+from workbench.counting import counted
 from workbench.engine.conversation.execution import Execution
 from workbench.engine.conversation.messages import (
     ConversationEnd,
@@ -58,7 +59,7 @@ class DaskPart:
 
     An attempt begins when a worker says that it has started. Its events come with the report at its end, so attempts
     cannot mix. A worker that does not report in time loses the attempt, and the execution starts again elsewhere.
-    `on_report` gets the report that counts.
+    `on_report` gets the report that counts. `only` is the address of the only worker that may run it.
     """
 
     def __init__(
@@ -68,9 +69,12 @@ class DaskPart:
         order: dict[str, Any],
         timeout: float,
         on_report: Callable[[Report], None] = lambda report: None,
+        *,
+        only: str = "",
     ) -> None:
         self._cluster = cluster
         self._on_report = on_report
+        self._only = only
         self._execution = execution
         self._root = order["root"]
         self._order = json.dumps(order)
@@ -177,7 +181,7 @@ class DaskPart:
     def _submit(self, without: str = "") -> None:
         self._tasks += 1
         self._has_begun, self._worker, self.address, self.turn = False, "", "", 0
-        self._key = self._cluster.submit(self, self._order, without=without)
+        self._key = self._cluster.submit(self, self._order, without=without, only=self._only)
 
     def _begin(self, worker: str = "") -> None:
         self._attempts += 1
@@ -197,7 +201,8 @@ class DaskPart:
             self._lose(why)
         if self._attempts >= _MOST_ATTEMPTS or self._tasks >= _MOST_TASKS:
             where = f" on {self._worker}" if self._worker else ""
-            self._settle(Transcript(error=CaseError("attempt_lost", f"lost {self._tasks} times, last{where}: {why}")))
+            times = counted(self._tasks, "try", "tries")
+            self._settle(Transcript(error=CaseError("attempt_lost", f"lost in each of {times}, last{where}: {why}")))
             return
         self._stop_clock()
         self._cluster.forget(self._key)
@@ -272,6 +277,11 @@ class DaskPart:
         if self._key:
             self._cluster.forget(self._key)
             self._key = ""
+
+
+def no_user() -> MessageSource:
+    """Return a user who says nothing."""
+    return FixedMessages([])
 
 
 def messages_of(execution: Execution) -> list[dict[str, Any]] | None:

@@ -10,19 +10,28 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, own_python
 from workbench.counting import counted
 from workbench.engine.conversation.execution import Execution
-from workbench.engine.dask.dask_part import DaskPart, messages_of
-from workbench.engine.dask.files import Files, FilesError, pack
+from workbench.engine.dask.dask_part import DaskPart, messages_of, no_user
+from workbench.engine.dask.files import Files, FilesError, find_files, pack
 from workbench.engine.dask.report import Report
 from workbench.engine.plan.plan import AgentSetting
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError
+from workbench.events import CaseRef
 from workbench.places.choice import PlaceChoice
-from workbench.places.place import MachineState, Notify, ignore
+from workbench.places.place import MachineState
+
+Notify: TypeAlias = Callable[[str, str], None]
+"""A function that takes a warning for the user, and what to do about it ("" if there is nothing to do)."""
+
+
+def _ignore(warning: str, hint: str) -> None:
+    """Take a warning and do nothing."""
+
 
 _MODULE: Final = "workbench.engine.dask.client"
 _ANSWERS_WITHIN = 30.0
@@ -83,13 +92,12 @@ class DaskPlace:
         self._pieces: dict[tuple[str, str], list[str]] = {}
         self._needs: dict[str, str] = {}
         self._python = ""
-        self._variables: tuple[str, ...] = ()
         self._sent_files: tuple[object, ...] | None = None
         self.digest = ""
         self._looking: asyncio.Task[None] | None = None
         self._looked = asyncio.Event()
         self._unusable_since: float | None = None
-        self._notify: Notify = ignore
+        self._notify: Notify = _ignore
         self._warned: set[str] = set()
         self._on_lost: Callable[[str], None] = lambda why: None
         self.why_lost = ""
@@ -115,17 +123,14 @@ class DaskPlace:
             )
         return self.address
 
-    async def connect(
-        self, needs: Mapping[str, str], variables: Sequence[str], say: Callable[[str], None] = lambda text: None
-    ) -> None:
+    async def connect(self, needs: Mapping[str, str], say: Callable[[str], None] = lambda text: None) -> None:
         """Connect, and find a first worker that fits. If all that is done, return at once.
 
-        `say` gets a raw line about what is awaited, at least every ten seconds.
+        `say` gets a raw line about what is awaited, every few seconds.
 
         Raises:
             UsageFaultError: the scheduler cannot be reached, or no worker fits.
         """
-        self._variables = tuple(variables)
         if self.why_lost or self._child is None or self._child.ended.done():
             await self._restart()
         waiting = asyncio.create_task(self._say_phase(say))
@@ -163,7 +168,28 @@ class DaskPlace:
         finally:
             self._phase = ""
 
-    def begin(self, notify: Notify = ignore, on_lost: Callable[[str], None] = lambda why: None) -> None:
+    async def send_files(self, root: Path, agents: Mapping[str, Path]) -> None:
+        """Send the files of the project in `root` for agents (name → folder)."""
+        await self.send(lambda: find_files(root, agents, {}))
+
+    async def settle(self) -> None:
+        """Wait until it is known of each worker whether it fits."""
+        while any(worker.unfit is None and not worker.gone for worker in self._workers.values()) and not self.why_lost:
+            self._looked.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._looked.wait(), _LOOK_EVERY)
+
+    async def try_import(self, setting: AgentSetting, options: RunOptions, address: str) -> tuple[str, str]:
+        """Import an agent on the worker at `address`. Return its name, and why that failed or ""."""
+        name = self._workers[address].name
+        execution = Execution(
+            CaseRef("", "", "", ""), {}, (), (), no_user, lambda machine, lost: None, lambda event: None
+        )
+        part = DaskPart(self, execution, self.import_order(setting, options), options.timeout, only=address)
+        error = (await part.transcript()).error
+        return name, "" if error is None else error.message
+
+    def begin(self, notify: Notify = _ignore, on_lost: Callable[[str], None] = lambda why: None) -> None:
         """Begin a run, or without arguments end it. `on_lost` is called once with a reason if the place is lost."""
         self._notify, self._on_lost = notify, on_lost
         self._warned.clear()
@@ -221,7 +247,7 @@ class DaskPlace:
 
     def variables_of(self, setting: AgentSetting) -> tuple[str, ...]:
         """Return the names of the variables that an agent gets."""
-        return tuple(dict.fromkeys([*setting.environment.names, *self._variables]))
+        return tuple(dict.fromkeys([*setting.environment.names, *self._choice.env]))
 
     def submit(self, part: DaskPart, order: str, *, without: str = "", only: str = "") -> str:
         """Give an execution to the cluster, and return the key of its task.

@@ -27,7 +27,7 @@ class Sealed:
         self.data = data
 
     def __repr__(self) -> str:
-        return f"<{len(self.data):,} bytes>"
+        return "<sealed>"
 
     def __sizeof__(self) -> int:
         return len(self.data)

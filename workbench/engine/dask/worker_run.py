@@ -109,7 +109,11 @@ class WorkerRun:
         try:
             asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(_CLOSED_WITHIN)
         finally:
+            self._watch.cancel()
             self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(_CLOSED_WITHIN)
+            if not self._thread.is_alive():
+                self._loop.close()
             self._questions.shutdown(wait=False, cancel_futures=True)
             shutil.rmtree(self._folder, ignore_errors=True)
 

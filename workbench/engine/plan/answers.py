@@ -4,12 +4,10 @@ A resumed run reuses them for the same requests.
 """
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from workbench.agents.worker.answer_file import AnswerFile
 from workbench.engine.plan.secrets import Secrets
 from workbench.events import CaseRef
 
@@ -19,14 +17,13 @@ class Answer:
     """A model's answer in a case.
 
     `request` is a digest of the whole request. `responses` are ADK's LlmResponses as JSON text. None means that the
-    previous answer to the same request was incomplete. `sent` says that another machine sent it.
+    previous answer to the same request was incomplete.
     """
 
     case: CaseRef
     agent: str
     request: str
     responses: tuple[str, ...] | None
-    sent: bool = False
 
     def frame(self) -> dict[str, Any]:
         """Return the frame for the worker (`docs/worker-protocol.md`)."""
@@ -34,14 +31,10 @@ class Answer:
 
 
 class AnswerStorage:
-    """The file in which the workers of a run store answers. `environments` maps agent names to their environments.
-
-    Workers on other machines send their answers, which `append` stores.
-    """
+    """The file in which the workers of a run store answers. `environments` maps agent names to their environments."""
 
     def __init__(self, file: Path, environments: Mapping[str, Mapping[str, str]]) -> None:
         self._file = str(file.absolute())
-        self._thread: ThreadPoolExecutor | None = None
         # Each worker learns only the secrets of its own environment.
         self._without = {name: Secrets([values]).markers for name, values in environments.items()}
 
@@ -49,33 +42,6 @@ class AnswerStorage:
         """Return the settings of a case on this machine for `workbench.agents.worker.answer_file`."""
         case = [ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat]
         return {"file": self._file, "case": case, "without": self._without[ref.agent]}
-
-    def append(self, answer: Answer) -> None:
-        """Store an answer that a worker sent, soon and in order."""
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "answers")
-        line = {"agent": answer.agent, "asked": answer.request, "responses": answer.responses, "sent": answer.sent}
-        self._thread.submit(AnswerFile(self.spec(answer.case)).append, line)
-
-    def close(self) -> None:
-        """Wait until all answers are stored. Call it in a thread."""
-        if self._thread is not None:
-            self._thread.shutdown()
-
-
-SENT: Final = {"frames": True}
-"""The settings of a case on another machine: its answers come as messages."""
-
-
-def sent_answer(case: CaseRef, data: Any) -> Answer:
-    """Return the answer in a worker's message.
-
-    Raises:
-        TypeError: it has another shape.
-    """
-    if not isinstance(data, dict):
-        raise TypeError("an answer is not an object")
-    return _answer(case, {**data, "sent": True})
 
 
 def read(lines: Iterable[Mapping[str, Any]]) -> dict[CaseRef, list[Answer]]:
@@ -109,7 +75,7 @@ def _answer(case: CaseRef, data: Mapping[str, Any]) -> Answer:
         if not isinstance(responses, list):
             raise TypeError("responses is not a list")
         responses = tuple(map(_text, responses))
-    return Answer(case, _text(data.get("agent")), _text(data.get("asked")), responses, data.get("sent") is True)
+    return Answer(case, _text(data.get("agent")), _text(data.get("asked")), responses)
 
 
 def _text(value: Any) -> str:

@@ -121,6 +121,11 @@ class Plan:
     project_agents: tuple[AgentFolder, ...] = ()
     """All agents of the project, including those that do not run."""
 
+    @property
+    def runs_agents(self) -> bool:
+        """Whether an agent may have to run."""
+        return any(isinstance(entry.source, AgentSource) and entry.blocked is None for entry in self.entries)
+
     def config_file(self, entry: PlanEntry) -> str | None:
         """Return the path of the criteria config relative to the root, or None for the defaults."""
         path = entry.config.path

@@ -6,8 +6,8 @@ frozen = "tools"   # what --frozen says if it is not given: tools, all or off
 place = "cluster"  # what --on says if it is not given: a place, or a name from below
 
 [tool.agent-workbench.places.cluster]
-at = "ssh:one,two"
-slots = 20                          # cases at a time on each machine
+at = "tls://scheduler:8786"
+env = ["SHOP_MODE"]                 # variables that travel, besides those in the agents' .env
 remote-python = "/opt/bin/python3"  # as --remote-python
 ```
 """
@@ -16,9 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from workbench.engine.plan.place_consent import check_consent
 from workbench.engine.plan.run_options import OFF, FrozenMode, RunOptions, UsageFaultError
-from workbench.places.choice import LOCALLY, PlaceChoice
+from workbench.places.choice import DASK, LOCALLY, PlaceChoice
 from workbench.regular_file import read_regular
 
 FILE = "pyproject.toml"
@@ -31,8 +30,8 @@ def with_project_setting(options: RunOptions, root: Path) -> RunOptions:
     """Return the options of a run with the project's mode of `--frozen` and its place, unless they were chosen.
 
     Raises:
-        UsageFaultError: a setting cannot be read, or wants a place that the user does not know. A live run could call
-            what the project wants frozen.
+        UsageFaultError: a setting cannot be read, or there is no such place. A live run could call what the project
+            wants frozen.
     """
     options = with_place(options, root)
     if options.frozen is not None or options.thaw:
@@ -45,17 +44,12 @@ def with_place(options: RunOptions, root: Path) -> RunOptions:
     """Return the options with the place in full: its name looked up, or the project's place if none was chosen.
 
     Raises:
-        UsageFaultError: a setting cannot be read, or wants a place that the user does not know.
+        UsageFaultError: a setting cannot be read, or there is no such place.
     """
-    return replace(options, place=_known_to_user(_place(options.place, root), options.place, root))
-
-
-def _known_to_user(place: PlaceChoice | None, chosen: PlaceChoice | None, root: Path) -> PlaceChoice | None:
-    if place is not None and not place.is_local:
-        default, named = known_places(root)
-        addresses = [one.word for one in (default, *named) if one is not None]
-        check_consent(place, root, typed=chosen is not None and bool(chosen.word), in_settings=addresses)
-    return place
+    place = _place(options.place, root)
+    if place is not None and not place.is_known:
+        raise _unknown(place)
+    return replace(options, place=place)
 
 
 def _place(chosen: PlaceChoice | None, root: Path) -> PlaceChoice | None:
@@ -67,27 +61,45 @@ def _place(chosen: PlaceChoice | None, root: Path) -> PlaceChoice | None:
         raise _wrong(f"`place` in [tool.{_TABLE}]", word, "a text")
     places = table.get("places", {})
     # A name must not stand for an address, so that what the user types is what the user gets.
-    is_name = word not in ("", LOCALLY) and ":" not in word
+    is_name = word not in ("", LOCALLY, DASK) and ":" not in word
     named = places.get(word) if isinstance(places, dict) and is_name else None
-    if not word and (chosen.python or chosen.insecure):
-        option = "--remote-python" if chosen.python else "--insecure-place"
+    if not word and (chosen.python or chosen.env):
+        option = "--remote-python" if chosen.python else "--env"
         raise UsageFaultError(f"{option} is for other machines, and none is named", "Name a place with --on PLACE")
     if named is None:
         return replace(chosen, word=word) if word else None
+    return _named_place(chosen, word, named)
+
+
+def _named_place(chosen: PlaceChoice, word: str, named: Any) -> PlaceChoice:
+    """Return the place of the settings that is called `word`. Options of the command line count first."""
     where = f"[tool.{_TABLE}.places.{word}]"
     if not isinstance(named, dict):
         raise _wrong(where, named, "a table")
     for key in named:
-        if key not in ("at", "slots", "remote-python"):
-            raise _wrong(f"a key of {where}", key, "`at`, `slots` or `remote-python`")
-    at, python, slots = named.get("at"), named.get("remote-python", ""), named.get("slots")
+        if key == "slots":
+            raise _wrong(f"a key of {where}", key, "no slots: `dask worker --nthreads N` sets them")
+        if key not in ("at", "env", "remote-python"):
+            raise _wrong(f"a key of {where}", key, "`at`, `env` or `remote-python`")
+    at, python, env = named.get("at"), named.get("remote-python", ""), named.get("env", [])
     if not isinstance(at, str) or not at:
-        raise _wrong(f"`at` in {where}", at, "a place such as `ssh:host1,host2`")
+        raise _wrong(f"`at` in {where}", at, "a place such as `dask://host:8786`")
     if not isinstance(python, str):
         raise _wrong(f"`remote-python` in {where}", python, "a path")
-    if slots is not None and (not isinstance(slots, int) or isinstance(slots, bool) or slots < 1):
-        raise _wrong(f"`slots` in {where}", slots, "a number from 1")
-    return replace(chosen, word=at, python=chosen.python or python, slots=slots, name=word)
+    if not isinstance(env, list) or not all(isinstance(one, str) for one in env):
+        raise _wrong(f"`env` in {where}", env, "a list of names")
+    return replace(chosen, word=at, python=chosen.python or python, env=(*env, *chosen.env), name=word)
+
+
+def _unknown(place: PlaceChoice) -> UsageFaultError:
+    word = place.word
+    if word.startswith(("ssh:", "dask-local:")):
+        what, _, hosts = word.partition(":")
+        way = f"`dask ssh {hosts.replace(',', ' ')}`" if what == "ssh" else "`dask scheduler` and `dask worker`"
+        hint = f"Start a Dask cluster with {way}, and name it with --on dask://HOST:8786"
+        return UsageFaultError(f"{what}: is no place any more ({word})", hint)
+    hint = "Use local, dask, dask://HOST:PORT, tls://HOST:PORT or a name from the settings"
+    return UsageFaultError(f"unknown place {word}", hint)
 
 
 def known_places(root: Path) -> tuple[PlaceChoice | None, tuple[PlaceChoice, ...]]:

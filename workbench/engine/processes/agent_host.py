@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from workbench.engine.plan.plan import AgentSetting, Plan, PlanEntry
 from workbench.engine.plan.run_options import RunOptions
@@ -12,13 +12,9 @@ from workbench.engine.processes.agent_process import AgentProcess, Imported, Tou
 from workbench.engine.processes.children import Children
 from workbench.events import CaseError, ErrorKind, Noticed
 from workbench.places.agent_clock import done_within
-from workbench.places.choice import PlaceChoice
 from workbench.places.place import NotStartedError, Place, Stream
 
 _OTHER_PYTHON = "Use --python to name another interpreter"
-_OTHER_BUILD = "Add it to the project's dependencies, or name an interpreter that has it with --remote-python PATH"
-_OF_THE_INTERPRETER = ("pip install", "uv tool install", "pipx inject", "--python")
-"""Words of hints that are about this machine's interpreters."""
 
 
 class NoAgentProcessError(Exception):
@@ -164,16 +160,9 @@ class AgentHost:
         try:
             await process.start(self._place, setting.start(), cases=self._alike)
         except NotStartedError as error:
-            kind: ErrorKind = "crashed" if error.died else "no_place" if error.elsewhere else "import_failed"
-            hint = self._check if error.elsewhere else _OTHER_PYTHON
-            message = f"no machine can run {setting.agent.name}: {error}" if error.elsewhere else str(error)
-            raise NoAgentProcessError(CaseError(kind, message, hint)) from None
+            kind: ErrorKind = "crashed" if error.died else "import_failed"
+            raise NoAgentProcessError(CaseError(kind, str(error), _OTHER_PYTHON)) from None
         return process
-
-    @property
-    def _check(self) -> str:
-        """The command that tries the machines of the place."""
-        return (self._options.place or PlaceChoice("")).check
 
     def _note_stall(self, why: str) -> None:
         message = f"a process of {self._setting.agent.name} hung and was replaced: {why}"
@@ -191,15 +180,8 @@ class AgentHost:
             await process.close()
         self._output.extend(process.printed)
         if isinstance(outcome, CaseError):
-            raise NoAgentProcessError(self._of_machines(outcome) if process.is_remote else outcome)
+            raise NoAgentProcessError(outcome)
         return outcome
-
-    def _of_machines(self, error: CaseError) -> CaseError:
-        """Return the error of an import on other machines, whose interpreters are not installed by hand."""
-        if error.kind not in ("import_failed", "no_framework"):
-            return error
-        is_of_ours = any(map(error.hint.__contains__, _OF_THE_INTERPRETER))
-        return replace(error, hint=_OTHER_BUILD if is_of_ours else error.hint or self._check)
 
     def _notice_once(self, message: str, hint: str = "") -> None:
         if message not in self._noticed:
@@ -230,7 +212,7 @@ class AgentHosts:
         self._left = Counter(entry.ref.agent for entry in todo)
         """Number of unfinished cases of each agent."""
         self._startable = [entry for entry in todo if entry.blocked is None and isinstance(entry.source, AgentSource)]
-        (place or children.local).open(options.concurrency, lambda text, hint: notify(Noticed("warning", text, hint)))
+        (place or children.local).open(options.concurrency)
         agents = plan.agents
         of_agent = Counter(entry.ref.agent for entry in self._startable)
         cases = Counter(agents[entry.ref.agent].interpreter.path for entry in self._startable)

@@ -21,7 +21,7 @@ _MOST_PATHS = 10_000
 _MOST_TOUCHED = 100_000
 """Files, or folders, of an agent that are remembered for all runs."""
 _LONGEST_PATH = 4096
-_OURS: tuple[ErrorKind, ...] = ("cancelled", "attempt_lost", "no_place")
+_OURS: tuple[ErrorKind, ...] = ("cancelled", "attempt_lost")
 """Errors that no process of an agent can report, because they are the engine's own decisions."""
 _TERMINATE_GRACE = 1.0
 _KILL_GRACE = 5.0
@@ -96,18 +96,6 @@ class Touched:
         return Touched((self.files | other.files) - written, self.folders | other.folders, written)
 
 
-@dataclass(frozen=True)
-class MachineLost:
-    """The loss of another machine, or of the connection to it, which ended an attempt.
-
-    `died` means that the process for our cases there died, so that one of the cases may have caused it.
-    """
-
-    machine: str
-    why: str
-    died: bool
-
-
 class AgentProcess:
     """A process that imports one agent and runs its cases. Start it once.
 
@@ -173,9 +161,9 @@ class AgentProcess:
         if self._cases.pop(number, None) is not None:
             self._link.send({"op": "forget", "id": number})
 
-    def kill(self, number: int | None = None) -> None:
-        """Kill this process and all its cases. If it is one on each machine, kill that of attempt `number`, or all."""
-        self._link.kill(number)
+    def kill(self) -> None:
+        """Kill this process and all its cases."""
+        self._link.kill()
 
     async def close(self) -> None:
         """End the process and everything in it."""
@@ -209,7 +197,7 @@ class AgentProcess:
             else:
                 del self._cases[frame["id"]]
                 self._parent_ended = frame.get("parent")
-                case.on_exit(frame["how"], _lost(frame))
+                case.on_exit(frame["how"])
             return
         try:
             self._take_of_process(frame)
@@ -236,11 +224,6 @@ class AgentProcess:
                 self.stalled = True
                 self._on_stalled(why)
 
-    @property
-    def is_remote(self) -> bool:
-        """Whether the process runs on another machine, where it cannot write files of this one."""
-        return self._link.is_remote
-
     def _set(self, outcome: Imported | CaseError) -> None:
         if not self.imported.done():
             self.imported.set_result(outcome)
@@ -263,7 +246,7 @@ class CaseProcess:
         *,
         share: bool,
         on_frame: OnFrame,
-        on_exit: Callable[[str | None, "MachineLost | None"], None],
+        on_exit: Callable[[str | None], None],
         give_up: Callable[[], None],
     ) -> None:
         self.agent = agent
@@ -280,7 +263,7 @@ class CaseProcess:
         self._closing = False
         self._number = 0
 
-    def start(self, case: dict[str, Any], *, attempt: int, here: bool, alone: bool = False) -> None:
+    def start(self, case: dict[str, Any], *, attempt: int, here: bool) -> None:
         """Start the case (the protocol's CaseSpec).
 
         With `here`, the agent's process becomes the case's own. With `alone`, another machine runs no other case
@@ -288,8 +271,6 @@ class CaseProcess:
         """
         self._number = self.agent.enter(self)
         command = {"op": "case", "id": self._number, "attempt": attempt, "case": case}
-        if alone:
-            command["alone"] = True
         self.agent.send({**command, "share": self.share, "here": here})
 
     def send(self, *frames: Frame) -> None:
@@ -311,7 +292,7 @@ class CaseProcess:
             return
         self._signal(signal.SIGKILL)
         if self.share:
-            self._later(_TERMINATE_GRACE, lambda: self.agent.kill(self._number))
+            self._later(_TERMINATE_GRACE, self.agent.kill)
         self._later(_KILL_GRACE, self._give_up)
 
     def allow_teardown(self) -> None:
@@ -349,12 +330,6 @@ class CaseProcess:
 def _done(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-def _lost(frame: Frame) -> MachineLost | None:
-    """Return the loss of the machine in the message of an exit, or None."""
-    why = frame.get("lost")
-    return None if why is None else MachineLost(str(frame.get("machine")), str(why), bool(frame.get("died")))
 
 
 def _paths(names: Any) -> set[Path]:

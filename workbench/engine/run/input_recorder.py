@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from workbench.dependencies.current import Clean, CurrentInputs, Options
 from workbench.dependencies.digests import ABSENT, Digests, was_written
 from workbench.dependencies.frozen_inputs import frozen_bundle
 from workbench.dependencies.record import Bundle
-from workbench.dependencies.reported import Reported
 from workbench.dependencies.run_inputs import RunInputs, planned_key
 from workbench.engine.conversation.transcript import Transcript
 from workbench.engine.plan.plan import Plan, PlanEntry
@@ -24,12 +23,9 @@ from workbench.engine.plan.run_options import stored_options
 from workbench.engine.plan.source import AgentSource, StoredSource
 from workbench.engine.processes.agent_process import Reads, Touched
 from workbench.engine.processes.children import Children
-from workbench.engine.run.machine_inputs import MachineInputs
 from workbench.engine.run.provenance import SourceFiles, read_sources, versions
 from workbench.engine.run.recorder import EventWriter
 from workbench.events import CaseFinished, CaseRef, FilesRead, Noticed, Sources
-from workbench.places.bundle.recipe_inputs import recipe_values
-from workbench.places.place import MachineState
 
 _CHANGED = "changed during the run"
 """Placeholder for the digest of a file that changed during the run. It equals no digest."""
@@ -44,27 +40,16 @@ def plan_inputs(plan: Plan, digests: Digests, clean: Clean) -> CurrentInputs:
     mode = options.frozen or ""
     file = FILE if mode and mode == options.project_frozen else None
     place = options.place
-    remote_python = None if place is None or place.is_local else place.python
-    chosen = Options(options.isolation, options.timeout, options.python, mode, options.on_miss, remote_python, file)
-    return CurrentInputs(plan.root, agents, digests, clean, chosen, recipe_values)
+    sent = None if place is None or place.is_local else place.env
+    chosen = Options(options.isolation, options.timeout, options.python, mode, options.on_miss, sent, file)
+    return CurrentInputs(plan.root, agents, digests, clean, chosen)
 
 
 class InputRecorder:
-    """The inputs of one run, stored by its `writer` (None: not stored). Its failures never end the run.
+    """The inputs of one run, stored by its `writer` (None: not stored). Its failures never end the run."""
 
-    `machines` returns the current states of other machines.
-    """
-
-    def __init__(
-        self,
-        plan: Plan,
-        children: Children,
-        writer: EventWriter | None,
-        machines: Callable[[], Sequence[MachineState]] = tuple,
-    ) -> None:
+    def __init__(self, plan: Plan, children: Children, writer: EventWriter | None) -> None:
         self._plan = plan
-        self._machines = MachineInputs(plan, machines)
-        self._reported: Reported | None = None
         self._children = children
         self._writer = writer
         self._inputs = RunInputs() if plan.resumed is None else plan.resumed.inputs
@@ -102,7 +87,7 @@ class InputRecorder:
             now = plan_inputs(self._plan, self._writer.digests(), lambda value: value)
             for setting in self._plan.agents.values() if self._asks_agents else ():
                 now.files(setting.agent).read_all()
-            self._now, self._reported = now, Reported(now.digests.state)
+            self._now = now
 
     def read(self, clean: Callable[[str], str]) -> None:
         """Read all other inputs that are known before the first case. Call it in a thread.
@@ -152,9 +137,6 @@ class InputRecorder:
     async def gather(self, event: CaseFinished, transcript: Transcript, *, is_simulated: bool) -> None:
         """Read in a thread what `finished_inputs` needs, because files without a digest yet may be large."""
         await self._find_changes()
-        if self._reported is not None:
-            with self._collecting_faults():
-                await self._machines.look(event.machine, self._reported)
         entry = self._entries.get(event.case)
         if entry is None or self._key(event, entry, transcript, is_simulated=is_simulated) in self._found:
             return
@@ -199,7 +181,6 @@ class InputRecorder:
             seen,
             changed,
             stored,
-            self._machines.key(event.machine),
         )
 
     def _inputs_of(
@@ -218,7 +199,6 @@ class InputRecorder:
                         transcript.reads,
                         options,
                         changed,
-                        event.machine,
                         is_simulated=is_simulated,
                     )
                 )
@@ -271,14 +251,10 @@ class InputRecorder:
         reads: Reads | None,
         options: Iterable[Bundle],
         changed: frozenset[Path] = frozenset(),
-        machine: str = "",
         *,
         is_simulated: bool,
     ) -> Iterator[Bundle]:
-        """Yield the inputs besides those in the evalset and the config. `changed` are files that changed meanwhile.
-
-        `machine` is the other machine that ran the case, or "".
-        """
+        """Yield the inputs besides those in the evalset and the config. `changed` are files that changed meanwhile."""
         setting = self._plan.agents.get(entry.ref.agent)
         agent = None if setting is None else setting.agent
         others = now.other_files(entry.config, agent, is_simulated=is_simulated)
@@ -291,7 +267,7 @@ class InputRecorder:
         if agent is not None:
             files = now.files(agent)
             yield from now.environment(agent, files.names_in_sources)
-            yield self._machines.packages(now.packages(agent), machine)
+            yield now.packages(agent)
             yield self._files(now, agent, reads, changed)
 
     def _stored_inputs(self, entry: PlanEntry, source: StoredSource, others: Iterable[Bundle]) -> Iterator[Bundle]:

@@ -104,7 +104,7 @@ def versions(settings: Iterable[AgentSetting], place: PlaceChoice | None = None)
     """
     found = {"python": platform.python_version(), **_own_version()}
     if place is not None and not place.is_local:
-        return {**found, "place": place.address}
+        return {**found, "place": place.word}
     for setting in settings:
         version = adk_version(setting.interpreter.path)
         if version is not None:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from workbench.engine.conversation.case_flow import CaseFlow, StartAgent
 from workbench.engine.conversation.context import RunContext
@@ -31,7 +30,6 @@ from workbench.engine.processes.agent_process import Touched
 from workbench.engine.processes.children import Children
 from workbench.engine.run.case_queue import CaseQueue
 from workbench.engine.run.input_recorder import InputRecorder
-from workbench.engine.run.machine_inputs import place_versions
 from workbench.engine.run.provenance import Commit
 from workbench.engine.run.recorder import EventWriter, Publish, Recorder, why_stopped
 from workbench.events import (
@@ -106,7 +104,7 @@ class Run:
         self._began = 0.0
         self._recorder: Recorder
         self._secrets = Secrets([os.environ])
-        self._input_recorder = InputRecorder(plan, children, writer, tuple if place is None else place.machines)
+        self._input_recorder = InputRecorder(plan, children, writer)
         self._announced = False
         self._before_announcement: list[Noticed] = []
         """Notices from before `RunStarted`."""
@@ -199,8 +197,8 @@ class Run:
 
     def machines(self) -> Sequence[MachineState]:
         """Return the current states of other machines; () if agents run on this one."""
-        place = self._cluster or self._place
-        return () if place is None else cleaned_states(place.machines(), self._secrets.clean_text)
+        cluster = self._cluster
+        return () if cluster is None else cleaned_states(cluster.machines(), self._secrets.clean_text)
 
     def stop(self) -> None:
         """Start no new cases. Running cases finish or reach their timeout."""
@@ -407,20 +405,15 @@ class Run:
         finally:
             if self._cluster is not None:
                 self._cluster.begin()
-            there: dict[str, Any] = {}
-            if self._place is not None and self._asks_agents:
-                there = place_versions(self._plan, self._place.machines())
             before = 0.0 if self._plan.resumed is None else self._plan.resumed.seconds
             took, git = before + self._at(), {}
             if self._commit is not None:
                 git = await self._commit.get()
             await self._note_reads()
-            if self._answers is not None:
-                await asyncio.to_thread(self._answers.close)
             if self._input_recorder.fault is not None:
                 self._recorder.put(self._input_recorder.fault)
             self._recorder.put(
-                RunFinished(took, self._interrupted, git, self._input_recorder.more_sources, self._cancelled, there)
+                RunFinished(took, self._interrupted, git, self._input_recorder.more_sources, self._cancelled)
             )
             await self._recorder.close()
 

@@ -1,7 +1,9 @@
 """Events of the run's thread, applied to the store and shown at a pace that the terminal can follow."""
 
+import asyncio
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from workbench.counting import counted
 from workbench.events import CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
@@ -11,6 +13,9 @@ from workbench.ui.controllers.view import Controller, Stoppable, View, show_noti
 from workbench.ui.pace import Pace
 from workbench.ui.run_thread import Ended, Refused
 from workbench.ui.run_thread import News as Item
+
+if TYPE_CHECKING:
+    from workbench.engine.plan.place_consent import Sending
 
 _ERRORS_SHOWN = 2
 _SHORT = 58
@@ -83,7 +88,10 @@ class News(Controller):
         match item:
             case Refused():
                 self._run.refused()
-                notices.append(Noticed("error", item.message, item.hint))
+                if item.asks is None:
+                    notices.append(Noticed("error", item.message, item.hint))
+                else:
+                    self.view.work(self._confirm(item.asks), "confirm place", exclusive=False)
             case Ended():
                 store.drop_request(item.number)
                 if store.activity.running:
@@ -103,6 +111,19 @@ class News(Controller):
                     notices.append(item)
                 elif (ref := getattr(item, "case", None)) is not None:
                     touched.add(ref)
+
+    async def _confirm(self, sending: "Sending") -> None:
+        """Ask whether a project may run on other machines."""
+        from workbench.engine.plan.place_consent import confirm
+        from workbench.rendering.machines import sending_lines
+        from workbench.ui import items
+        from workbench.ui.dialogs.pick import PickScreen
+
+        help_text = ". ".join(" ".join(line.split()) for line in sending_lines(sending))
+        answers = [items.Item(word, there, help=help_text) for word, there in (("no", False), ("run there", True))]
+        if await self.view.ask(PickScreen("this leaves your machine", items.searching(answers))):
+            await asyncio.to_thread(confirm, sending)
+            self.view.say("confirmed: r runs there")
 
     def _show_notices(self, notices: list[Noticed]) -> None:
         """Show errors over the screen, and warnings on its last line. The palette has all notices of a run."""

@@ -1,0 +1,67 @@
+"""A run on a real cluster of two workers gives the verdicts of a run here."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+from tests.cli.projects import BAD, GOOD, RAISES, Project, case
+
+pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="needs Dask")
+CLUSTER = """
+import sys, distributed
+if __name__ == "__main__":
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=4, dashboard_address=None, memory_limit=0) as cluster:
+        print(cluster.scheduler_address.replace("tcp:", "dask:"), flush=True)
+        sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def address(project: Project) -> Iterator[str]:
+    script = project.root.parent / f"cluster_{os.getpid()}.py"
+    script.write_text(CLUSTER)
+    folder = project.root.parent / f"dask_{os.getpid()}"
+    process = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "DASK_TEMPORARY_DIRECTORY": str(folder)},
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    yield process.stdout.readline().strip()
+    left = [str(path) for path in folder.rglob("agent.py")]
+    process.stdin.close()
+    process.stdout.close()
+    process.wait(60)
+    assert left == [], "files of the project are left on the workers"
+
+
+def verdicts(project: Project, name: str) -> dict[str, Any]:
+    """Return what must not depend on the machine. Durations do."""
+    found = {}
+    for item in json.loads((project.root / name).read_text())["cases"]:
+        scores = {metric["name"]: metric["score"] for metric in item["metrics"] if "duration" not in metric["name"]}
+        said = [(turn["actual"] or {}).get("final_response") for turn in item["invocations"]]
+        found[item["eval_id"]] = {"status": item["status"], "scores": scores, "said": said, "error": item["error"]}
+    return found
+
+
+def test_run_on_workers_equals_the_run_here(project: Project, address: str) -> None:
+    project.evalset(GOOD, BAD, RAISES, *(case(f"more_{number}") for number in range(5)))
+    here = project.run("run", "echo", "--plain", "--json", "here.json")
+    there = project.run("run", "echo", "--plain", "--json", "there.json", "--on", address)
+    assert (here.returncode, there.returncode) == (3, 3), there.stderr
+    assert verdicts(project, "there.json") == verdicts(project, "here.json")
+    report = json.loads((project.root / "there.json").read_text())
+    assert {item["place"] for item in report["cases"]} <= {"0", "1"}
+    assert project.run("compare", "here.json", "there.json").returncode == 0

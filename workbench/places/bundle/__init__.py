@@ -1,1 +1,0 @@
-"""The project as it travels to another machine: its files, and the recipes of its interpreters."""

@@ -1,1 +1,0 @@
-"""Other machines as a place: host processes over any transport, and cases that are spread over them."""
