@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from workbench.events import MetricResult
+from workbench.events import MetricResult, Usage
 from workbench.metrics.base import ScoreRequest
 from workbench.metrics.limits import cause
 from workbench.metrics.registry import check_criteria, score
@@ -99,3 +99,27 @@ def test_criterion_that_only_measures_tokens_hints_at_limits() -> None:
     config = parse_config(Path("test_config.json"), b'{"criteria": {"token_usage_v1": 500}}')
     (fault,) = check_criteria(config)
     assert "limits" in fault.hint
+
+
+def _with_inner(options: str, turn: dict[str, Any], usage: Usage, *inner: dict[str, Any]) -> MetricResult:
+    (criterion,) = _config(f'{{"threshold": 1, {options}}}').criteria
+    request = ScoreRequest(criterion, None, (turn,), scenario={}, prices=PRICES, inner_calls=(inner,), usage=usage)
+    return score(request).result
+
+
+def test_agents_that_are_used_as_tools_count() -> None:
+    turn = _turn(_call(100, 10), tools=1)
+    usage = Usage(model_calls=3, input_tokens=600, output_tokens=30)
+    inner = {"call": "1", "tool": "t", "agent": "clerk", "name": "find", "args": {}}
+    failed = _with_inner('"tokens": 629, "tool_calls": 1, "model_calls": 2', turn, usage, inner)
+    assert failed.reason == (
+        "630 tokens, limit 629: 1 too many; 2 tool calls, limit 1: 1 too many; 3 model calls, limit 2: 1 too many"
+    )
+    kept = _with_inner('"tokens": 630, "tool_calls": 2, "model_calls": 3', turn, usage, inner)
+    assert kept.status == "passed"
+    cost = _with_inner('"cost": 9', turn, usage, inner)
+    assert (cost.status, "an agent is used as a tool" in cost.reason) == ("not_evaluated", True)
+    hidden = {"call": "1", "tool": "t", "hidden": True}
+    unknown = _with_inner('"tool_calls": 9', turn, usage, hidden)
+    assert unknown.status == "not_evaluated"
+    assert unknown.reason == "tool calls unknown: ADK hides the inside of an agent that is used as a tool"

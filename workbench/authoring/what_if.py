@@ -201,6 +201,7 @@ def _score_again(
         end_state=states[1],
         prices=prices,
         inner_calls=inner_calls,
+        usage=record.usage,
     )
     try:
         return score(request).result

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from workbench.counting import counted
-from workbench.events import InnerCalls, MetricResult, MetricStatus
+from workbench.events import InnerCalls, MetricResult, MetricStatus, Usage
 from workbench.judge.base import Judge, JudgeOptions
 from workbench.model.criteria import Criterion
 from workbench.prices import Prices
@@ -28,6 +28,7 @@ class ScoreRequest:
     then replaces ADK's criterion of the same name, and `custom_config` is its entry there. `final_session_state` is the
     expected session state at the end, and `end_state` the real one; None if it is not known. `dataset_case` is the case
     as a dataset of google-agents-cli has it, or None. `inner_calls` are those of each turn; () if they are not known.
+    `usage` is that of the agent, with the agents that it uses as tools; None if it is not known.
     """
 
     criterion: Criterion
@@ -42,6 +43,7 @@ class ScoreRequest:
     prices: Prices = field(default_factory=Prices)
     dataset_case: dict[str, Any] | None = None
     inner_calls: tuple[InnerCalls, ...] = ()
+    usage: Usage | None = None
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ cannot keep it: without another limit that is exceeded, the criterion is then no
 
 Details: `{"figures": {name: {"limit", "used"}}}`, with `used` null if it is unknown. Tokens and calls are counts,
 seconds the sum of the turns' durations, cost the price of the agent's tokens in the currency of the settings.
+Agents that are used as tools count, too. Their cost is not known, because they make no events.
 """
 
 import math
@@ -32,7 +33,8 @@ _UNKNOWN = {
     "tokens": "no model reported its tokens",
     "seconds": "the time was not measured",
     "model_calls": "the agent does not report its model calls",
-    "cost": "no price is known for a model, or it reported no tokens",
+    "tool_calls": "ADK hides the inside of an agent that is used as a tool",
+    "cost": "no price is known for a model, it reported no tokens, or an agent is used as a tool",
 }
 
 
@@ -68,7 +70,7 @@ DESCRIPTION = CriterionDescription(
     measures="Whether a case stays within limits of tokens, time, calls and cost.",
     when_to_use="When an agent that answers well may still be too slow or too expensive. `adk eval` skips it.",
     how_to_read="1 if every limit is kept, else 0. The reason names what was exceeded, and by how much. A limit on a "
-    "figure that is unknown is not evaluated.",
+    "figure that is unknown is not evaluated. Agents that are used as tools count, too; their cost is unknown.",
     score="workbench.metrics.limits:score",
     cause="workbench.metrics.limits:cause",
     options=LimitOptions,
@@ -115,8 +117,30 @@ def _used(name: str, request: ScoreRequest) -> tuple[float, bool]:
     """Return what the case used of a figure as far as it is known, and whether all of it is known."""
     parts = [part for turn in request.actual for part in _parts(name, turn, request.prices)]
     used = math.fsum(part for part in parts if part is not None)
+    inside, is_known = _used_inside(name, used, request)
+    used = max(used, inside)
     # Agents that are plain Python report model calls only if they choose to.
-    return used, None not in parts and not (name == "model_calls" and used == 0)
+    return used, is_known and None not in parts and not (name == "model_calls" and used == 0)
+
+
+def _used_inside(name: str, used: float, request: ScoreRequest) -> tuple[float, bool]:
+    """Return a figure together with the agents that are used as tools, whose calls make no events.
+
+    Also return whether that is all of it.
+    """
+    if name == "tool_calls":
+        inner = [call for calls in request.inner_calls for call in calls or ()]
+        hidden = sum(call.get("hidden") is True for call in inner)
+        return used + len(inner) - hidden, not hidden
+    usage = request.usage
+    if usage is None:
+        return used, True
+    if name == "tokens":
+        return float(usage.input_tokens + usage.output_tokens), True
+    if name == "model_calls":
+        return float(usage.model_calls), True
+    seen = sum(len(model_calls(turn)) for turn in request.actual)
+    return used, name != "cost" or usage.model_calls <= seen
 
 
 def _parts(name: str, turn: dict[str, Any], prices: Prices) -> list[float | None]:

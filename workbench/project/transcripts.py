@@ -56,7 +56,8 @@ def _events(record: CaseRecord) -> Iterator[Event]:
         if turn.actual is None:
             yield from (AgentActed(ref, number, acted) for acted in turn.acted)
         else:
-            yield TurnFinished(ref, number, turn.actual, turn.note, state=turn.state, inner_calls=turn.inner_calls)
+            # The last turn has the usage of the whole case.
+            yield TurnFinished(ref, number, turn.actual, turn.note, record.usage, turn.state, turn.inner_calls)
     yield from (step for step in record.simulated if step.turn >= len(record.turns))
     if record.state != "queued" and record.state != "running":
         yield CaseFinished(

@@ -32,9 +32,9 @@ from workbench.events import (
     CaseStatus,
     Event,
     FaultHandling,
-    InnerCalls,
     LostAttempt,
     MetricScored,
+    Usage,
     UserSimulated,
 )
 from workbench.injection.injection import Injection
@@ -169,8 +169,13 @@ class CaseFlow:
             kept = settled_verdicts(source, self._entry.config)
             turns = source.case.turns
             end_state = turns[-1].state if turns else None
-            actual, inner_calls = [turn.actual for turn in turns], [turn.inner_calls for turn in turns]
-            verdicts = await self._verdicts(complete_case(source), actual, inner_calls, end_state, kept)
+            transcript = Transcript(
+                [turn.actual for turn in turns],
+                usage=turns[-1].usage if turns else Usage(),
+                state=end_state,
+                inner_calls=[turn.inner_calls for turn in turns],
+            )
+            verdicts = await self._verdicts(complete_case(source), transcript, kept)
             if verdicts.error is None:
                 verdicts.error = unsuited_error(source, verdicts.scored)
         finished = source.case.finished
@@ -284,7 +289,7 @@ class CaseFlow:
         """Score a complete transcript, or keep the error of an incomplete one, and finish the case."""
         verdicts = Verdicts(transcript.status, transcript.error)
         if transcript.error is None:
-            verdicts = await self._verdicts(case, transcript.turns, transcript.inner_calls, transcript.state)
+            verdicts = await self._verdicts(case, transcript)
         handling = await self._handling(case, transcript, verdicts)
         if handling is not None:
             verdicts.status, verdicts.error = STATUS[handling.outcome], transcript.error
@@ -318,17 +323,24 @@ class CaseFlow:
     async def _verdicts(
         self,
         case: EvalCase,
-        actual: Sequence[dict[str, Any]],
-        inner_calls: Sequence[InnerCalls],
-        end_state: dict[str, Any] | None,
+        transcript: Transcript,
         kept: Sequence[Scored] = (),
     ) -> Verdicts:
         scoring = self._scoring = CaseScoring(self.ref, self._entry.config, self._context, kept)
         if self._cancelled is not None:
             scoring.cancel(self._cancelled)
-        states = case.final_session_state, end_state
+        states = case.final_session_state, transcript.state
         scenario = _in_full(case.scenario)
-        return await scoring.run(case.turns, actual, scenario, case.rubrics, states, case.dataset_case, inner_calls)
+        return await scoring.run(
+            case.turns,
+            transcript.turns,
+            scenario,
+            case.rubrics,
+            states,
+            case.dataset_case,
+            transcript.inner_calls,
+            transcript.usage,
+        )
 
     async def _skip_scenario(self, why: Obstacle) -> None:
         for result in unplayed_results(self._entry.config, why.error):

@@ -62,6 +62,7 @@ class CaseScoring:
         states: States = (None, None),
         dataset_case: dict[str, Any] | None = None,
         inner_calls: Sequence[InnerCalls] = (),
+        usage: Usage | None = None,
     ) -> Verdicts:
         """Score the case. `expected` (None for a scenario) and `actual` have one invocation for each turn."""
         config = self._config
@@ -77,6 +78,7 @@ class CaseScoring:
             states,
             dataset_case,
             inner_calls,
+            usage,
         )
         for one in self._kept:
             self._context.emit(MetricScored(self._ref, one.result, one.turns))

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
 from workbench.agents.channel import Frame
-from workbench.events import InnerCalls, MetricResult
+from workbench.events import InnerCalls, MetricResult, Usage
 from workbench.metrics.base import Scored
 from workbench.metrics.registry import needs_bench
 from workbench.model.criteria import Criterion
@@ -48,6 +48,7 @@ class Conversation:
     dataset_case: dict[str, Any] | None = None
     inner_calls: Sequence[InnerCalls] = ()
     """The calls inside agents that are used as tools, for each turn; () if they are not known."""
+    usage: Usage | None = None
 
     def asks(self, index: int) -> bool:
         """Return whether a criterion waits for an answer of a judge, a service or a function."""
@@ -159,6 +160,7 @@ def frames_of(number: int, request: Request, prices: Prices) -> Iterable[Frame]:
         "states": list(conversation.states),
         "dataset_case": conversation.dataset_case,
         "inner_calls": list(conversation.inner_calls),
+        "usage": None if conversation.usage is None else asdict(conversation.usage),
         "prices": asdict(prices),
         "environment": "" if asking is None else asking.environment["key"],
         "repeat": 1 if asking is None else asking.repeat,

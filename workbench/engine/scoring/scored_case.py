@@ -10,7 +10,7 @@ from typing import Any
 from workbench.agents.worker.frames import FrameTooLargeError, encode
 from workbench.counting import counted
 from workbench.event_json import fields_as_json
-from workbench.events import MetricResult
+from workbench.events import MetricResult, Usage
 from workbench.metrics import registry
 from workbench.metrics.base import NotScorableError, Scored, ScoreRequest
 from workbench.model.criteria import Criterion
@@ -40,6 +40,7 @@ class Case:
     dataset_case: dict[str, Any] | None = None
     prices: dict[str, Any] = field(default_factory=dict)
     inner_calls: list[list[dict[str, Any]] | None] = field(default_factory=list)
+    usage: dict[str, int] | None = None
     expected: list[dict[str, Any]] = field(default_factory=list)
     actual: list[dict[str, Any]] = field(default_factory=list)
 
@@ -58,6 +59,7 @@ class Case:
             dataset_case=self.dataset_case,
             prices=prices_from(self.prices),
             inner_calls=tuple(None if calls is None else tuple(calls) for calls in self.inner_calls),
+            usage=None if self.usage is None else Usage(**self.usage),
         )
 
 

@@ -10,8 +10,8 @@ result is sent as soon as it exists. Results that are computed at nearly the sam
 → `{"op": "warm", "criteria": [name, …]}` imports what these need
 → `{"op": "case", "id", "criteria": [{"index", "asks", "name", "threshold", "value", "options", "custom",
    "custom_config"}, …], "scenario", "rubrics", "static": bool, "environment", "repeat", "all_votes", "states",
-   "dataset_case", "prices", "inner_calls"}`, then a frame for each turn, `{"op": "expected" | "actual", "id", "turn":
-   {…}}` (an invocation can be as large as a frame), then `{"op": "score", "id"}`
+   "dataset_case", "prices", "inner_calls", "usage"}`, then a frame for each turn, `{"op": "expected" | "actual", "id",
+   "turn": {…}}` (an invocation can be as large as a frame), then `{"op": "score", "id"}`
 → the frames of `workbench.engine.scoring.async_scorer`
 ← `{"op": "ready"}` once; `{"op": "scored", "id", "results": [{"index", "result": {…}, "turns": [{…}, …]}, …]}` until
    each criterion has its result, those of judges in the order of the answers
@@ -68,6 +68,7 @@ class SyncScorer:
                     "dataset_case",
                     "prices",
                     "inner_calls",
+                    "usage",
                 )
                 self._cases[number] = Case(**{name: message[name] for name in fields})
             case "expected":
