@@ -7,7 +7,14 @@ import pytest
 
 from workbench.metrics.registry import check_criteria
 from workbench.model.criteria import parse_config
-from workbench.model.metrics_config import MetricsConfig, metrics_of, own_entry, read_metrics, with_metrics
+from workbench.model.metrics_config import (
+    MetricsConfig,
+    metric_place,
+    metrics_of,
+    own_entry,
+    read_metrics,
+    with_metrics,
+)
 
 SCAFFOLD = """\
 metrics_to_run:
@@ -124,3 +131,39 @@ def test_metric_without_a_threshold_is_informational_and_defaults_never_apply(tm
         assert [(item.name, item.is_informational) for item in config.criteria] == [("custom_response_quality", True)]
         assert not config.faults
     assert with_metrics(None, None, beside).criteria == ()
+
+
+TWICE = """\
+metrics_to_run: [a]
+custom_metrics:
+  - name: a
+    custom_function: one
+  - name: A
+    custom_function: two
+    name: a
+metrics_to_run: [a, safety]
+"""
+
+
+def test_what_is_given_twice_is_named_with_its_line(tmp_path: Path) -> None:
+    found = read(tmp_path, TWICE)
+    assert [(fault.severity, fault.line, fault.message) for fault in found.faults] == [
+        ("warning", 7, "`a` is defined again: agents-cli uses the last definition"),
+        ("warning", 7, "the key `name` occurs again: the last one counts"),
+        ("warning", 8, "the key `metrics_to_run` occurs again: the last one counts"),
+    ]
+    assert own_entry(found.entries["a"])["source"] == "two"
+    assert found.path is not None
+    assert metric_place(found.path, "a") == (5, 5, "custom_metrics[1]")
+    assert metric_place(found.path, "safety") == (8, 21, "metrics_to_run[1]")
+    assert metric_place(tmp_path / "gone.yaml", "a") == (0, 0, "")
+
+
+def test_shared_values_are_no_repeated_keys(tmp_path: Path) -> None:
+    text = "metrics_to_run: [a]\ncustom_metrics:\n  - &x {name: a, custom_function: one}\nother: [*x, *x]\n"
+    assert read(tmp_path, text).faults == ()
+
+
+def test_long_name_is_shortened_in_its_message(tmp_path: Path) -> None:
+    (fault,) = read(tmp_path, f"metrics_to_run: [{'x' * 5000}]").faults
+    assert len(fault.message) < 200

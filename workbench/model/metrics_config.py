@@ -27,11 +27,12 @@ from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.evalset_schema import OPEN
 from workbench.model.faults import Fault, unexpected
 from workbench.model.genai_types import GenerateContentConfig
-from workbench.model.places import json_path
+from workbench.model.places import Location, json_path
 from workbench.model.schema_messages import breaches_of, describe
 from workbench.model.text_file import unreadable
-from workbench.model.yaml_data import LARGEST, YamlError, yaml_data, yaml_place
+from workbench.model.yaml_data import LARGEST, YamlError, repeated_keys, yaml_data, yaml_place
 from workbench.regular_file import read_regular
+from workbench.text import one_line
 
 METRICS_FILE = "eval_config.yaml"
 OWN_KEY = "agents_cli"
@@ -132,6 +133,18 @@ def read_metrics(path: Path, root: Path) -> MetricsConfig:
         Fault(path, *yaml_place(text, one.location), json_path(one.location), one.message, one.hint, one.severity)
         for one in breaches
     )
+    faults += tuple(
+        Fault(
+            path,
+            line,
+            column,
+            "",
+            f"the key `{one_line(key, limit=60)}` occurs again: the last one counts",
+            "",
+            "warning",
+        )
+        for key, line, column in repeated_keys(text)
+    )
     return MetricsConfig(path, tuple(reading.selected), reading.entries, faults)
 
 
@@ -154,6 +167,9 @@ class _Reading:
             return
         for number, metric in enumerate(content.get("custom_metrics") or ()):
             if name := string(metric.get("name")):
+                if name.lower() in self.entries:
+                    message = f"`{one_line(name, limit=60)}` is defined again: agents-cli uses the last definition"
+                    yield Breach(("custom_metrics", number, "name"), message, "Rename one", "warning")
                 yield from below(("custom_metrics", number), self._own(name.lower(), metric))
         for number, name in enumerate(content.get("metrics_to_run") or ()):
             yield from below(("metrics_to_run", number), self._selected(name))
@@ -170,7 +186,8 @@ class _Reading:
             return
         otherwise = "Criteria of the workbench go into the test_config.json beside the dataset"
         hint = nearest_hint(key, [*self.entries, *_SERVICE], otherwise)
-        yield Breach((), f"`{name}` is neither defined in `custom_metrics` nor a metric of Google's service", hint)
+        shown = one_line(name, limit=60)
+        yield Breach((), f"`{shown}` is neither defined in `custom_metrics` nor a metric of Google's service", hint)
 
     def _own(self, name: str, metric: dict[str, Any]) -> Iterator[Breach]:
         """Collect one entry of `custom_metrics`, or yield why agents-cli refuses it."""
@@ -261,6 +278,29 @@ def with_metrics(config: CriteriaConfig | None, metrics: MetricsConfig | None, b
         metrics_file=metrics.path,
         thresholds_file=beside,
     )
+
+
+def metric_place(path: Path, name: str) -> tuple[int, int, str]:
+    """Return the line and column of a metric in the file that defines or selects it, and its JSON path.
+
+    All are 0 or "" if the file cannot be read any more.
+    """
+    try:
+        text = read_regular(path, LARGEST).decode("utf-8-sig")
+        content = mapping(yaml_data(text))
+    except (OSError, ValueError):
+        return 0, 0, ""
+    defined = [mapping(metric).get("name") for metric in _list(content.get("custom_metrics"))]
+    for key, names in (("custom_metrics", defined), ("metrics_to_run", _list(content.get("metrics_to_run")))):
+        places = [number for number, found in enumerate(names) if string(found).lower() == name.lower()]
+        if places:
+            location: Location = (key, places[-1])
+            return *yaml_place(text, location), json_path(location)
+    return 0, 0, ""
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def metrics_of(config: CriteriaConfig) -> MetricsConfig | None:

@@ -48,13 +48,38 @@ def yaml_place(text: str, location: Sequence[str | int]) -> tuple[int, int]:
     for step in location:
         inner = None
         if isinstance(node, yaml.MappingNode):
-            inner = next((value for key, value in node.value if key.value == step), None)
+            # Of a repeated key, the last one counts.
+            inner = next((value for key, value in reversed(node.value) if key.value == step), None)
         elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
             inner = node.value[step]
         if inner is None:
             break
         node = inner
     return (0, 0) if node is None else (node.start_mark.line + 1, node.start_mark.column + 1)
+
+
+def repeated_keys(text: str) -> list[tuple[str, int, int]]:
+    """Return each key that occurs again in its object, with its line and column. `yaml_data` accepts the text."""
+    import yaml
+
+    found: list[tuple[str, int, int]] = []
+    waiting: list[Any] = [yaml.compose(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))]
+    seen_nodes: set[int] = set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen_nodes:
+            continue  # An alias.
+        seen_nodes.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            keys: set[Any] = set()
+            for key, value in node.value:
+                if isinstance(key, yaml.ScalarNode) and key.value in keys:
+                    found.append((key.value, key.start_mark.line + 1, key.start_mark.column + 1))
+                keys.add(key.value if isinstance(key, yaml.ScalarNode) else None)
+                waiting.append(value)
+        elif isinstance(node, yaml.SequenceNode):
+            waiting.extend(node.value)
+    return sorted(found, key=lambda item: item[1:])
 
 
 def _check_depth(text: str) -> None:

@@ -125,6 +125,8 @@ def judge_problems(config: CriteriaConfig, environment: JudgeEnvironment) -> Fou
     """Yield criteria that would not be evaluated because no judge is available."""
     for criterion in config.criteria:
         own = own_entry(config.custom_metrics.get(criterion.name))
+        if own.get("kind") == "service" and config.broken and not own["metric"]:
+            continue  # Its definition may be what is broken.
         if own.get("kind") == "service":
             reason = _service_obstacle(environment) if own["metric"] else NotAvailableError("only Google's service can")
         else:

@@ -30,7 +30,7 @@ from workbench.model.criteria import CriteriaConfig
 from workbench.model.evalset import BrokenCaseError
 from workbench.model.faults import Fault, unexpected
 from workbench.model.locating import find
-from workbench.model.metrics_config import own_entry
+from workbench.model.metrics_config import metric_place, own_entry
 from workbench.model.places import Places, json_path
 from workbench.model.scanner import LARGEST_TREE, is_scannable, scan
 from workbench.model.text_file import TextFile
@@ -212,7 +212,8 @@ def _in_config(config: CriteriaConfig, found: Iterable[tuple[Rule, Breach]]) -> 
         path = json_path(breach.location)
         name = str(breach.location[1]) if len(breach.location) > 1 else ""
         if config.metrics_file is not None and own_entry(config.custom_metrics.get(name)):
-            yield Problem(rule, Fault(config.metrics_file, 0, 0, "", breach.message, breach.hint, breach.severity))
+            place = metric_place(config.metrics_file, name)
+            yield Problem(rule, Fault(config.metrics_file, *place, breach.message, breach.hint, breach.severity))
             continue
         line, column = config.place(path)
         yield Problem(rule, Fault(config.path, line, column, path, breach.message, breach.hint, breach.severity))
