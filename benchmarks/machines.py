@@ -37,7 +37,7 @@ _CASES = 64
 _AT_ONCE = 16
 _AFTER = 8
 """Cases that have ended when the fault happens."""
-_ENDS_WITHIN = 300.0
+_ENDS_WITHIN = 120.0
 AGENT = """
 import os, subprocess, sys, time, uuid
 from pathlib import Path
@@ -85,7 +85,11 @@ class Proxy:
     def _accept(self) -> None:
         while True:
             client, _ = self._server.accept()
-            server = socket.create_connection(("127.0.0.1", self._target))
+            try:
+                server = socket.create_connection(("127.0.0.1", self._target))
+            except OSError:
+                client.close()
+                continue
             self._pairs.append((client, server))
             for source, sink in ((client, server), (server, client)):
                 threading.Thread(target=self._carry, args=(source, sink), daemon=True).start()
@@ -121,14 +125,19 @@ class Cluster:
         return self
 
     def __exit__(self, *error: object) -> None:
-        for process in self._processes.values():
-            for number in (process.pid, *_below(process.pid)):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(number, signal.SIGCONT)
-                    os.kill(number, signal.SIGKILL)
-            process.wait()
+        for name in self._processes:
+            self.end(name)
         if self.small:
             subprocess.run(["umount", str(self.folder / "w1")], check=False)
+
+    def end(self, name: str) -> None:
+        """Kill a process with all below it."""
+        process = self._processes[name]
+        for number in (process.pid, *_below(process.pid)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGCONT)
+                os.kill(number, signal.SIGKILL)
+        process.wait()
 
     @property
     def address(self) -> str:
@@ -280,7 +289,10 @@ class Command:
         return code
 
     def cases(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(self.report.read_text())["cases"]
+        """Return the cases of the report, or none if it was not written."""
+        if not self.report.exists():
+            return []
+        found: list[dict[str, Any]] = json.loads(self.report.read_text()).get("cases", [])
         return found
 
 
@@ -347,8 +359,17 @@ def _kill_client(cluster: Cluster, command: Command) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
+def _continue(cluster: Cluster) -> None:
+    """Let a stopped worker continue, so that it can delete its files."""
+    os.kill(cluster.worker(1), signal.SIGCONT)
+
+
 def _new_scheduler(cluster: Cluster) -> None:
+    for number in range(1, cluster.workers + 1):
+        cluster.end(f"w{number}")
     cluster.start_scheduler()
+    for number in range(1, cluster.workers + 1):
+        cluster.start_worker(number)
 
 
 def _open_link(cluster: Cluster) -> None:
@@ -359,9 +380,14 @@ FAULTS = {
     "nothing": Fault("nothing"),
     "worker": Fault("worker killed", _kill(lambda cluster: [cluster.worker(1)])),
     "workers": Fault("all workers killed", _kill(lambda cluster: [cluster.worker(1), cluster.worker(2)])),
-    "machine": Fault("worker and its nanny killed", _kill(lambda cluster: [cluster.nanny(1), cluster.worker(1)])),
+    "machine": Fault(
+        "worker and its nanny killed, and started again later",
+        _kill(lambda cluster: [cluster.nanny(1), cluster.worker(1)]),
+        # A killed worker cannot delete its files: Dask does, when the next one starts there.
+        restart=lambda cluster: cluster.start_worker(1),
+    ),
     "stopped": Fault("worker stopped for 30 s", _stop(30.0)),
-    "frozen": Fault("worker stopped for good (`--timeout 5`)", _stop(None), timeout=5),
+    "frozen": Fault("worker stopped for good (`--timeout 5`)", _stop(None), timeout=5, restart=_continue),
     "scheduler": Fault(
         "scheduler killed", _kill(lambda cluster: [cluster.scheduler()]), interrupts=True, restart=_new_scheduler
     ),
@@ -393,12 +419,12 @@ def try_fault(name: str) -> list[str]:
             command.wait_for_cases(_AFTER)
             fault.happen(cluster, command)
             code = command.wait()
-            first = [] if not command.report.exists() else command.cases()
+            first = command.cases()
             seen = _seen(code, first, command)
             if fault.interrupts:
                 wrong += [] if code in (130, -9) else [f"exit code {code} instead of 130"]
                 wrong += _wrong_verdicts(first, fault, complete=False)
-                wrong += _nothing_left(mark, cluster, seconds=20.0)
+                wrong += _nothing_left(mark, cluster, seconds=45.0)
                 fault.restart(cluster)
                 command = Command(root, mark, *words)
                 code = command.wait()
@@ -408,8 +434,11 @@ def try_fault(name: str) -> list[str]:
             cases = command.cases()
             wrong += _wrong_verdicts(cases, fault, complete=True)
             wrong += [f"{command.quiet:.0f} s without a line"] if command.quiet > 12 else []
-            wrong += _nothing_left(mark, cluster, seconds=35.0)
+            if not fault.interrupts:
+                fault.restart(cluster)
+            wrong += _nothing_left(mark, cluster, seconds=45.0)
             if wrong:
+                print(name, *wrong, sep="\n", file=sys.stderr)
                 print("\n".join(command.lines[-60:]), file=sys.stderr)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

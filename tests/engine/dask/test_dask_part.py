@@ -28,7 +28,8 @@ class Cluster:
         self.refused: list[tuple[str, str]] = []
         self.counts: list[tuple[str, bool]] = []
 
-    def submit(self, part: DaskPart, order: str, *, without: str = "", only: str = "") -> str:
+    def submit(self, part: DaskPart, order: str, *, again: bool, without: str = "", only: str = "") -> str:
+        assert again is bool(self.submitted)
         self.submitted.append({"without": without, "only": only})
         return f"key-{len(self.submitted)}"
 

@@ -3,7 +3,7 @@
 → `{"op": "resolve", "word"}`, then `{"op": "connect", "topic"}`
 → `{"op": "needs", "needs": {name: version}, "python"}`: what workers must have
 → `{"op": "files", "file"}`: the zip file to send to the workers
-→ `{"op": "submit", "key", "job", "workers": [address, …] | null}`, `{"op": "cancel", "key"}`
+→ `{"op": "submit", "key", "job", "workers": [address, …] | null, "again"}`, `{"op": "cancel", "key"}`
 → `{"op": "answer", "talk", "text"}`: a simulated user's move
 → `{"op": "end", "run"}`: end what the run has on the workers
 → `{"op": "quit"}`, or the end of the socket
@@ -38,6 +38,8 @@ _TOGETHER = 0.05
 """Seconds for which progress is collected."""
 _PROBE_SECONDS = 30.0
 _END_SECONDS = 15.0
+_SCATTER_SECONDS = 300.0
+_SENT_RECENTLY = 5.0
 _STARTED_ALONE = len
 """A function that each scheduler and worker has. As a task, it makes an adaptive cluster start a first worker."""
 
@@ -55,6 +57,7 @@ class Cluster:
         self._files: tuple[Sealed, Any] | None = None
         """The files and Dask's future of them."""
         self._scattering: asyncio.Task[None] | None = None
+        self._sent_at = 0.0
         self._futures: dict[str, Any] = {}
         self._probed: dict[str, str | None] = {}
         """Address → why the worker does not fit, "" if it fits, None while it is asked."""
@@ -78,7 +81,7 @@ class Cluster:
             case "files":
                 self._spawn(self._send_files(frame["file"]))
             case "submit":
-                self._spawn(self._run(frame["key"], frame["job"], frame["workers"]))
+                self._spawn(self._run(frame["key"], frame["job"], frame["workers"], again=frame["again"]))
             case "cancel" if frame["key"] in self._futures:
                 self._spawn(self._futures[frame["key"]].cancel(force=True))
             case "answer":
@@ -95,6 +98,10 @@ class Cluster:
         if self._client is not None:
             with contextlib.suppress(Exception):
                 await asyncio.wait_for(self._client.close(), _END_SECONDS)
+
+    @property
+    def _fit(self) -> list[str]:
+        return [address for address, why in self._probed.items() if why == ""]
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.ensure_future(work)
@@ -203,29 +210,37 @@ class Cluster:
         content = Sealed(await asyncio.to_thread(Path(file).read_bytes))
         self._files = content, None
         try:
-            await self._scatter()
+            await self._scatter(self._fit)
         except Exception as error:
             self._lost(f"the files cannot be sent: {_words(error)}")
             return
         self._channel.send({"op": "sent"})
 
-    async def _scatter(self) -> None:
+    async def _scatter(self, workers: list[str]) -> None:
+        """Send the files to workers. Dask may drop copies, so a worker may ask another one for them later."""
         assert self._files is not None
         content = self._files[0]
-        # By hash it would be the same data as before, and Dask forgets it late.
-        future = await self._client.scatter(content, broadcast=True, hash=False)
-        self._files = content, future
+        # By hash it would be the same data as before, of which the only holder may hang.
+        sending = self._client.scatter(content, workers=workers or None, broadcast=True, hash=False)
+        self._files = content, await asyncio.wait_for(sending, _SCATTER_SECONDS)
+        self._sent_at = asyncio.get_running_loop().time()
 
-    async def _run(self, key: str, job: str, workers: list[str] | None) -> None:
+    async def _send_again(self, workers: list[str]) -> None:
+        """Send the files again, unless that was just done."""
+        if asyncio.get_running_loop().time() - self._sent_at < _SENT_RECENTLY:
+            return
+        if self._scattering is None or self._scattering.done():
+            self._scattering = asyncio.create_task(self._scatter(workers))
+        with contextlib.suppress(Exception):  # The task then fails, and says why.
+            await asyncio.shield(self._scattering)
+
+    async def _run(self, key: str, job: str, workers: list[str] | None, *, again: bool) -> None:
         """Run a task, and report its end. If the files are lost with their workers, send them again."""
         from distributed import KilledWorker
 
         assert self._files is not None
-        if self._files[1] is None or self._files[1].status in ("cancelled", "lost", "error"):
-            if self._scattering is None or self._scattering.done():
-                self._scattering = asyncio.create_task(self._scatter())
-            with contextlib.suppress(Exception):  # The task then fails, and says why.
-                await asyncio.shield(self._scattering)
+        if again or self._files[1] is None or self._files[1].status in ("cancelled", "lost", "error"):
+            await self._send_again(workers or self._fit)
         future = self._client.submit(
             run_execution,
             Sealed(job.encode("ascii")),

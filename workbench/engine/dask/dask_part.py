@@ -33,8 +33,8 @@ _READ_IN_THREAD = 512 * 1024
 class Cluster(Protocol):
     """What an execution needs of its place (`DaskPlace`)."""
 
-    def submit(self, part: "DaskPart", order: str, *, without: str = "", only: str = "") -> str:
-        """Give an execution to the cluster, and return the key of its task."""
+    def submit(self, part: "DaskPart", order: str, *, again: bool, without: str = "", only: str = "") -> str:
+        """Give an execution to the cluster, `again` if it had a task before, and return the key of its task."""
         ...
 
     def forget(self, key: str) -> None:
@@ -181,7 +181,7 @@ class DaskPart:
     def _submit(self, without: str = "") -> None:
         self._tasks += 1
         self._has_begun, self._worker, self.address, self.turn = False, "", "", 0
-        self._key = self._cluster.submit(self, self._order, without=without, only=self._only)
+        self._key = self._cluster.submit(self, self._order, again=self._tasks > 1, without=without, only=self._only)
 
     def _begin(self, worker: str = "") -> None:
         self._attempts += 1

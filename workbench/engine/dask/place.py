@@ -249,8 +249,8 @@ class DaskPlace:
         """Return the names of the variables that an agent gets."""
         return tuple(dict.fromkeys([*setting.environment.names, *self._choice.env]))
 
-    def submit(self, part: DaskPart, order: str, *, without: str = "", only: str = "") -> str:
-        """Give an execution to the cluster, and return the key of its task.
+    def submit(self, part: DaskPart, order: str, *, again: bool, without: str = "", only: str = "") -> str:
+        """Give an execution to the cluster, `again` if it had a task before, and return the key of its task.
 
         It does not go to the worker `without`, if there is another one. `only` names the only worker.
         """
@@ -261,7 +261,7 @@ class DaskPlace:
             return key
         addresses = [only] if only else self._addresses(without)
         part.restricted_to = frozenset(addresses or ())
-        self._tell({"op": "submit", "key": key, "job": order, "workers": addresses})
+        self._tell({"op": "submit", "key": key, "job": order, "workers": addresses, "again": again})
         return key
 
     def forget(self, key: str) -> None:
