@@ -2,7 +2,7 @@
 
 ```sh
 python -m benchmarks.machines faults [NAME...]   # breaks something in the middle of each run
-python -m benchmarks.machines equal PROJECT...   # compares the reports of a run here and one there
+python -m benchmarks.machines equal [FOLDER...]  # compares the reports of a run here and one there
 python -m benchmarks.machines rates              # time, spread, CPU and memory
 ```
 
@@ -30,6 +30,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.diverse_project import write_project as write_project_of_all_kinds
+from benchmarks.diverse_project import write_samples
 from benchmarks.machine_rates import measure_rates
 
 _BIN = Path(sys.executable).parent
@@ -493,29 +495,44 @@ def _nothing_left(mark: str, cluster: Cluster, seconds: float) -> Iterator[str]:
         time.sleep(0.2)
 
 
-def compare_reports(projects: list[str]) -> list[str]:
+def compare_reports(names: list[str]) -> list[str]:
     """Run projects here and on two workers, and return the differences of their reports."""
     wrong: list[str] = []
-    for project in projects:
+    for name in names or ["samples", "diverse"]:
         folder = Path(tempfile.mkdtemp(prefix="machines-"))
         root = folder / "project"
-        shutil.copytree(project, root, symlinks=True, ignore=shutil.ignore_patterns(".workbench", "__pycache__"))
+        if name in _PROJECTS:
+            root.mkdir()
+            _PROJECTS[name](root)
+        else:
+            shutil.copytree(name, root, symlinks=True, ignore=shutil.ignore_patterns(".workbench", "__pycache__"))
         subprocess.run(["git", "init", "-q"], cwd=root, check=True)
         subprocess.run(["git", "add", "-A"], cwd=root, check=True)
         with Cluster(folder) as cluster:
-            for name, words in (("here", []), ("there", ["--on", cluster.address])):
-                run = [str(_BIN / "agent-workbench"), "run", ".", "--plain", "--json", str(folder / name), *words]
-                subprocess.run(run, cwd=root, capture_output=True, stdin=subprocess.DEVNULL, check=False)
-            here, there = (_comparable(folder / name) for name in ("here", "there"))
+            for place, words in (("here", []), ("there", ["--on", cluster.address])):
+                # A judge's answers are asked again, so that both runs have the same counts.
+                run = [str(_BIN / "agent-workbench"), "run", ".", "--plain", "--no-cache", "--timeout", "10"]
+                command = [*run, "--json", str(folder / place), *words]
+                done = subprocess.run(command, cwd=root, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+                print(f"{name} {place}: {done.stdout.splitlines()[-1].decode()}", flush=True)
+            here, there = (_comparable(folder / place) for place in ("here", "there"))
             command = [str(_BIN / "agent-workbench"), "compare", str(folder / "here"), str(folder / "there")]
             code = subprocess.run(command, cwd=root, capture_output=True, check=False).returncode
-        different = [name for name in here.keys() | there.keys() if here.get(name) != there.get(name)]
-        print(f"{project}: {len(here)} cases, {len(different)} differ; compare exits with {code}")
-        wrong += [f"{project}: {name}" for name in different]
+        different = [case for case in here.keys() | there.keys() if here.get(case) != there.get(case)]
+        print(f"{name}: {len(here)} cases, {len(different)} differ; compare exits with {code}", flush=True)
+        for case in different:
+            print(f"  {case}: {_first_difference(here.get(case, ''), there.get(case, ''))}")
+        wrong += different
         shutil.rmtree(folder, ignore_errors=True)
     return wrong
 
 
+def _first_difference(one: str, other: str) -> str:
+    at = next((at for at, both in enumerate(zip(one, other, strict=False)) if both[0] != both[1]), 0)
+    return f"{one[max(0, at - 60) : at + 60]!r} / {other[max(0, at - 60) : at + 60]!r}"
+
+
+_PROJECTS: dict[str, Callable[[Path], None]] = {"samples": write_samples, "diverse": write_project_of_all_kinds}
 _TIMES = re.compile(r"duration|seconds|timestamp|_at$")
 _IDS = re.compile(r"(?:e-|adk-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 

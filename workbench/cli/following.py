@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 from workbench.agents.targets import find_root
 from workbench.cli.exit_codes import INTERRUPTED, PASSED, UNDECIDED, exit_code
 from workbench.cli.interruption import Interruption
-from workbench.cli.machine_lines import SILENT_FOR, MachineLines, machine_lines
+from workbench.cli.machine_lines import MachineLines, machine_lines
 from workbench.cli.names import COMMANDS, PROGRAM
 from workbench.cli.plain_progress import PlainProgress, Progress
 from workbench.cli.run_request import Outputs
@@ -176,7 +176,7 @@ def _with_machines(project: Project, plan: Plan, progress: Progress) -> Iterator
 
 async def _beat(lines: MachineLines) -> None:
     while True:
-        await asyncio.sleep(SILENT_FOR)
+        await asyncio.sleep(1)
         lines.beat()
 
 

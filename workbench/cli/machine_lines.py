@@ -18,7 +18,7 @@ from workbench.text import one_line
 
 _OF_MACHINES = {"attempt_lost"}
 """Errors that are no fault of the agent or the case."""
-SILENT_FOR = 8.0
+_SILENT_FOR = 7
 """Seconds without a line after which `MachineLines.beat` has something to say."""
 
 
@@ -60,15 +60,16 @@ class MachineLines:
         self._told: set[str] = set()
         """Machines that were told of, and have not been lost since."""
         self._begun = False
-        self._heard = False
-        """Whether a line was written since the last beat."""
+        self._quiet = 0
+        """Seconds since the last line."""
 
     def apply(self, event: Event) -> None:
         """Say what an event tells about the machines."""
-        self._heard = self._heard or isinstance(event, CaseFinished | Noticed)
+        if isinstance(event, CaseFinished | Noticed):
+            self._quiet = 0
         match event:
             case RunStarted() if not self._begun:
-                self._begun = True
+                self._begun, self._quiet = True, 0
                 self._say(f"running on {self._place}")
             case CasePlaced() if event.machine not in self._told:
                 self._look()
@@ -80,10 +81,11 @@ class MachineLines:
                 self._sum_up()
 
     def beat(self) -> None:
-        """Say what the machines do, if nothing was said since the last call."""
-        if not self._heard and self._begun:
+        """Say what the machines do, if nothing was said for some time. Call it once a second."""
+        self._quiet += 1
+        if self._quiet >= _SILENT_FOR and self._begun:
+            self._quiet = 0
             self._say(fleet_busy(self._machines()))
-        self._heard = False
 
     def _look(self) -> None:
         states = self._machines()

@@ -178,6 +178,21 @@ async def test_end_without_a_report_is_never_a_pass(kind: str) -> None:
     assert made.events == []
 
 
+async def test_task_that_dask_could_not_run_starts_again_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_part, "_PAUSE", 0.001)
+    made = await lab()
+    made.says("assigned")
+    made.says("started")
+    made.part.broke("lost dependencies")
+    assert len(made.cluster.submitted) == 1
+    while len(made.cluster.submitted) == 1:
+        await asyncio.sleep(0)
+    made.says("started", "w2")
+    made.reports("w2")
+    assert (await made.task).error is None
+    assert made.begun[1] == ("w2", LostAttempt(1, "w1", "Dask could not run it: lost dependencies"))
+
+
 async def test_stop_ends_only_what_no_worker_has() -> None:
     waiting, running = await lab(), await lab()
     running.says("assigned")

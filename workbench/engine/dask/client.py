@@ -38,7 +38,7 @@ _TOGETHER = 0.05
 """Seconds for which progress is collected."""
 _PROBE_SECONDS = 30.0
 _END_SECONDS = 15.0
-_SCATTER_SECONDS = 300.0
+_SCATTER_SECONDS = 60.0
 _SENT_RECENTLY = 5.0
 _STARTED_ALONE = len
 """A function that each scheduler and worker has. As a task, it makes an adaptive cluster start a first worker."""
@@ -210,28 +210,31 @@ class Cluster:
         content = Sealed(await asyncio.to_thread(Path(file).read_bytes))
         self._files = content, None
         try:
-            await self._scatter(self._fit)
+            await self._scatter(self._fit or None)
         except Exception as error:
             self._lost(f"the files cannot be sent: {_words(error)}")
             return
         self._channel.send({"op": "sent"})
 
-    async def _scatter(self, workers: list[str]) -> None:
-        """Send the files to workers. Dask may drop copies, so a worker may ask another one for them later."""
+    async def _scatter(self, workers: list[str] | None) -> None:
+        """Send the files to workers (None: all, or the first that comes).
+
+        Dask may drop copies, so a worker may ask another one for them later.
+        """
         assert self._files is not None
         content = self._files[0]
         # By hash it would be the same data as before, of which the only holder may hang.
-        sending = self._client.scatter(content, workers=workers or None, broadcast=True, hash=False)
+        sending = self._client.scatter(content, workers=workers, broadcast=True, hash=False, timeout=_SCATTER_SECONDS)
         self._files = content, await asyncio.wait_for(sending, _SCATTER_SECONDS)
         self._sent_at = asyncio.get_running_loop().time()
 
-    async def _send_again(self, workers: list[str]) -> None:
+    async def _send_again(self, workers: list[str] | None) -> None:
         """Send the files again, unless that was just done."""
         if asyncio.get_running_loop().time() - self._sent_at < _SENT_RECENTLY:
             return
         if self._scattering is None or self._scattering.done():
             self._scattering = asyncio.create_task(self._scatter(workers))
-        with contextlib.suppress(Exception):  # The task then fails, and says why.
+        with contextlib.suppress(Exception):  # The task then fails, and is submitted again.
             await asyncio.shield(self._scattering)
 
     async def _run(self, key: str, job: str, workers: list[str] | None, *, again: bool) -> None:
@@ -240,7 +243,7 @@ class Cluster:
 
         assert self._files is not None
         if again or self._files[1] is None or self._files[1].status in ("cancelled", "lost", "error"):
-            await self._send_again(workers or self._fit)
+            await self._send_again(workers)
         future = self._client.submit(
             run_execution,
             Sealed(job.encode("ascii")),

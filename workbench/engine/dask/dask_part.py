@@ -27,6 +27,8 @@ _START_SECONDS = 120.0
 """Seconds that a worker may take to start the agent's interpreter."""
 _GRACE = 30.0
 """Seconds that an execution may take beyond the limits of its case and of the import."""
+_PAUSE = 2.0
+"""Seconds before a second task if Dask could not run the first. Each further one waits longer."""
 _READ_IN_THREAD = 512 * 1024
 
 
@@ -103,8 +105,7 @@ class DaskPart:
 
     async def transcript(self) -> Transcript:
         """Run the execution, and return its transcript."""
-        if not self._done.done():
-            self._submit()
+        self._submit()
         try:
             return await self._done
         finally:
@@ -156,7 +157,8 @@ class DaskPart:
 
     def broke(self, why: str) -> None:
         """Handle that Dask could not run the task, for example because the files were lost with their workers."""
-        self._again(f"Dask could not run it: {why}", without=self.address)
+        # Its workers may have died together. New ones need some seconds.
+        self._again(f"Dask could not run it: {why}", without=self.address, pause=_PAUSE * self._tasks)
 
     def lost_place(self, why: str, hint: str) -> None:
         """End the execution because the cluster is gone."""
@@ -179,6 +181,8 @@ class DaskPart:
     # The attempts:
 
     def _submit(self, without: str = "") -> None:
+        if self._done.done():
+            return
         self._tasks += 1
         self._has_begun, self._worker, self.address, self.turn = False, "", "", 0
         self._key = self._cluster.submit(self, self._order, again=self._tasks > 1, without=without, only=self._only)
@@ -195,8 +199,8 @@ class DaskPart:
         self._has_begun = False
         self._cluster.counted(self._worker, lost=True)
 
-    def _again(self, why: str, *, without: str) -> None:
-        """Start the execution again elsewhere, if it did not have enough attempts."""
+    def _again(self, why: str, *, without: str, pause: float = 0.0) -> None:
+        """Start the execution again elsewhere after a pause, if it did not have enough attempts."""
         if self._has_begun:
             self._lose(why)
         if self._attempts >= _MOST_ATTEMPTS or self._tasks >= _MOST_TASKS:
@@ -206,7 +210,11 @@ class DaskPart:
             return
         self._stop_clock()
         self._cluster.forget(self._key)
-        self._submit(without)
+        if pause:
+            self._key = ""
+            asyncio.get_running_loop().call_later(pause, self._submit, without)
+        else:
+            self._submit(without)
 
     def _take(self, report: Report | CaseError) -> None:
         if self._done.done():

@@ -331,7 +331,7 @@ class DaskPlace:
 
     async def _restart(self) -> None:
         await self.close()
-        self.why_lost, self._sent_files, self._workers = "", None, {}
+        self.why_lost, self._sent_files, self._workers, self._needs = "", None, {}, {}
         self._refused.clear()
         self.run = uuid.uuid4().hex
         self.topic = f"agent-workbench-{self.run}"

@@ -64,7 +64,7 @@ class WorkerRun:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name=f"agent-workbench {run}", daemon=True)
         self._thread.start()
-        self._watch = asyncio.run_coroutine_threadsafe(self._look(), self._loop)
+        asyncio.run_coroutine_threadsafe(self._look(), self._loop)
 
     def unpack(self, digest: str, content: bytes) -> None:
         """Unpack the project's files, unless they are there. Count a task that needs them.
@@ -109,7 +109,6 @@ class WorkerRun:
         try:
             asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(_CLOSED_WITHIN)
         finally:
-            self._watch.cancel()
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(_CLOSED_WITHIN)
             if not self._thread.is_alive():
@@ -211,6 +210,10 @@ class WorkerRun:
         await asyncio.gather(*(host.close() for host in self._hosts.values()), return_exceptions=True)
         if self._children is not None:
             await self._children.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
         await self._loop.shutdown_default_executor()
 
     def _log(self, key: str, what: str, **more: Any) -> None:
