@@ -533,7 +533,8 @@ def _first_difference(one: str, other: str) -> str:
 
 
 _PROJECTS: dict[str, Callable[[Path], None]] = {"samples": write_samples, "diverse": write_project_of_all_kinds}
-_TIMES = re.compile(r"duration|seconds|timestamp|_at$")
+_TIMES = re.compile(r"duration|seconds|timestamp|_at$|^judge_calls")
+"""Keys that differ in any two runs: of equal questions to a judge, the first one is asked."""
 _IDS = re.compile(r"(?:e-|adk-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 

@@ -137,7 +137,7 @@ class Engine:
         async def build(publish: Publish) -> Runnable:
             made = await plan()
             session.last_command = partial(_command_of, made, workspace, session.state_dir)
-            return self._project.run(made, publish)
+            return await self._connected(made, publish)
 
         return build
 
@@ -150,7 +150,7 @@ class Engine:
 
             options = self._options(runs=tries, **self._session.places.run_options())
             plan = await asyncio.to_thread(plan_of_fork, chosen, fork, options)
-            return self._project.run(plan, publish)
+            return await self._connected(plan, publish)
 
         return build
 
@@ -174,9 +174,14 @@ class Engine:
         """Return the run of a matrix of tool faults."""
 
         async def build(publish: Publish) -> Runnable:
-            return self._project.run(plan, publish)
+            return await self._connected(plan, publish)
 
         return build
+
+    async def _connected(self, plan: "Plan", publish: Publish) -> Runnable:
+        """Return a run of the plan, after its cluster is connected. A run that is refused leaves no file."""
+        await self._project.connect(plan)
+        return self._project.run(plan, publish)
 
     def chat(
         self, agent: "AgentFolder", session_input: dict[str, Any]

@@ -1,10 +1,13 @@
 """Events of the run's thread, without a screen."""
 
+from pathlib import Path
+
 from tests.ui.controllers.conftest import Bench, Timer
+from workbench.engine.plan.place_consent import Sending, is_confirmed
 from workbench.events import CaseFinished, Noticed, RunFinished
 from workbench.ui.controllers.news import notice_line
 from workbench.ui.pace import Pace
-from workbench.ui.run_thread import Ended
+from workbench.ui.run_thread import Ended, Refused
 
 
 class Slow(Pace):
@@ -76,3 +79,15 @@ def test_listeners_learn_whether_a_run_ended(bench: Bench) -> None:
     bench.started(("refunds", "on_time"))
     bench.tell(Ended(1))
     assert told == [False, True]
+
+
+async def test_what_leaves_this_machine_is_confirmed_on_screen(bench: Bench) -> None:
+    sending = Sending("dask://h:1", "dask://h:1", Path("/shop"), {"a.py": 1}, {}, ("KEY",))
+    for answer, said in ((None, []), (False, []), (True, ["confirmed: r runs there"])):
+        bench.view.answers.append(answer)
+        bench.tell(Refused("nothing was sent", "", sending))
+        await bench.view.settled()
+        assert bench.view.said == said
+        assert is_confirmed(sending) is bool(answer)
+    assert bench.view.notices == []
+    assert bench.view.asked == ["this leaves your machine"] * 3

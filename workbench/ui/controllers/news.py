@@ -116,12 +116,11 @@ class News(Controller):
         """Ask whether a project may run on other machines."""
         from workbench.engine.plan.place_consent import confirm
         from workbench.rendering.machines import sending_lines
-        from workbench.ui import items
-        from workbench.ui.dialogs.pick import PickScreen
+        from workbench.ui.items import Item as Answer
 
         help_text = ". ".join(" ".join(line.split()) for line in sending_lines(sending))
-        answers = [items.Item(word, there, help=help_text) for word, there in (("no", False), ("run there", True))]
-        if await self.view.ask(PickScreen("this leaves your machine", items.searching(answers))):
+        answers = [Answer(word, there, help=help_text) for word, there in (("no", False), ("run there", True))]
+        if await self.view.pick("this leaves your machine", answers):
             await asyncio.to_thread(confirm, sending)
             self.view.say("confirmed: r runs there")
 
