@@ -62,6 +62,45 @@ def test_without_git_only_the_agents_folders_travel(root: Path) -> None:
     assert set(find_files(root, {"desk": root / "desk"}, {}).sizes) == set(FILES)
 
 
+def test_without_git_in_the_root_only_tracked_files_of_an_agents_repository_travel(root: Path) -> None:
+    (root / "desk/untracked.txt").write_text("mine")
+    track(root, *FILES)
+    above = root.parent
+    found = find_files(above, {"desk": root / "desk"}, {})
+    assert set(found.sizes) == {f"root/{name}" for name in FILES}
+
+
+@pytest.mark.parametrize("named", ["root", "above"])
+def test_repository_that_git_cannot_list_is_refused(root: Path, named: str) -> None:
+    track(root, *FILES)
+    (root / ".git/index").write_bytes(b"broken")
+    with pytest.raises(FilesError, match=r"git cannot list those of .*root\. `git -C .* ls-files` says why"):
+        find_files(root if named == "root" else root.parent, {"desk": root / "desk"}, {})
+
+
+@pytest.mark.parametrize("has_git", [True, False])
+def test_files_behind_a_linked_folder_stay(root: Path, tmp_path: Path, has_git: bool) -> None:
+    (root / "desk/data").mkdir()
+    (root / "desk/data/x.txt").write_text("mine")
+    (tmp_path / "away").mkdir()
+    (tmp_path / "away/x.txt").write_text("of somebody else")
+    if has_git:
+        track(root)
+    (root / "desk/data/x.txt").unlink()
+    (root / "desk/data").rmdir()
+    (root / "desk/data").symlink_to(tmp_path / "away")
+    found = find_files(root, {"desk": root / "desk"}, {})
+    assert "desk/data/x.txt" not in found.sizes
+    assert "a link" in found.left_out["desk/data/x.txt" if has_git else "desk/data"]
+
+
+def test_agent_whose_folder_is_a_link_out_is_refused(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "above").mkdir()
+    (tmp_path / "above/desk").symlink_to(root / "desk")
+    with pytest.raises(FilesError, match=r"no file of desk \(desk\) can travel\. desk/.*: its folder is a link"):
+        find_files(tmp_path / "above", {"desk": tmp_path / "above/desk"}, {})
+
+
 def test_links_out_stay_and_links_inside_travel(root: Path, tmp_path: Path) -> None:
     (tmp_path / "outside.txt").write_text("secret")
     links = {

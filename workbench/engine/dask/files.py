@@ -1,13 +1,15 @@
 """The project's files that travel to the workers of a cluster, and those that stay and why.
 
-That is what git tracks in the root, or without git the agents' folders. Links that lead out, hidden files and files
-that look like keys are left out. The files are one zip file, which is the same for the same files.
+That is what git tracks in the root. If the root is in no repository, it is what git tracks in the agents' folders, or
+without git all of them. Links that lead out, hidden files and files that look like keys are left out. The files are one
+zip file, which is the same for the same files.
 """
 
 import fnmatch
 import hashlib
 import os
 import re
+import shlex
 import stat
 import tempfile
 import zipfile
@@ -16,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from workbench.agents.walk import is_repository
 from workbench.counting import counted
 from workbench.git import run_git
 from workbench.regular_file import open_regular, size_words
@@ -72,27 +75,25 @@ def find_files(root: Path, agents: Mapping[str, Path], read_before: Mapping[str,
     `read_before` are the files that each agent was seen to read.
 
     Raises:
-        FilesError: there are too many, or one of the agents would not travel.
+        FilesError: there are too many, one of the agents would not travel, or git cannot list the files of a repository.
     """
     sizes: dict[str, int] = {}
     left_out: dict[str, str] = {}
     signature: list[object] = []
+    base = os.path.realpath(root)
+    folders: dict[str, bool] = {}
+    """Folder → whether it is one, and not behind a link."""
     tracked = _tracked(root)
     for name in sorted(set(_in_folders(root, agents.values()) if tracked is None else tracked)):
         path = root / name
-        why = _hidden(name) or ("" if _is_text(name) else "its name is not UTF-8")
         try:
             status = path.lstat()
         except OSError:
             continue  # Git tracks it, and it was deleted.
-        if not why and stat.S_ISLNK(status.st_mode):
-            why = "" if _stays_inside(path, root) else "it is a link that leads out of the project"
-        elif not why and stat.S_ISDIR(status.st_mode):
-            why = "it is another git repository"
-        elif not why and not stat.S_ISREG(status.st_mode):
-            why = "it is no regular file"
-        elif not why:
-            why = _key(path)
+        folder = os.path.dirname(name)  # noqa: PTH120 - much faster for many files
+        if folder not in folders:
+            folders[folder] = os.path.realpath(root / folder) == os.path.normpath(f"{base}/{folder}")
+        why = _why_left(path, name, root, status.st_mode) if folders[folder] else "its folder is a link"
         if why:
             left_out[name] = why
             continue
@@ -101,8 +102,21 @@ def find_files(root: Path, agents: Mapping[str, Path], read_before: Mapping[str,
     for agent, paths in read_before.items():
         for name in _missing(root, paths, sizes, left_out):
             left_out[name] = f"git does not track it, and {agent} has read it: `git add` it"
-    _check(root, sizes, agents)
+    _check(root, sizes, left_out, agents)
     return Files(root, sizes, left_out, tuple(signature))
+
+
+def _why_left(path: Path, name: str, root: Path, mode: int) -> str:
+    """Return why a file stays here, or ""."""
+    if why := _hidden(name):
+        return why
+    if not _is_text(name):
+        return "its name is not UTF-8"
+    if stat.S_ISLNK(mode):
+        return "" if _stays_inside(path, root) else "it is a link that leads out of the project"
+    if stat.S_ISDIR(mode):
+        return "it is another git repository"
+    return _key(path) if stat.S_ISREG(mode) else "it is no regular file"
 
 
 def pack(files: Files, folder: Path) -> tuple[Path, str]:
@@ -149,10 +163,20 @@ def _content(path: Path) -> tuple[int, bytes] | None:
 
 
 def _tracked(root: Path) -> Iterator[str] | None:
-    """Return the paths that git tracks in `root`, or None if it is in no repository."""
+    """Return the paths that git tracks in `root`, or None if it is in no repository.
+
+    Raises:
+        FilesError: it is in one, and git cannot list them: it is not installed, or does not trust the repository.
+    """
     listed = run_git(root, "ls-files", "--cached", "-z", seconds=_GIT_SECONDS)
     if listed is None:
-        return None
+        repository = next((folder for folder in (root, *root.parents) if is_repository(folder)), None)
+        if repository is None:
+            return None
+        raise FilesError(
+            f"only files that git tracks travel, and git cannot list those of {repository}. "
+            f"`git -C {shlex.quote(str(root))} ls-files` says why"
+        )
     names = (os.fsdecode(name) for name in listed.split(b"\0") if name)
     # A damaged index could name files elsewhere.
     return (name for name in names if not name.startswith("/") and not {"", ".", ".."} & set(name.split("/")))
@@ -160,6 +184,10 @@ def _tracked(root: Path) -> Iterator[str] | None:
 
 def _in_folders(root: Path, folders: Collection[Path]) -> Iterator[str]:
     for folder in folders:
+        tracked = _tracked(folder)
+        if tracked is not None:
+            yield from (os.path.relpath(folder / name, root) for name in tracked)
+            continue
         for base, inner, names in os.walk(folder):
             inner[:] = [name for name in inner if name != "__pycache__" and not _is_environment(Path(base, name))]
             links = [name for name in inner if Path(base, name).is_symlink()]
@@ -218,7 +246,7 @@ def _missing(root: Path, paths: Collection[Path], sizes: Mapping[str, int], left
     ]
 
 
-def _check(root: Path, sizes: Mapping[str, int], agents: Mapping[str, Path]) -> None:
+def _check(root: Path, sizes: Mapping[str, int], left: Mapping[str, str], agents: Mapping[str, Path]) -> None:
     """Check the limits.
 
     Raises:
@@ -227,7 +255,9 @@ def _check(root: Path, sizes: Mapping[str, int], agents: Mapping[str, Path]) -> 
     for name, folder in agents.items():
         relative = os.path.relpath(folder, root)
         if not any(path.startswith(f"{relative}/") or relative == "." for path in sizes):
-            raise FilesError(f"git tracks no file of {name} ({relative}), so nothing of it travels. `git add` it")
+            why = next((f"{path}: {left[path]}" for path in left if f"{path}/".startswith(f"{relative}/")), "")
+            found = f"no file of {name} ({relative}) can travel. {why}"
+            raise FilesError(found if why else f"git tracks no file of {name} ({relative}): `git add` it")
     total = sum(sizes.values())
     if len(sizes) > _MOST:
         raise FilesError(f"{counted(len(sizes), 'file')} would travel, and at most {_MOST:,} can")
