@@ -22,8 +22,23 @@ SECRETS = {
     "desk/renamed.txt": f"see\n{PRIVATE}",
     "desk/account.json": '{"type": "service_account", "client_email": "a@b"}',
     "desk/credentials.json": "{}",
+    "desk/token": "x",
+    "desk/calendar_token.json": "{}",
+    "desk/token.pickle": "x",
+    "desk/github.token": "x",
+    "desk/api_key.txt": "x",
+    "desk/prod.env.bak": "TOKEN=x",
+    "desk/aws.ini": "aws_secret_access_key = x\n",
+    "desk/settings.json": f'{{"key": "AIza{"x" * 35}"}}',
+    "desk/notes.txt": f"use ghp_{'x' * 36}\n",
 }
-FILES = {"desk/__init__.py": "", "desk/agent.py": f"KEY = '{PRIVATE[:20]}'\n", "desk/prompt.md": "Be kind.\n"}
+FILES = {
+    "desk/__init__.py": "",
+    "desk/agent.py": f"KEY = '{PRIVATE[:20]}'\n",
+    "desk/prompt.md": "Be kind.\n",
+    "desk/tokens.csv": "ask-project-1,token\n",
+    "desk/token_tools.py": "",
+}
 
 
 @pytest.fixture

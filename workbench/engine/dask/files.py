@@ -33,12 +33,17 @@ _KEY_NAMES = (
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore"),
     *("*.kdbx", "*.ppk", "*.gpg", "*.pgp", "*.env", "netrc", "_netrc", "credentials", "credentials.json"),
     *("credentials.*", "application_default_credentials*", "service[-_]account*.json", "*serviceaccount*.json"),
-    *("client_secret*.json", "token.json", "kubeconfig", "secrets.*", "*.secret"),
+    *("client_secret*.json", "kubeconfig", "secrets.*", "*.secret", "htpasswd", "pgpass"),
+    *("token", "*.token", "*token.json", "*token.txt", "*token.pickle"),
+    *("apikey", "api_key", "api[-_]key.*", "apikey.*", "password.txt", "passwords.txt", "*.env.*", "env.local"),
 )
 _KEY_CONTENT = re.compile(
-    rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY|PuTTY-User-Key-File"
+    rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY|PuTTY-User-Key-File|aws_secret_access_key\s*="
     rb"|\"type\"\s*:\s*\"(?:service_account|authorized_user|external_account)\""
+    rb"|\b(?:gh[opsur]_\w{36}|github_pat_\w{22}|glpat-[\w-]{20}|xox[abprs]-[\w-]{10}|hf_\w{34}"
+    rb"|(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{35}|sk-(?:ant|proj)-[\w-]{20})"
 )
+"""What files of keys contain, and the tokens of services that have a form of their own."""
 _NOT_SEARCHED = (".py", ".md")
 """Endings of files that talk about keys more often than they hold one."""
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
@@ -75,7 +80,7 @@ def find_files(root: Path, agents: Mapping[str, Path], read_before: Mapping[str,
     `read_before` are the files that each agent was seen to read.
 
     Raises:
-        FilesError: there are too many, one of the agents would not travel, or git cannot list the files of a repository.
+        FilesError: there are too many, one of the agents would not travel, or git cannot list a repository's files.
     """
     sizes: dict[str, int] = {}
     left_out: dict[str, str] = {}
