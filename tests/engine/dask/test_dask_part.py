@@ -13,7 +13,7 @@ from workbench.engine.conversation.transcript import Transcript
 from workbench.engine.dask import dask_part
 from workbench.engine.dask.dask_part import DaskPart, messages_of
 from workbench.engine.dask.report import encode_report
-from workbench.events import CaseError, CaseRef, Event, LostAttempt, TurnFinished, Usage
+from workbench.events import CaseError, CaseRef, Event, LostAttempt, TurnFinished, TurnStarted, Usage
 
 REF = CaseRef("desk", "desk/a.evalset.json", "a", "one")
 
@@ -63,8 +63,8 @@ class Lab:
         self.part.progressed({"op": op, "worker": worker, "address": f"tcp://{worker}", "turn": "", **more})
 
     def reports(self, worker: str = "w1", answer: str = "ok", error: CaseError | None = None) -> None:
-        turn = TurnFinished(REF, 0, {"answer": answer}, "", Usage(), None)
-        self.part.reported(encode_report(worker, Transcript(error=error), [turn], []))
+        turn = [TurnStarted(REF, 0, {}), TurnFinished(REF, 0, {"answer": answer}, "", Usage(), None)]
+        self.part.reported(encode_report(worker, Transcript(error=error), turn, []))
 
 
 async def lab(**values: Any) -> Lab:
@@ -83,7 +83,7 @@ async def test_report_is_the_transcript_and_its_events_come_at_once() -> None:
     made.reports()
     transcript = await made.task
     assert (transcript.turns, transcript.machine, transcript.error) == ([{"answer": "ok"}], "w1", None)
-    assert len(made.events) == 1
+    assert len(made.events) == 2
     assert made.cluster.counts == [("w1", False)]
 
 

@@ -10,7 +10,8 @@ from workbench.engine.conversation.messages import ConversationEnd, Move, NextMe
 from workbench.engine.conversation.transcript import CallCounts, Transcript
 from workbench.engine.dask.report import InvalidReportError, encode_report, move_as_json, move_from_json, read_report
 from workbench.engine.processes.agent_process import Reads
-from workbench.events import CaseError, CaseFinished, CaseRef, Event, TurnFinished, TurnStarted, Usage
+from workbench.event_json import fields_as_json
+from workbench.events import AgentActed, CaseError, CaseFinished, CaseRef, Event, TurnFinished, TurnStarted, Usage
 
 REF = CaseRef("desk", "desk/a.evalset.json", "a", "one")
 ROOT = Path("/home/u/shop")
@@ -65,10 +66,15 @@ OTHER = CaseRef("desk", "desk/a.evalset.json", "a", "two")
         line(error={"kind": "bankrupt", "message": ""}),
         line(error=5),
         line(usage=None),
+        line(usage={**fields_as_json(Usage()), "model_calls": -3}),
+        line(calls=[1, 0, -1, 0, []]),
         line(declared=[["a"]]),
         b"[" * 100_000,
         encode_report("w1", Transcript(), turn(0, OTHER), []),
         encode_report("w1", Transcript(), turn(1), []),
+        encode_report("w1", Transcript(), [*turn(0), TurnStarted(REF, 10**9, {})], []),
+        encode_report("w1", Transcript(), [*turn(0), TurnStarted(REF, -1, {})], []),
+        encode_report("w1", Transcript(), [AgentActed(REF, 0, {}), *turn(0)], []),
         encode_report("w1", Transcript(), [*turn(0), *turn(0)], []),
         encode_report("w1", Transcript(), [CaseFinished(REF, "passed", None, 1.0)], []),
     ],
@@ -77,6 +83,17 @@ OTHER = CaseRef("desk", "desk/a.evalset.json", "a", "two")
 def test_what_is_no_report_of_this_case_is_refused(data: bytes) -> None:
     with pytest.raises(InvalidReportError):
         read_report(data, REF, ROOT)
+
+
+def test_names_that_are_no_paths_in_the_project_are_ignored() -> None:
+    reads = {
+        "files": [f"{ROOT}/{name}" for name in ("a.txt", "b\0", "\ud800", "c/..", "../d")],
+        "folders": [],
+        "unseen": [],
+    }
+    report = read_report(line(reads=reads, written=[f"{ROOT}/e\0"]), REF, ROOT)
+    assert report.transcript.reads == Reads(frozenset({ROOT / "a.txt"}))
+    assert not report.written
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ checked before its events count.
 """
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,8 @@ from workbench.events import (
     UserSimulated,
 )
 
-_ALLOWED = (AgentActed, CallsRecorded, OutputCaptured, SpansRecorded, TurnFinished, TurnStarted, UserSimulated)
+_OF_TURN = (AgentActed, CallsRecorded, SpansRecorded, TurnFinished, TurnStarted)
+_ALLOWED = (*_OF_TURN, OutputCaptured, UserSimulated)
 """Events that a worker may report."""
 _MOST_PATHS = 100_000
 _MOVES: dict[str, type[Any]] = {kind.__name__: kind for kind in (NextMessage, ConversationEnd, UserFailure)}
@@ -80,9 +82,13 @@ def read_report(data: bytes, ref: CaseRef | None, root: Path) -> Report:
             return Report(str(first["worker"]), Transcript(), refused=str(why))
         transcript = _transcript(first, root)
         events = [from_json(line) for line in rest]
+        begun = 0
         for event in events:
             if not isinstance(event, _ALLOWED) or event.case != ref:
                 raise ValueError(f"it has a {type(event).__name__} of another case")
+            begun += isinstance(event, TurnStarted)
+            if isinstance(event, _OF_TURN) and event.turn not in range(begun):
+                raise ValueError(f"it has a {type(event).__name__} of a turn that has not begun")
         finished = [event for event in events if isinstance(event, TurnFinished)]
         if [event.turn for event in finished] != list(range(len(finished))):
             raise ValueError("its turns are not in order")
@@ -107,12 +113,16 @@ def move_from_json(data: dict[str, Any]) -> tuple[Move, Usage]:
 def _transcript(first: dict[str, Any], root: Path) -> Transcript:
     tools, models, live, misses, reordered = first["calls"]
     reads = None if first["reads"] is None else _reads(first["reads"], root)
+    usage = read_fields(Usage, first["usage"])
+    calls = CallCounts(int(tools), int(models), int(live), int(misses), tuple(map(str, reordered)))
+    if min(calls.tools, calls.models, calls.live, calls.misses, *fields_as_json(usage).values()) < 0:
+        raise ValueError("it has negative counts")
     transcript = Transcript(
         error=None if first["error"] is None else read_fields(CaseError, first["error"]),
-        usage=read_fields(Usage, first["usage"]),
+        usage=usage,
         reads=reads,
         unseen=() if reads is None else tuple(name for name in UNSEEN if name in reads.unseen),
-        calls=CallCounts(int(tools), int(models), int(live), int(misses), tuple(map(str, reordered))),
+        calls=calls,
         declared={(str(agent), str(tool)): (one, str(other)) for agent, tool, one, other in first["declared"]},
         differs=str(first["differs"]),
     )
@@ -136,4 +146,11 @@ def _reads(data: dict[str, Any], root: Path) -> Reads:
 def _inside(names: Sequence[str], root: Path) -> frozenset[Path]:
     """Return the paths in the project. Others are files of the worker."""
     base = f"{root}/"
-    return frozenset(Path(name) for name in names if name.startswith(base) and "/../" not in name)
+    return frozenset(Path(name) for name in names if name.startswith(base) and _is_path(name))
+
+
+def _is_path(name: str) -> bool:
+    try:
+        return ".." not in name.split("/") and b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
