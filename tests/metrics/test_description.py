@@ -117,6 +117,7 @@ def test_options_for_comparing_calls_decide_without_a_new_score() -> None:
         "match_type": "decide",
         "ignore_args": "decide",
         "args_match": "score",
+        "include_agent_tools": "score",
     }
     assert descriptions()["final_response_match_v2"].effect_of("judge_model_options") == "score"
 

@@ -63,7 +63,7 @@ class Lab:
         self.part.progressed({"op": op, "worker": worker, "address": f"tcp://{worker}", "turn": "", **more})
 
     def reports(self, worker: str = "w1", answer: str = "ok", error: CaseError | None = None) -> None:
-        turn = [TurnStarted(REF, 0, {}), TurnFinished(REF, 0, {"answer": answer}, "", Usage(), None)]
+        turn: list[Event] = [TurnStarted(REF, 0, {}), TurnFinished(REF, 0, {"answer": answer}, "", Usage(), None)]
         self.part.reported(encode_report(worker, Transcript(error=error), turn, []))
 
 
