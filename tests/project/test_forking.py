@@ -66,9 +66,9 @@ async def test_fork_tries_a_change_and_leaves_the_verdict_or_says_where_it_diver
         assert counted(folder)[before:] == []
 
         # A fork goes where the runs of the project go.
-        (tmp_path / "pyproject.toml").write_text('[tool.agent-workbench]\nplace = "ssh:one"\n')
-        with pytest.raises(UsageFaultError, match="wants agents to run on ssh:one"):
-            await project.fork(case="thanks", turn=2)
+        (tmp_path / "pyproject.toml").write_text('[tool.agent-workbench]\nplace = "dask://one:8786"\n')
+        with pytest.raises(UsageFaultError, match="only files that git tracks travel"):
+            await (await project.fork(case="thanks", turn=2)).result()
 
 
 async def states(project: Project, target: str) -> list[CaseRecord]:

@@ -296,9 +296,8 @@ async def test_wrong_names_and_thresholds_are_rejected(desk: Path) -> None:
 
 async def test_unknown_place_is_refused_before_anything_is_written(desk: Path) -> None:
     async with Project("order_desk", place="nowhere") as project:
-        plan = await project.plan()
         with pytest.raises(UsageFaultError, match="nowhere"):
-            project.run(plan)
+            await project.plan()
     assert not (desk.parent / ".workbench").exists()
 
 

@@ -140,7 +140,9 @@ _CHANGING = ("invocation_id", "creation_timestamp", "duration", "model_duration"
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {
-            key: "id" if key in ("id", "$call") else _plain(item) for key, item in value.items() if key not in _CHANGING
+            key: "id" if key in ("id", "$call", "call") else _plain(item)
+            for key, item in value.items()
+            if key not in _CHANGING
         }
     return [_plain(item) for item in value] if isinstance(value, list) else value
 

@@ -91,7 +91,7 @@ class News(Controller):
                 if item.asks is None:
                     notices.append(Noticed("error", item.message, item.hint))
                 else:
-                    self.view.work(self._confirm(item.asks), "confirm place", exclusive=False)
+                    self.view.work(self._confirm(item.asks), "ask", exclusive=False)
             case Ended():
                 store.drop_request(item.number)
                 if store.activity.running:
