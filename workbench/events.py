@@ -568,8 +568,6 @@ class RunFinished:
     """More files that the agents read."""
     cancelled: int = 0
     """Number of executions that were cancelled, without those that never started."""
-    versions: dict[str, Any] = field(default_factory=dict)
-    """More versions, of interpreters on other machines: those of `interpreter` and `google-adk`."""
 
 
 Event: TypeAlias = (

@@ -111,7 +111,7 @@ def test_words_of_the_bar_say_what_machines_are_doing() -> None:
 
 def test_table_of_machines_fits_its_width() -> None:
     states = [
-        MachineState("one", "ready", 1200, 1100, 12),
+        MachineState("one", "ready", 1200, 1100, 12, cases=(("desk/a/b", 2), *((f"desk/a/{n}", 0) for n in range(9)))),
         MachineState(
             "tcp://" + "10.0.0.12:41234/" * 8, "unusable", 8, 0, 3, "uv sync failed: " + "no such package " * 20
         ),
@@ -120,6 +120,9 @@ def test_table_of_machines_fits_its_width() -> None:
         lines = [text_of(line) for line in machine_lines(states, width)]
         assert max(map(len, lines)) <= max(width, 60)
         assert "uv sync failed" in " ".join(lines)
+    assert "desk/a/b turn 2, desk/a/0, desk/a/1, desk/a/2 and 6 more" in " ".join(
+        map(text_of, machine_lines(states, 76))
+    )
     assert "1,100/1,200" in text_of(list(machine_lines(states, 76))[1])
 
 

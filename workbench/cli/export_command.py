@@ -94,7 +94,7 @@ def _exporter(name: str) -> "Exporter":
 def _read(word: str, state: Path) -> "ExportedRun":
     """Read the run that `word` names."""
     from workbench.cli.following import read_prices
-    from workbench.events import Noticed, RunFinished, RunStarted
+    from workbench.events import Noticed, RunStarted
     from workbench.exporting.exporter import ExportedRun
     from workbench.history.journal import is_reading_problem
     from workbench.history.run_events import read_run_events
@@ -109,8 +109,6 @@ def _read(word: str, state: Path) -> "ExportedRun":
             warn(event.message)
         elif isinstance(event, RunStarted):
             versions = event.versions
-        elif isinstance(event, RunFinished):
-            versions = {**versions, **event.versions}
     return ExportedRun(store, versions, read_prices(), state, warn)
 
 

@@ -323,7 +323,6 @@ class SummaryBuilder:
         summary = self.summary
         summary.seconds, summary.interrupted = float(data["duration_seconds"]), bool(data.get("interrupted"))
         summary.git = mapping(data.get("git"))
-        summary.versions = {**summary.versions, **mapping(data.get("versions"))}
         for agent, files in mapping(data.get("sources")).items():
             known = {**mapping(summary.sources.get(agent)), **mapping(files)}
             summary.sources = {**summary.sources, agent: known}

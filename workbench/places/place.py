@@ -45,8 +45,8 @@ class AgentStart:
 class MachineState:
     """Another machine of a place, at one moment.
 
-    `phase` is `connecting`, `preparing` (the project's files and the interpreter), `ready`, `lost` or `unusable`.
-    `why` is the reason for the last two.
+    `phase` is `connecting`, `preparing` (it is asked whether it fits), `ready`, `lost` or `unusable`. `why` is the
+    reason for the last two.
     """
 
     name: str
@@ -63,6 +63,8 @@ class MachineState:
     """Number of cases that it has run in this run."""
     seen: float = 0.0
     """Seconds since its last sign of life."""
+    cases: tuple[tuple[str, int], ...] = ()
+    """The cases that it runs, with their turns (0: not known)."""
 
 
 def cleaned_states(states: Sequence[MachineState], clean: Callable[[str], str]) -> Sequence[MachineState]:

@@ -11,7 +11,7 @@ from workbench.authoring.thawing import ThawedFile, thawed_file
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.plan.selection import refuse_unknown_cases
 from workbench.engine.plan.transcripts import StoredRun
-from workbench.events import CaseRef, RunFinished, RunStarted
+from workbench.events import CaseRef, RunStarted
 from workbench.history.journal import read_journal
 from workbench.history.run_names import LAST, find_stored_run, last_unharmed_run
 from workbench.history.stored_run import open_run
@@ -93,10 +93,7 @@ def _run_of(run_id: str, records: Iterable[CaseRecord], state: Path) -> StoredRu
         for event in read_journal(run.file):
             if isinstance(event, RunStarted):
                 run.started, run.versions = event.started, event.versions
-                if "place" not in run.versions:
-                    break  # Those of another place are known at its end.
-            elif isinstance(event, RunFinished):
-                run.versions = {**run.versions, **event.versions}
+                break
     return run
 
 

@@ -22,6 +22,8 @@ _GONE = ("lost", "unusable")
 _STYLES = {"ready": "status-passed", "lost": "status-error", "unusable": "status-error"}
 _NOT_ENCRYPTED = "not encrypted: others on the network can read and change what travels"
 _MOST_LEFT_OUT = 8
+_MOST_CASES = 4
+"""Running cases that are named for each machine."""
 _WIDEST_NAME = 40
 _MOST_WHY = 500
 
@@ -118,6 +120,9 @@ def machine_lines(states: "Sequence[MachineState]", width: int) -> Iterator[Line
             Segment(f"{state.lost:>4,}", "status-error" if state.lost else "muted"),
             Segment(f"  {state.seen:>7.0f} s", "muted"),
         )
+        if state.cases:
+            turns = (f"{one_line(case, limit=60)}{f' turn {turn}' if turn else ''}" for case, turn in state.cases)
+            yield from hang_text([], [Segment(few(turns, most=_MOST_CASES), "muted")], width - 3, 3)
         if state.why:
             yield from hang_text([], [Segment(_why(state), "muted")], width - 3, 3)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine.conversation.execution import Execution
 from workbench.engine.conversation.messages import FixedMessages, MessageSource, NextMessage
 from workbench.engine.conversation.transcript import Transcript
@@ -178,19 +179,35 @@ async def test_end_without_a_report_is_never_a_pass(kind: str) -> None:
     assert made.events == []
 
 
-async def test_task_that_dask_could_not_run_starts_again_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("fails", [True, False])
+async def test_task_that_could_not_run_starts_again_after_a_pause(monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
     monkeypatch.setattr(dask_part, "_PAUSE", 0.001)
     made = await lab()
     made.says("assigned")
     made.says("started")
-    made.part.broke("lost dependencies")
+    if fails:
+        made.part.reported(b'{"worker": "w1", "failed": "RuntimeError: it has ended"}')
+    else:
+        made.part.broke("lost dependencies")
+    assert made.cluster.refused == []
     assert len(made.cluster.submitted) == 1
     while len(made.cluster.submitted) == 1:
         await asyncio.sleep(0)
     made.says("started", "w2")
     made.reports("w2")
     assert (await made.task).error is None
-    assert made.begun[1] == ("w2", LostAttempt(1, "w1", "Dask could not run it: lost dependencies"))
+    why = "w1: RuntimeError: it has ended" if fails else "Dask could not run it: lost dependencies"
+    assert made.begun[1] == ("w2", LostAttempt(1, "w1", why))
+
+
+async def test_case_that_is_too_large_to_be_sent_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **values: object) -> str:
+        raise FrameTooLargeError(2**30)
+
+    monkeypatch.setattr(Cluster, "submit", refuse)
+    error = (await (await lab()).task).error
+    assert error is not None
+    assert error.kind == "too_large"
 
 
 async def test_stop_ends_only_what_no_worker_has() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.counting import counted
 from workbench.engine.conversation.execution import Execution
 from workbench.engine.conversation.messages import (
@@ -103,6 +104,11 @@ class DaskPart:
         """The turns of it so far."""
         self._asking: asyncio.Task[None] | None = None
 
+    @property
+    def label(self) -> str:
+        """The case, for display."""
+        return self._execution.ref.label
+
     async def transcript(self) -> Transcript:
         """Run the execution, and return its transcript."""
         self._submit()
@@ -185,7 +191,11 @@ class DaskPart:
             return
         self._tasks += 1
         self._has_begun, self._worker, self.address, self.turn = False, "", "", 0
-        self._key = self._cluster.submit(self, self._order, again=self._tasks > 1, without=without, only=self._only)
+        again = self._tasks > 1
+        try:
+            self._key = self._cluster.submit(self, self._order, again=again, without=without, only=self._only)
+        except FrameTooLargeError as error:
+            self._settle(Transcript(error=CaseError("too_large", f"the case cannot be sent to a worker: {error}")))
 
     def _begin(self, worker: str = "") -> None:
         self._attempts += 1
@@ -224,6 +234,8 @@ class DaskPart:
         elif report.refused:
             self._cluster.refuse(report.worker, report.refused)
             self._again(f"{report.worker} cannot run it: {report.refused}", without=self.address)
+        elif report.failed:
+            self._again(f"{report.worker}: {report.failed}", without=self.address, pause=_PAUSE * self._tasks)
         else:
             if not self._has_begun:  # What the worker said got lost.
                 self._begin(report.worker)

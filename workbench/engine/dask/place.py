@@ -61,7 +61,6 @@ class _Worker:
     unfit: str | None
     """Why it cannot be used, "" if it can, None if that is not known yet."""
     about: str = ""
-    running: int = 0
     done: int = 0
     lost: int = 0
     gone: bool = False
@@ -253,15 +252,19 @@ class DaskPlace:
         """Give an execution to the cluster, `again` if it had a task before, and return the key of its task.
 
         It does not go to the worker `without`, if there is another one. `only` names the only worker.
+
+        Raises:
+            FrameTooLargeError: the execution is too large to be sent.
         """
         key = f"agent-workbench-{self.run[:8]}-{next(self._numbers)}"
-        self._parts[key] = part
         if self.why_lost:
+            self._parts[key] = part
             asyncio.get_running_loop().call_soon(self._lose_part, key)
             return key
         addresses = [only] if only else self._addresses(without)
         part.restricted_to = frozenset(addresses or ())
         self._tell({"op": "submit", "key": key, "job": order, "workers": addresses, "again": again})
+        self._parts[key] = part
         return key
 
     def forget(self, key: str) -> None:
@@ -302,12 +305,10 @@ class DaskPlace:
         """Return the current states of the workers, or one state that says what is awaited."""
         if not self._workers:
             return (MachineState(self._choice.word, "connecting", 0, why=self._phase),) if self._phase else ()
-        for worker in self._workers.values():
-            worker.running = 0
+        running: dict[str, list[tuple[str, int]]] = {}
         for part in self._parts.values():
-            if part.address in self._workers:
-                self._workers[part.address].running += 1
-        return tuple(map(self._state, self._workers.values()))
+            running.setdefault(part.address, []).append((part.label, part.turn))
+        return tuple(self._state(worker, tuple(running.get(address, ()))) for address, worker in self._workers.items())
 
     async def end_run(self) -> None:
         """End what the run has on the workers."""
@@ -494,16 +495,17 @@ class DaskPlace:
         good = [address for address in fit if address != without and not self._workers[address].is_silent] or fit
         return None if not good or len(good) == len(present) else good
 
-    def _state(self, worker: _Worker) -> MachineState:
+    def _state(self, worker: _Worker, cases: tuple[tuple[str, int], ...]) -> MachineState:
         state = MachineState(
             worker.name,
             "ready",
             worker.threads,
-            worker.running,
+            len(cases),
             worker.lost,
             about=worker.about,
             done=worker.done,
             seen=worker.seen,
+            cases=cases,
         )
         if worker.gone:
             return replace(state, phase="lost", why="it left the cluster")

@@ -43,13 +43,18 @@ class InvalidReportError(ValueError):
 
 @dataclass
 class Report:
-    """What a task reported. `refused` is why the worker did not run the execution, or ""."""
+    """What a task reported.
+
+    `refused` is why the worker can run none of the run's executions, or "". `failed` is why this one failed there
+    without an agent's fault, or "".
+    """
 
     worker: str
     transcript: Transcript
     events: Sequence[Event] = ()
     written: frozenset[Path] = frozenset()
     refused: str = ""
+    failed: str = ""
 
 
 def encode_report(worker: str, transcript: Transcript, events: Sequence[Event], written: Sequence[Path]) -> bytes:
@@ -80,6 +85,8 @@ def read_report(data: bytes, ref: CaseRef | None, root: Path) -> Report:
         first, *rest = (json.loads(line) for line in data.split(b"\n"))
         if why := first.get("refused"):
             return Report(str(first["worker"]), Transcript(), refused=str(why))
+        if why := first.get("failed"):
+            return Report(str(first["worker"]), Transcript(), failed=str(why))
         transcript = _transcript(first, root)
         events = [from_json(line) for line in rest]
         begun = 0

@@ -3,9 +3,9 @@
 Their module imports nothing heavy, because the scheduler loads it, too.
 """
 
+import asyncio
 import json
 import platform
-import sys
 import threading
 from collections.abc import Mapping
 from importlib import metadata
@@ -42,25 +42,28 @@ def run_execution(job: Sealed, files: Sealed) -> bytes:
     name = str(worker.name)
     try:
         if why := unfit(order["needs"], order["python"]):
-            return _refused(name, why)
-        run = _run_of(worker, order, files)
+            return _instead(name, "refused", why)
+        try:
+            run = _run_of(worker, order, files)
+        except OSError as error:
+            return _instead(name, "refused", f"the project cannot be unpacked: {error.strerror or error}")
         client = get_client() if order.get("messages", ()) is None else None
         return run.execute(worker.get_current_task(), order, client)
     except Exception as fault:  # A task that raises has all of its arguments in Dask's logs.
-        return _refused(name, f"{type(fault).__name__}: {fault}")
+        return _instead(name, "failed", f"{type(fault).__name__}: {fault}")
 
 
-def close_run(run: str) -> None:
+async def close_run(run: str) -> None:
     """End what a run has on the workers of this process: processes and files."""
     with _LOCK:
         found = [_RUNS.pop(key) for key in tuple(_RUNS) if key[1] == run]
     for one in found:
-        one.close()
+        await asyncio.to_thread(one.close)
 
 
-def probe(needs: Mapping[str, str], python: str) -> str:
+async def probe(needs: Mapping[str, str], python: str) -> str:
     """Return how this worker differs from what agents need, or ""."""
-    return unfit(needs, python)
+    return await asyncio.to_thread(unfit, needs, python)
 
 
 def unfit(needs: Mapping[str, str], python: str) -> str:
@@ -133,10 +136,6 @@ def _run_of(worker: Any, order: dict[str, Any], files: Sealed) -> "WorkerRun":
     return run
 
 
-def _refused(name: str, why: str) -> bytes:
-    return json.dumps({"worker": name, "refused": why}).encode("ascii")
-
-
-def own_python() -> str:
-    """Return the path of this interpreter."""
-    return sys.executable
+def _instead(name: str, what: str, why: str) -> bytes:
+    """Return a report without a transcript: the worker `refused` the task, or it `failed`."""
+    return json.dumps({"worker": name, what: why}).encode("ascii")

@@ -21,7 +21,6 @@ from workbench.events import (
     OutputCaptured,
     PlannedCase,
     RepeatsDropped,
-    RunFinished,
     RunStarted,
     SpansRecorded,
     TurnFinished,
@@ -172,7 +171,7 @@ def collect(events: Iterable[Event | None]) -> StoredRun:
             inputs = RunInputs(event.inputs)
             run.injected = bool(inputs.options.get("inject"))
             continue
-        if isinstance(event, RunFinished | FilesRead | RepeatsDropped):
+        if isinstance(event, FilesRead | RepeatsDropped):
             _take_of_run(run, inputs, event)
             continue
         ref = None if isinstance(event, MetricScored) else getattr(event, "case", None)
@@ -183,10 +182,8 @@ def collect(events: Iterable[Event | None]) -> StoredRun:
     return run
 
 
-def _take_of_run(run: StoredRun, inputs: RunInputs, event: RunFinished | FilesRead | RepeatsDropped) -> None:
+def _take_of_run(run: StoredRun, inputs: RunInputs, event: FilesRead | RepeatsDropped) -> None:
     match event:
-        case RunFinished():
-            run.versions = {**run.versions, **event.versions}
         case FilesRead():
             inputs.extend(event.bundles)
         case RepeatsDropped():

@@ -100,11 +100,11 @@ def read_sources(
 def versions(settings: Iterable[AgentSetting], place: PlaceChoice | None = None) -> dict[str, Any]:
     """Return the versions of the workbench, its Python, and google-adk in the first interpreter that has it.
 
-    Other machines have their own interpreters, which are known later. Then the place is named.
+    Other machines have the same ones. Then the place is named, too.
     """
     found = {"python": platform.python_version(), **_own_version()}
     if place is not None and not place.is_local:
-        return {**found, "place": place.word}
+        found["place"] = place.word
     for setting in settings:
         version = adk_version(setting.interpreter.path)
         if version is not None:
