@@ -66,9 +66,10 @@ async def test_fork_tries_a_change_and_leaves_the_verdict_or_says_where_it_diver
         assert counted(folder)[before:] == []
 
         # A fork goes where the runs of the project go.
-        (tmp_path / "pyproject.toml").write_text('[tool.agent-workbench]\nplace = "dask://one:8786"\n')
-        with pytest.raises(UsageFaultError, match="only files that git tracks travel"):
-            await (await project.fork(case="thanks", turn=2)).result()
+        (tmp_path / "pyproject.toml").write_text('[tool.agent-workbench]\nplace = "dask://127.0.0.1:1"\n')
+        fork = await project.fork(case="thanks", turn=2)
+        with pytest.raises(UsageFaultError, match=r"nothing was sent to dask://127\.0\.0\.1:1"):
+            await fork.result()
 
 
 async def states(project: Project, target: str) -> list[CaseRecord]:

@@ -297,7 +297,7 @@ async def test_wrong_names_and_thresholds_are_rejected(desk: Path) -> None:
 async def test_unknown_place_is_refused_before_anything_is_written(desk: Path) -> None:
     async with Project("order_desk", place="nowhere") as project:
         with pytest.raises(UsageFaultError, match="nowhere"):
-            await project.plan()
+            project.run(await project.plan())
     assert not (desk.parent / ".workbench").exists()
 
 
