@@ -106,6 +106,17 @@ def test_execution_names_files_as_the_user_knows_them_and_leaves_nothing(
         run.unpack("d", files)
 
 
+def test_case_with_too_many_events_is_an_error(
+    project: Project, run: WorkerRun, files: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.engine.dask.worker_run.LARGEST_REPORT", 1000)
+    run.unpack("d", files)
+    report = read_report(run.execute("k", order(project, "x" * 1000), None), REF, project.root)
+    assert report.events == []
+    assert report.transcript.error is not None
+    assert report.transcript.error.kind == "too_large"
+
+
 def test_task_that_dask_does_not_want_is_killed(project: Project, worker: Worker, run: WorkerRun, files: bytes) -> None:
     run.unpack("d", files)
     reports: list[bytes] = []

@@ -28,8 +28,10 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.channel import Channel
-from workbench.engine.dask.task import Sealed, close_run, probe, run_execution
+from workbench.engine.dask.task import LARGEST_REPORT, Sealed, close_run, probe, run_execution
 
+_LONGEST = 2000
+"""Characters of a name or a reason from the cluster."""
 _PIECE = 4 * 1024 * 1024
 _CONNECT_SECONDS = 10
 _LOOK_EVERY = 2.0
@@ -148,7 +150,7 @@ class Cluster:
                 workers = (await asyncio.wait_for(self._client.scheduler.identity(n_workers=-1), _PROBE_SECONDS))[
                     "workers"
                 ]
-            except (OSError, TimeoutError) as error:
+            except Exception as error:  # Also that of a scheduler of another version, which does not know the question.
                 self._lost(_words(error))
                 return
             if not workers and waking is None:
@@ -167,7 +169,7 @@ class Cluster:
         told = [
             {
                 "address": address,
-                "name": str(one["name"]),
+                "name": str(one["name"])[:_LONGEST],
                 "threads": one["nthreads"],
                 "seen": max(0.0, now - one["last_seen"]),
                 "unfit": self._probed.get(address),
@@ -204,7 +206,7 @@ class Cluster:
             why = error
         if isinstance(why, ModuleNotFoundError) and str(why.name).startswith("workbench"):
             why = f"agent-workbench is missing (needs {self._needs.get('agent-workbench')})"
-        self._probed[address] = _words(why) if isinstance(why, BaseException) else str(why)
+        self._probed[address] = _words(why) if isinstance(why, BaseException) else str(why)[:_LONGEST]
 
     async def _send_files(self, file: str) -> None:
         content = Sealed(await asyncio.to_thread(Path(file).read_bytes))
@@ -282,7 +284,8 @@ class Cluster:
     async def _ask(self, questions: Any) -> None:
         while True:
             text = await questions.get()
-            self._send_pieces("question", json.loads(text)["key"], text.encode("ascii"))
+            with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):  # It is not from our task.
+                self._send_pieces("question", str(json.loads(text)["key"]), text.encode("ascii"))
 
     async def _answer(self, talk: str, text: str) -> None:
         from distributed import Queue
@@ -295,6 +298,8 @@ class Cluster:
         self._channel.send({"op": "ended"})
 
     def _send_pieces(self, op: str, key: str, data: bytes) -> None:
+        if len(data) > LARGEST_REPORT:
+            raise ValueError(f"the worker sent {len(data):,} bytes, and at most {LARGEST_REPORT:,} are taken")
         text = data.decode("ascii")
         for start in range(0, max(1, len(text)), _PIECE):
             piece = text[start : start + _PIECE]
@@ -307,7 +312,7 @@ class Cluster:
 
 
 def _words(error: BaseException) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = " ".join(str(error)[:_LONGEST].split()) or type(error).__name__
     return text if isinstance(error, OSError) else f"{type(error).__name__}: {text}"
 
 

@@ -26,6 +26,7 @@ from workbench.engine.conversation.local_part import LocalPart
 from workbench.engine.conversation.messages import FixedMessages, MessageSource, Move
 from workbench.engine.conversation.transcript import Transcript
 from workbench.engine.dask.report import encode_report, move_from_json
+from workbench.engine.dask.task import LARGEST_REPORT
 from workbench.engine.plan.plan import AgentSetting
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.agent_host import AgentHost, NoAgentProcessError
@@ -160,7 +161,11 @@ class WorkerRun:
     def _report(self, order: dict[str, Any], transcript: Transcript, events: Sequence[Event]) -> bytes:
         touched = self._children.touched.get(self._agent(order).folder) if self._children is not None else None
         written = sorted(touched.written) if touched is not None else []
-        report = encode_report(str(self._worker.name), transcript, events, written)
+        worker = str(self._worker.name)
+        report = encode_report(worker, transcript, events, written)
+        if len(report) > LARGEST_REPORT:
+            words = f"the events of the case have {len(report):,} bytes, and at most {LARGEST_REPORT:,} come back"
+            report = encode_report(worker, Transcript(error=CaseError("too_large", words)), [], written)
         # Texts name the files where the user has them.
         here, there = (json.dumps(path)[1:-1].encode("ascii") for path in (str(self._root), order["root"]))
         return report.replace(here, there)
