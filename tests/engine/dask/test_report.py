@@ -85,6 +85,12 @@ def test_what_is_no_report_of_this_case_is_refused(data: bytes) -> None:
         read_report(data, REF, ROOT)
 
 
+def test_long_name_and_reason_are_cut() -> None:
+    report = read_report(json.dumps({"worker": "w" * 10**6, "refused": "no" * 10**6}).encode(), REF, ROOT)
+    assert (len(report.worker), len(report.refused)) == (2000, 2000)
+    assert len(read_report(line(worker="w" * 10**6), REF, ROOT).worker) == 2000
+
+
 def test_names_that_are_no_paths_in_the_project_are_ignored() -> None:
     reads = {
         "files": [f"{ROOT}/{name}" for name in ("a.txt", "b\0", "\ud800", "c/..", "../d")],

@@ -33,6 +33,8 @@ from workbench.events import (
 _OF_TURN = (AgentActed, CallsRecorded, SpansRecorded, TurnFinished, TurnStarted)
 _ALLOWED = (*_OF_TURN, OutputCaptured, UserSimulated)
 """Events that a worker may report."""
+_LONGEST = 2000
+"""Characters of a name or a reason."""
 _MOST_PATHS = 100_000
 _MOVES: dict[str, type[Any]] = {kind.__name__: kind for kind in (NextMessage, ConversationEnd, UserFailure)}
 
@@ -84,9 +86,9 @@ def read_report(data: bytes, ref: CaseRef | None, root: Path) -> Report:
     try:
         first, *rest = (json.loads(line) for line in data.split(b"\n"))
         if why := first.get("refused"):
-            return Report(str(first["worker"]), Transcript(), refused=str(why))
+            return Report(str(first["worker"])[:_LONGEST], Transcript(), refused=str(why)[:_LONGEST])
         if why := first.get("failed"):
-            return Report(str(first["worker"]), Transcript(), failed=str(why))
+            return Report(str(first["worker"])[:_LONGEST], Transcript(), failed=str(why)[:_LONGEST])
         transcript = _transcript(first, root)
         events = [from_json(line) for line in rest]
         begun = 0
@@ -101,7 +103,7 @@ def read_report(data: bytes, ref: CaseRef | None, root: Path) -> Report:
             raise ValueError("its turns are not in order")
         transcript.turns = [event.actual for event in finished]
         transcript.state = finished[-1].state if finished else None
-        transcript.machine = str(first["worker"])
+        transcript.machine = str(first["worker"])[:_LONGEST]
         return Report(transcript.machine, transcript, events, _inside(first["written"], root))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidReportError(f"{error!r}"[:500]) from None
