@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from workbench.agents.walk import is_repository
 from workbench.counting import counted
 from workbench.git import run_git
 from workbench.regular_file import open_regular, size_words
@@ -175,7 +174,7 @@ def _tracked(root: Path) -> Iterator[str] | None:
     """
     listed = run_git(root, "ls-files", "--cached", "-z", seconds=_GIT_SECONDS)
     if listed is None:
-        repository = next((folder for folder in (root, *root.parents) if is_repository(folder)), None)
+        repository = next((folder for folder in (root, *root.parents) if _is_repository(folder)), None)
         if repository is None:
             return None
         raise FilesError(
@@ -185,6 +184,11 @@ def _tracked(root: Path) -> Iterator[str] | None:
     names = (os.fsdecode(name) for name in listed.split(b"\0") if name)
     # A damaged index could name files elsewhere.
     return (name for name in names if not name.startswith("/") and not {"", ".", ".."} & set(name.split("/")))
+
+
+def _is_repository(folder: Path) -> bool:
+    """Return whether `folder` has what git takes for a repository, also if it cannot be read."""
+    return (folder / ".git").is_file() or os.path.lexists(folder / ".git/HEAD")
 
 
 def _in_folders(root: Path, folders: Collection[Path]) -> Iterator[str]:
