@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen
+from workbench.engine.plan.place_consent import Sending, is_confirmed
 from workbench.engine.plan.project_setting import known_places
 from workbench.places.choice import PlaceChoice
 from workbench.places.place import MachineState
@@ -55,6 +56,33 @@ async def test_place_is_chosen_and_its_machines_are_shown(
         await pilot.press("escape")
         run.end()
         await screen.until(pilot, lambda: not screen.session.store.activity.running)
+
+
+async def test_all_that_leaves_the_machine_can_be_read_before_it_is_confirmed(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    workspace = make_workspace()
+    left = {f"desk/{number}.pem": "its name looks like a key" for number in range(8)}
+    names = (*(f"A_LONG_NAME_OF_A_VARIABLE_{number}" for number in range(20)), "THE_LAST")
+    sending = Sending("cluster", "dask://one:8786", workspace.root, {"desk/agent.py": 1}, left, names)
+    screen = open_screen(workspace)
+    async with screen.open((80, 24)) as pilot:
+        for answer, confirmed in ((["q"], False), (["down", "enter"], True)):
+            screen.app.main.controllers.news.view.work(
+                screen.app.main.controllers.news._confirm(sending), "confirm place", exclusive=False
+            )
+            await screen.until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+            await screen.until(pilot, lambda: "not encrypted" in screen.text and "variables" in screen.text)
+            for _ in range(60):
+                await pilot.press("j")
+                if "THE_LAST" in screen.text:
+                    break
+            assert "THE_LAST" in screen.text
+            for _ in range(60 if confirmed else 0):
+                await pilot.press("k")
+            await pilot.press(*answer)
+            await screen.until(pilot, lambda: not isinstance(pilot.app.screen, PickScreen))
+            await screen.until(pilot, lambda wanted=confirmed: is_confirmed(sending) == wanted)
 
 
 def test_search_offers_local_the_names_of_the_settings_and_what_is_typed() -> None:

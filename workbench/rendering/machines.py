@@ -3,7 +3,6 @@
 All text is safe for a terminal. Names and reasons may come from other machines.
 """
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -49,12 +48,14 @@ def sending_lines(sending: "Sending") -> Iterator[str]:
     yield f"           {'encrypted' if sending.is_encrypted else _NOT_ENCRYPTED}"
     yield f"root       {one_line(str(sending.root), limit=300)}"
     yield f"files      {counted(len(sending.sizes), 'file')}, {megabytes(sum(sending.sizes.values()))}"
-    for name, why in itertools.islice(sending.left_out.items(), _MOST_LEFT_OUT):
+    yield f"variables  {', '.join(map(one_line, sending.variables)) or 'none'}"
+    yield "           Whoever controls the scheduler or a worker can read all that, and run code there as you."
+    # A hidden file is no surprise.
+    left = sorted(sending.left_out.items(), key=lambda item: "hidden" in item[1] or "travel instead" in item[1])
+    for name, why in left[:_MOST_LEFT_OUT]:
         yield f"  stays    {one_line(name, limit=150)}: {one_line(why, limit=150)}"
     if len(sending.left_out) > _MOST_LEFT_OUT:
         yield f"  stay     {len(sending.left_out) - _MOST_LEFT_OUT} more (check --on PLACE --list)"
-    yield f"variables  {', '.join(map(one_line, sending.variables)) or 'none'}"
-    yield "           Whoever controls the scheduler or a worker can read all that, and run code there as you."
 
 
 def fleet_brief(states: "Sequence[MachineState]") -> tuple[str, str]:

@@ -56,3 +56,12 @@ def test_refusal_and_question_name_everything() -> None:
     assert "12 more" in text
     assert "variables  none" in text
     assert "\x1b" not in text
+
+
+def test_what_stays_is_listed_last_and_hidden_files_after_all_others() -> None:
+    left = {**{f".{n}": "it is hidden" for n in range(20)}, "b.csv": "desk has read it: `git add` it"}
+    lines = list(sending_lines(replace(SENDING, left_out=left)))
+    assert next(number for number, line in enumerate(lines) if "stays" in line) > next(
+        number for number, line in enumerate(lines) if line.startswith("variables")
+    )
+    assert lines[-9].strip() == "stays    b.csv: desk has read it: `git add` it"

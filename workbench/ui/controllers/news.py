@@ -1,6 +1,7 @@
 """Events of the run's thread, applied to the store and shown at a pace that the terminal can follow."""
 
 import asyncio
+import textwrap
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ _SHORT = 58
 """Maximum length of a notice that needs no hint at the palette, because each terminal shows all of it."""
 _SECONDS = 6.0
 """Seconds for which a warning replaces the keys."""
+_WIDTH, _FAR = 66, " " * 11
+"""Columns of a row about what leaves this machine, and the indent of its further rows."""
 _LINES_OF_BAR = 3
 """Cost of painting the bar, in rows of the tree."""
 
@@ -118,9 +121,13 @@ class News(Controller):
         from workbench.rendering.machines import sending_lines
         from workbench.ui.items import Item as Answer
 
-        help_text = ". ".join(" ".join(line.split()) for line in sending_lines(sending))
-        answers = [Answer(word, there, help=help_text) for word, there in (("no", False), ("run there", True))]
-        if await self.view.pick("this leaves your machine", answers):
+        answers = [Answer("no", False), Answer("run there", True)]
+        # As rows, so that all of it can be read in a small terminal.
+        facts = [
+            part for line in sending_lines(sending) for part in textwrap.wrap(line, _WIDTH, subsequent_indent=_FAR)
+        ]
+        listed = [*answers, *map(Answer, facts)]
+        if await self.view.pick("this leaves your machine", listed, placeholder=""):
             await asyncio.to_thread(confirm, sending)
             self.view.say("confirmed: r runs there")
 
