@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.channel import Channel
-from workbench.engine.dask.task import LARGEST_REPORT, Sealed, close_run, probe, run_execution
+from workbench.engine.dask.report import LARGEST_REPORT
+from workbench.engine.dask.task import Sealed, close_run, probe, run_execution
 
 _LONGEST = 2000
 """Characters of a name or a reason from the cluster."""

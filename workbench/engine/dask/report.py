@@ -33,6 +33,8 @@ from workbench.events import (
 _OF_TURN = (AgentActed, CallsRecorded, SpansRecorded, TurnFinished, TurnStarted)
 _ALLOWED = (*_OF_TURN, OutputCaptured, UserSimulated)
 """Events that a worker may report."""
+LARGEST_REPORT = 256 * 1024 * 1024
+"""Bytes of a report."""
 _LONGEST = 2000
 """Characters of a name or a reason."""
 _MOST_PATHS = 100_000

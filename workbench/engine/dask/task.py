@@ -18,8 +18,6 @@ _RUNS: dict[tuple[int, str], "WorkerRun"] = {}
 """The runs on the workers of this process: worker and run → what it has there."""
 _LOCK = threading.Lock()
 _PROBE_SECONDS = 60
-LARGEST_REPORT = 256 * 1024 * 1024
-"""Bytes of a report."""
 
 
 class Sealed:

@@ -25,8 +25,7 @@ from workbench.engine.conversation.execution import Execution
 from workbench.engine.conversation.local_part import LocalPart
 from workbench.engine.conversation.messages import FixedMessages, MessageSource, Move
 from workbench.engine.conversation.transcript import Transcript
-from workbench.engine.dask.report import encode_report, move_from_json
-from workbench.engine.dask.task import LARGEST_REPORT
+from workbench.engine.dask.report import LARGEST_REPORT, encode_report, move_from_json
 from workbench.engine.plan.plan import AgentSetting
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.agent_host import AgentHost, NoAgentProcessError
