@@ -11,8 +11,6 @@ import os
 import re
 import shlex
 import stat
-import tempfile
-import zipfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -131,6 +129,10 @@ def pack(files: Files, folder: Path) -> tuple[Path, str]:
     Raises:
         FilesError: a file cannot be read, or the zip file not written.
     """
+    # Imported late: most runs are on this machine, and these take ten milliseconds.
+    import tempfile
+    import zipfile
+
     digest = hashlib.sha256()
     number, name = tempfile.mkstemp(".zip", "agent-workbench-", folder)
     try:

@@ -3,7 +3,6 @@
 import contextlib
 import importlib.metadata
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -49,6 +48,8 @@ def _uses_adk(setting: AgentSetting) -> bool:
 
 def _declared(folder: Path, root: Path) -> Iterator[str]:
     """Yield the normalized names of the project's dependencies."""
+    import tomllib  # Imported late: most runs are on this machine.
+
     for above in up_to(folder, root):
         lines: list[str] = []
         with contextlib.suppress(OSError, ValueError):

@@ -5,7 +5,6 @@ import contextlib
 import itertools
 import json
 import os
-import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -158,7 +157,10 @@ class DaskPlace:
             if self._sent_files == files.signature:
                 return
             self._phase = f"sending {counted(len(files.sizes), 'file')}"
-            with tempfile.TemporaryDirectory(prefix="agent-workbench-") as folder:
+            # Imported late: most runs are on this machine.
+            from tempfile import TemporaryDirectory
+
+            with TemporaryDirectory(prefix="agent-workbench-") as folder:
                 zipped, self.digest = await asyncio.to_thread(pack, files, Path(folder))
                 await self._ask("sent", {"op": "files", "file": str(zipped)}, _SENDS_WITHIN)
             self._sent_files = files.signature
