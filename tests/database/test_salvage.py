@@ -1,0 +1,118 @@
+"""Damaged databases: set aside, and read as far as possible."""
+
+import random
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.stored import sql
+from workbench.database.database import Connection, Database
+from workbench.database.runs import EventRow, add_events, add_run, all_runs, save_run
+from workbench.database.salvage import damaged_files, set_aside
+from workbench.database.values import get_value, put_judge_answers, set_value
+
+EVENTS = 400
+
+
+def fill(state: Path, runs: int = 3) -> None:
+    """Store runs with many events of about a page each."""
+
+    def change(connection: Connection) -> None:
+        for number in range(runs):
+            row = add_run(connection, f"2026-11-2{number}T10-00-00-aaaa")
+            events = [
+                EventRow(each, None, "Noticed", f'{{"text": "{each} {"x" * 3000}"}}') for each in range(1, EVENTS)
+            ]
+            add_events(connection, row.id, events)
+            save_run(connection, row._replace(events=EVENTS - 1, started="2026-11-20"), 0.0)
+        set_value(connection, "salt", "kept")
+        put_judge_answers(connection, {f"key-{number}": "{}" for number in range(500)}, 1.0)
+
+    stored = Database(state)
+    stored.write(change)
+    stored.close()
+
+
+def events(state: Path) -> list[tuple[int, str]]:
+    return [tuple(row) for row in sql(state, "SELECT id, data FROM event ORDER BY id")]
+
+
+def zero(path: Path, page: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(page * 4096)
+        file.write(b"\xff" * 4096)
+
+
+def test_whole_database_is_not_set_aside(tmp_path: Path) -> None:
+    fill(tmp_path)
+    assert set_aside(tmp_path / "runs.db") is None
+    assert set_aside(tmp_path / "none.db") is None
+    assert damaged_files(tmp_path / "runs.db") == []
+
+
+@pytest.mark.parametrize("page", [3, 30, 200, 600, 900])
+def test_rows_around_a_damaged_page_are_copied(tmp_path: Path, page: int) -> None:
+    fill(tmp_path)
+    before = events(tmp_path)
+    old = (tmp_path / "runs.db").read_bytes()
+    zero(tmp_path / "runs.db", page)
+    damaged = (tmp_path / "runs.db").read_bytes()
+    assert damaged != old
+    aside = set_aside(tmp_path / "runs.db")
+    assert aside is not None
+    assert aside.read_bytes() == damaged
+    assert damaged_files(tmp_path / "runs.db") == [aside]
+    after = events(tmp_path)
+    assert set(after) <= set(before)
+    assert len(after) > len(before) * 0.6
+    assert sql(tmp_path, "PRAGMA integrity_check") == [("ok",)]
+    assert (tmp_path / "runs.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_question_and_change_go_on_with_what_could_be_read(tmp_path: Path) -> None:
+    fill(tmp_path)
+    for page in (1, 2, 3, 4):
+        zero(tmp_path / "runs.db", page * 7)
+    stored = Database(tmp_path)
+    for _ in range(2):
+        stored.write(lambda connection: set_value(connection, "new", "1"))
+        stored.read(lambda connection: connection.execute("SELECT count(*), max(data) FROM event").fetchall())
+    assert stored.read(lambda connection: get_value(connection, "new")) == "1"
+
+
+def test_lost_runs_leave_a_row_at_their_place(tmp_path: Path) -> None:
+    fill(tmp_path)
+    sql(tmp_path, "DELETE FROM run WHERE id = 2")
+    sql(tmp_path, "UPDATE meta SET value = '4' WHERE name = 'newest_run'")
+    zero(tmp_path / "runs.db", 30)
+    assert set_aside(tmp_path / "runs.db") is not None
+    runs = Database(tmp_path).read(all_runs) or []
+    assert [run.run_id for run in runs] == [
+        "2026-11-20T10-00-00-aaaa",
+        "2026-11-20T10-00-00-lost-2",
+        "2026-11-22T10-00-00-aaaa",
+        "2026-11-22T10-00-00-lost-4",
+    ]
+    assert [run.is_whole for run in runs] == [True, False, True, False]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_any_flipped_page_or_cut_is_survived(tmp_path: Path, seed: int) -> None:
+    fill(tmp_path, runs=1)
+    path, dice = tmp_path / "runs.db", random.Random(seed)
+    content = bytearray(path.read_bytes())
+    before = set(events(tmp_path))
+    for _ in range(dice.randint(1, 6)):
+        page = dice.randrange(len(content) // 4096) * 4096
+        content[page : page + 4096] = dice.randbytes(4096)
+    path.write_bytes(content[: dice.choice([len(content), dice.randrange(len(content))])])
+    stored = Database(tmp_path)
+    stored.write(lambda connection: None)
+    for ask in (all_runs, lambda connection: connection.execute("SELECT count(*), max(data) FROM event").fetchall()):
+        stored.read(ask)
+    stored.close()
+    with closing(sqlite3.connect(path)) as connection:
+        kept = {row for row in connection.execute("SELECT id, data FROM event") if row in before}
+    assert kept <= before

@@ -1,0 +1,222 @@
+"""The database of one state folder, as one process uses it: questions from any thread, changes one after the other.
+
+A question or a change is a function that gets a connection. A question sees one state of the database. A change happens
+as a whole or not at all. If the file turns out to be damaged, it is set aside, what can be read is copied into a new
+one, and the question or change is tried again.
+"""
+
+import atexit
+import os
+import sqlite3
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from workbench.database.faults import SQLITE_ERRORS, DamagedError, as_os_error, is_undecodable
+from workbench.database.opening import FILE_NAME, Identity, Opened, identity_of, open_to_read, open_to_write
+from workbench.database.salvage import set_aside
+
+T = TypeVar("T")
+Connection: TypeAlias = sqlite3.Connection
+_IDLE = 3
+"""Connections that wait for the next question."""
+_OPEN = 8
+"""Databases that a process holds open."""
+
+
+class Database:
+    """The database in the state folder `state`, which may not exist yet."""
+
+    def __init__(self, state: Path) -> None:
+        self.path = state / FILE_NAME
+        self._writing = threading.RLock()
+        self._writer: Opened | None = None
+        self._lending = threading.Lock()
+        self._idle: list[Opened] = []
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is something to read."""
+        return os.path.lexists(self.path)
+
+    def read(self, ask: Callable[[Connection], T]) -> T | None:
+        """Return the answer to a question, or None if there is no database. Call it in a thread.
+
+        Raises:
+            OSError: the database cannot be read.
+        """
+        try:
+            return self._ask(ask)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except DamagedError:
+            set_aside(self.path)
+            self.close()
+        try:
+            return self._ask(ask)
+        except FileNotFoundError:
+            return None
+
+    def write(self, change: Callable[[Connection], T], *, sync: bool = False) -> T:
+        """Make a change, and with `sync` wait until the disk has it and all changes before. Call it in a thread.
+
+        Raises:
+            OSError: the database cannot be written. Nothing was changed.
+        """
+        with self._writing:
+            try:
+                return self._change(change, sync=sync)
+            except DamagedError:
+                set_aside(self.path)
+                self.close()
+                return self._change(change, sync=sync)
+
+    def version(self) -> int:
+        """Return a number that changes with each change by another process. 0: there is no database."""
+        with self._writing:
+            try:
+                if not self.exists:
+                    return 0
+                connection = self._connected().connection
+                return int(connection.execute("PRAGMA data_version").fetchone()[0])
+            except (OSError, *SQLITE_ERRORS):
+                return 0
+
+    def close(self) -> None:
+        """Close all connections that are not in use. The next question or change opens new ones."""
+        with self._writing, self._lending:
+            opened, self._idle = self._idle, []
+            if self._writer is not None:
+                opened.append(self._writer)
+                self._writer = None
+        for one in opened:
+            one.close()
+
+    def forget(self) -> None:
+        """Drop all connections without closing them, in a child process that shares them with its parent."""
+        _inherited.extend(self._idle)
+        if self._writer is not None:
+            _inherited.append(self._writer)
+        self._writer, self._idle = None, []
+        self._writing, self._lending = threading.RLock(), threading.Lock()
+
+    def _ask(self, ask: Callable[[Connection], T]) -> T:
+        opened = self._borrow()
+        try:
+            connection = opened.connection
+            connection.execute("BEGIN")
+            try:
+                found = ask(connection)
+            except sqlite3.OperationalError as error:
+                if not is_undecodable(error):
+                    raise
+                connection.text_factory = _decoded
+                found = ask(connection)
+                connection.text_factory = str
+            connection.execute("ROLLBACK")
+        except SQLITE_ERRORS as error:
+            opened.close()
+            raise as_os_error(error, self.path) from None
+        except BaseException:
+            opened.close()
+            raise
+        with self._lending:
+            if len(self._idle) < _IDLE:
+                self._idle.append(opened)
+                return found
+        opened.close()
+        return found
+
+    def _borrow(self) -> Opened:
+        """Return a connection to the file that is there now."""
+        identity = identity_of(self.path)
+        with self._lending:
+            while self._idle:
+                opened = self._idle.pop()
+                if opened.identity == identity:
+                    return opened
+                opened.close()
+        return open_to_read(self.path)
+
+    def _change(self, change: Callable[[Connection], T], *, sync: bool) -> T:
+        opened = self._connected()
+        connection = opened.connection
+        try:
+            connection.execute(f"PRAGMA synchronous={'FULL' if sync else 'NORMAL'}")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                found = change(connection)
+                self._check_is_there(opened.identity)
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(*SQLITE_ERRORS):
+                    connection.execute("ROLLBACK")
+                raise
+        except SQLITE_ERRORS as error:
+            self._drop_writer()
+            raise as_os_error(error, self.path) from None
+        except OSError:
+            self._drop_writer()
+            raise
+        return found
+
+    def _connected(self) -> Opened:
+        """Return the connection for changes, to the file that is there now."""
+        if self._writer is not None:
+            with suppress(OSError):
+                if identity_of(self.path) == self._writer.identity:
+                    return self._writer
+            self._drop_writer()
+        self._writer = open_to_write(self.path)
+        return self._writer
+
+    def _check_is_there(self, identity: Identity) -> None:
+        """Raise an error if the file was removed or replaced, because a change of it would be lost."""
+        if identity_of(self.path) != identity:
+            raise OSError(0, "the file was replaced", str(self.path))
+
+    def _drop_writer(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+_databases: "OrderedDict[Path, Database]" = OrderedDict()
+_registering = threading.Lock()
+_inherited: list[Opened] = []
+"""Connections of the parent process. Closing them here could end what the parent does with them."""
+
+
+def database(state: Path) -> Database:
+    """Return the database of a state folder. All callers in this process share it."""
+    with _registering:
+        found = _databases.pop(state, None)
+        _databases[state] = found = Database(state) if found is None else found
+        old = [_databases.popitem(last=False)[1] for _ in range(len(_databases) - _OPEN)]
+    for one in old:
+        one.close()
+    return found
+
+
+def close_databases() -> None:
+    """Close all connections of this process. Call it only while no other thread uses one."""
+    for one in list(_databases.values()):
+        one.close()
+
+
+def _after_fork() -> None:
+    global _registering
+    _registering = threading.Lock()
+    for one in _databases.values():
+        one.forget()
+
+
+atexit.register(close_databases)
+os.register_at_fork(after_in_child=_after_fork)
