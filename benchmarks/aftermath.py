@@ -14,7 +14,9 @@ from pathlib import Path
 
 from benchmarks.parts import marked
 from workbench.events import CaseFinished, Noticed, RunFinished
-from workbench.history.journal import read_journal
+from workbench.history.run_names import run_ids
+from workbench.history.state_dir import run_path
+from workbench.history.stored_events import is_reading_problem, read_run
 
 VARIABLE = "AGENT_WORKBENCH_FORCE_MARK"
 AGENT = """
@@ -101,20 +103,18 @@ def until_gone(mark: str, seconds: float) -> tuple[float, list[str]]:
     return time.monotonic() - began, [_described(pid) for pid in left]
 
 
-def faults_of_journals(state: Path, *harmless: str) -> Iterator[str]:
-    """Return the faults of a project's journals: damaged lines, and verdicts that are not those of the case.
+def faults_of_runs(state: Path, *harmless: str) -> Iterator[str]:
+    """Return the faults of a project's runs: damaged events, and verdicts that are not those of the case.
 
     `harmless` are more kinds of errors that are no faults.
     """
-    for journal in sorted((state / "runs").glob("*/events.jsonl")):
-        cut = not journal.read_bytes().endswith(b"\n")
+    for path in _runs(state):
         try:
-            events = list(read_journal(journal))
+            events = list(read_run(path))
         except (OSError, ValueError) as error:
-            yield f"{journal.parent.name}: {error}"
+            yield f"{path.name}: {error}"
             continue
-        damage = [event.message for event in events if isinstance(event, Noticed) and "journal" in event.message]
-        yield from damage[: len(damage) - cut]
+        yield from (event.message for event in events if isinstance(event, Noticed) and is_reading_problem(event, path))
         for event in events:
             if isinstance(event, CaseFinished) and (wrong := _wrong(event, harmless)):
                 yield wrong
@@ -122,15 +122,17 @@ def faults_of_journals(state: Path, *harmless: str) -> Iterator[str]:
 
 def statuses(state: Path) -> Counter[str]:
     """Return how many finished cases of all runs have which status."""
-    journals = (state / "runs").glob("*/events.jsonl")
-    ends = (event for journal in journals for event in read_journal(journal) if isinstance(event, CaseFinished))
+    ends = (event for path in _runs(state) for event in read_run(path) if isinstance(event, CaseFinished))
     return Counter(str(event.status) for event in ends)
 
 
 def is_finished(state: Path) -> bool:
     """Return whether a run of the project has come to its end."""
-    journals = (state / "runs").glob("*/events.jsonl")
-    return any(isinstance(event, RunFinished) for journal in journals for event in read_journal(journal))
+    return any(isinstance(event, RunFinished) for path in _runs(state) for event in read_run(path))
+
+
+def _runs(state: Path) -> list[Path]:
+    return [run_path(state, run_id) for run_id in reversed(run_ids(state))]
 
 
 def remove_state(state: Path) -> None:

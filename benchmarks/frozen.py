@@ -96,7 +96,7 @@ async def _warm(evalset: Path, modes: Mapping[str, str], isolation: str, rounds:
     from workbench.engine.processes.children import Children
     from workbench.engine.run.run import Run
     from workbench.events import CaseFinished, CaseStarted, Event
-    from workbench.history.journal import Journal
+    from workbench.history.run_writer import RunWriter
 
     selection = Selection((Target("set", evalset),))
     workspace = open_selection(selection, folder=evalset.parent)
@@ -115,7 +115,7 @@ async def _warm(evalset: Path, modes: Mapping[str, str], isolation: str, rounds:
         options = RunOptions(frozen=mode, isolation="run" if isolation == "run" else "case")  # type: ignore[arg-type]
         before, own, began = cpu_of_tree(), time.process_time(), time.perf_counter()
         plan = make_plan(workspace, selection, options)
-        await Run(plan, note, children, Journal.open(evalset.parents[1] / ".workbench", plan.run_id)).execute()
+        await Run(plan, note, children, RunWriter.open(evalset.parents[1] / ".workbench", plan.run_id)).execute()
         if wrong:
             raise SystemExit(f"{len(wrong)} cases did not pass: {str(wrong[0])[:1000]}")
         wall = time.perf_counter() - began

@@ -5,7 +5,7 @@
 A terminal goes in one of these ways: `closed` with a SIGHUP, `silent` without one, `ignored` where SIGHUP is ignored as
 under nohup, `unread` after its output was not read for a while, `frozen` where its output is not read and SIGTERM is
 sent, and `tmux`, whose server is killed. Of every try it is checked that all processes are gone within seconds, and
-that journals and verdicts are sound. What is left is logged and killed. Ends with exit code 1 if anything was wrong.
+that stored runs and verdicts are sound. What is left is logged and killed. Ends with exit code 1 if anything was wrong.
 PYTHONPATH decides which Textual is used.
 """
 
@@ -98,7 +98,7 @@ def _go(root: Path, planned: Try) -> tuple[float, list[str]]:
     end(marked(aftermath.VARIABLE, mark))
     terminal.forget()
     state = root / ".workbench"
-    faults += aftermath.faults_of_journals(state)
+    faults += aftermath.faults_of_runs(state)
     aftermath.remove_state(state)
     return seconds, faults
 

@@ -8,22 +8,23 @@ import subprocess
 import sys
 import tempfile
 import time
-import zlib
-from array import array
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from benchmarks import figures
 from benchmarks.screen import Terminal
-from workbench.agents.worker.checked import checked_line
-from workbench.history.journal import FILE_NAME
+from workbench.database.database import Connection, close_databases, database
+from workbench.database.runs import EventRow, add_events, add_run, execution_id, release, save_executions, save_facts
+from workbench.database.runs import save_run as save_stored_run
+from workbench.history.execution_rows import Place, facts_text, to_stored
+from workbench.history.list_entries import list_entry
 from workbench.history.summary import Summary
-from workbench.history.summary_files import JournalSize, index_entry, write_summary
+from workbench.state_folder import make_state_dir, state_dir
 
 RUNS, CASES, LARGE = 10_000, 100, 10_000
 BYTES = 24_000
-"""Bytes of the journal for one case of the sample agents."""
+"""Bytes of the events of one case of the sample agents."""
 MORE, COMPARED = 0.2, 1.0
 COMPARE = (b"C", b"compare "), (b"\r", b"9,000 unchanged")
 
@@ -47,7 +48,7 @@ def _figure(name: str, value: float, limit: float) -> None:
 
 def _project(root: Path) -> Path:
     (root / ".git").mkdir(parents=True)
-    (root / ".workbench/runs").mkdir(parents=True)
+    make_state_dir(state_dir(root))
     return root
 
 
@@ -60,16 +61,38 @@ def _list_seconds(empty: Path, full: Path) -> float:
 def _lists(folder: Path) -> tuple[Path, Path]:
     """Measure a project without runs and one with many."""
     empty, full = _project(folder / "empty"), _project(folder / "full")
-    runs = full / ".workbench/runs"
-    for number in range(RUNS):
-        run = runs / f"2026-01-01T00-00-00-{number:05d}"
-        run.mkdir()
-        (run / FILE_NAME).write_bytes(b"")
-    entry = index_entry("", _summary(CASES, "x"), 0)
-    with (runs / "index.jsonl").open("wb") as index:
+    summary = _summary(CASES, "x")
+
+    def store(connection: Connection) -> None:
         for number in range(RUNS):
-            index.write(checked_line(json.dumps({**entry, "run_id": f"2026-01-01T00-00-00-{number:05d}"})))
+            _add(connection, f"2026-01-01T00-00-00-{number:05d}", summary, rows=False)
+
+    database(full / ".workbench").write(store)
+    close_databases()
     return empty, full
+
+
+def _add(connection: Connection, run_id: str, summary: Summary, *, rows: bool) -> None:
+    """Add a run that has ended, with or without its executions and their events."""
+    row = add_run(connection, run_id)
+    events = len(summary.rows) if rows else 0
+    if rows:
+        text = json.dumps({"event": "OutputCaptured", "text": os.urandom(BYTES // 2).hex()})
+        save_facts(connection, row.id, facts_text(summary))
+        for number, one in enumerate(summary.rows.values()):
+            place = Place(execution_id(row.id, number))
+            place.take(number + 1, "CaseStarted", BYTES, 1)
+            save_executions(connection, [to_stored(one, summary, place, row.id)])
+            add_events(connection, row.id, [EventRow(number + 1, place.id, "OutputCaptured", text)])
+    ended = row._replace(
+        started=summary.started,
+        seconds=1.0,
+        events=events,
+        executions=events,
+        listed=json.dumps(list_entry(run_id, summary)),
+    )
+    save_stored_run(connection, ended, time.time())
+    release(connection, row.id)
 
 
 def _screen_seconds(folder: Path, *steps: tuple[bytes, bytes], rounds: int = 5) -> float:
@@ -92,17 +115,11 @@ def _screen_seconds(folder: Path, *steps: tuple[bytes, bytes], rounds: int = 5) 
 
 
 def _two_runs(folder: Path) -> Path:
-    """Measure a project with two runs of many cases, whose journals are as long as those of real agents."""
-    runs = _project(folder) / ".workbench/runs"
-    of_case = os.urandom(BYTES)
+    """Measure a project with two runs of many cases, whose events are as long as those of real agents."""
+    state = _project(folder) / ".workbench"
     for name, said in (("2026-01-01T00-00-00-aaaa", "one"), ("2026-01-02T00-00-00-bbbb", "two")):
-        (runs / name).mkdir()
-        crc = 0
-        with (runs / name / FILE_NAME).open("wb") as journal:
-            for _ in range(LARGE):
-                journal.write(of_case)
-                crc = zlib.crc32(of_case, crc)
-        write_summary(runs / name, _summary(LARGE, said), JournalSize(LARGE * BYTES, LARGE, crc))
+        database(state).write(lambda connection: _add(connection, name, _summary(LARGE, said), rows=True))  # noqa: B023
+    close_databases()
     return folder
 
 
@@ -116,7 +133,7 @@ def _summary(cases: int, said: str) -> Summary:
         ref = ("desk", "desk/refunds.evalset.json", "refunds", f"case_{number}", 1)
         failed = said == "two" and number % 10 == 0
         score = 0.5 if failed else 1.0
-        metric: list[Any] = [score, 0.8, "failed" if failed else "passed", "6 of 7 words", None]
+        metric: list[Any] = [score, 0.8, "failed" if failed else "passed", "6 of 7 words", None, None]
         summary.rows[ref] = {
             "ref": list(ref),
             "status": "failed" if failed else "passed",
@@ -125,11 +142,13 @@ def _summary(cases: int, said: str) -> Summary:
             "calls": 2,
             "tokens": 100,
             "metrics": {"tool_trajectory_avg_score": metric, "response_match_score": metric},
-            **dict.fromkeys(("criteria", "judges", "settings", "expected"), "0123456789abcdef"),
+            "given": [],
+            "inputs": [],
+            "text": "0123456789abcdef",
+            "cause": None,
             "steps": ["c0123456789abcdef", "r0123456789abcdef"] * 2,
             "usage": [2, 400, 100, 0, 0, 0, 0],
             "plan": None,
-            "at": array("Q", [number * BYTES, BYTES]),
             "said": f"{said}{failed}",
         }
     return summary

@@ -29,7 +29,7 @@ from workbench.engine.plan.target_parser import parse_targets
 from workbench.engine.processes.children import Children
 from workbench.engine.run.run import Run
 from workbench.events import CaseFinished, Event, RunFinished
-from workbench.history.journal import Journal
+from workbench.history.run_writer import RunWriter
 
 CASES, GOAL = 100, 0.02
 _TICK = os.sysconf("SC_CLK_TCK")
@@ -93,7 +93,7 @@ async def _run(root: Path, children: Children, *, journal: bool) -> Took:
     selection = parse_targets((str(root),), folder=root, agent=None, case_ids=())
     plan = make_plan(open_selection(selection, folder=root), selection, options)
     before, cases, began = _cpu(), _cpu_of_children(), time.perf_counter()
-    writer = Journal.open(root / ".workbench", plan.run_id) if journal else None
+    writer = RunWriter.open(root / ".workbench", plan.run_id) if journal else None
     await Run(plan, publish, children, writer).execute()
     over = time.perf_counter()
     assert isinstance(ended[-1], RunFinished)

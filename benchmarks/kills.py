@@ -9,8 +9,8 @@ clients against scripted servers. Signals are KILL, TERM, HUP and STOP. Only a w
 In one run `--each` processes of a kind get a signal, of the workbench one. Every fifth case starts programs in their
 own sessions. The screen runs in a pseudo-terminal; a case that was stopped there is cancelled with keys.
 
-Of every run it is checked that it comes to its end, that no verdict is wrong, that its journal is sound, and that no
-process outlives it. A screen must also still quit. Ends with exit code 1 if anything was wrong.
+Of every run it is checked that it comes to its end, that no verdict is wrong, that it is stored without damage, and
+that no process outlives it. A screen must also still quit. Ends with exit code 1 if anything was wrong.
 """
 
 import argparse
@@ -201,7 +201,7 @@ def _run(root: Path, plan: Plan, each: int, chance: random.Random, services: Map
     _, left = aftermath.until_gone(mark, GONE_WITHIN)
     faults += [f"left behind: {process}" for process in left]
     end(marked(aftermath.VARIABLE, mark))
-    faults += aftermath.faults_of_journals(state, *(["timeout"] if plan.signal == "STOP" else []))
+    faults += aftermath.faults_of_runs(state, *(["timeout"] if plan.signal == "STOP" else []))
     statuses = aftermath.statuses(state)
     cancelled = plan.front == "screen" and plan.kind == "case" and plan.signal == "STOP"
     if (plan.kind != "workbench" or plan.signal == "STOP") and not cancelled and statuses.total() != _CASES:

@@ -25,7 +25,7 @@ from workbench.events import (
     SpansRecorded,
     TurnFinished,
 )
-from workbench.history.journal import read_journal
+from workbench.history.stored_events import read_run
 from workbench.stored_records import read_records
 
 DESK = """
@@ -132,7 +132,7 @@ def _case(number: int) -> dict[str, object]:
 
 
 def outcomes(events: Iterator[object]) -> dict[str, list[Outcome]]:
-    """Return all ends of each planned case in a journal."""
+    """Return all ends of each planned case in a stored run."""
     found: dict[str, list[Outcome]] = {}
     open_cases: dict[str, list[dict[str, Any]]] = {}
     attempts: dict[str, int] = {}
@@ -213,9 +213,9 @@ def _outcome(end: CaseFinished, said: list[dict[str, Any]], attempt: int, lost: 
     return Outcome(str(end.status), attempt, lost, waited, kind, why, marks, answers, told)
 
 
-def shown_marks(journal: Path) -> dict[str, frozenset[str]]:
-    """Return the marks of attempts in what reports and the screen show of each case of a journal."""
-    events = read_journal(journal)
+def shown_marks(path: Path) -> dict[str, frozenset[str]]:
+    """Return the marks of attempts in what reports and the screen show of each case of a stored run."""
+    events = read_run(path)
     refs = {planned.case for event in events if isinstance(event, RunStarted) for planned in event.cases}
-    shown = read_records(journal, refs)
+    shown = read_records(path, refs)
     return {_name(ref): frozenset(_MARK.findall(repr(record))) for ref, record in shown.items()}

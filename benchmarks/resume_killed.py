@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.scripted_desk import Call, DeskServer, make_project
-from workbench.history.answers import read_answers
-from workbench.history.resuming import read_results
+from workbench.history.resuming import read_results, stored_answers
+from workbench.history.run_names import run_ids
+from workbench.history.state_dir import run_path
 
 ON_ITS_WAY = 0.02
 """Seconds before the kill in which an answer is taken to be on its way still."""
@@ -130,12 +131,13 @@ def _round(
     process.kill()
     ended = process.wait() >= 0
     time.sleep(0.5)  # What children had under way is over by then.
-    journals = list((root / "state" / state / "runs").glob("*/events.jsonl"))
-    found = read_results(journals[0]) if journals else None
+    folder = root / "state" / state
+    runs = [run_path(folder, run_id) for run_id in run_ids(folder)]
+    found = read_results(runs[0]) if runs else None
     ended = ended or (found is not None and found.complete)
     cases = found.cases.items() if found is not None else ()
     whole = {ref.eval_id[-3:] for ref, case in cases if case.has_result or case.has_transcript}
-    kept = read_answers(journals[0].parent) if journals else {}
+    kept = stored_answers(runs[0]) if runs else {}
     first, server.calls = server.calls, []
     _start(root, server, state, words).wait()
     told = (root / "err").read_text("utf-8", "replace").splitlines()

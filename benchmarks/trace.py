@@ -15,6 +15,7 @@ from textual.app import App, ComposeResult
 
 from benchmarks.figures import record as figure
 from workbench.agents.worker.spans import SPANS_LIMIT
+from workbench.engine.run.event_lines import as_line
 from workbench.events import (
     CaseFinished,
     CaseRef,
@@ -26,12 +27,12 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
+from workbench.history.run_writer import RunWriter
 from workbench.prices import Price, Prices
 from workbench.rendering.document import Subject
 from workbench.rendering.rows import View
 from workbench.rendering.trace.pane import build
 from workbench.store import CaseRecord, Store
-from workbench.trace.pieces import PieceWriter
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.pane import CaseDetail
 from workbench.ui.themes import read_theme, variable_defaults
@@ -61,11 +62,10 @@ def main() -> int:
     return int(missed > 0)
 
 
-def made_up(runs: Path, turns: int, events: int) -> CaseRecord:
+def made_up(state: Path, turns: int, events: int) -> CaseRecord:
     """Return a case of so many turns and events: an agent that asks a model and calls a tool, again and again."""
     run_id = f"run-{turns}-{events}"
-    (runs / run_id).mkdir()
-    writer = PieceWriter(runs / run_id)
+    writer = RunWriter.open(state, run_id)
     ref, store = CaseRef("shop", "shop/many.evalset.json", "many", "one"), Store()
     store.apply(RunStarted(run_id, "/", "2026-11-21T10:30:00Z", (PlannedCase(ref, None, "defaults"),)))
     store.apply(CaseStarted(ref, 0.0, tuple({} for _ in range(turns)), {}))
@@ -73,12 +73,14 @@ def made_up(runs: Path, turns: int, events: int) -> CaseRecord:
         spans, recorded, pieces = _turn(turn, events)
         user = {"role": "user", "parts": [{"text": f"荷物 {turn} はどこですか。 Where is parcel {turn}?"}]}
         store.apply(TurnStarted(ref, turn, user))
-        kept = json.dumps(writer.keep(pieces))
+        _, numbers = writer.keep_pieces(pieces) or ("", {})
+        kept = json.dumps(numbers)
         store.apply(SpansRecorded(ref, turn, json.dumps(spans), {}, kept, run_id))
         actual = {"user_content": user, "intermediate_data": {"invocation_events": recorded}}
         store.apply(TurnFinished(ref, turn, actual))
     store.apply(CaseFinished(ref, "passed", None, 1.0))
     store.apply(RunFinished(1.0))
+    writer.write([as_line(RunFinished(1.0))], sync=False)
     writer.close()
     return store.records[ref]
 
@@ -109,8 +111,8 @@ def _turn(turn: int, count: int) -> tuple[list[Any], list[Any], dict[str, str]]:
     return spans, recorded, pieces
 
 
-def _layout_seconds(case: CaseRecord, runs: Path) -> float:
-    subject = Subject(case, runs=runs, prices=prices())
+def _layout_seconds(case: CaseRecord, state: Path) -> float:
+    subject = Subject(case, state=state, prices=prices())
     began = time.perf_counter()
     build(subject, View(75))
     return time.perf_counter() - began
@@ -133,14 +135,14 @@ class _Detail(App[None]):
         return variable_defaults(self.current_theme)
 
 
-async def _screen_seconds(case: CaseRecord, runs: Path) -> tuple[float, ...]:
+async def _screen_seconds(case: CaseRecord, state: Path) -> tuple[float, ...]:
     """Return the seconds to paint the trace when it is opened, when its first row is unfolded, and one row below."""
     rounds: list[tuple[float, ...]] = []
     for _ in range(ROUNDS):
         app = _Detail()
         async with app.run_test(size=(120, 40)) as pilot:
             detail = app.query_one(CaseDetail)
-            detail.show(Subject(case, runs=runs, prices=prices()))
+            detail.show(Subject(case, state=state, prices=prices()))
             detail.show_pane(3)
             await pilot.pause()
             opened = await _painted(app, partial(detail.show_pane, 4))

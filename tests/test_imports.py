@@ -9,7 +9,7 @@ import pytest
 
 HEAVY = {"google", "agentplatform", "litellm", "pandas", "nltk", "numpy", "rouge_score", "scipy", "absl"}
 SCREEN = {"textual"}
-LATER = {"pydantic", "pydantic_core", "rich", "asyncio", "sqlite3"}
+LATER = {"pydantic", "pydantic_core", "rich", "asyncio"}
 """Modules that a usage error does not import."""
 
 _AROUND = "import sys; before = set(sys.modules)\n{}\nprint('\\n'.join(set(sys.modules) - before))"

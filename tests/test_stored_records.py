@@ -1,4 +1,4 @@
-"""Details of finished cases are dropped from memory and read again from the journal."""
+"""Details of finished cases are dropped from memory and read again from the database."""
 
 import json
 from collections.abc import Iterable
@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.cli.stores import ANSWER_PASSED, CRASH, TRAJECTORY_FAILED, case_events, ref, started
+from tests.stored import sql
 from workbench.details import DetailCache
 from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseError, CaseFinished, CaseRef, Event, MetricResult, RunFinished
 from workbench.exporting.junit import junit_pieces
 from workbench.exporting.report import report_pieces
-from workbench.history.checked import read_checked
-from workbench.history.journal import Journal
-from workbench.history.run_list import load_summary, summarize
+from workbench.history.run_writer import RunWriter
+from workbench.history.stored_runs import load_summary
 from workbench.store import CaseRecord, Store
-from workbench.stored_records import JournalDetails, brief_records, read_records, register_details
+from workbench.stored_records import StoredDetails, brief_records, read_records, register_details
 
 REFS = [ref(f"case_{number}") for number in range(6)]
 FUNCTION = {"model": "python:desk.judge:decide", "kind": "python", "by": "function"}
@@ -34,10 +34,10 @@ def events_of(refs: Iterable[CaseRef] = REFS) -> list[Event]:
     return [started(list(refs)), *found, RunFinished(1.5)]
 
 
-def run_kept(state: Path, budget: int, events: list[Event] | None = None) -> tuple[Store, Journal]:
+def run_kept(state: Path, budget: int, events: list[Event] | None = None) -> tuple[Store, RunWriter]:
     """Return a store fed as in a run: each event is written before it is applied."""
     all_events = events_of() if events is None else events
-    journal = Journal.open(state, "2026-11-21T10-30-00-3f2a")
+    journal = RunWriter.open(state, "2026-11-21T10-30-00-3f2a")
     store = Store()
     store.detail_cache.budget = budget
     register_details(store.detail_sources, journal)
@@ -52,6 +52,11 @@ def in_memory(events: list[Event] | None = None) -> Store:
     for event in events_of() if events is None else events:
         store.apply(event)
     return store
+
+
+def remove(state: Path) -> None:
+    for file in state.glob("runs.db*"):
+        file.unlink()
 
 
 def is_folded(record: CaseRecord) -> bool:
@@ -76,13 +81,13 @@ def test_details_outside_memory_are_read_on_access(tmp_path: Path) -> None:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The cases whose details were read, in turn."""
     found: list[str] = []
-    read = JournalDetails.read
+    read = StoredDetails.read
 
-    def counted(source: JournalDetails, case: CaseRef) -> tuple[CaseRecord, str]:
+    def counted(source: StoredDetails, case: CaseRef) -> tuple[CaseRecord, str]:
         found.append(case.eval_id)
         return read(source, case)
 
-    monkeypatch.setattr(JournalDetails, "read", counted)
+    monkeypatch.setattr(StoredDetails, "read", counted)
     return found
 
 
@@ -129,8 +134,7 @@ def test_large_case_is_not_read_ahead(tmp_path: Path, reads: list[str]) -> None:
 def test_scores_and_brief_errors_read_nothing(tmp_path: Path) -> None:
     store, journal = run_kept(tmp_path, 1)
     journal.close()
-    assert journal.path is not None
-    journal.path.unlink()
+    remove(tmp_path)
     told = [
         {name: (one.status, one.score, one.details.get("judge")) for name, one in record.scores.items()}
         for record in store.current_records()
@@ -142,7 +146,7 @@ def test_scores_and_brief_errors_read_nothing(tmp_path: Path) -> None:
     assert not store.detail_cache.read_error
 
 
-def test_reports_are_the_same_with_details_in_memory_or_journal(tmp_path: Path) -> None:
+def test_reports_are_the_same_with_details_in_memory_or_database(tmp_path: Path) -> None:
     store, journal = run_kept(tmp_path, 1)
     journal.close()
     for pieces in (report_pieces, junit_pieces):
@@ -150,28 +154,22 @@ def test_reports_are_the_same_with_details_in_memory_or_journal(tmp_path: Path) 
     assert json.loads(b"".join(report_pieces(store)))["summary"]["total"] == len(REFS)
 
 
-def test_missing_journal_loses_details_but_no_verdict(tmp_path: Path) -> None:
-    store, journal = run_kept(tmp_path, 1)
-    assert journal.path is not None
-    journal.path.unlink()
+def test_missing_database_loses_details_but_no_verdict(tmp_path: Path) -> None:
+    store, _ = run_kept(tmp_path, 1)
+    remove(tmp_path)
     record = store.records[REFS[1]]
     assert (record.state, list(record.metrics), record.turns) == ("failed", [TRAJECTORY_FAILED.name, "m"], [])
     assert "cannot be read" in record.read_error
     assert store.detail_cache.read_error == record.read_error
 
 
-def test_wrong_places_are_noticed_and_the_file_is_searched(tmp_path: Path) -> None:
-    store, journal = run_kept(tmp_path, 1)
-    journal.close()
-    assert journal.path is not None
-    content = journal.path.read_bytes()
-    lines = content.splitlines(keepends=True)
-    journal.path.write_bytes(b"".join([lines[0], b"x" * 50 + b"\n", *lines[1:]]))
+def test_damaged_events_are_noticed(tmp_path: Path) -> None:
+    store, _ = run_kept(tmp_path, 1)
+    sql(tmp_path, "UPDATE event SET data = replace(data, 'text 1\"', 'text 9\"')")
     assert store.records[REFS[0]] == in_memory().records[REFS[0]]
     assert not store.detail_cache.read_error
-    torn = content.replace(b'text 1"', b'text 9"')
-    journal.path.write_bytes(torn)
-    assert store.records[REFS[1]].turns == []  # Its verdict is whole, but no word of it is taken from a torn line.
+    assert store.records[REFS[1]].turns == []  # Its verdict is whole, but no word is taken from a damaged event.
+    assert "is lost" in store.records[REFS[1]].read_error
 
 
 def test_unwritten_end_of_a_case_stays_in_memory(tmp_path: Path) -> None:
@@ -181,9 +179,9 @@ def test_unwritten_end_of_a_case_stays_in_memory(tmp_path: Path) -> None:
     assert store.records[REFS[0]].error == gone
 
 
-def test_without_a_journal_details_stay_in_memory(tmp_path: Path) -> None:
-    (tmp_path / "runs").write_text("in the way", encoding="utf-8")
-    store, _ = run_kept(tmp_path, 1)
+def test_without_a_database_details_stay_in_memory(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    store, _ = run_kept(tmp_path / "file", 1)
     assert not any(is_folded(record) for record in store.current_records())
 
 
@@ -192,9 +190,7 @@ def test_list_needs_only_the_summary(tmp_path: Path) -> None:
     journal.close()
     assert journal.path is not None
     whole = in_memory()
-    again, _ = summarize(journal.path)
     kept, _ = load_summary(tmp_path, "2026-11-21T10-30-00-3f2a")
-    assert kept.rows == again.rows
     records = brief_records(kept, journal.path, list(kept.rows.values()), DetailCache())
     for case, record in records.items():
         expected = whole.records[case]
@@ -204,27 +200,17 @@ def test_list_needs_only_the_summary(tmp_path: Path) -> None:
         assert (record.turns, record.metrics, record.error) == (expected.turns, expected.metrics, expected.error)
 
 
-@pytest.mark.parametrize("placed", [True, False])
-def test_many_cases_are_read_together(tmp_path: Path, placed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_cases_are_read_together(tmp_path: Path) -> None:
     refs = [ref(f"case_{number}") for number in range(60)]
     _, journal = run_kept(tmp_path, 1, events_of(refs))
     assert journal.path is not None
-    parsed = 0
-
-    def counted(line: bytes) -> dict[str, object]:
-        nonlocal parsed
-        parsed += 1
-        return read_checked(line)
-
-    monkeypatch.setattr("workbench.history.case_events.read_checked", counted)
-    records = read_records(journal.path, refs, journal.places if placed else None)
+    records = read_records(journal.path, refs)
     assert {case: record.state for case, record in records.items()} == {
         case: record.state for case, record in in_memory(events_of(refs)).records.items()
     }
-    assert parsed <= len(events_of(refs)) + 1
 
 
-def test_restored_verdicts_need_no_journal(tmp_path: Path) -> None:
+def test_restored_verdicts_need_no_details(tmp_path: Path) -> None:
     from workbench.ui.tree.verdicts import Verdicts
 
     _, journal = run_kept(tmp_path, 1)

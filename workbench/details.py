@@ -1,4 +1,4 @@
-"""A cache of the details of finished cases, which can be read again from the journal.
+"""A cache of the details of finished cases, which can be read again from the database.
 
 A run may have many thousand cases. Status, scores and seconds are small and always stay in the record of a case.
 Conversations, reasons and output are large. A finished record drops them when there are too many, and reads them
@@ -17,7 +17,7 @@ from workbench.events import CaseError, CaseRef, MetricResult, MetricStatus
 from workbench.judge.judge_details import judge_in
 
 BUDGET = 4 * 2**20
-"""Bytes of journal lines whose details may be in memory. As Python objects they take about ten times as much."""
+"""Bytes of events whose details may be in memory. As Python objects they take about ten times as much."""
 _NO_DETAILS: dict[str, Any] = {}
 _STATUSES: dict[str, MetricStatus] = {status: status for status in get_args(MetricStatus)}
 
@@ -26,7 +26,7 @@ class DetailSource(Protocol):
     """A run on disk from which the details of its cases can be read."""
 
     def size(self, ref: CaseRef) -> int:
-        """Return the number of journal bytes about a case, or 0 if it cannot be read there."""
+        """Return the bytes of the events of a case, or 0 if it cannot be read there."""
         ...
 
     def read(self, ref: CaseRef) -> "tuple[Any, str]":

@@ -1,6 +1,6 @@
 """Conversion of events to JSON data and back.
 
-An event is an object with its class name under `event`, and its fields under their names. The journal is written in
+An event is an object with its class name under `event`, and its fields under their names. Stored events have
 this form. Worker processes use the same form, but run in the agent's interpreter and cannot import this module.
 """
 
@@ -25,7 +25,7 @@ def to_json(event: Event) -> dict[str, Any]:
 def from_json(data: Mapping[str, Any]) -> Event:
     """Return the event that `to_json` wrote.
 
-    Unknown fields are ignored, so that journals of newer versions can be read as far as possible.
+    Unknown fields are ignored, so that events of newer versions can be read as far as possible.
 
     Raises:
         ValueError: the event name is unknown, a field is missing, or a value has the wrong shape.
@@ -95,7 +95,7 @@ _READERS: dict[type[Any], list[tuple[str, Reader]]] = {}
 
 
 def _readers(kind: type[Any]) -> list[tuple[str, Reader]]:
-    """Return a reader for each field of a dataclass. They are cached, because a journal may have a million events."""
+    """Return a reader for each field of a dataclass. They are cached, because a run may have a million events."""
     if kind not in _READERS:
         _READERS[kind] = [(name, _reader(hint)) for name, hint in get_type_hints(kind).items()]
     return _READERS[kind]

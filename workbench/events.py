@@ -1,6 +1,6 @@
 """The events of a run, as frozen dataclasses. `workbench.event_json` has their JSON form.
 
-The engine publishes these objects, the journal stores them, and tests replay them into a `Store`. Seconds are floats.
+The engine publishes these objects, the database stores them, and tests replay them into a `Store`. Seconds are floats.
 `at` counts seconds since the run started. Invocations and contents are ADK's JSON with snake_case keys. Nothing here
 depends on how a run is made or shown.
 """
@@ -231,7 +231,7 @@ class RunStarted:
     scored_from: str = ""
     """The run whose transcripts are scored again, or several runs joined by ", "; "" if the agents run."""
     versions: dict[str, Any] = field(default_factory=dict)
-    """Package → version, as far as known. This and all fields below are empty in journals of older versions."""
+    """Package → version, as far as known. This and all fields below are empty in runs of older versions."""
     models: dict[str, Any] = field(default_factory=dict)
     """Agent → names of models in its sources."""
     sources: Sources = field(default_factory=dict)
@@ -275,7 +275,7 @@ class CaseStarted:
     attempt: int = 1
     """Counted from 1. Results of earlier attempts are void."""
     session: dict[str, Any] | None = None
-    """The case's `session_input`, {} if it has none; None in journals of older versions."""
+    """The case's `session_input`, {} if it has none; None in runs of older versions."""
     final_session_state: dict[str, Any] | None = None
     dataset_case: dict[str, Any] | None = None
     """The case as a dataset of google-agents-cli has it, for its metrics; None in evalsets."""
@@ -330,7 +330,7 @@ class TurnFinished:
     actual: dict[str, Any]
     note: str = ""
     usage: Usage = field(default_factory=Usage)
-    """The usage of the case up to the end of this turn; zero in journals of older versions."""
+    """The usage of the case up to the end of this turn; zero in runs of older versions."""
     state: dict[str, Any] | None = None
     """The session state after the turn, or None if nobody needs it or it is not known."""
     inner_calls: InnerCalls = None
@@ -341,8 +341,8 @@ class SpansRecorded:
     """The spans of a turn: the duration of each model and tool call.
 
     `spans` is JSON text that is parsed only when it is shown (`workbench.trace.spans`). Requests and replies ("pieces",
-    by digest) are JSON text in `pieces`. If the run is stored, they are in a file of the run `kept_in` instead, at the
-    places in `kept`, which is JSON text too (`workbench.trace.pieces`).
+    by digest) are JSON text in `pieces`. If the run is stored, they are stored with the run `kept_in` instead, under
+    the numbers in `kept`, which is JSON text too (`workbench.trace.pieces`).
     """
 
     case: CaseRef
@@ -407,7 +407,7 @@ class MetricScored:
 def ended_as(status: str, kind: str | None) -> str:
     """Return the status of a case that ended with an error of `kind` (None: without error).
 
-    A cancelled case is always `cancelled`, although older journals and reports call it `error`.
+    A cancelled case is always `cancelled`, although older reports call it `error`.
     """
     return "cancelled" if kind == "cancelled" else status
 
@@ -480,7 +480,7 @@ class CaseFinished:
     usage: Usage = field(default_factory=Usage)
     inputs: tuple[int, ...] = ()
     """Inputs of the verdict besides those in `CaseStarted`, as numbers of the run's bundles
-    (`workbench.dependencies.run_inputs`); empty in journals of older versions."""
+    (`workbench.dependencies.run_inputs`); empty in runs of older versions."""
     frozen: Frozen | None = None
     """How the case was replayed, or None if all of its calls were live."""
     handling: FaultHandling | None = None

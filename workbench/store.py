@@ -55,7 +55,7 @@ from workbench.shards import Shard
 CaseState: TypeAlias = Literal["queued", "running", "passed", "failed", "error", "not_evaluated", "cancelled"]
 MetricNames: TypeAlias = dict[str, MetricResult]
 _OUTPUT_KEPT = 200_000
-"""Characters of printed output kept in memory for each case and stream. The journal has all captured output."""
+"""Characters of printed output kept in memory for each case and stream. The database has all captured output."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -101,7 +101,7 @@ _DETAILS = (
         "thawed",
     ),
 )
-"""Fields that a record of a finished case may drop from memory, because its journal has them."""
+"""Fields that a record of a finished case may drop from memory, because the database has them."""
 
 
 @dataclasses.dataclass(slots=True, weakref_slot=True)

@@ -1,12 +1,12 @@
 """Cases of stored runs as `CaseRecord`s, with or without their details.
 
-Modules that read journals are imported only when they are needed, so that verdicts appear on the screen sooner.
+Modules that read runs are imported only when they are needed, so that verdicts appear on the screen sooner.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from workbench.causes.cause import cause_from_json, make_cause
 from workbench.details import Brief, DetailCache, DetailSource, brief_error, short_score
@@ -15,23 +15,22 @@ from workbench.history.summary import Row, Summary, fault_of, frozen_of, handlin
 from workbench.history.votes import Case, case_key
 from workbench.store import CaseRecord, Store
 
-if TYPE_CHECKING:
-    from workbench.history.case_events import Places
+_LOST = "the database is damaged: the conversation of this case is lost"
 
 
-def read_records(file: Path, refs: Collection[CaseRef], places: "Places | None" = None) -> dict[CaseRef, CaseRecord]:
+def read_records(file: Path, refs: Collection[CaseRef]) -> dict[CaseRef, CaseRecord]:
     """Read the records of these cases from a stored run. Call it in a thread.
 
-    A case without any event in the file gets a record of a case that never began.
+    A case without any event gets a record of a case that never began.
 
     Raises:
-        OSError: the file cannot be read.
-        ValueError: the file has other content at the places of the cases.
+        OSError: the run cannot be read.
+        ValueError: a part of a case is lost.
     """
     from workbench.history.case_events import case_events
 
     store = Store()
-    for event in case_events(file, refs, places):
+    for event in case_events(file, refs):
         store.apply(event)
     return store.records
 
@@ -39,7 +38,7 @@ def read_records(file: Path, refs: Collection[CaseRef], places: "Places | None" 
 def end_all(records: dict[CaseRef, CaseRecord], *, damaged: bool = False) -> dict[CaseRef, CaseRecord]:
     """End all unfinished records, because nothing runs in a stored run.
 
-    An unfinished case counts as cancelled. With `damaged` (the run ended, but a part of its journal is lost) it is an
+    An unfinished case counts as cancelled. With `damaged` (the run ended, but a part of it is lost) it is an
     error.
     """
     from workbench.history.run_events import END_IS_LOST
@@ -54,33 +53,26 @@ def end_all(records: dict[CaseRef, CaseRecord], *, damaged: bool = False) -> dic
     return records
 
 
-class JournalDetails:
-    """A `DetailSource` that reads the details of one case at a time from a run's journal."""
+class StoredDetails:
+    """A `DetailSource` that reads the details of one case at a time from a stored run.
 
-    def __init__(self, file: Path, places: "Places") -> None:
+    `size` returns the bytes of a case's events, or 0 if they are not stored.
+    """
+
+    def __init__(self, file: Path, size: Callable[[CaseRef], int]) -> None:
         self._file = file
-        self._places = places
-
-    def size(self, ref: CaseRef) -> int:
-        """Return the number of journal bytes about a case, or 0 if that is not known."""
-        return sum(self._places(ref)[1::2])
+        self.size = size
 
     def read(self, ref: CaseRef) -> tuple[CaseRecord, str]:
-        """Return a case from the journal, and why it could not be read ("" if it could).
-
-        If the journal has something else at the places of the case, the whole file is searched.
-        """
-        for places in (self._places, None):
-            try:
-                record = read_records(self._file, {ref}, places)[ref]
-            except OSError as error:
-                why = f"the journal of this run cannot be read: {error.strerror or type(error).__name__}"
-                return CaseRecord(PlannedCase(ref, None, "")), why
-            except (ValueError, KeyError, IndexError):
-                continue
-            if record.finished:
-                return record, ""
-        return record, "the journal of this run is damaged: the conversation of this case is lost"
+        """Return a case from the database, and why it could not be read ("" if it could)."""
+        record = CaseRecord(PlannedCase(ref, None, ""))
+        try:
+            record = read_records(self._file, {ref})[ref]
+        except OSError as error:
+            return record, f"this run cannot be read: {error.strerror or type(error).__name__}"
+        except (ValueError, KeyError, IndexError):
+            return record, _LOST
+        return record, "" if record.finished else _LOST
 
 
 def case_keys(names: Iterable[CaseName], records: Iterable[CaseRecord]) -> set[Case]:
@@ -92,26 +84,26 @@ def case_keys(names: Iterable[CaseName], records: Iterable[CaseRecord]) -> set[C
     return {case_key(*name, frozen.get(name)) for name in names}
 
 
-class OpenJournal(Protocol):
-    """The journal of the current run (`workbench.history.journal.Journal`)."""
+class OpenRun(Protocol):
+    """The writer of the current run (`workbench.history.run_writer.RunWriter`)."""
 
     @property
     def path(self) -> Path | None:
-        """The journal file, or None if nothing is written."""
+        """The path that names the run, or None if nothing is stored."""
         ...
 
-    def places(self, ref: CaseRef) -> Sequence[int]:
-        """Return the offsets and lengths of a case's lines in the file, in turn."""
+    def size(self, ref: CaseRef) -> int:
+        """Return the bytes of a case's events, or 0 if they are not stored."""
         ...
 
 
-def register_details(sources: dict[str, DetailSource], journal: OpenJournal) -> None:
-    """Add the journal of a run to a store's `detail_sources`. Without a file, details stay in memory.
+def register_details(sources: dict[str, DetailSource], run: OpenRun) -> None:
+    """Add a run to a store's `detail_sources`. If nothing is stored, details stay in memory.
 
     Can be called in any thread.
     """
-    if journal.path is not None:
-        sources[journal.path.parent.name] = JournalDetails(journal.path, journal.places)
+    if run.path is not None:
+        sources[run.path.name] = StoredDetails(run.path, run.size)
 
 
 _Plan = tuple[str | None, str, tuple[str, ...], str]
@@ -123,11 +115,11 @@ def brief_records(
 ) -> dict[CaseRef, CaseRecord]:
     """Return records of finished cases, made from the summary of their run.
 
-    Their details are read from the journal `file` when they are accessed.
+    Their details are read from the stored run or the file `file` when they are accessed.
     """
-    at = {tuple(row["ref"]): row["at"] for row in rows}
-    source = JournalDetails(
-        file, lambda ref: at.get((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat), ())
+    sizes = {tuple(row["ref"]): row.get("size", 0) for row in rows}
+    source = StoredDetails(
+        file, lambda ref: sizes.get((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat), 0)
     )
     plans: list[_Plan] = [(config, source, tuple(changed), rule) for config, source, changed, rule in summary.plans]
     usage = lru_cache(Usage)

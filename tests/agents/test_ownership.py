@@ -87,7 +87,7 @@ def test_answer_is_used_if_the_files_do_not_decide(tree: Tree) -> None:
     stored = StoredOwners({"evals/x.evalset.json": "b", "evals/y.evalset.json": "b"})
     chosen = _entry(project, "evals/x.evalset.json", stored)
     assert chosen.agent is not None
-    assert (chosen.agent.name, chosen.agent_reason) == ("b", "chosen by you (.workbench/owners.json)")
+    assert (chosen.agent.name, chosen.agent_reason) == ("b", "chosen by you")
     named = _entry(project, "evals/y.evalset.json", stored)
     assert named.agent is not None
     assert named.agent.name == "a"

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.stored import sql
 from workbench.authoring.edit import Edit, change_of, digest
 from workbench.authoring.saving import ChangedOnDiskError, NothingToUndoError, Saver
-from workbench.authoring.undo import FILE_NAME
-from workbench.state_folder import make_state_dir
+from workbench.database.database import database
+from workbench.database.values import EditRow, put_edit
 
 
 @pytest.fixture
@@ -35,12 +36,10 @@ def test_change_can_be_applied_and_reversed(before: bytes | None, after: bytes |
 
 
 def _forged(state: Path, root: Path, name: str) -> None:
-    """Write a journal with an undone edit that creates a file."""
+    """Store an undone edit that creates a file."""
     change = change_of(root / "x", None, b"evil").as_json(root)
-    edit = {"did": "edit", "label": "nice", "changes": [{**change, "file": name}]}
-    make_state_dir(state)
-    lines = (edit, {"did": "made"}, {"did": "undo"})
-    (state / "undo.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    edit = json.dumps({"label": "nice", "changes": [{**change, "file": name}]})
+    database(state).write(lambda connection: put_edit(connection, EditRow(1, "undone", edit)))
 
 
 @pytest.mark.parametrize("name", ["/outside", "../outside", "a/../../outside", "out/outside", "dangling"])
@@ -192,23 +191,28 @@ def test_undo_accepts_a_file_that_is_already_restored(state: Path, file: Path) -
 
 
 @pytest.mark.parametrize(
-    "damage", [b"", b"{", b'{"did": "edit"}\n', b'{"did": "undo"}\n', b"\xff\n", b'{"did": "x"}\n']
+    "damage",
+    ["state = 'undone'", "edit = '{'", "crc = 0", "edit = '[]', crc = 0", "id = id + 1", "edit = x'ff'"],
 )
-def test_damaged_undo_journal_is_forgotten(state: Path, file: Path, damage: bytes) -> None:
-    Saver(state, state.parent).save("one", {file: (b"old content", b"new")})
-    path = state / FILE_NAME
-    path.write_bytes(path.read_bytes()[:-5] + b"\n" + damage)
+def test_edits_before_a_damaged_one_are_forgotten(state: Path, file: Path, damage: str) -> None:
     saver = Saver(state, state.parent)
+    saver.save("one", {file: (b"old content", b"new")})
     saver.save("two", {file: (b"new", b"newer")})
+    sql(state, f"UPDATE edit SET {damage} WHERE id = 2")
+    saver = Saver(state, state.parent)
+    assert saver.newest is None
+    saver.save("three", {file: (b"newer", b"newest")})
     saver.undo()
-    assert file.read_bytes() == b"new"
+    assert file.read_bytes() == b"newer"
+    with pytest.raises(NothingToUndoError):
+        Saver(state, state.parent).undo()
 
 
 def test_file_restored_by_other_means_is_not_an_interrupted_edit(state: Path, file: Path) -> None:
     Saver(state, state.parent).save("one", {file: (b"old content", b"new")})
     file.write_bytes(b"old content")  # as `git checkout` does
     assert Saver(state, state.parent).interrupted() is None
-    assert Saver(state, state.parent).interrupted() is None, "also after the journal was begun anew"
+    assert Saver(state, state.parent).interrupted() is None, "also the next time"
 
 
 def test_interrupted_edit_can_be_left_as_it_is(state: Path, file: Path) -> None:

@@ -1,6 +1,5 @@
 """The drivers that kill and hang up find what they look for."""
 
-import json
 import subprocess
 import uuid
 from pathlib import Path
@@ -9,19 +8,20 @@ import pytest
 
 from benchmarks import aftermath
 from benchmarks.parts import marked
-from workbench.event_json import to_json
+from tests.stored import change_event
+from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseError, CaseFinished, CaseRef, CaseStatus, Event, PlannedCase, RunStarted
-from workbench.history.journal_lines import event_line, header
+from workbench.history.run_writer import RunWriter
 
 RUN = "2026-11-21T10-30-00-3f2a"
 
 
-def journal(state: Path, *events: Event) -> Path:
-    path = state / "runs" / RUN / "events.jsonl"
-    path.parent.mkdir(parents=True)
-    lines = [event_line(json.dumps(to_json(event)), number) for number, event in enumerate(events, 2)]
-    path.write_bytes(b"".join([header(RUN), *lines]))
-    return path
+def store(state: Path, *events: Event) -> Path:
+    writer = RunWriter.open(state, RUN)
+    writer.write(map(as_line, events), sync=False)
+    writer.close()
+    assert writer.path is not None
+    return writer.path
 
 
 def finished(name: str, status: CaseStatus, kind: str = "") -> tuple[Event, Event]:
@@ -43,17 +43,15 @@ def finished(name: str, status: CaseStatus, kind: str = "") -> tuple[Event, Even
     ],
 )
 def test_wrong_verdict_is_found(tmp_path: Path, name: str, status: CaseStatus, kind: str, wrong: bool) -> None:
-    journal(tmp_path, *finished(name, status, kind))
-    assert bool(list(aftermath.faults_of_journals(tmp_path))) is wrong
+    store(tmp_path, *finished(name, status, kind))
+    assert bool(list(aftermath.faults_of_runs(tmp_path))) is wrong
 
 
-def test_damaged_line_is_found_unless_it_is_the_cut_last_one(tmp_path: Path) -> None:
-    path = journal(tmp_path, *finished("good_001", "passed"))
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-20])
-    assert list(aftermath.faults_of_journals(tmp_path)) == []
-    path.write_bytes(whole.replace(b"passed", b"failed"))
-    assert len(list(aftermath.faults_of_journals(tmp_path))) == 1
+def test_damaged_event_is_found(tmp_path: Path) -> None:
+    path = store(tmp_path, *finished("good_001", "passed"))
+    assert list(aftermath.faults_of_runs(tmp_path)) == []
+    change_event(path, 2, "passed", "failed")
+    assert len(list(aftermath.faults_of_runs(tmp_path))) == 1
 
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="processes are found in /proc")

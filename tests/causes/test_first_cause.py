@@ -1,6 +1,5 @@
 """A case counts under its first cause: error, calls, answer, judged criteria, others."""
 
-import json
 import random
 import sys
 from collections.abc import Sequence
@@ -29,6 +28,7 @@ from workbench.events import (
     RunFinished,
     TurnStarted,
 )
+from workbench.history.execution_rows import Place, rows_from, to_stored
 from workbench.history.summary import Summary, summarize_events
 from workbench.metrics import registry
 from workbench.metrics.base import Scored, ScoreRequest
@@ -148,8 +148,9 @@ def test_200_failures_of_ten_planted_causes_are_ten_groups(seed: int) -> None:
 def test_stored_causes_equal_those_of_the_running_run(dice: random.Random, chosen: set[CaseRef]) -> None:
     events = run({case: CASES[case][1] for case in sorted(chosen)}, dice)
     store = feed(events)
-    data: Any = "".join(summarize_events(map(to_json, events)).as_text())
-    summary = Summary.from_json(json.loads(data))
+    made = summarize_events(map(to_json, events))
+    summary = Summary(plans=made.plans)
+    rows_from(summary, [to_stored(row, made, Place(number), 1) for number, row in enumerate(made.rows.values())])
     stored = brief_records(summary, Path("no journal is read"), summary.rows.values(), DetailCache())
     live = {record.ref: record.cause for record in store.current_records()}
     assert {case: record.cause for case, record in stored.items()} == live

@@ -7,6 +7,7 @@ import pytest
 
 from tests.cli.conftest import Here
 from tests.cli.projects import Project, PutBack, case
+from tests.stored import stored_runs
 
 PROMPTED = '''
 PROMPT = """Be kind.
@@ -114,14 +115,14 @@ def test_reports_compare_with_runs(project: Project, here: Here) -> None:
     assert code == 1
     assert _kinds(found) == {"greet_one": ["agent"], "greet_two": ["agent"]}
     assert _compared(here, "report.json", "last")[1]["summary"]["unchanged"] == 4
-    folder = min((project.root / ".workbench/runs").glob("2*"))
-    assert _compared(here, str(folder.relative_to(project.root)), "baseline")[1]["summary"]["unchanged"] == 4
+    first = stored_runs(project.root / ".workbench")[0]
+    assert _compared(here, first.name, "baseline")[1]["summary"]["unchanged"] == 4
 
 
 def test_runs_without_a_common_case_exit_with_2(project: Project, here: Here) -> None:
     project.run("run", ".", "--case", "greet_one", "--plain")
     project.run("run", ".", "--case", "greet_two", "--plain")
-    one, other = sorted(path.name for path in (project.root / ".workbench/runs").glob("2*"))[-2:]
+    one, other = (path.name for path in stored_runs(project.root / ".workbench")[-2:])
     done = here("compare", one, other)
     assert done.returncode == 2
     assert "The runs have no comparable case in common" in done.stdout

@@ -457,5 +457,5 @@ def test_export_into_adks_folder_does_not_list_the_run_twice(here: Here, project
 
 def test_state_files_are_readable_by_their_owner_only(project: Project) -> None:
     files = [file for file in (project.root / ".workbench").rglob("*") if file.is_file()]
-    assert any(file.name == "summary.json" for file in files)
+    assert any(file.name == "runs.db" for file in files)
     assert [file for file in files if file.stat().st_mode & 0o077] == []

@@ -3,10 +3,13 @@
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from tests.cli.projects import BAD, GOOD, Project
-from workbench.history.journal_lock import lock_journal
+from tests.stored import only_run
+from workbench.history.run_writer import RunWriter
+from workbench.project.history_report import json_schema
 
 
 @pytest.fixture
@@ -25,7 +28,9 @@ def test_runs_are_listed_pinned_and_deleted(project: Project) -> None:
     run_id = line.split()[0]
     project.run("run", ".", "--plain")
     assert project.run("history", "pin", run_id).stdout == f"{run_id} is the baseline\n"
-    runs = json.loads(project.run("history", "--json").stdout)["runs"]
+    report = json.loads(project.run("history", "--json").stdout)
+    jsonschema.validate(report, json_schema(), cls=jsonschema.Draft202012Validator)
+    runs = report["runs"]
     assert [run["baseline"] for run in runs] == [False, True]
     assert project.run("history", "--keep", "0").stdout == f"deleted {runs[0]['run_id']}\n"
     assert "baseline" in project.run("history").stdout
@@ -35,15 +40,29 @@ def test_runs_are_listed_pinned_and_deleted(project: Project) -> None:
     assert "No run is stored" in empty.stderr
 
 
+def test_committed_schema_equals_the_generated_one(repository: Path) -> None:
+    committed = json.loads((repository / "docs/history.schema.json").read_text("utf-8"))
+    assert committed == json_schema(), "python -m workbench.project.history_report > docs/history.schema.json"
+
+
+def test_runs_of_older_versions_are_counted(project: Project) -> None:
+    for name in ("2026-11-20T10-00-00-aaaa", "2026-11-20T11-00-00-bbbb"):
+        (project.root / ".workbench/runs" / name).mkdir(parents=True)
+    listed = project.run("history")
+    assert len(listed.stdout.splitlines()) == 1
+    assert f"2 runs of an older version are in {project.root / '.workbench/runs'} and not shown" in listed.stderr
+
+
 def test_active_run_is_not_deleted_and_exits_with_2(project: Project) -> None:
-    (journal,) = (project.root / ".workbench/runs").glob("*/events.jsonl")
-    with journal.open("rb") as file:
-        assert lock_journal(file.fileno())
-        done = project.run("history", "delete", "last")
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == f"{journal.parent.name} was not deleted: it is still being written, or deleting failed\n"
-        kept = project.run("history", "--keep", "0")
-        assert (kept.returncode, kept.stdout, kept.stderr) == (0, "", "nothing was deleted\n")
+    path = only_run(project.root / ".workbench")
+    writer = RunWriter.reopen(path)
+    assert writer is not None
+    done = project.run("history", "delete", "last")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"{path.name} was not deleted: it is still being written, or deleting failed\n"
+    kept = project.run("history", "--keep", "0")
+    assert (kept.returncode, kept.stdout, kept.stderr) == (0, "", "nothing was deleted\n")
+    writer.release()
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from workbench.exporting.html import build_html
 from workbench.exporting.junit import junit_pieces
 from workbench.exporting.report import report_pieces
 from workbench.exporting.tables import build_csv, build_markdown
-from workbench.history.journal import Journal
 from workbench.history.listed_runs import list_all_runs
 from workbench.history.run_events import read_run_events
-from workbench.history.run_list import checked_summary
+from workbench.history.run_writer import RunWriter
 from workbench.history.stored_report import read_report
+from workbench.history.stored_runs import load_summary
 from workbench.rendering.document import Subject
 from workbench.rendering.plain_case import plain_case
 from workbench.rendering.plain_lines import case_line
@@ -79,13 +79,13 @@ def test_each_export_marks_only_the_case_with_other_criteria(events: list[Event]
 
 
 def test_mark_is_stored_with_the_run(events: list[Event], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    journal = Journal.open(tmp_path, RUN)
+    journal = RunWriter.open(tmp_path, RUN)
     journal.write(map(as_line, events), sync=False)
     journal.close()
     assert journal.path is not None
     records = read_records(journal.path, {CHANGED, AS_IN_FILE})
     assert [is_marked(records[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]
-    kept = checked_summary(tmp_path, RUN)[0]
+    kept = load_summary(tmp_path, RUN)[0]
     (listed,), _ = list_all_runs(tmp_path, tmp_path, ())
     assert "≠ other criteria" in flags(listed, baseline=None, running="")
     with pytest.raises(SystemExit):

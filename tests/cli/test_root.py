@@ -7,7 +7,7 @@ def test_runs_from_the_folder_above_are_listed_there(project: Project) -> None:
     (project.root / ".git").rmdir()
     project.evalset(GOOD)
     assert project.run("run", "echo").returncode == 0
-    assert (project.root / ".workbench/runs").is_dir()
+    assert (project.root / ".workbench/runs.db").is_file()
     assert not (project.root / "echo/.workbench").exists()
     assert "1 passed" in project.run("history").stdout
 

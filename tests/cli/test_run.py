@@ -13,6 +13,7 @@ import pytest
 from tests.cli.conftest import Here
 from tests.cli.projects import BAD, ECHO, GOOD, RAISES, REPOSITORY, Project, case, lines_with, statuses
 from tests.hostile import leaks
+from tests.stored import only_run
 from workbench.exporting.report import json_schema
 
 CRITERIA = {"criteria": {"response_match_score": 0.8}}
@@ -60,7 +61,7 @@ def test_error_exits_with_3_and_writes_both_reports(project: Project) -> None:
     junit = Tree.parse(project.root / "junit.xml").getroot()
     assert (junit.get("tests"), junit.get("failures"), junit.get("errors")) == ("5", "1", "2")
     assert junit.findtext(".//testcase[@name='logs']/system-err") is None, "debug is not logged unless told so"
-    assert (project.root / ".workbench" / "runs" / report["run_id"]).is_dir()
+    assert only_run(project.root / ".workbench").name == report["run_id"]
 
 
 def test_unjudged_criterion_exits_with_3_unless_left_out(project: Project) -> None:
@@ -253,7 +254,7 @@ def test_repeats_state_folder_and_warnings_in_one_run(
     report = json.loads(done.stdout)
     assert sorted(item["repeat"] for item in report["cases"]) == [1, 2, 3]
     assert report["summary"]["total"] == 3
-    assert (state / "runs" / report["run_id"]).is_dir()
+    assert only_run(state).name == report["run_id"]
     assert not (project.root / ".workbench").exists()
 
 

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 from tests.cli.projects import GOOD, REPOSITORY, WAITS, Project, case, heard, statuses
+from tests.stored import only_run, sql
 from workbench.exporting.report import json_schema
 
 pytestmark = pytest.mark.usefixtures("warm_programs")
@@ -142,9 +143,9 @@ def test_kill_leaves_finished_scores_on_disk(waiting: Waiting) -> None:
     process = waiting.start()
     process.kill()
     process.communicate(timeout=60)
-    journals = list((waiting.project.root / ".workbench" / "runs").glob("*/events.jsonl"))
-    assert len(journals) == 1
-    assert b'"eval_id": "good"' in journals[0].read_bytes()
+    state = waiting.project.root / ".workbench"
+    assert only_run(state)
+    assert sql(state, "SELECT status FROM execution WHERE eval_id = 'good'") == [("passed",)]
 
 
 def test_unwritable_run_folder_is_reported(project: Project, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from tests.services.scripted_gemini import (
     truncated,
 )
 from tests.services.scripted_vertex import ScriptedVertex
+from tests.stored import sql
 from workbench.exporting.report import json_schema
 
 KEY = "dummy-key-of-the-judge-4711"
@@ -223,7 +224,7 @@ def test_each_repeat_has_its_own_votes(project: Project, judge: ScriptedGemini) 
     assert "3 of 3 votes (up to 5)" in done.stdout
     assert "Both say the same." in done.stdout
     assert "You check the work of an AI agent" not in done.stdout
-    assert list((state / "cache" / "judge").rglob("*.json"))
+    assert sql(state, "SELECT count(*) > 0 FROM judge_answer") == [(1,)]
     assert not (project.root / ".workbench").exists()
 
 
@@ -305,8 +306,8 @@ def test_exhausted_quota_pauses_the_queue_with_a_message(project: Project, judge
     assert time.monotonic() - began > 1.0
     assert (done.returncode, statuses(report)) == (0, {"good": "passed"})
     assert "gemini-2.5-flash: waiting 1 s: 429" in done.stderr
-    journal = next((project.root / ".workbench" / "runs").rglob("events.jsonl")).read_text()
-    assert journal.count('"JudgeWaits"') == 2, "it pauses, and goes on"
+    waits = sql(project.root / ".workbench", "SELECT count(*) FROM event WHERE name = 'JudgeWaits'")
+    assert waits == [(2,)], "it pauses, and goes on"
 
 
 def test_exhausted_quota_has_its_own_error(project: Project, judge: ScriptedGemini) -> None:

@@ -9,12 +9,16 @@ import jsonschema
 import pytest
 
 from tests.cli.conftest import Here
-from tests.cli.journals import renumbered
 from tests.cli.projects import BAD, GOOD, RAISES, Project, PutBack, case, lines_with, statuses
 from tests.function_judge import OPTIONS, write_judge
 from tests.hostile import leaks
+from tests.stored import change_event, drop_events, event_texts, only_run, stored_runs
+from workbench.engine.run.event_lines import as_line
+from workbench.event_json import from_json
 from workbench.exporting.report import json_schema
-from workbench.history.journal import UNREADABLE_CASES
+from workbench.history.retention import delete_runs
+from workbench.history.run_writer import RunWriter
+from workbench.history.stored_events import UNREADABLE_CASES
 
 LENIENT = {"criteria": {"response_match_score": 0.0}}
 STRICT = {"criteria": {"response_match_score": 1.0, "tool_trajectory_avg_score": 1.0}}
@@ -29,8 +33,9 @@ def score(project: Project, *words: str) -> tuple[int, dict[str, Any]]:
     return done.returncode, report
 
 
-def journals(project: Project) -> list[Path]:
-    return sorted(project.root.glob(".workbench/runs/*/events.jsonl"), key=lambda path: path.stat().st_mtime_ns)
+def numbers(path: Path, *texts: str) -> list[int]:
+    """Return the numbers of the events that contain all of these texts."""
+    return [number for number, text in enumerate(event_texts(path), 1) if all(one in text for one in texts)]
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +70,7 @@ def test_current_criteria_decide_and_no_agent_is_called(ran: Project) -> None:
         ]
         assert item["config_file"] == "echo/test_config.json"
         assert item["usage"]["model_calls"] == 0
-    assert len(journals(ran)) == 2
+    assert len(stored_runs(ran.root / ".workbench")) == 2
 
 
 def test_named_config_wins(ran: Project) -> None:
@@ -93,8 +98,8 @@ def test_last_means_the_last_run_of_agents(ran: Project) -> None:
 
 
 def test_unique_start_of_an_id_is_enough(ran: Project) -> None:
-    (first,) = journals(ran)
-    name = first.parent.name
+    first = only_run(ran.root / ".workbench")
+    name = first.name
     assert score(ran, name[:12])[1]["scored_from"] == name
     done = ran.run("score", name[:5])
     assert done.returncode == 2
@@ -136,52 +141,54 @@ def test_stored_criteria_apply_if_the_evalset_is_gone(ran: Project) -> None:
     assert ran.run("score", "last", "--case", "bad", "--config", "given.json").returncode == 0
 
 
-def test_readable_cases_of_a_damaged_journal_are_scored(ran: Project) -> None:
-    (journal,) = journals(ran)
-    lines = journal.read_bytes().splitlines(keepends=True)
-    place = next(number for number, line in enumerate(lines) if b'"TurnFinished"' in line and b'"good"' in line)
-    lines[place] = lines[place].replace(b"You said", b"You sang")
-    journal.write_bytes(b"".join(lines))
+def test_readable_cases_of_a_damaged_run_are_scored(ran: Project) -> None:
+    path = only_run(ran.root / ".workbench")
+    (number,) = numbers(path, '"TurnFinished"', '"good"')
+    change_event(path, number, "You said", "You sang")
     done = ran.run("score", "last")
     assert done.returncode == 3
-    assert f"events.jsonl:{place + 1}: skipped this journal line" in done.stderr
+    assert f"{path.name}:{number}: skipped this event" in done.stderr
     assert lines_with(done.stdout, ["ERROR echo/talk/good"]) == [
-        "ERROR echo/talk/good broken_file: a turn of the transcript cannot be read: the journal is damaged"
+        "ERROR echo/talk/good broken_file: a turn of the transcript cannot be read: the database is damaged"
     ]
     assert lines_with(done.stdout, ["FAIL echo/talk/bad"])
 
 
 def test_case_with_a_lost_end_does_not_count_as_killed(ran: Project) -> None:
-    (journal,) = journals(ran)
-    lines = journal.read_bytes().splitlines(keepends=True)
-    kept = [line for line in lines if not (b'"CaseFinished"' in line and b'"good"' in line)]
-    journal.write_bytes(b"".join(kept))
+    path = only_run(ran.root / ".workbench")
+    drop_events(path, *numbers(path, '"CaseFinished"', '"good"'))
     done = ran.run("score", "last")
     assert done.returncode == 3
-    assert "1 journal line is missing before this one" in done.stderr
+    assert "1 event is missing before this one" in done.stderr
     assert lines_with(done.stdout, ["ERROR echo/talk/good"]) == [
-        "ERROR echo/talk/good broken_file: a part of this case cannot be read: the journal is damaged"
+        "ERROR echo/talk/good broken_file: a part of this case cannot be read: the database is damaged"
     ]
 
 
 def test_lost_plan_is_not_a_success(ran: Project) -> None:
-    (journal,) = journals(ran)
-    lines = journal.read_bytes().splitlines(keepends=True)
-    journal.write_bytes(b"".join(line for line in lines if b'"RunStarted"' not in line and b'"good"' in line))
+    path = only_run(ran.root / ".workbench")
+    kept = set(numbers(path, '"good"')) - set(numbers(path, '"RunStarted"'))
+    drop_events(path, *(number for number in range(1, len(event_texts(path)) + 1) if number not in kept))
     ran.write("echo/test_config.json", LENIENT)
-    code, report = score(ran, "last")
+    # The newest run whose beginning is known would be `last`.
+    code, report = score(ran, path.name)
     assert code == 3
     assert statuses(report) == {"good": "passed", UNREADABLE_CASES.eval_id: "error"}
 
 
 def test_killed_run_keeps_complete_transcripts(ran: Project) -> None:
-    (journal,) = journals(ran)
-    lines = journal.read_bytes().splitlines(keepends=True)
-    kept = [line for line in lines if b'"RunFinished"' not in line]
-    kept = [line for line in kept if not (b'"CaseFinished"' in line and b'"good"' in line)]
-    kept = [line for line in kept if not (b'"bad"' in line and (b'"TurnFinished"' in line or b'"CaseFin' in line))]
-    journal.write_bytes(b"".join(renumbered(kept)))
-    (journal.parent / "summary.json").unlink()
+    path = only_run(ran.root / ".workbench")
+    every = [as_line(from_json(json.loads(text))) for text in event_texts(path)]
+    delete_runs(ran.root / ".workbench", [path.name])
+    writer = RunWriter.open(ran.root / ".workbench", path.name)
+
+    def is_lost(text: str) -> bool:
+        if '"RunFinished"' in text or ('"CaseFinished"' in text and '"good"' in text):
+            return True
+        return '"bad"' in text and ('"TurnFinished"' in text or '"CaseFinished"' in text)
+
+    writer.write([line for line in every if not is_lost(line.text)], sync=False)
+    writer.release()
     code, report = score(ran, "last")
     assert (code, statuses(report)) == (3, {"good": "passed", "bad": "cancelled", "raises": "error"})
     bad = next(item for item in report["cases"] if item["eval_id"] == "bad")
@@ -220,7 +227,7 @@ def test_wrong_command_line_exits_with_2(words: list[str], said: str, ran: Proje
     assert done.returncode == 2
     assert done.stderr.startswith("Error: ")
     assert said in done.stderr
-    assert len(journals(ran)) == 1
+    assert len(stored_runs(ran.root / ".workbench")) == 1
     if "--json" not in words:
         jsonschema.validate(json.loads(done.stdout), json_schema())
 
@@ -272,7 +279,7 @@ def test_repeats_keep_their_output_with_another_state_folder(
     assert (code, report["root"]) == (0, str(project.root))
     assert sorted(item["repeat"] for item in report["cases"]) == [1, 2, 3]
     assert (project.root / "junit.xml").read_text("utf-8").count("to the log") == 3
-    assert sum(entry.is_dir() for entry in (state / "runs").iterdir()) == 2
+    assert len(stored_runs(state)) == 2
     assert not (project.root / ".workbench").exists()
 
 
@@ -404,7 +411,7 @@ def test_foreign_report_controls_no_terminal_and_opens_no_file(ran: Project) -> 
     assert done.returncode == 3
     assert not leaks(done.stdout + done.stderr)
     assert len(lines_with(done.stdout, ["PASS"])) == 3
-    assert len(journals(ran)) == 2
+    assert len(stored_runs(ran.root / ".workbench")) == 2
     refused = ran.run("score", odd)
     assert refused.returncode == 2
     assert not leaks(refused.stdout + refused.stderr)

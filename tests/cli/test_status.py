@@ -14,6 +14,7 @@ import pytest
 from tests.cli.conftest import Here
 from tests.cli.projects import BAD, GOOD, Project, PutBack, case
 from tests.hostile import HOSTILE
+from tests.stored import only_run
 from workbench.project.status_report import json_schema
 
 Status = Callable[..., dict[str, Any]]
@@ -69,7 +70,7 @@ def test_case_has_exactly_the_keys_of_the_contract(status: Status, project: Proj
         "place", "unseen", "changed",
     ]  # fmt: skip
     assert (first["status"], first["stale"], first["judged_by"]) == ("passed", True, None)
-    assert first["run_id"] == next((project.root / ".workbench/runs").glob("2*")).name
+    assert first["run_id"] == only_run(project.root / ".workbench").name
     assert [change["input"] for change in first["changed"]] == ["criteria"]
 
 
@@ -105,9 +106,8 @@ def test_broken_file_affects_only_its_own_entry(here: Here, status: Status, proj
     assert found == {"": None, "good": "passed", "bad": "failed"}
 
 
-def test_damaged_journal_and_state_affect_no_other_case(here: Here, project: Project) -> None:
-    for file in (project.root / ".workbench/runs").rglob("*.json*"):
-        file.write_bytes(b"\xff{")
+def test_damaged_database_has_no_verdicts(here: Here, project: Project) -> None:
+    (project.root / ".workbench/runs.db").write_bytes(b"\xff{")
     assert here("status").stdout == "NOT_RUN echo/talk/good\nNOT_RUN echo/talk/bad\n"
 
 
@@ -120,7 +120,11 @@ def test_names_of_cases_cannot_reach_the_terminal(here: Here, project: Project) 
 
 def test_nothing_is_written_or_run(here: Here, project: Project) -> None:
     def everything() -> set[tuple[Path, int]]:
-        return {(path, path.stat().st_mtime_ns) for path in project.root.rglob("*") if path.is_file()}
+        return {
+            (path, path.stat().st_mtime_ns)
+            for path in project.root.rglob("*")
+            if path.is_file() and path.suffix != ".db-shm"
+        }
 
     before = everything()
     here("status")

@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.projects import REPOSITORY, Project, PutBack
 from tests.dependencies.edits import CHOSEN_SET, CONFIG, CONFIG_FILE, EDITS, EVALSET, Edit, fill
+from tests.stored import drop_events, event_texts, forget_rows
 from tests.ui.controllers.conftest import FakeView
 from workbench.agents.workspace import open_workspace
 from workbench.dependencies.change import Change, Input, describe, describe_few
@@ -25,7 +26,8 @@ from workbench.engine.watch.watcher import Watcher
 from workbench.events import CaseName
 from workbench.history.changed_inputs import changed_inputs
 from workbench.history.resuming import resume
-from workbench.history.run_list import load_summary
+from workbench.history.state_dir import run_path
+from workbench.history.stored_runs import load_summary
 from workbench.history.summary import Summary
 from workbench.project.project import Project as Engine
 from workbench.ui.controllers.past_results import PastResults
@@ -175,10 +177,10 @@ def not_resumed(project: Project, run_id: str, edit: Edit) -> str:
 
 def not_resumed_with(project: Project, run_id: str, options: RunOptions) -> str:
     """Return the report about a run that was interrupted before it reported its end, for these options."""
-    folder = project.root / ".workbench/runs" / run_id
-    journal = folder / "events.jsonl"
-    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
-    (folder / "summary.json").unlink()
+    path = run_path(project.root / ".workbench", run_id)
+    end = len(event_texts(path))
+    drop_events(path, end)
+    forget_rows(path)
     plan = make_plan(open_workspace(project.root), Selection((Target(".", project.root),)), options)
     found = resume(project.root / ".workbench", plan, options)
     assert isinstance(found, Plan)

@@ -14,7 +14,9 @@ from workbench.agents.workspace import Workspace, open_workspace
 from workbench.engine.plan.run_options import FrozenMode, RunOptions
 from workbench.engine.watch.changes import Batch
 from workbench.engine.watch.watcher import Watcher
-from workbench.history.resuming import announcement, options_of
+from workbench.history.resuming import options_of
+from workbench.history.state_dir import run_path
+from workbench.history.stored_events import announcement
 
 FOLDER = "desk/orders.evalset.frozen"
 FILE = f"{FOLDER}/one.frozen.json"
@@ -106,7 +108,7 @@ def test_every_view_names_a_changed_setting_of_the_project(project: Project, mon
 
 def test_run_is_not_resumed_in_its_mode_after_a_change_of_the_setting(project: Project) -> None:
     run_id = json.loads(project.run("status", "--json").stdout)["cases"][0]["run_id"]
-    announced = announcement(project.root / ".workbench/runs" / run_id / "events.jsonl")
+    announced = announcement(run_path(project.root / ".workbench", run_id))
     assert announced is not None
     assert options_of(announced, project.root).frozen == "tools"
     set_mode(project, "all")

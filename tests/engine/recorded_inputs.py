@@ -10,13 +10,13 @@ from workbench.engine.processes.agent_process import Reads
 from workbench.engine.processes.children import Children
 from workbench.engine.run.input_recorder import InputRecorder
 from workbench.events import CaseFinished, PlannedCase
-from workbench.history.journal import Journal
+from workbench.history.run_writer import RunWriter
 
 
 class Recorded:
     """The inputs recorded by a run of `plan` whose agents read only their definitions."""
 
-    def __init__(self, plan: Plan, journal: Journal) -> None:
+    def __init__(self, plan: Plan, journal: RunWriter) -> None:
         self._plan = plan
         self._recorder = InputRecorder(plan, cast(Children, SimpleNamespace(touched={})), journal)
         self._recorder.begin()

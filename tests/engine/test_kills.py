@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from tests.engine.project import Outcome, Project, execute
+from tests.stored import only_run
 from workbench.agents.orphans import kill_marked, kill_stale, new_mark
 from workbench.agents.worker.processes import MARK
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children
 from workbench.engine.run.run import Run
 from workbench.events import Event, MetricScored, RunFinished, RunStarted, TurnFinished, TurnStarted
-from workbench.history.journal import read_journal
+from workbench.history.stored_events import read_run
 from workbench.store import Store
 
 pytestmark = [
@@ -164,9 +165,9 @@ async def test_killed_workbench_leaves_no_processes(project: Project, repository
     program.stdout.close()
     assert len(children) >= 3  # The scorer, the zygote, the agent's process.
     assert gone(children)
-    (path,) = (project.root / ".workbench" / "runs").glob("*/events.jsonl")
+    path = only_run(project.root / ".workbench")
     store = Store()
-    events = list(read_journal(path))
+    events = list(read_run(path))
     for event in events:
         store.apply(event)
     assert isinstance(events[0], RunStarted)

@@ -8,13 +8,13 @@ import pytest
 
 from tests.agents.worker.conftest import needs_adk, needs_fork
 from tests.engine.project import Outcome, Project, evalset, turn
+from tests.stored import sql
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.children import Children
 from workbench.engine.run.run import Run
 from workbench.events import AgentActed, Event
-from workbench.history.answers import FILE_NAME
-from workbench.history.journal import Journal
 from workbench.history.resuming import Resumable, resume
+from workbench.history.run_writer import RunWriter
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), needs_adk, needs_fork]
 
@@ -69,7 +69,7 @@ async def test_resumed_conversation_repeats_only_unanswered_and_secret_requests(
     project.write("desk/all.evalset.json", evalset("all", {"one": [turn("hello"), turn("count", "There are 3.")]}))
     project.write("desk/test_config.json", {"criteria": {"response_match_score": 0.0}})
     state, options, plan = tmp_path / ".workbench", RunOptions(), project.plan()
-    journal = Journal.open(state, plan.run_id)
+    journal = RunWriter.open(state, plan.run_id)
     first = Outcome()
     run = Run(plan, first.take, children, journal)
 
@@ -80,8 +80,7 @@ async def test_resumed_conversation_repeats_only_unanswered_and_secret_requests(
     first.watchers.append(stop_in_the_tool)
     await asyncio.wait_for(run.execute(), 60)
     assert journal.path is not None
-    answers = journal.path.parent / FILE_NAME
-    assert len(answers.read_text().splitlines()) == 1, "of two answers, one holds a secret"
+    assert len(sql(state, "SELECT answer FROM model_answer")) == 1, "of two answers, one holds a secret"
     (beside / "go").touch()
     before = (beside / "log").read_text().split("\n")
 
@@ -89,8 +88,8 @@ async def test_resumed_conversation_repeats_only_unanswered_and_secret_requests(
     assert isinstance(found, Resumable)
     assert found.plan.notices[0].message.endswith(", 1 model answer of other cases can be reused")
     again = Outcome()
-    await Run(found.plan, again.take, children, found.journal).execute()
+    await Run(found.plan, again.take, children, found.writer).execute()
     assert (beside / "log").read_text().split("\n")[len(before) - 1 :] == ["model hello", "tool", "model result", ""]
     assert again.states == {"one": "passed"}
     assert again.record("one").usage.model_calls == 3
-    assert not answers.exists(), "the run is complete"
+    assert sql(state, "SELECT answer FROM model_answer") == [], "the run is complete"

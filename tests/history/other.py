@@ -1,11 +1,18 @@
-"""Another program that writes a run into a state folder."""
+"""Another program that writes a run into a state folder. It has its own connections, as another process would."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
+from workbench.database.database import Database
 from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseFinished, CaseRef, CaseStatus, Event, PlannedCase, RunFinished, RunStarted
-from workbench.history.journal import Journal
+from workbench.history.run_writer import RunWriter
+
+
+def apart(writer: RunWriter, state: Path) -> RunWriter:
+    """Let a writer use connections of its own."""
+    writer._database = Database(state)
+    return writer
 
 
 class Other:
@@ -13,11 +20,11 @@ class Other:
 
     def __init__(self, state: Path, run_id: str, cases: Sequence[CaseRef]) -> None:
         self.cases = cases
-        self.journal = Journal.open(state, run_id)
         self.run_id = run_id
+        self.writer = apart(RunWriter.open(state, run_id), state)
 
     def put(self, *events: Event) -> None:
-        self.journal.write([as_line(event) for event in events], sync=False)
+        self.writer.write([as_line(event) for event in events], sync=False)
 
     def start(self, started: str = "2026-11-21T10:30:00Z") -> None:
         planned = tuple(PlannedCase(ref, None, "defaults") for ref in self.cases)
@@ -28,4 +35,4 @@ class Other:
 
     def finish(self) -> None:
         self.put(RunFinished(2.0))
-        self.journal.close()
+        self.writer.close()

@@ -1,14 +1,18 @@
-"""Stored model answers: all are read back in their case, and damaged lines are skipped."""
+"""Stored model answers: all are read back in their case, and damaged ones are skipped."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from workbench.agents.worker.answer_file import AnswerFile
-from workbench.engine.plan.answers import Answer, read
-from workbench.events import CaseRef
-from workbench.history.answers import FILE_NAME, forget_answers, read_answers
+from tests.stored import sql
+from workbench.database.database import database
+from workbench.database.values import model_answers
+from workbench.engine.plan.answers import Answer, AnswerStorage, read
+from workbench.engine.run.event_lines import as_line
+from workbench.events import CaseRef, PlannedCase, RunFinished, RunStarted
+from workbench.history.resuming import stored_answers
+from workbench.history.run_writer import RunWriter
 
 ONE = CaseRef("desk", "desk/all.evalset.json", "all", "one")
 AGAIN = CaseRef("desk", "desk/all.evalset.json", "all", "one", 2)
@@ -19,7 +23,7 @@ def answer(text: str | None, case: CaseRef = ONE, asked: str = "d1") -> Answer:
 
 
 def as_json(one: Answer) -> dict[str, Any]:
-    """Return the JSON form that the worker writes."""
+    """Return the JSON form that the worker sends."""
     responses = None if one.responses is None else list(one.responses)
     return {"agent": one.agent, "asked": one.request, "responses": responses}
 
@@ -29,43 +33,53 @@ def line(one: Answer) -> dict[str, Any]:
     return {"case": [ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat], **as_json(one)}
 
 
-def keep(folder: Path, *answers: Answer, without: tuple[str, ...] = ()) -> None:
+@pytest.fixture
+def writer(tmp_path: Path) -> RunWriter:
+    found = RunWriter.open(tmp_path, "run-1")
+    assert found.is_stored
+    return found
+
+
+def keep(writer: RunWriter, *answers: Answer, secret: str = "never said") -> None:
+    storage = AnswerStorage(writer.keep_answers, {"desk": {"THE_TOKEN": secret}})
     for one in answers:
-        spec = {"file": str(folder / FILE_NAME), "case": line(one)["case"], "without": without}
-        AnswerFile(spec).append(as_json(one))
+        storage.append(one)
+    storage.close()
 
 
-def test_answers_are_read_by_case_and_repeat(tmp_path: Path) -> None:
+def kept(writer: RunWriter) -> dict[CaseRef, list[Answer]]:
+    assert writer.path is not None
+    return stored_answers(writer.path)
+
+
+def test_answers_are_read_by_case_and_repeat(writer: RunWriter) -> None:
     written = [answer("\u00e4\ud800"), answer("b", AGAIN), answer("c", asked="d2")]
-    keep(tmp_path, *written)
-    assert read_answers(tmp_path) == {ONE: [written[0], written[2]], AGAIN: [written[1]]}
-    assert (tmp_path / FILE_NAME).stat().st_mode & 0o777 == 0o600
+    keep(writer, *written)
+    assert kept(writer) == {ONE: [written[0], written[2]], AGAIN: [written[1]]}
 
 
-def test_incomplete_line_is_the_only_loss(tmp_path: Path) -> None:
-    path = tmp_path / FILE_NAME
-    keep(tmp_path, answer("first"), answer("second"))
-    path.write_bytes(path.read_bytes()[:-20])
-    keep(tmp_path, answer("third"))
-    assert [one.responses for one in read_answers(tmp_path)[ONE]] == [("first",), ("third",)]
+def test_damaged_answer_is_the_only_loss(tmp_path: Path, writer: RunWriter) -> None:
+    keep(writer, answer("first"), answer("second"), answer("third"))
+    sql(tmp_path, "UPDATE model_answer SET answer = replace(answer, 'second', 'third!')")
+    assert [one.responses for one in kept(writer)[ONE]] == [("first",), ("third",)]
 
 
-def test_answer_with_a_secret_is_not_stored(tmp_path: Path) -> None:
-    keep(tmp_path, answer("the word is abc\\ndef"), answer("hello"), without=("abc\\\\ndef",))
-    assert [one.responses for one in read_answers(tmp_path)[ONE]] == [("hello",)]
+def test_answer_with_a_secret_is_not_stored(writer: RunWriter) -> None:
+    keep(writer, answer("the word is abc\\ndef-ghi"), answer("hello"), secret="abc\\ndef-ghi")
+    assert [one.responses for one in kept(writer)[ONE]] == [("hello",)]
 
 
-def test_unwritable_file_does_not_stop_the_case(tmp_path: Path) -> None:
-    (tmp_path / FILE_NAME).mkdir()
-    keep(tmp_path, answer("a"), answer("b"))
-    assert read_answers(tmp_path) == {}
+def test_failure_to_store_does_not_stop_the_case(tmp_path: Path, writer: RunWriter) -> None:
+    sql(tmp_path, "DROP TABLE model_answer")
+    keep(writer, answer("a"), answer("b"))
 
 
-def test_answers_are_deleted_when_the_run_is_complete(tmp_path: Path) -> None:
-    keep(tmp_path, answer("a"))
-    forget_answers(tmp_path)
-    assert read_answers(tmp_path) == {}
-    assert list(tmp_path.iterdir()) == []
+def test_answers_are_deleted_when_the_run_is_complete(tmp_path: Path, writer: RunWriter) -> None:
+    keep(writer, answer("a"))
+    started = RunStarted("run-1", "/root", "2026", (PlannedCase(ONE, None, "defaults"),))
+    writer.write([as_line(started), as_line(RunFinished(1.0))], sync=False)
+    writer.close()
+    assert database(tmp_path).read(lambda connection: model_answers(connection, 1)) == []
 
 
 def test_partial_answer_is_taken_back() -> None:

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.database.database import database
+from workbench.database.values import add_contents
 from workbench.history.causes import causes, changed_files
 from workbench.history.compare import compare
-from workbench.history.objects import keep_objects
 from workbench.history.summary import Row, Summary, step_digests, summarize_events
 from workbench.model.invocation import content_text
 
@@ -82,6 +83,10 @@ def test_changed_judge_is_not_a_changed_criterion(tmp_path: Path) -> None:
     assert _kinds(before, _run(_invocation(), criteria=stricter), tmp_path) == ["criteria"]
 
 
+def keep(state: Path, digest: str, source: str) -> None:
+    database(state).write(lambda connection: add_contents(connection, {digest: source.encode()}, 0.0))
+
+
 @pytest.mark.parametrize(
     ("before", "after", "kinds"),
     [
@@ -94,7 +99,7 @@ def test_changed_judge_is_not_a_changed_criterion(tmp_path: Path) -> None:
 def test_changed_file_is_prompt_code_or_model(tmp_path: Path, before: str, after: str, kinds: list[str]) -> None:
     runs: list[Summary] = []
     for digest, source, answer in (("aa" * 16, before, "done"), ("bb" * 16, after, "other")):
-        keep_objects(tmp_path, {digest: source.encode()})
+        keep(tmp_path, digest, source)
         models = [name for name in ("rules-1", "rules-2") if name in source]
         runs.append(_run(_invocation(answer=answer), sources={"agent.py": digest}, models=models))
     old, new = runs
@@ -129,7 +134,7 @@ def test_changed_file_is_prompt_code_or_model(tmp_path: Path, before: str, after
 def test_changed_file_has_the_expected_kind(tmp_path: Path, path: str, before: str, after: str, kind: str) -> None:
     runs: list[Summary] = []
     for digest, source, answer in (("aa" * 16, before, "done"), ("bb" * 16, after, "other")):
-        keep_objects(tmp_path, {digest: source.encode()})
+        keep(tmp_path, digest, source)
         runs.append(_run(_invocation(answer=answer), sources={path: digest}))
     found = compare(runs[0], runs[1], tmp_path)
     assert [file.kind for file in found.files] == [kind]

@@ -5,21 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from tests.cli.stores import ANSWER_PASSED, FAILED, FILE, PASSED, TRAJECTORY_FAILED, case_events
 from tests.history.test_adk_results import RESULT
-from tests.history.test_run_list import keep_run
+from tests.history.test_stored_runs import keep_run
+from tests.stored import drop_events, event_texts, sql
+from workbench.database.database import database
 from workbench.events import CaseFinished, CaseRef, MetricScored, PlannedCase, RunStarted, TurnFinished
-from workbench.history import case_rows
 from workbench.history.adk_events import adk_case_events
 from workbench.history.case_events import case_events as read_case
-from workbench.history.case_rows import PastRuns
+from workbench.history.case_rows import past_runs
 from workbench.history.latest import latest_runs
 from workbench.history.listed_runs import list_all_runs, newest_runs
 from workbench.history.run_events import read_run_events
-from workbench.history.run_list import checked_summary, summary_for_opening
+from workbench.history.stored_runs import list_runs, load_summary
 from workbench.history.summary import Summary
 from workbench.store import Store
 
@@ -55,41 +54,30 @@ def test_unfinished_cases_do_not_count_as_fewer_passes(tmp_path: Path) -> None:
     assert [(run.counts["error"], run.counts["not_run"]) for run in runs] == [(0, 0), (0, 1), (0, 0)]
 
 
-def test_unreadable_run_is_listed_at_its_place(tmp_path: Path) -> None:
+def test_unreadable_run_is_listed_at_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for day in (20, 21, 22):
         keep_run(tmp_path, f"2026-11-{day}T10-00-00-aaaa")
-    folder = tmp_path / "runs"
-    (folder / "index.jsonl").unlink()
-    (folder / "2026-11-21T10-00-00-aaaa/summary.json").unlink()
-    journal = folder / "2026-11-21T10-00-00-aaaa/events.jsonl"
-    lines = journal.read_text().splitlines(keepends=True)
-    newer = json.dumps({"schema": "agent-workbench/journal/9", "run_id": "x"})
-    from workbench.agents.worker.checked import checked_line
+    sql(tmp_path, "UPDATE run SET listed = NULL WHERE run_id LIKE '2026-11-21%'")
 
-    journal.write_bytes(checked_line(newer) + "".join(lines[1:]).encode())
+    def unreadable(state: Path, run_id: str) -> tuple[Summary, list[str]]:
+        raise OSError(5, "cannot be read", run_id)
+
+    monkeypatch.setattr("workbench.history.stored_runs.load_summary", unreadable)
     runs, trouble = list_all_runs(tmp_path, tmp_path, [])
     assert [bool(run.trouble) for run in runs] == [False, True, False]
-    assert "later version" in runs[1].trouble
+    assert "cannot be read" in runs[1].trouble
     assert not trouble
 
 
-def test_newest_runs_need_only_the_end_of_the_index(tmp_path: Path) -> None:
+def test_newest_runs_are_those_of_the_whole_list(tmp_path: Path) -> None:
     for day in range(10, 30):
         keep_run(tmp_path, f"2026-10-{day}T10-00-00-aaaa")
-    runs, _ = list_all_runs(tmp_path, tmp_path, [])
-    assert newest_runs(tmp_path) == runs
-    index = tmp_path / "runs/index.jsonl"
-    index.write_bytes(index.read_bytes()[40:])
-    assert newest_runs(tmp_path) == [*runs[:-2], runs[-2].__class__(**{**_fields(runs[-2]), "better": None})]
+    assert newest_runs(tmp_path) == list_all_runs(tmp_path, tmp_path, [])[0]
 
 
-def _fields(run: Any) -> dict[str, Any]:
-    return {name: getattr(run, name) for name in run.__slots__}
-
-
-def test_events_of_one_case_are_read_from_a_journal(tmp_path: Path) -> None:
-    journal = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
-    started, *events = read_case(journal, {FAILED})
+def test_events_of_one_case_are_read_alone(tmp_path: Path) -> None:
+    path = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
+    started, *events = read_case(path, {FAILED})
     assert started == RunStarted(
         "2026-11-20T10-00-00-aaaa", "/root", "2026-11-20T10:00:00Z", (PlannedCase(FAILED, None, "defaults"),)
     )
@@ -97,26 +85,18 @@ def test_events_of_one_case_are_read_from_a_journal(tmp_path: Path) -> None:
         type(event).__name__ for event in case_events(FAILED, "failed", [TRAJECTORY_FAILED, ANSWER_PASSED])
     ]
     unknown = CaseRef("desk", FILE, "refunds", "of another run")
-    assert list(read_case(journal, {unknown})) == [
-        RunStarted("2026-11-20T10-00-00-aaaa", "", "", (PlannedCase(unknown, None, "not known"),))
+    assert list(read_case(path, {unknown})) == [
+        RunStarted("2026-11-20T10-00-00-aaaa", "/root", started.started, (PlannedCase(unknown, None, "not known"),))
     ]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
-@given(st.integers(0, 10_000), st.binary(max_size=3))
-def test_journal_with_any_damaged_byte_shows_the_rest(tmp_path: Path, place: int, bytes_: bytes) -> None:
-    folder = tmp_path / "kept"
-    journal = folder / "runs/2026-11-20T10-00-00-aaaa/events.jsonl"
-    if not journal.exists():
-        keep_run(folder, "2026-11-20T10-00-00-aaaa")
-    content = journal.read_bytes()
-    damaged = tmp_path / "events.jsonl"
-    place %= len(content)
-    damaged.write_bytes(content[:place] + bytes_ + content[place + 1 :])
-    store = Store()
-    for event in read_case(damaged, {PASSED, FAILED}):
-        store.apply(event)
-    assert set(store.records) == {PASSED, FAILED}
+@pytest.mark.parametrize("damage", ["data = 'x'", "crc = 0", "id = id + 100", "execution = 1"])
+def test_case_with_a_damaged_event_is_not_shown_in_part(tmp_path: Path, damage: str) -> None:
+    path = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
+    sql(tmp_path, f"UPDATE event SET {damage} WHERE name = 'TurnStarted' AND id % 256 < 6")
+    with pytest.raises(ValueError, match="is lost"):
+        list(read_case(path, {PASSED}))
+    assert len(list(read_case(path, {FAILED}))) == 9
 
 
 def test_adk_result_is_read_as_events(tmp_path: Path) -> None:
@@ -143,23 +123,19 @@ def test_malformed_adk_results_are_shown_in_part(tmp_path: Path, odd: Any) -> No
         assert len(store.records) == 1
 
 
-def test_past_runs_of_a_case_are_found_in_summaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_past_runs_of_a_case_are_found(tmp_path: Path) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     keep_run(tmp_path, "2026-11-21T10-00-00-aaaa", ALL_PASS)
     name = ("desk", FILE, "refunds", FAILED.eval_id)
-    earlier = PastRuns(tmp_path)
-    found = earlier.of(name, 20)
+    found = past_runs(tmp_path, name, 20)
     assert [(run.run_id[:10], run.rows[0]["status"]) for run in found] == [
         ("2026-11-21", "passed"),
         ("2026-11-20", "failed"),
     ]
-    assert len(earlier.of(name, 1)) == 1
-    assert not earlier.of(("desk", FILE, "refunds", "other"), 20)
-    summary = tmp_path / "runs/2026-11-21T10-00-00-aaaa/summary.json"
-    summary.write_bytes(summary.read_bytes().replace(b"passed", b"failed", 1))
-    assert [run.run_id[:10] for run in earlier.of(name, 20)] == ["2026-11-20"]
-    monkeypatch.setattr(case_rows, "list_runs", None)
-    assert len(earlier.of(name, 20)) == 1
+    assert len(past_runs(tmp_path, name, 1)) == 1
+    assert not past_runs(tmp_path, ("desk", FILE, "refunds", "other"), 20)
+    sql(tmp_path, "UPDATE execution SET status = 'passed' WHERE run = 1")
+    assert [run.run_id[:10] for run in past_runs(tmp_path, name, 20)] == ["2026-11-21"], "a damaged row shows nothing"
 
 
 def test_newest_verdict_of_each_case_is_found(tmp_path: Path) -> None:
@@ -172,20 +148,27 @@ def test_newest_verdict_of_each_case_is_found(tmp_path: Path) -> None:
 
 def test_lost_verdict_is_not_replaced_by_an_older_one(tmp_path: Path) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa", ALL_PASS)
-    journal = keep_run(tmp_path, "2026-11-21T10-00-00-bbbb")
-    lines = journal.read_bytes().splitlines(keepends=True)
-    verdict = next(line for line in lines if b'"CaseFinished"' in line and b'"failed"' in line)
-    (announcement,) = (line for line in lines if b'"RunStarted"' in line)
-    for lost in ([verdict], [verdict, announcement]):
-        journal.write_bytes(b"".join(line for line in lines if line not in lost))
+    path = keep_run(tmp_path, "2026-11-21T10-00-00-bbbb")
+    lost = [
+        number for number, text in enumerate(event_texts(path), 1) if '"CaseFinished"' in text and '"failed"' in text
+    ]
+    for also in ((), (1,)):
+        drop_events(path, *lost, *also)
+        sql(tmp_path, "UPDATE execution SET status = 'passed' WHERE run = 2 AND eval_id = ?", (FAILED.eval_id,))
         assert [run.refs for run in latest_runs(tmp_path, CASES)] == [(PASSED,)]
 
 
-def test_newest_verdicts_are_read_without_a_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
-    monkeypatch.setattr("workbench.history.run_list.read_lines", None)
-    (found,) = latest_runs(tmp_path, CASES)
-    assert set(found.refs) == {PASSED, FAILED}
+def test_run_that_is_lost_as_a_whole_hides_older_verdicts(tmp_path: Path) -> None:
+    for day in (20, 21, 22):
+        keep_run(tmp_path, f"2026-11-{day}T10-00-00-aaaa", ALL_PASS)
+    database(tmp_path).close()
+    sql(tmp_path, "DELETE FROM event WHERE run = 2")
+    sql(tmp_path, "DELETE FROM execution WHERE run = 2")
+    sql(tmp_path, "UPDATE run SET events = -1, executions = -1, crc = 0, listed = NULL, started = '' WHERE id = 2")
+    sql(tmp_path, "UPDATE run SET facts_crc = 1 WHERE id = 2")
+    sql(tmp_path, "UPDATE execution SET eval_id = 'another' WHERE run = 3")
+    assert list(latest_runs(tmp_path, {FILE: ["never_ran"]})) == []
+    assert any("lost" in line for line in list_runs(tmp_path).trouble)
 
 
 def test_verdict_is_found_behind_many_runs_of_another_case(tmp_path: Path) -> None:
@@ -207,28 +190,8 @@ def test_no_run_is_read_after_the_last_verdict_is_found(tmp_path: Path, monkeypa
 
     def spied(state: Path, run_id: str) -> tuple[Summary, list[str]]:
         looked_at.append(run_id[-4:])
-        return checked_summary(state, run_id)
+        return load_summary(state, run_id)
 
-    monkeypatch.setattr("workbench.history.latest.summary_for_opening", spied)
+    monkeypatch.setattr("workbench.history.latest.load_summary", spied)
     assert [run.summary.run_id[-4:] for run in latest_runs(tmp_path, CASES)] == ["bbbb"]
     assert looked_at == ["bbbb"]
-
-
-def test_journal_is_read_on_opening_only_if_it_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    keep_run(tmp_path, "2026-11-21T10-00-00-bbbb")
-    read: list[str] = []
-
-    def checked(state: Path, run_id: str) -> tuple[Summary, list[str]]:
-        read.append(run_id[-4:])
-        return checked_summary(state, run_id)
-
-    monkeypatch.setattr("workbench.history.run_list.checked_summary", checked)
-    summary_for_opening(tmp_path, "2026-11-21T10-00-00-bbbb")
-    assert read == []
-    journal = tmp_path / "runs" / "2026-11-21T10-00-00-bbbb" / "events.jsonl"
-    content = journal.read_bytes()
-    place = content.index(b'"CaseFinished"')
-    journal.write_bytes(content[:place] + content[place:].replace(b"passed", b"failed", 1))
-    _, damage = summary_for_opening(tmp_path, "2026-11-21T10-00-00-bbbb")
-    assert read == ["bbbb"]
-    assert damage

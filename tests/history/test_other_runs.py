@@ -1,14 +1,16 @@
-"""Runs of other programs, followed in their journals."""
+"""Runs of other programs, followed in the database."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.history.other import Other
+from tests.history.other import Other, apart
 from workbench.events import CaseRef, RunFinished
-from workbench.history.journal import Journal
 from workbench.history.other_runs import OtherRun, OtherRuns
-from workbench.history.run_list import list_runs
+from workbench.history.retention import delete_runs
+from workbench.history.run_writer import RunWriter
+from workbench.history.state_dir import run_path
+from workbench.history.stored_runs import list_runs
 
 CASES = [CaseRef("desk", "desk/a.evalset.json", "a", name) for name in ("one", "two", "three")]
 
@@ -83,10 +85,8 @@ def test_killed_run_is_reported_with_its_verdicts(tmp_path: Path, runs: OtherRun
     other.start()
     other.end_case(0)
     runs.look()
-    other.journal.release()
-    looks = [runs.look() for _ in range(3)]
-    (stopped,) = looks[-1]
-    assert looks[:-1] == [[], []]
+    other.writer.release()
+    (stopped,) = runs.look()
     assert (stopped.state, stopped.done, names(stopped)) == ("stopped", 1, ["one"])
     assert not runs.active
 
@@ -96,11 +96,11 @@ def test_resumed_run_is_followed_again(tmp_path: Path, runs: OtherRuns) -> None:
     other.start()
     other.end_case(0)
     other.put(RunFinished(1.0, interrupted=True))
-    other.journal.close()
+    other.writer.close()
     assert [run.state for run in runs.look()] == ["ended"]
-    again = Journal.reopen(tmp_path / "runs" / other.run_id / "events.jsonl")
+    again = RunWriter.reopen(run_path(tmp_path, other.run_id))
     assert again is not None
-    other.journal = again
+    other.writer = apart(again, tmp_path)
     assert runs.look() == []
     other.end_case(1)
     assert [run.state for run in runs.look()] == ["running"]
@@ -110,14 +110,23 @@ def test_resumed_run_is_followed_again(tmp_path: Path, runs: OtherRuns) -> None:
     assert runs.look() == []
 
 
-def test_deleted_and_unreadable_runs_are_given_up(tmp_path: Path, runs: OtherRuns) -> None:
-    folder = tmp_path / "runs" / "2026-11-21T10-30-00-aaaa"
-    folder.mkdir(parents=True)
-    assert runs.look() == []
-    assert runs.active
-    folder.rmdir()
+def test_deleted_run_is_given_up(tmp_path: Path, runs: OtherRuns) -> None:
+    other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", CASES)
+    other.start()
+    assert [run.state for run in runs.look()] == ["running"]
+    other.writer.release()
+    delete_runs(tmp_path, [other.run_id])
     assert runs.look() == []
     assert not runs.active
+
+
+def test_no_run_is_read_while_nothing_changes(tmp_path: Path, runs: OtherRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", CASES)
+    other.start()
+    other.finish()
+    runs.look()
+    monkeypatch.setattr(OtherRuns, "_runs", None)
+    assert runs.look() == []
 
 
 def test_run_that_is_only_opened_to_be_resumed_is_no_news(tmp_path: Path) -> None:
@@ -127,7 +136,7 @@ def test_run_that_is_only_opened_to_be_resumed_is_no_news(tmp_path: Path) -> Non
     earlier.finish()
     runs = OtherRuns(tmp_path, lambda run_id: False)
     runs.begin()
-    journal = Journal.reopen(tmp_path / "runs" / "2026-11-20T10-30-00-aaaa" / "events.jsonl")
+    journal = RunWriter.reopen(run_path(tmp_path, earlier.run_id))
     assert journal is not None
     assert runs.look() == []
     journal.release()

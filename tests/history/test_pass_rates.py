@@ -5,15 +5,16 @@ from typing import Any
 
 import pytest
 
+from tests.stored import sql
 from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseError, CaseFinished, CaseRef, Event, Frozen, PlannedCase, RunFinished, RunStarted
 from workbench.history.ages import started_at
 from workbench.history.comparable import last_comparable
-from workbench.history.journal import FILE_NAME, Journal
 from workbench.history.latest import latest_runs
 from workbench.history.listed_runs import list_all_runs
 from workbench.history.pass_rates import Trend, pass_rates
 from workbench.history.resuming import newest_interrupted
+from workbench.history.run_writer import RunWriter
 from workbench.history.votes import Case
 from workbench.store import CaseRecord
 from workbench.stored_records import case_keys
@@ -49,7 +50,7 @@ def keep(
         else:
             events.append(CaseFinished(ref, "passed" if letter == "p" else "failed", None, 0.1, frozen=frozen))
     events += [ending] if ending else []
-    journal = Journal.open(state, run_id)
+    journal = RunWriter.open(state, run_id)
     journal.write(map(as_line, events), sync=False)
     journal.close()
     assert journal.path is not None
@@ -168,9 +169,10 @@ def test_runs_of_other_cases_are_not_comparable(tmp_path: Path) -> None:
 
 def test_unreadable_runs_are_left_out(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-20", a1="p", b1="p")
-    journal = keep(tmp_path, "2026-11-21", a1="p", b1="p")
+    keep(tmp_path, "2026-11-21", a1="p", b1="p")
     pass_rates(tmp_path, cases("a1"))
-    (journal.parent / FILE_NAME).unlink()
+    sql(tmp_path, "UPDATE execution SET status = 'failed' WHERE run = 2")
+    sql(tmp_path, "DELETE FROM event WHERE run = 2 AND name = 'CaseFinished'")
     assert rates_of(pass_rates(tmp_path, cases("a1"))) == [("20", 1, 1)]
 
 
@@ -231,7 +233,7 @@ def test_ended_run_with_cancelled_cases_can_be_resumed(tmp_path: Path) -> None:
 def test_previous_verdicts_are_those_of_older_runs(tmp_path: Path) -> None:
     keep(tmp_path, "2026-11-20", a1="p", a2="f")
     keep(tmp_path, "2026-11-21", a1="f", a2="x")
-    newest = keep(tmp_path, "2026-11-22", a1="p", a2="p").parent.name
+    newest = keep(tmp_path, "2026-11-22", a1="p", a2="p").name
     found = list(latest_runs(tmp_path, {"a.evalset.json": {"a1", "a2"}}, before=newest))
     assert [(run.summary.run_id[8:10], [ref.eval_id for ref in run.refs]) for run in found] == [
         ("21", ["a1"]),

@@ -1,16 +1,16 @@
-"""State folders: the project's own, and older ones inside it."""
+"""State folders: the project's own, and others inside it."""
 
 from pathlib import Path
 
 import pytest
 
-from workbench.history.state_dir import nested_states, runs_dir
+from workbench.history.state_dir import nested_states
 from workbench.state_folder import STATE_FOLDER, make_state_dir
 
 
 def _state(folder: Path) -> Path:
     make_state_dir(folder / STATE_FOLDER)
-    runs_dir(folder / STATE_FOLDER).mkdir()
+    (folder / STATE_FOLDER / "runs.db").touch()
     return folder / STATE_FOLDER
 
 
@@ -31,7 +31,8 @@ def test_repositories_and_environments_are_ignored(tmp_path: Path, folder: str) 
 
 
 def test_older_state_folder_of_a_stranger_is_not_used(tmp_path: Path) -> None:
-    runs_dir(tmp_path / "bot" / STATE_FOLDER).mkdir(parents=True)
+    (tmp_path / "bot" / STATE_FOLDER).mkdir(parents=True)
+    (tmp_path / "bot" / STATE_FOLDER / "runs.db").touch()
     assert nested_states(tmp_path) == []
 
 

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.stored import change_event, drop_events, sql
+from workbench.database.database import database
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.run.event_lines import as_line
 from workbench.events import (
@@ -25,8 +27,9 @@ from workbench.events import (
     UserSimulated,
 )
 from workbench.exporting import SCHEMA as WRITTEN
-from workbench.history.journal import Journal
 from workbench.history.run_names import find_run, last_run, last_unharmed_run, run_ids
+from workbench.history.run_writer import RunWriter
+from workbench.history.state_dir import run_path
 from workbench.history.stored_report import SCHEMA, read_report
 from workbench.history.stored_run import open_run
 
@@ -35,7 +38,7 @@ REF = CaseRef("desk", "desk/a.evalset.json", "a", "one")
 
 def keep(state: Path, run_id: str, scored_from: str = "", **more: Any) -> Path:
     """Store a run with one case of one turn."""
-    journal = Journal.open(state, run_id)
+    journal = RunWriter.open(state, run_id)
     assert journal.path is not None
     events: list[Event] = [
         RunStarted(run_id, "/root", "", (PlannedCase(REF, None, "defaults"),), scored_from, **more),
@@ -64,10 +67,10 @@ def test_runs_within_one_second_are_listed_newest_first(state: Path) -> None:
 def test_last_is_the_newest_run_with_agents(state: Path, tmp_path: Path) -> None:
     path = last_run(state)
     assert path is not None
-    assert path.parent.name == "2026-11-21T10-30-00-bbbb"
+    assert path.name == "2026-11-21T10-30-00-bbbb"
     run = open_run("last", state, tmp_path)
     assert (run.run_id, run.root, run.file) == ("2026-11-21T10-30-00-bbbb", "/root", path)
-    begun = Journal.open(state, "2026-11-22T09-30-00-eeee")
+    begun = RunWriter.open(state, "2026-11-22T09-30-00-eeee")
     assert last_run(state) == path, "one that has not announced itself yet has no cases"
     begun.release()
     only = tmp_path / "only"
@@ -78,7 +81,7 @@ def test_last_is_the_newest_run_with_agents(state: Path, tmp_path: Path) -> None
 
 def test_last_run_to_freeze_injected_no_faults(state: Path, tmp_path: Path) -> None:
     keep(state, "2026-11-22T09-10-00-ffff", inputs={"options": {"inject": "matrix"}})
-    assert find_run("last", state, tmp_path).parent.name == "2026-11-22T09-10-00-ffff"
+    assert find_run("last", state, tmp_path).name == "2026-11-22T09-10-00-ffff"
     assert last_unharmed_run(state) == "2026-11-21T10-30-00-bbbb"
     assert last_unharmed_run(tmp_path / "nowhere") == "last"
 
@@ -87,11 +90,6 @@ def test_last_run_to_freeze_injected_no_faults(state: Path, tmp_path: Path) -> N
 def test_run_is_found_by_id_or_its_beginning(word: str, state: Path, tmp_path: Path) -> None:
     run = open_run(word, state, tmp_path)
     assert run.cases[REF].turns[0].actual == {"said": "2026-11-21T10-30-00-bbbb"}
-
-
-def test_run_is_found_by_the_path_of_its_journal(state: Path, tmp_path: Path) -> None:
-    for word in ("state/runs/2026-11-21T10-30-00-bbbb", "state/runs/2026-11-21T10-30-00-bbbb/events.jsonl"):
-        assert open_run(word, tmp_path / "elsewhere", tmp_path).run_id == "2026-11-21T10-30-00-bbbb"
 
 
 @pytest.mark.parametrize(
@@ -114,23 +112,14 @@ def test_unknown_run_is_refused_with_a_hint(word: str, message: str, hint: str, 
     assert hint in refused.value.hint
 
 
-def test_losses_of_a_journal_are_named(state: Path, tmp_path: Path) -> None:
-    path = state / "runs" / "2026-11-21T10-30-00-bbbb" / "events.jsonl"
-    path.write_bytes(path.read_bytes()[:-9])
+def test_losses_of_a_run_are_named(state: Path, tmp_path: Path) -> None:
+    path = run_path(state, "2026-11-21T10-30-00-bbbb")
+    change_event(path, 3, "said", "sold")
     run = open_run("last", state, tmp_path)
     (trouble,) = run.trouble
-    assert "events.jsonl:4" in trouble
+    assert f"{path}:3: skipped this event" in trouble
     error = run.cases[REF].why_incomplete()
     assert error is not None
-
-
-def test_journal_of_a_later_version_is_refused(state: Path, tmp_path: Path) -> None:
-    path = state / "runs" / "2026-11-21T10-30-00-aaaa" / "events.jsonl"
-    path.write_bytes(b"shopping\n" * 2 + path.read_bytes())
-    with pytest.raises(UsageFaultError, match="is not a journal"):
-        open_run("2026-11-21T10-30-00-aaaa", state, tmp_path)
-    run = open_run("last", state, tmp_path)
-    assert run.run_id == "2026-11-21T10-30-00-bbbb", "nothing can be scored from that one"
 
 
 def test_schema_name_equals_that_of_written_reports() -> None:
@@ -254,19 +243,19 @@ WHOLE: list[Event] = [
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(lost=st.sets(st.integers(1, len(WHOLE)), max_size=8), cut=st.integers(0, 400))
+@given(lost=st.sets(st.integers(1, len(WHOLE)), max_size=8), cut=st.integers(0, 4))
 def test_transcript_with_a_lost_event_is_not_complete(tmp_path: Path, lost: set[int], cut: int) -> None:
     state = tmp_path / "hurt"
-    original = state / "runs" / "run" / "events.jsonl"
-    if not original.exists():
-        journal = Journal.open(state, "run")
-        journal.write(map(as_line, WHOLE), sync=False)
-        journal.close()
-    lines = original.read_bytes().splitlines(keepends=True)
-    kept = b"".join(line for number, line in enumerate(lines) if number not in lost)
-    hurt = tmp_path / "hurt.jsonl"
-    hurt.write_bytes(kept[: len(kept) - cut] if cut < len(kept) - len(lines[0]) else kept)
-    run = open_run("hurt.jsonl", tmp_path / "none", tmp_path)
+    path = run_path(state, "run")
+    if not database(state).exists:
+        writer = RunWriter.open(state, "run")
+        writer.write(map(as_line, WHOLE), sync=False)
+        writer.close()
+        sql(state, "CREATE TABLE kept AS SELECT * FROM event")
+    sql(state, "DELETE FROM event")
+    sql(state, "INSERT INTO event SELECT * FROM kept")
+    drop_events(path, *lost, *range(len(WHOLE) + 1 - cut, len(WHOLE) + 1))
+    run = open_run("run", state, tmp_path)
     for ref, case in run.cases.items():
         if case.why_incomplete() is None:
             assert case.started is not None

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from tests.history.test_adk_results import RESULT
 from workbench.cli.compare_command import _lines, _report
 from workbench.engine.plan.run_options import UsageFaultError
-from workbench.engine.run.event_lines import as_line
-from workbench.events import Event, Noticed, RunFinished, RunStarted
+from workbench.events import Noticed
 from workbench.history.compare import compare
-from workbench.history.journal import Journal
 from workbench.history.run_events import read_run_events
 from workbench.history.run_names import refuse_unknown_runs
 from workbench.history.stored_run import open_run
@@ -119,28 +117,8 @@ def test_files_of_adks_own_manager_open(tmp_path: Path) -> None:
     assert row["metrics"]["response_match_score"][:3] == [0.5, 0.8, "failed"]
 
 
-@pytest.mark.parametrize("word", ["kept/runs/2026-01-01", "kept/runs/2026-01-01/", "kept/runs/2026-01-01/events.jsonl"])
-@pytest.mark.parametrize("state", ["kept", "elsewhere"])
-def test_run_is_found_by_folder_or_journal(tmp_path: Path, word: str, state: str) -> None:
-    journal = Journal.open(tmp_path / "kept", "2026-01-01")
-    events: list[Event] = [RunStarted("2026-01-01", str(tmp_path), "2026-01-01T00:00:00Z", ()), RunFinished(0.5)]
-    journal.write(map(as_line, events), sync=False)
-    journal.close()
-    summary, trouble = open_summary(word, tmp_path / state, tmp_path)
-    assert (summary.run_id, summary.seconds, trouble) == ("2026-01-01", 0.5, [])
-    assert [type(event) for event in read_run_events(word, tmp_path / state, tmp_path)] == [RunStarted, RunFinished]
-
-
-def test_broken_journal_of_a_run_is_not_read_as_a_report(tmp_path: Path) -> None:
-    (tmp_path / "events.jsonl").write_text("{}")
-    for read in (open_summary, read_run_events):
-        with pytest.raises(UsageFaultError, match="not a journal"):
-            read("events.jsonl", tmp_path, tmp_path)
-
-
 @pytest.mark.parametrize("word", ["", "last", "baseline", "2026", "..", "runs", "runs/x", "x.json", "a\0b", "\ud800"])
 def test_early_and_late_refusal_have_the_same_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str) -> None:
-    (tmp_path / "runs").mkdir()
     monkeypatch.chdir(tmp_path)
     refusals = []
     for refuse in (

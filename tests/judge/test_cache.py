@@ -1,21 +1,22 @@
-"""Cached answers on disk."""
+"""Cached answers in the database."""
 
-import json
 import os
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.stored import sql
 from workbench.judge.cache import Cache, key_of
 
 KEY = key_of({"prompt": "Is it so?"})
 ANSWER = {"text": "yes", "input_tokens": 3}
 
 
-def file_of(folder: Path) -> Path:
-    return folder / KEY[:2] / f"{KEY}.json"
+def stored(state: Path) -> int:
+    return int(sql(state, "SELECT count(*) FROM judge_answer")[0][0])
 
 
 async def written(folder: Path, faults: list[str]) -> Cache:
@@ -25,13 +26,12 @@ async def written(folder: Path, faults: list[str]) -> Cache:
     return cache
 
 
-async def test_each_answer_is_a_file_readable_only_by_the_user(tmp_path: Path) -> None:
+async def test_answers_are_read_by_the_next_process(tmp_path: Path) -> None:
     faults: list[str] = []
-    await written(tmp_path / "judge", faults)
-    file = file_of(tmp_path / "judge")
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert file.parent.stat().st_mode & 0o777 == 0o700
-    assert Cache(tmp_path / "judge", faults.append).get(KEY) == ANSWER
+    await written(tmp_path, faults)
+    assert Cache(tmp_path, faults.append).get(KEY) == ANSWER
+    assert Cache(tmp_path, faults.append).get_since(KEY, time.time() - 60) == ANSWER
+    assert Cache(tmp_path, faults.append).get_since(KEY, time.time() + 60) is None
     assert faults == []
 
 
@@ -42,24 +42,10 @@ async def test_answer_is_available_before_it_is_written(tmp_path: Path) -> None:
     await cache.close()
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"{",
-        b"\xff\xfe",
-        b"[]",
-        b"null",
-        b"[" * 100_000,
-        json.dumps({"version": 1, "key": KEY, "answer": ["yes"]}).encode(),
-        json.dumps({"version": 1, "key": KEY}).encode(),
-        json.dumps({"version": 99, "key": KEY, "answer": ANSWER}).encode(),
-        json.dumps({"version": 1, "key": "another", "answer": ANSWER}).encode(),
-    ],
-)
-async def test_damaged_file_counts_as_missing_and_is_replaced(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize("damage", ["answer = '{'", "answer = x'ff'", "crc = 0", "stored = 1", "key = 'other'"])
+async def test_damaged_answer_counts_as_missing_and_is_replaced(tmp_path: Path, damage: str) -> None:
     await written(tmp_path, [])
-    file_of(tmp_path).write_bytes(content)
+    sql(tmp_path, f"UPDATE judge_answer SET {damage}")
     cache = Cache(tmp_path, print)
     assert cache.get(KEY) is None
     cache.put(KEY, ANSWER)
@@ -124,7 +110,7 @@ async def test_forgotten_answer_is_removed_at_once(tmp_path: Path) -> None:
     cache.forget(KEY)
     assert cache.get(KEY) is None
     await cache.close()
-    assert not file_of(tmp_path).exists()
+    assert stored(tmp_path) == 0
     assert Cache(tmp_path, print).get(KEY) is None
 
 
@@ -134,7 +120,7 @@ async def test_answer_forgotten_before_writing_is_never_written(tmp_path: Path) 
     cache.forget(KEY)
     assert cache.get(KEY) is None
     await cache.close()
-    assert not file_of(tmp_path).exists()
+    assert Cache(tmp_path, print).get(KEY) is None
 
 
 async def test_new_answer_can_replace_a_forgotten_one(tmp_path: Path) -> None:

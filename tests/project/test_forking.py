@@ -7,8 +7,9 @@ import pytest
 from tests.forking.desk import counted, write_desk
 from workbench import Project, UsageFaultError
 from workbench.events import ForkOf
-from workbench.history.run_list import list_runs
 from workbench.history.run_names import last_run
+from workbench.history.state_dir import run_path
+from workbench.history.stored_runs import list_runs
 from workbench.store import CaseRecord
 
 pytest.importorskip("google.adk")
@@ -33,7 +34,7 @@ async def test_fork_tries_a_change_and_leaves_the_verdict_or_says_where_it_diver
 
         # The verdict of the case stays, and so does its last run.
         assert {(verdict.status, verdict.run_id) for verdict in await project.status()} >= {("failed", ordinary)}
-        assert last_run(tmp_path / ".workbench") == tmp_path / ".workbench" / "runs" / ordinary / "events.jsonl"
+        assert last_run(tmp_path / ".workbench") == run_path(tmp_path / ".workbench", ordinary)
         newest = list_runs(tmp_path / ".workbench").runs[0]
         assert newest["fork"] == ordinary
         with pytest.raises(UsageFaultError, match="fork"):

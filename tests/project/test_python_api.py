@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.stored import only_run
 from workbench import Project, RunOptions, UsageFaultError
 from workbench.events import CaseFinished, CaseStarted, Event, RunFinished, RunStarted
 from workbench.model.criteria import parse_config
@@ -216,7 +217,7 @@ async def test_result_after_an_iteration_matches_its_events(desk: Path) -> None:
         store = await run.result()
         assert store.run.run_id == next(event.run_id for event in events if isinstance(event, RunStarted))
         assert store.counts() == {"passed": 1, "failed": 1}
-        assert sum(path.is_dir() for path in (desk.parent / ".workbench/runs").iterdir()) == 1
+        assert only_run(desk.parent / ".workbench")
 
 
 async def test_run_can_be_iterated_over_only_once(desk: Path) -> None:

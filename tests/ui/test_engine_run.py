@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from tests.stored import stored_runs
 from tests.ui.conftest import MakeWorkspace, Screen, case_json
 from workbench import config
 from workbench.agents.workspace import Workspace
+from workbench.database import opening
 from workbench.engine.plan.selection import select_cases
 from workbench.state_folder import make_state_dir
 from workbench.ui.session import Session
@@ -72,14 +74,14 @@ async def test_r_runs_all_cases_and_n_goes_to_the_failed_one(project: Path) -> N
         await screen.until(pilot, lambda: "desk › refunds › late_parcel" in screen.text and "✗ FAIL" in screen.text)
         await pilot.press("n")
         await screen.until(pilot, lambda: "no such order" in screen.text and "! ERROR" in screen.text)
-        assert list((project / ".workbench" / "runs").glob("*/events.jsonl"))
+        assert stored_runs(project / ".workbench")
         await pilot.press("q")
         await screen.until(pilot, lambda: app.return_value == 0, seconds=30)
 
 
-async def test_unwritable_state_folder_is_reported_once(project: Path) -> None:
+async def test_unwritable_database_is_reported_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_state_dir(project / ".workbench")
-    (project / ".workbench/runs").touch()
+    monkeypatch.setattr(opening, "OLDEST_SQLITE", (99, 0, 0))
     async with opened(project) as (_, session, screen, pilot):
         await pilot.press("r")
         await screen.until(pilot, lambda: "of 3" in screen.text and not session.store.activity.busy, seconds=10)
@@ -105,8 +107,7 @@ async def test_s_scores_again_without_the_agent(project: Path) -> None:
 
         async def done(runs: int, *keys: str) -> None:
             await pilot.press(*keys)
-            kept = project / ".workbench" / "runs"
-            await screen.until(pilot, lambda: len(list(kept.glob("*/events.jsonl"))) == runs, seconds=10)
+            await screen.until(pilot, lambda: len(stored_runs(project / ".workbench")) == runs, seconds=10)
             await screen.until(pilot, lambda: not session.store.activity.busy, seconds=10)
 
         await pilot.press("S")

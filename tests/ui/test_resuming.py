@@ -1,12 +1,15 @@
 """The offer to resume an interrupted run: made when the folder opens, and never taken by itself."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.engine.recorded_inputs import Recorded
+from tests.stored import sql
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from workbench.agents.workspace import Workspace
 from workbench.engine.plan.run_options import RunOptions
@@ -14,8 +17,7 @@ from workbench.engine.plan.run_plan import make_plan
 from workbench.engine.plan.selection import select_cases
 from workbench.engine.run.event_lines import as_line
 from workbench.events import AgentActed, CaseFinished, CaseRef, CaseStarted, Event, RunFinished, RunStarted
-from workbench.history.checked import read_object
-from workbench.history.journal import Journal
+from workbench.history.run_writer import RunWriter
 from workbench.project.resuming import describe_resumable
 from workbench.ui.repeat_options import RepeatOptions
 
@@ -29,7 +31,7 @@ def killed(workspace: Workspace, *ends: Event, steps: Sequence[Event] = ()) -> P
     plan = make_plan(*select_cases(workspace, [workspace.case_name(*pair) for pair in [(0, 0), (0, 1)]]), options)
     refs = [entry.ref for entry in plan.entries]
     state = workspace.root / ".workbench"
-    journal = Journal.open(state, plan.run_id)
+    journal = RunWriter.open(state, plan.run_id)
     recorded = Recorded(plan, journal)
     case = workspace.evalsets[0].document.case(0)
     criteria = {item.name: item.value for item in plan.entries[0].config.criteria}
@@ -55,30 +57,21 @@ def test_resume_is_offered_while_no_input_has_changed(workspace: Workspace) -> N
     assert describe_resumable(workspace, state) == ""
 
 
-def test_offer_reads_the_journal_once_and_parses_few_lines(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The journal of a large run has hundreds of megabytes, and the user types while it is read."""
+def test_offer_parses_few_events(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The events of a large run have hundreds of megabytes, and the user types while they are read."""
     ref = CaseRef("desk", "desk/talk.evalset.json", "talk", "good")
     steps = [AgentActed(ref, 0, {"author": "desk", "content": {"parts": [{"text": "x" * 1000}]}})] * 500
     state = killed(workspace, steps=steps)
-    (journal,) = state.glob("runs/*/events.jsonl")
-    read: list[int] = []
     parsed: list[int] = []
 
-    def open_counted(path: Path) -> BinaryIO:
-        read.append(path.stat().st_size)
-        return path.open("rb")
-
-    def parse(text: bytes) -> dict[str, Any]:
+    def parse(text: str) -> Any:
         parsed.append(len(text))
-        return read_object(text)
+        return json.loads(text)
 
-    monkeypatch.setattr("workbench.history.journal_lines.reading", open_counted)
-    monkeypatch.setattr("workbench.history.journal_lines.read_object", parse)
+    monkeypatch.setattr("workbench.history.stored_events.json", SimpleNamespace(loads=parse))
     assert describe_resumable(workspace, state).endswith(": 1 of 2 cases have results")
-    assert read == [journal.stat().st_size], "it is read once"
-    assert sum(parsed) < read[0] / 20, "steps are not parsed"
+    ((everything,),) = sql(state, "SELECT sum(length(data)) FROM event")
+    assert sum(parsed) < everything / 20, "steps are not parsed"
 
 
 def test_finished_run_cannot_be_resumed(workspace: Workspace) -> None:

@@ -7,8 +7,10 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.ui.conftest import SHOP, MakeWorkspace, OpenScreen, Screen
+from workbench.database.database import database
+from workbench.database.values import set_value
 from workbench.state_folder import make_state_dir
-from workbench.ui.view_state import FILE, ViewState, read_view_state, save_view_state
+from workbench.ui.view_state import ViewState, read_view_state, save_view_state
 
 STATE = ViewState(("order_desk", "order_desk/refunds.evalset.json", "late_parcel"), 1, 0.5)
 
@@ -35,7 +37,7 @@ def test_state_is_kept_only_beside_runs(tmp_path: Path) -> None:
     ],
 )
 def test_any_content_can_be_read(tmp_path: Path, content: str, expected: ViewState) -> None:
-    (tmp_path / FILE).write_text(content)
+    database(tmp_path).write(lambda connection: set_value(connection, "screen", content))
     assert read_view_state(tmp_path) == expected
 
 

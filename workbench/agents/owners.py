@@ -1,27 +1,21 @@
-"""Stored owners of evalsets in the state folder: the user's answers, and the agent of each evalset's last run.
+"""Stored owners of evalsets: the user's answers, and the agent of each evalset's last run.
 
-`owners.json` holds the answers to "which agent does this evalset belong to?" as `{"schema": "agent-workbench/owners/1",
-"owners": {evalset: agent folder}}`. `last_owners.json` holds `{"schema": "agent-workbench/last-owners/1", "owners":
-{evalset: {"agent": agent folder, "app_name": name}}}`. They are separate files because a run writes the second one, and
-must not lose an answer given meanwhile. All paths are relative to the root with "/". An agent outside the root is
-stored with its whole path.
+All paths are relative to the root with "/". An agent outside the root is stored with its whole path.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from workbench.agents.walk import relative_to
-from workbench.state_folder import read_stored, replace_stored
-
-_ANSWERS = "owners.json", "agent-workbench/owners/1"
-_LAST = "last_owners.json", "agent-workbench/last-owners/1"
+from workbench.counting import counted
+from workbench.database.database import Connection, database
+from workbench.database.runs import plain
+from workbench.database.values import OwnerRow, owners, put_owners, read_name, stored_name
 
 
 class OwnersFileError(ValueError):
-    """A file of stored owners cannot be written, or answers in it would be lost."""
+    """The owners cannot be stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +34,7 @@ class LastOwner:
 class StoredOwners:
     """Stored owners: the user's `answers` (evalset → agent folder) and the `last` owners by evalset.
 
-    `faults` are warnings about files that cannot be used. What they stored counts as missing.
+    `faults` are warnings about owners that cannot be read. They count as missing.
     """
 
     answers: Mapping[str, str] = field(default_factory=dict)
@@ -50,71 +44,66 @@ class StoredOwners:
 
 def read_owners(state_dir: Path) -> StoredOwners:
     """Read the stored owners. Empty before the first answer or run."""
-    answers, why_answers = _read(state_dir, *_ANSWERS, _is_folder)
-    last, why_last = _read(state_dir, *_LAST, _is_last)
-    owners = {evalset: LastOwner(item["agent"], item.get("app_name")) for evalset, item in last.items()}
-    return StoredOwners(answers, owners, tuple(filter(None, (why_answers, why_last))))
+    stored = database(state_dir)
+    try:
+        rows, damaged = stored.read(owners) or ([], 0)
+        answers = {read_name(row.evalset): read_name(row.chosen) for row in rows if row.chosen is not None}
+        last = {
+            read_name(row.evalset): LastOwner(read_name(row.agent), row.app_name)
+            for row in rows
+            if row.agent is not None
+        }
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        return StoredOwners(faults=(f"the owners in {stored.path} are ignored: {why}",))
+    lost = f"{counted(damaged, 'owner')} in {stored.path} cannot be read and count as missing"
+    return StoredOwners(answers, last, (lost,) if damaged else ())
 
 
 def save_owner(state_dir: Path, evalset: str, agent_folder: Path, root: Path) -> None:
     """Save the answer that `evalset` (relative to the root) belongs to the agent in `agent_folder`.
 
-    The folder `state_dir` must exist. The new file replaces the old one atomically, with mode 0600.
-
     Raises:
-        OwnersFileError: the stored answers cannot be read (they are not overwritten), or the file cannot be written.
+        OwnersFileError: the answer cannot be stored.
     """
-    answers, why = _read(state_dir, *_ANSWERS, _is_folder)
-    if why:
-        raise OwnersFileError(why)
-    _write(state_dir, *_ANSWERS, {**answers, evalset: relative_to(agent_folder, root)})
+    chosen = stored_name(relative_to(agent_folder, root))
+
+    def change(known: dict[str, OwnerRow]) -> list[OwnerRow]:
+        name = stored_name(evalset)
+        return [known.get(name, OwnerRow(name, None, None, None))._replace(chosen=chosen)]
+
+    _write(state_dir, change)
 
 
-def save_last_owners(state_dir: Path, owners: Mapping[str, LastOwner]) -> None:
+def save_last_owners(state_dir: Path, current: Mapping[str, LastOwner]) -> None:
     """Save the current agents of these evalsets. Nothing is written if nothing changed.
 
-    A file that cannot be read is replaced.
-
     Raises:
-        OwnersFileError: the file cannot be written.
+        OwnersFileError: they cannot be stored.
     """
     before = read_owners(state_dir).last
-    now = {**before, **owners}
-    if now != before:
-        content = {evalset: {"agent": item.folder, "app_name": item.app_name} for evalset, item in now.items()}
-        _write(state_dir, *_LAST, content)
+    changed = {evalset: owner for evalset, owner in current.items() if before.get(evalset) != owner}
+
+    def change(known: dict[str, OwnerRow]) -> list[OwnerRow]:
+        rows = []
+        for evalset, owner in changed.items():
+            row = known.get(stored_name(evalset), OwnerRow(stored_name(evalset), None, None, None))
+            name = None if owner.app_name is None else plain(owner.app_name)
+            rows.append(row._replace(agent=stored_name(owner.folder), app_name=name))
+        return rows
+
+    if changed:
+        _write(state_dir, change)
 
 
-def _is_folder(item: Any) -> bool:
-    return isinstance(item, str)
+def _write(state_dir: Path, change: Callable[[dict[str, OwnerRow]], list[OwnerRow]]) -> None:
+    """Store the rows that `change` makes of the stored ones."""
 
+    def store(connection: Connection) -> None:
+        known, _ = owners(connection)
+        put_owners(connection, change({row.evalset: row for row in known}))
 
-def _is_last(item: Any) -> bool:
-    if not isinstance(item, dict) or not isinstance(item.get("agent"), str):
-        return False
-    return item.get("app_name") is None or isinstance(item["app_name"], str)
-
-
-def _read(state_dir: Path, name: str, schema: str, is_valid: Callable[[Any], bool]) -> tuple[dict[str, Any], str]:
-    """Return the owners in a file, and a warning if it cannot be used."""
-    file = state_dir / name
     try:
-        data: Any = json.loads(read_stored(file))
-    except (FileNotFoundError, NotADirectoryError):
-        return {}, ""
+        database(state_dir).write(store, sync=True)
     except OSError as error:
-        return {}, f"{file} is ignored: {error.strerror or error}"
-    except (ValueError, RecursionError):
-        data = None
-    owners = data.get("owners") if isinstance(data, dict) and data.get("schema") == schema else None
-    if not isinstance(owners, dict) or not all(map(is_valid, owners.values())):
-        return {}, f"{file} is ignored: it is not a file of stored owners ({schema}); delete it to start over"
-    return owners, ""
-
-
-def _write(state_dir: Path, name: str, schema: str, owners: Mapping[str, Any]) -> None:
-    text = json.dumps({"schema": schema, "owners": dict(sorted(owners.items()))}, indent=2) + "\n"
-    try:
-        replace_stored(state_dir / name, text.encode())
-    except OSError as error:
-        raise OwnersFileError(f"{state_dir / name}: {error.strerror or error}") from None
+        raise OwnersFileError(f"{error.filename or state_dir}: {error.strerror or error}") from None

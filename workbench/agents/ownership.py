@@ -300,7 +300,7 @@ _NAMES = 'session_input.app_name names it: "{}"'
 
 
 def _chosen(agent: AgentFolder, name: str | None = None) -> Owner:
-    return Owner(agent, "chosen by you (.workbench/owners.json)", Owned("choice", name))
+    return Owner(agent, "chosen by you", Owned("choice", name))
 
 
 def _by(agents: Iterable[AgentFolder], names_of: Callable[[AgentFolder], set[str]]) -> Mapping[str, list[AgentFolder]]:

@@ -15,7 +15,7 @@ from workbench.authoring.saving import Contents
 from workbench.counting import counted
 from workbench.engine.plan.transcripts import StoredCase, StoredRun
 from workbench.events import CaseName, CaseRef
-from workbench.history.journal_lines import is_journal
+from workbench.history.state_dir import is_stored, state_of
 from workbench.model.evalset import open_evalset
 from workbench.model.json_edit import revised
 from workbench.model.own_file import OwnFileError
@@ -132,11 +132,11 @@ def taken_from(case: StoredCase, run: StoredRun) -> Taken:
     if ended is not None and ended.kind not in _SAME_AGAIN:
         way_out = "; run it with --frozen --on-miss live first" if ended.kind == "frozen_miss" else ""
         raise NotRecordedError(f"its transcript is not complete: {ended.message}{way_out}")
-    runs = run.file.parents[1] if run.file is not None and is_journal(run.file) else None
+    state = state_of(run.file) if run.file is not None and is_stored(run.file) else None
     version = str(run.versions.get(_ADK, ""))
     run_id, started = (run.scored_from, "") if run.scored_from else (run.run_id, run.started)
     origin = Origin(run_id, started or _time_of(run_id), case.ref.repeat, _ADK if version else "", version)
-    taken = take_recording(case.ref, case.steps, runs, origin)
+    taken = take_recording(case.ref, case.steps, state, origin)
     if taken.why_not:
         raise NotRecordedError(taken.why_not)
     if ended is not None and not taken.recording.calls:

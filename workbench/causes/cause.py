@@ -58,6 +58,6 @@ def slug_of(text: str) -> str:
 
 
 UNKNOWN = make_cause("other", "cause not recorded")
-"""The cause of a failing case without a failed criterion, as in damaged journals."""
+"""The cause of a failing case without a failed criterion, as in damaged runs."""
 ONE_OF_A_KIND = make_cause("other", "one of a kind")
 """The cause of the group that holds all cases whose cause no other case has."""

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _DESCRIPTION = """Export a run to share it.
 
 \b
-RUN    an ID, the start of one, `last`, `baseline`, a JSON report, a result
-       file of ADK, or the folder of a run
+RUN    an ID, the start of one, `last`, `baseline`, a JSON report, or a
+       result file of ADK
 """
 
 
@@ -96,9 +96,9 @@ def _read(word: str, state: Path) -> "ExportedRun":
     from workbench.cli.following import read_prices
     from workbench.events import Noticed, RunStarted
     from workbench.exporting.exporter import ExportedRun
-    from workbench.history.journal import is_reading_problem
     from workbench.history.run_events import read_run_events
     from workbench.history.run_names import find_run
+    from workbench.history.stored_events import is_reading_problem
     from workbench.store import Store
 
     store, versions = Store(), dict[str, Any]()

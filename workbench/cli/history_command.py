@@ -1,6 +1,5 @@
 """The command `history`: list stored runs, delete them, and pin one as the baseline."""
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,9 +16,8 @@ from workbench.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workbench.history.summary_files import IndexEntry
+    from workbench.history.list_entries import ListEntry
 
-SCHEMA = "agent-workbench/history/1"
 _ACTIONS = ("delete", "pin", "unpin")
 _TAKES = {"delete": "one run or more", "pin": "one run", "unpin": "no run"}
 _DESCRIPTION = """List stored runs, newest first, including those of `adk eval`, `adk web` and agents-cli.
@@ -63,8 +61,8 @@ def history_command(
 def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
     """Delete, pin or unpin. Return whether it succeeded."""
     from workbench.agents.targets import find_root
-    from workbench.history.run_names import find_stored_run, state_of
-    from workbench.history.state_dir import states_of
+    from workbench.history.run_names import find_stored_run
+    from workbench.history.state_dir import state_of, states_of
 
     wanted = {"delete": 1, "pin": 1, "unpin": 0}[action]
     if len(words) < wanted or (action != "delete" and len(words) > wanted):
@@ -75,21 +73,21 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
     root = find_root(Path.cwd())
     state = common.project_state(root, state_dir)
     # Resolve all of them before the first is deleted.
-    journals = list(dict.fromkeys(find_stored_run(word, state) for word in words))
-    _say_where({state_of(journal) for journal in journals} - {state}, state)
+    runs = list(dict.fromkeys(find_stored_run(word, state) for word in words))
+    _say_where({state_of(run) for run in runs} - {state}, state)
     from workbench.history.retention import pin, unpin
 
     if action == "pin":
-        pin(state_of(journals[0]), journals[0].parent.name)
-        write_line(sys.stdout, f"{one_line(journals[0].parent.name)} is the baseline")
+        pin(state_of(runs[0]), runs[0].name)
+        write_line(sys.stdout, f"{one_line(runs[0].name)} is the baseline")
     elif action == "unpin":
         for one in states_of(state):
             unpin(one)
         write_line(sys.stdout, "no run is the baseline")
     else:
-        by_state: dict[Path, list[str]] = {state: []} if not journals else {}
-        for journal in journals:
-            by_state.setdefault(state_of(journal), []).append(journal.parent.name)
+        by_state: dict[Path, list[str]] = {state: []} if not runs else {}
+        for run in runs:
+            by_state.setdefault(state_of(run), []).append(run.name)
         done = [_delete(one, ids) for one, ids in by_state.items()]
         return all(done)
     return True
@@ -130,9 +128,9 @@ def _keep(words: tuple[str, ...], keep: int, state_dir: Path | None) -> bool:
 
 def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: Path | None) -> bool:
     from workbench.history.ages import ages
-    from workbench.history.run_list import list_runs
     from workbench.history.run_names import baseline, no_run_message
-    from workbench.history.state_dir import states_of
+    from workbench.history.state_dir import old_runs_text, states_of
+    from workbench.history.stored_runs import list_runs
 
     root = _root(words)
     state = common.project_state(root, state_dir)
@@ -148,17 +146,20 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
     for line in trouble:
         warn(line)
     if as_json:
-        told = [{**run, "baseline": run["run_id"] in pinned, "adk": run.get("adk", False)} for run in runs]
-        write_line(sys.stdout, json.dumps({"schema": SCHEMA, "root": str(root), "runs": told}))
+        from workbench.project.history_report import history_text
+
+        write_line(sys.stdout, history_text(str(root), [(run, run["run_id"] in pinned) for run in runs]))
         return True
     for run in runs:
         write_line(sys.stdout, _line(run, is_baseline=run["run_id"] in pinned))
     if not runs:
         write_line(sys.stderr, one_line(no_run_message(state), limit=1000))
+    elif old := old_runs_text(state):
+        write_line(sys.stderr, one_line(old, limit=1000))
     return True
 
 
-def _of_adk(root: Path, kept: set[str]) -> "tuple[list[IndexEntry], list[str]]":
+def _of_adk(root: Path, kept: set[str]) -> "tuple[list[ListEntry], list[str]]":
     from workbench.agents.targets import discover_for
     from workbench.history.adk_results import adk_entries
     from workbench.history.agents_cli_results import agents_cli_entries

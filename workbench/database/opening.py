@@ -125,6 +125,7 @@ def _connect(path: Path, options: str, *, check: bool = True) -> sqlite3.Connect
         if connection.execute("PRAGMA trusted_schema").fetchone() != (0,):
             raise OSError(errno.ENOSYS, "SQLite does not refuse unsafe functions in the schema", str(path))
         connection.execute("PRAGMA cell_size_check=ON")
+        connection.execute("PRAGMA secure_delete=FAST")  # What was deleted is overwritten where that costs nothing.
         connection.execute("PRAGMA temp_store=MEMORY")
         if check:
             _check_header(connection, path)

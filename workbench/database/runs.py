@@ -130,7 +130,7 @@ Those of the `steps` of cases, which no verdict needs, or all between start and 
 """
 _STEPS = "'AgentActed', 'CallsRecorded', 'OutputCaptured', 'SpansRecorded', 'TurnStarted', 'UserSimulated'"
 _WITH_EXECUTION = " LEFT JOIN execution ON execution.id = event.execution"
-_UNDECIDED = "execution.status IS NULL OR execution.error_kind IN (SELECT value FROM json_each(?))"
+_UNDECIDED = "execution.status IS NULL OR coalesce(execution.error_kind, '') IN (SELECT value FROM json_each(?))"
 _DATA = {
     "none": "event.data",
     "steps": f"CASE WHEN event.name IN ({_STEPS}) THEN NULL ELSE event.data END",

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
+from workbench.database.database import database
+from workbench.database.values import get_or_set_value, get_value
 from workbench.dependencies.digest_cache import DigestCache, digest_cache
 from workbench.regular_file import open_regular
-from workbench.state_folder import create_stored, read_stored
 
 ABSENT = "absent"
 """Placeholder for the digest of a missing file."""
@@ -19,19 +20,13 @@ _UNREADABLE = "unreadable"
 LOG = "-wal"
 """The ending of SQLite's log of changes. SQLite makes an empty one when it opens a database."""
 _PIECE = 1 << 20
-_SALT_FILE = "salt"
-_SALT_LIMIT = 1000
+_SALT = "salt"
 _OF_THIS_PROCESS = secrets.token_hex(16)
 
 
 def project_digests(state: Path) -> "Digests":
     """Return the digests of the project with the state folder `state`, including the cached ones."""
     return Digests(_salt(state), state if state.is_dir() else None)
-
-
-def project_key(state: Path) -> bytes:
-    """Return a secret of the project with the state folder `state`, made from its salt."""
-    return _key_of(_salt(state))
 
 
 def _key_of(salt: str) -> bytes:
@@ -43,12 +38,14 @@ def _salt(state: Path) -> str:
 
     If it can be neither read nor written, the salt is valid for this process only.
     """
-    file = state / _SALT_FILE
+    stored = database(state)
     with contextlib.suppress(OSError):
-        if not os.path.lexists(file) and state.is_dir():
+        known = stored.read(lambda connection: get_value(connection, _SALT))
+        if known is None and state.is_dir():
             # Two processes may do this at once. The first one wins.
-            create_stored(file, secrets.token_hex(16).encode("ascii"))
-        return read_stored(file, _SALT_LIMIT).decode("ascii", "replace").strip() or _OF_THIS_PROCESS
+            fresh = secrets.token_hex(16)
+            known = stored.write(lambda connection: get_or_set_value(connection, _SALT, fresh), sync=True)
+        return known or _OF_THIS_PROCESS
     return _OF_THIS_PROCESS
 
 
@@ -71,7 +68,7 @@ class Digests:
         self.state = state
         self._key = _key_of(salt)
         self._files: dict[Path, str] = {}
-        self._cache: DigestCache = digest_cache(state, self._key)
+        self._cache: DigestCache = digest_cache(state, self.salt_id)
 
     @property
     def salt_id(self) -> str:

@@ -250,7 +250,7 @@ def _tool_faults(store: Store) -> ToolFaults:
 
 
 def _rule(matched_by: str) -> OwnerRule | None:
-    """Return the rule if it is known. A journal of another version may have others."""
+    """Return the rule if it is known. A run of another version may have others."""
     return next((rule for rule in get_args(OwnerRule) if rule == matched_by), None)
 
 
@@ -275,7 +275,7 @@ def _drift(thawed: Thawed) -> ReportDrift:
     values = {name: getattr(thawed, name) for name in ReportDrift.model_fields if name not in ("recorded", "changes")}
     changes = []
     for change in thawed.changes:
-        # A journal of another version may have other forms.
+        # A run of another version may have other forms.
         with contextlib.suppress(ValidationError):
             changes.append(DriftChange.model_validate(change))
     return ReportDrift(**values, recorded=thawed.recorded or None, changes=changes)

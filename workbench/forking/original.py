@@ -83,9 +83,9 @@ class Original:
 
 
 def read_original(
-    ref: CaseRef, run_id: str, started: CaseStarted | None, steps: Iterable[Event], runs: Path | None
+    ref: CaseRef, run_id: str, started: CaseStarted | None, steps: Iterable[Event], state: Path | None
 ) -> Original:
-    """Return the conversation with these events. `runs` is the folder with the runs' folders. Reads files.
+    """Return the conversation with these events. `state` is the state folder with the runs. Reads files.
 
     Raises:
         CannotForkError: its calls were not recorded.
@@ -97,7 +97,7 @@ def read_original(
     if not any(isinstance(step, CallsRecorded) for step in known) and not _has_no_calls(known, turns):
         raise CannotForkError("its calls were not recorded: the run is of an older version, or was not stored")
     try:
-        recording = take_recording(ref, known, runs, Origin(run_id)).recording
+        recording = take_recording(ref, known, state, Origin(run_id)).recording
     except NotRecordedError as error:
         raise CannotForkError(str(error)) from None
     made: list[AnyCall] = [*recording.calls, *recording.models]

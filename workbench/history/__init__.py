@@ -1,1 +1,1 @@
-"""Stored runs: journals, summaries, comparison, retention."""
+"""Stored runs: reading, summaries, comparison, retention."""

@@ -15,8 +15,8 @@ from typing import Any, Literal
 from workbench.dependencies.record import Bundle, digest
 from workbench.dependencies.run_inputs import RunInputs
 from workbench.events import Frozen, MetricStatus
+from workbench.history.list_entries import ListEntry, list_entry
 from workbench.history.summary import STATUSES, Summary, number, step_digests, texts
-from workbench.history.summary_files import IndexEntry, index_entry
 from workbench.regular_file import read_regular
 
 ENDING = ".evalset_result.json"
@@ -99,7 +99,7 @@ def adk_results(path: Path, data: dict[str, Any]) -> Iterator[tuple[tuple[str, s
 
 def adk_entries(
     agents: Iterable[Path], root: Path, stored_ids: Container[str] = frozenset()
-) -> tuple[list[IndexEntry], list[str]]:
+) -> tuple[list[ListEntry], list[str]]:
     """Return list entries for ADK's result files, and errors for those that cannot be read.
 
     `file` in an entry is the path. Exports of our own runs are left out if `stored_ids` has the run: it is in the list
@@ -110,7 +110,7 @@ def adk_entries(
         try:
             if exported_from(read_adk_result(path)) in stored_ids:
                 continue
-            entry = index_entry(path.name.removesuffix(ENDING), adk_summary(path, root))
+            entry = list_entry(path.name.removesuffix(ENDING), adk_summary(path, root))
         except (OSError, ValueError) as error:
             trouble.append(str(error))
             continue

@@ -29,8 +29,8 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
+from workbench.history.list_entries import ListEntry, list_entry
 from workbench.history.summary import Summary, number, summarize_events
-from workbench.history.summary_files import IndexEntry, index_entry
 from workbench.json_values import mapping, objects, parts_of, string
 from workbench.model.invocation import content_text
 from workbench.regular_file import open_regular, read_regular
@@ -78,13 +78,13 @@ def agents_cli_summary(path: Path) -> Summary:
     return summary
 
 
-def agents_cli_entries(agents: Iterable[Path], root: Path) -> tuple[list[IndexEntry], list[str]]:
+def agents_cli_entries(agents: Iterable[Path], root: Path) -> tuple[list[ListEntry], list[str]]:
     """Return list entries for the result files beside and above agents, and errors for those that cannot be read."""
     folders = {step / RESULTS for agent in agents for step in up_to(agent, root)} | {root / RESULTS}
     entries, trouble = [], []
     for path in sorted(path for folder in folders for path in folder.glob("results_*.json")):
         try:
-            entry = index_entry(path.stem, agents_cli_summary(path))
+            entry = list_entry(path.stem, agents_cli_summary(path))
         except (OSError, ValueError) as error:
             trouble.append(str(error))
             continue

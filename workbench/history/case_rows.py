@@ -1,27 +1,18 @@
-"""Past results of one case, read from summaries without parsing their other cases.
+"""Past results of one case, without reading the other cases of its runs."""
 
-A summary of 10,000 cases is 4 MB of JSON. The row of a case is found by its first key and parsed alone.
-"""
-
-import json
-import zlib
-from collections.abc import Iterator
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from workbench.agents.worker.checked import HEAD
-from workbench.history.run_list import list_runs
-from workbench.history.state_dir import runs_dir
-from workbench.history.summary import Row, has_verdict
-from workbench.history.summary_files import FILE_NAME, INDEX, IndexEntry
-from workbench.state_folder import read_stored
+from workbench.database.database import Connection, database
+from workbench.database.runs import ExecutionRow, executions_of_case, run_starts
+from workbench.history.ages import ages
+from workbench.history.execution_rows import rows_from
+from workbench.history.summary import Row, Summary, has_verdict
 
 Name: TypeAlias = tuple[str, str, str, str]
 """A case without its repeat: agent, evalset_file, eval_set_id, eval_id."""
-_CHECKSUM = 8
-_DATA = len(HEAD) + _CHECKSUM + len(b'", "data": ')
-_decode = json.JSONDecoder().raw_decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,65 +24,36 @@ class PastRun:
     rows: tuple[Row, ...]
 
 
-class PastRuns:
-    """Past runs of a case, for use in one thread at a time.
+def past_runs(state: Path, name: Name, most: int) -> tuple[PastRun, ...]:
+    """Return the newest `most` runs with a verdict for a case, newest first. Call it in a thread.
 
-    The list of runs is read again only when it has changed.
+    Damaged executions are left out.
+
+    Raises:
+        OSError: the database cannot be read.
     """
 
-    def __init__(self, state: Path) -> None:
-        self._state = state
-        self._stamp: tuple[int, ...] = ()
-        self._listed: list[IndexEntry] = []
+    def ask(connection: Connection) -> tuple[list[ExecutionRow], dict[int, tuple[str, str]]]:
+        rows = executions_of_case(connection, name[1], name[3])
+        return rows, run_starts(connection, {row.run for row in rows})
 
-    def of(self, name: Name, most: int) -> tuple[PastRun, ...]:
-        """Return the newest `most` runs with a verdict for the case, newest first.
-
-        Runs without a valid summary are skipped.
-        """
-        found: list[PastRun] = []
-        for entry in self._entries():
-            if name[1] not in (entry.get("files") or ()):
-                continue
-            rows = tuple(filter(has_verdict, case_rows(runs_dir(self._state) / entry["run_id"] / FILE_NAME, name)))
-            if rows:
-                found.append(PastRun(entry["run_id"], str(entry.get("started") or ""), rows))
-            if len(found) == most:
-                break
-        return tuple(found)
-
-    def _entries(self) -> list[IndexEntry]:
-        folder = runs_dir(self._state)
-        try:
-            stamp: tuple[int, ...] = (
-                folder.stat().st_mtime_ns,
-                (folder / INDEX).stat().st_mtime_ns,
-                (folder / INDEX).stat().st_size,
-            )
-        except OSError:
-            stamp = ()
-        if not stamp or stamp != self._stamp:
-            self._listed, self._stamp = list_runs(self._state).runs, stamp
-        return self._listed
+    executions, starts = database(state).read(ask) or ([], {})
+    of_run: dict[int, list[ExecutionRow]] = {}
+    for row in executions:
+        if row.is_whole and row.run in starts:
+            of_run.setdefault(row.run, []).append(row)
+    age = ages()
+    newest = sorted(of_run, key=lambda run: age(*starts[run]), reverse=True)
+    found: list[PastRun] = []
+    for run in newest:
+        rows = tuple(row for row in _read(of_run[run]) if has_verdict(row) and tuple(row["ref"][:4]) == name)
+        if rows and len(found) < most:
+            found.append(PastRun(*starts[run], rows))
+    return tuple(found)
 
 
-def case_rows(summary: Path, name: Name) -> Iterator[Row]:
-    """Yield the rows of a case in a summary file; none if the file is missing or damaged."""
-    try:
-        line = read_stored(summary)
-    except OSError:
-        return
-    encoded = line[_DATA:-2]
-    if line[len(HEAD) : len(HEAD) + _CHECKSUM] != b"%08x" % zlib.crc32(encoded):
-        return
-    text = encoded.decode("ascii", "replace")
-    # The text that `json.dumps` writes, up to the number of the repeat.
-    head = f'{{"ref": {json.dumps(list(name))[:-1]}, '
-    place = text.find(head)
-    while place >= 0:
-        try:
-            row, place = _decode(text, place)
-        except ValueError:
-            return
-        yield row
-        place = text.find(head, place)
+def _read(stored: list[ExecutionRow]) -> list[Row]:
+    summary = Summary()
+    with contextlib.suppress(ValueError, TypeError, KeyError, IndexError):
+        rows_from(summary, stored)
+    return list(summary.rows.values())

@@ -14,11 +14,12 @@ from typing import Any, Literal, TypeAlias
 
 from workbench.agents.python_source import parse_source
 from workbench.counting import counted, few
+from workbench.database.database import database
+from workbench.database.values import get_content
 from workbench.dependencies.change import KINDS, Change, Input, describe_few
 from workbench.dependencies.record import criterion_of
 from workbench.history.changed_inputs import RunAndRow, changed_inputs, describe_with_values
 from workbench.history.file_kinds import is_prompt
-from workbench.history.objects import read_object
 from workbench.history.summary import Row, Summary, number
 
 CauseKind: TypeAlias = Literal["prompt", "code", "model", "data", "versions", "tool_output", "agent"] | Input
@@ -234,7 +235,12 @@ def _content(digest: Any, state: Path) -> str | None:
     """
     if digest is None:
         return ""
-    content = read_object(state, digest) if isinstance(digest, str) else None
+    if not isinstance(digest, str):
+        return None
+    try:
+        content = database(state).read(lambda connection: get_content(connection, digest))
+    except OSError:
+        return None
     return None if content is None else content.decode("utf-8", "replace")
 
 

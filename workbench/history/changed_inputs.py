@@ -82,7 +82,11 @@ def _descriptions(before: RunAndRow, after: RunAndRow, unknown: set[Input]) -> l
 
 
 def _case(run: Summary, row: Row) -> object:
-    return run.bundles[row["given"][0]]
+    """Return the input that is the case's own text. A lost one equals no other."""
+    try:
+        return run.bundles[row["given"][0]]
+    except LookupError:
+        return object()
 
 
 def _description(change: Change, before: RunAndRow, after: RunAndRow) -> str:

@@ -7,24 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench.database.database import database
+from workbench.database.runs import RunRow, all_runs, runs_with_cases
 from workbench.events import CaseRef
 from workbench.history.ages import ages
-from workbench.history.run_list import summary_for_opening
-from workbench.history.state_dir import JOURNAL_FILE, runs_dir
+from workbench.history.state_dir import run_path
+from workbench.history.stored_runs import load_summary
 from workbench.history.summary import Row, Summary, has_verdict, is_apart
-from workbench.history.summary_files import FILE_NAME as SUMMARY_NAME
-from workbench.history.summary_files import read_newest
-from workbench.state_folder import read_stored, stored_folders
 
 _MAX_RUNS = 100
 """Number of newest runs searched for verdicts. Older verdicts are found in the history only."""
 _FEW = 50
-"""Up to this many cases, searching a summary's text for their IDs is faster than parsing it."""
+"""Number of cases for which the database is asked which runs have them."""
 
 
 @dataclass(frozen=True, slots=True)
 class LatestRun:
-    """A run with the newest verdict of some cases. `rows` are all their repeats, `file` is the journal."""
+    """A run with the newest verdict of some cases. `rows` are all their repeats, `file` names the run."""
 
     summary: Summary
     file: Path
@@ -48,18 +47,11 @@ def latest_runs(
     wanted = {file: set(ids) or {""} for file, ids in cases.items()}
     missing = {(file, eval_id) for file, ids in wanted.items() for eval_id in ids}
     seen: set[tuple[str, str]] = set()
-    runs = runs_dir(state)
-    others = {run["run_id"] for run in read_newest(runs) if not wanted.keys() & (run.get("files") or ())}
-    newest = _newest(runs)
-    if before:
-        newest = newest[newest.index(before) + 1 :] if before in newest else []
-    for run_id in [run_id for run_id in newest if run_id not in others][:most]:
+    for run_id in _candidates(state, wanted, missing, before)[:most]:
         if not missing:
             return
-        if not _may_have(runs_dir(state) / run_id, missing):
-            continue
         try:
-            summary, damaged = summary_for_opening(state, run_id)
+            summary, damaged = load_summary(state, run_id)
         except (OSError, ValueError):
             continue
         of_cases: dict[tuple[str, str], list[Row]] = {}
@@ -76,7 +68,7 @@ def latest_runs(
         }
         if found:
             rows = tuple(itertools.chain.from_iterable(found.values()))
-            yield LatestRun(summary, runs_dir(state) / run_id / JOURNAL_FILE, rows)
+            yield LatestRun(summary, run_path(state, run_id), rows)
         seen.update(found, lost)
         missing -= seen
         if damaged and not summary.started:
@@ -89,9 +81,9 @@ def newest_options(state: Path, latest: Iterable[LatestRun] = ()) -> Mapping[str
     `latest` are runs that were read already.
     """
     read = {run.summary.run_id: run.summary for run in latest}
-    for run_id in _newest(runs_dir(state))[:_MAX_RUNS]:
+    for run in _newest(state)[:_MAX_RUNS]:
         try:
-            summary = read[run_id] if run_id in read else summary_for_opening(state, run_id)[0]
+            summary = read[run.run_id] if run.run_id in read else load_summary(state, run.run_id)[0]
         except (OSError, ValueError):
             continue
         if not summary.scored_from and any(map(has_verdict, summary.rows.values())):
@@ -99,18 +91,45 @@ def newest_options(state: Path, latest: Iterable[LatestRun] = ()) -> Mapping[str
     return {}
 
 
-def _may_have(folder: Path, missing: Collection[tuple[str, str]]) -> bool:
-    """Return whether a run may have one of these cases."""
-    if len(missing) > _FEW:
+def _candidates(state: Path, files: Collection[str], cases: Collection[tuple[str, str]], before: str) -> list[str]:
+    """Return the IDs of runs that may have one of these cases, newest first; with `before`, only older ones."""
+    newest = _newest(state)
+    if before:
+        place = next((place for place, run in enumerate(newest) if run.run_id == before), len(newest))
+        newest = newest[place + 1 :]
+    having = _with_few(state, cases)
+    return [
+        run.run_id
+        for run in newest
+        if _has_file(run, files) and (having is None or run.id in having or not run.is_whole or not run.executions)
+    ]
+
+
+def _newest(state: Path) -> list[RunRow]:
+    """Return all runs, newest first; none if the database cannot be read."""
+    try:
+        found = database(state).read(all_runs) or []
+    except OSError:
+        return []
+    age = ages()
+    return sorted(found, key=lambda run: age(run.run_id, ""), reverse=True)
+
+
+def _has_file(run: RunRow, files: Collection[str]) -> bool:
+    """Return whether a run may have a case of one of these evalsets. A damaged run may have any case."""
+    if run.listed is None or not run.is_whole:
         return True
     try:
-        content = read_stored(folder / SUMMARY_NAME)
-    except OSError:
+        return not set(json.loads(run.listed)["files"]).isdisjoint(files)
+    except (ValueError, KeyError, TypeError):
         return True
-    return any(json.dumps(eval_id).encode("ascii") in content for _, eval_id in missing)
 
 
-def _newest(runs: Path) -> list[str]:
-    """Return the IDs of runs, newest first, without reading the index: an ID begins with the time."""
-    age = ages()
-    return sorted(stored_folders(runs), key=lambda run_id: age(run_id, ""), reverse=True)
+def _with_few(state: Path, missing: Collection[tuple[str, str]]) -> frozenset[int] | None:
+    """Return the numbers of runs that have one of these cases, or None if there are too many cases to ask."""
+    if len(missing) > _FEW:
+        return None
+    try:
+        return frozenset(database(state).read(lambda connection: runs_with_cases(connection, missing)) or ())
+    except OSError:
+        return frozenset()

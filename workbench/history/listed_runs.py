@@ -12,19 +12,19 @@ from typing import Any
 from workbench.history.adk_results import adk_entries
 from workbench.history.agents_cli_results import agents_cli_entries
 from workbench.history.ages import Age, ages
-from workbench.history.journal import FILE_NAME
-from workbench.history.run_list import is_as_listed, list_runs
-from workbench.history.state_dir import runs_dir
+from workbench.history.list_entries import ListEntry
+from workbench.history.state_dir import run_path
+from workbench.history.stored_runs import list_runs
 from workbench.history.summary import split_unreached
-from workbench.history.summary_files import IndexEntry, is_current, read_newest
 
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
     """A run in the list.
 
-    - `path`: its journal or ADK's result file. `word`: the name that `open_summary` finds it by.
-    - `seconds`: None if unknown. `ended`: False if its end is not on disk.
+    - `path`: names the run (`workbench.history.state_dir`), or is ADK's result file. `word`: the name that
+      `open_summary` finds it by.
+    - `seconds`: None if unknown. `ended`: False if its end is not stored.
     - `better`: how many more cases passed than in the last run of the same cases, one vote per case. None without
       such a run.
     - `trouble`: why the run cannot be read.
@@ -62,7 +62,7 @@ class ListedRun:
 
     @property
     def file(self) -> Path:
-        """Path of the journal or ADK result file."""
+        """The path that names the run, or that of ADK's result file."""
         return Path(self.path)
 
     @property
@@ -77,14 +77,8 @@ class ListedRun:
 
 
 def newest_runs(state: Path) -> list[ListedRun]:
-    """Return the newest runs from the end of the index, the newest first.
-
-    The cost does not depend on the number of runs. Runs that the index lacks are missing.
-    """
-    folder = runs_dir(state)
-    runs = [run for run in read_newest(folder) if is_as_listed(folder, run) and is_current(run)]
-    age = _age()
-    return _listed_runs([(run, _journal(folder, run)) for run in sorted(runs, key=age, reverse=True)])
+    """Return our runs without ADK's, the newest first."""
+    return _listed_runs([(run, _named(state, run["run_id"])) for run in list_runs(state).runs])
 
 
 def list_all_runs(state: Path, root: Path, agents: Iterable[Path]) -> tuple[list[ListedRun], list[str]]:
@@ -97,26 +91,24 @@ def list_all_runs(state: Path, root: Path, agents: Iterable[Path]) -> tuple[list
     entries, trouble = adk_entries(folders, root, {run["run_id"] for run in found.runs})
     others, more = agents_cli_entries(folders, root)
     entries, trouble = [*entries, *others], [*trouble, *more]
-    folder = runs_dir(state)
-    listed = [(run, _journal(folder, run)) for run in found.runs]
+    listed = [(run, _named(state, run["run_id"])) for run in found.runs]
     listed += [(entry, str(root / entry["file"])) for entry in entries]
     if entries:
         age = _age()
         listed.sort(key=lambda item: age(item[0]), reverse=True)
     runs = _listed_runs(listed)
     for run_id, why in found.unreadable.items():
-        broken = ListedRun(run_id, str(folder / run_id / FILE_NAME), _start_time(run_id), trouble=why)
+        broken = ListedRun(run_id, _named(state, run_id), _start_time(run_id), trouble=why)
         insort(runs, broken, key=lambda run: _reversed(run.started))
     partly = [line for line in found.trouble if line not in found.unreadable.values()]
     return runs, [*partly, *trouble]
 
 
-def _journal(folder: Path, run: IndexEntry) -> str:
-    # Building 10,000 Path objects is slow.
-    return f"{folder}/{run['run_id']}/{FILE_NAME}"
+def _named(state: Path, run_id: str) -> str:
+    return str(run_path(state, run_id))
 
 
-def _age() -> Callable[[IndexEntry], Age]:
+def _age() -> Callable[[ListEntry], Age]:
     age = ages()
     return lambda run: age(run["run_id"], str(run.get("started")))
 
@@ -131,7 +123,7 @@ def _reversed(text: str) -> tuple[int, ...]:
     return tuple(-ord(letter) for letter in text)
 
 
-def _listed_runs(listed: list[tuple[IndexEntry, str]]) -> list[ListedRun]:
+def _listed_runs(listed: list[tuple[ListEntry, str]]) -> list[ListedRun]:
     """Return the runs, each compared with the previous run of the same cases."""
     passed: dict[tuple[Any, ...], float] = {}
     runs: list[ListedRun] = []

@@ -1,4 +1,4 @@
-"""Replacements for turn starts that were lost with damaged lines of a journal."""
+"""Replacements for turn starts that were lost with damaged events."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from workbench.history.run_list import list_runs, load_summary
+from workbench.history.stored_runs import list_runs, load_summary
 from workbench.history.votes import Case, are_enough, case_votes
 
 MOST = 60

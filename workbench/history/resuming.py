@@ -1,11 +1,15 @@
 """Resuming an interrupted run: the newest run of the same cases, if its inputs have not changed."""
 
 import itertools
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.counting import counted
+from workbench.database.database import database
+from workbench.database.runs import RunRow, find_run
+from workbench.database.values import model_answers
 from workbench.dependencies.agent_inputs import WRITTEN
 from workbench.dependencies.case_inputs import started_bundles
 from workbench.dependencies.change import CASE_INPUTS, Change, describe, not_recorded
@@ -13,7 +17,9 @@ from workbench.dependencies.current import CurrentInputs, Execution, Options
 from workbench.dependencies.digests import project_digests
 from workbench.dependencies.record import Bundle, Record, compare
 from workbench.dependencies.run_inputs import RunInputs
-from workbench.engine.plan.interrupted import InterruptedCase, InterruptedRun, interrupted_run
+from workbench.engine.plan.answers import Answer
+from workbench.engine.plan.answers import read as read_answers
+from workbench.engine.plan.interrupted import RETRIED, InterruptedCase, InterruptedRun, interrupted_run
 from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.project_setting import known_mode
 from workbench.engine.plan.run_options import RESULT_OPTIONS, RunOptions, UsageFaultError, stored_options
@@ -21,33 +27,26 @@ from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.source import AgentSource
 from workbench.engine.run.input_recorder import plan_inputs
 from workbench.event_json import from_json, to_json
-from workbench.events import CaseRef, Event, Noticed, RunFinished, RunStarted
-from workbench.history.answers import read_answers
-from workbench.history.brief_results import brief_results
-from workbench.history.checked import read_checked
-from workbench.history.journal import FILE_NAME, Journal, is_reading_problem, read_journal
-from workbench.history.journal_lock import is_being_written
+from workbench.events import CaseRef, Event, Noticed, RunStarted
 from workbench.history.run_names import run_ids
-from workbench.history.state_dir import runs_dir
-from workbench.state_folder import reading
+from workbench.history.run_writer import RunWriter
+from workbench.history.state_dir import run_path, state_of
+from workbench.history.stored_events import announcement, is_reading_problem, read_run, stored_events
+from workbench.history.stored_runs import load_summary
 
 _MAX_RUNS = 20
 """Number of newest runs searched for one with the same cases."""
 _OPTIONS_OF_CASES = frozenset({"runs", "timeout", "isolation"})
 """Options that are compared case by case. The others are compared for the run as a whole."""
-_LAST_LINE = 1024 * 1024
-"""Bytes at the end of a journal that are read for its last line."""
 _MAX_REASONS = 3
-_MAX_LINES = 20
-"""Lines at the beginning of a journal that are searched for the announcement."""
 
 
 @dataclass
 class Resumable:
-    """An interrupted run that can be resumed: the plan for the rest, and its journal, held open."""
+    """An interrupted run that can be resumed: the plan for the rest, and the writer of the run."""
 
     plan: Plan
-    journal: Journal
+    writer: RunWriter
 
 
 def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
@@ -60,20 +59,20 @@ def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
     if path is None or _is_complete(path):
         return plan
     try:
-        journal = Journal.reopen(path)
+        writer = RunWriter.reopen(path)
     except OSError as error:
-        return _not_resumed(plan, path, [f"its journal cannot be written ({error.strerror or error})"])
-    if journal is None:
+        return _not_resumed(plan, path, [f"it cannot be written ({error.strerror or error})"])
+    if writer is None:
         return plan  # The run is still in progress.
     found = read_results(path)
     if found is None or not _has_rest(found, path, plan):
-        journal.release()
+        writer.release()
         return plan
     changes = _changes(found, plan, state)
     if changes:
-        journal.release()
+        writer.release()
         return _not_resumed(plan, path, changes)
-    return Resumable(_resumed(plan, found), journal)
+    return Resumable(_resumed(plan, found), writer)
 
 
 def newest_interrupted(state: Path) -> RunStarted | None:
@@ -86,11 +85,14 @@ def newest_interrupted(state: Path) -> RunStarted | None:
 def resumable_results(state: Path, plan_of: Callable[[RunStarted], Plan]) -> str:
     """Describe what resuming the newest run would reuse, or return "" if it cannot be resumed.
 
-    `plan_of` returns the plan that runs the cases of a run again. The journal is read once, and not opened for writing.
+    `plan_of` returns the plan that runs the cases of a run again. Nothing is written.
     """
     path = _newest_unfinished(state)
-    found = None if path is None else brief_results(path, _can_repeat)
-    if path is None or found is None:
+    announced = None if path is None else announcement(path)
+    if path is None or announced is None or not _can_repeat(announced):
+        return ""
+    found = read_results(path, brief=True)
+    if found is None:
         return ""
     plan = plan_of(found.announced)
     cases = {planned.case for planned in found.announced.cases}
@@ -103,18 +105,38 @@ def _has_rest(found: InterruptedRun, path: Path, plan: Plan) -> bool:
     """Return whether the run at `path` has something to reuse and something left to do. It adds the stored answers."""
     if found.ended and (found.complete or found.results == len(found.cases)):
         return False
-    found.set_answers(read_answers(path.parent))
+    found.set_answers(stored_answers(path))
     return bool(found.results or found.transcripts or found.answers)
 
 
 def _newest_unfinished(state: Path) -> Path | None:
-    """Return the journal of the newest run if that did not finish all its cases and no process is writing it."""
+    """Return the path of the newest run if that did not finish all its cases and no process is writing it."""
     for run_id in run_ids(state)[:1]:
-        path = runs_dir(state) / run_id / FILE_NAME
+        path = run_path(state, run_id)
+        row = _row(path)
         # Most runs are complete, and announcements can be long.
-        if not _is_complete(path) and not is_being_written(path):
+        if row is not None and not row.is_being_written and not _is_complete(path):
             return path
     return None
+
+
+def _row(path: Path) -> RunRow | None:
+    try:
+        return database(state_of(path)).read(lambda connection: find_run(connection, path.name))
+    except OSError:
+        return None
+
+
+def stored_answers(path: Path) -> dict[CaseRef, list[Answer]]:
+    """Return the stored answers of models in a run by case."""
+    row = _row(path)
+    if row is None:
+        return {}
+    try:
+        texts = database(state_of(path)).read(lambda connection: model_answers(connection, row.id)) or []
+        return read_answers(map(json.loads, texts))
+    except (OSError, ValueError, RecursionError):
+        return {}
 
 
 def _can_repeat(announced: RunStarted) -> bool:
@@ -139,28 +161,46 @@ def options_of(announced: RunStarted, root: Path) -> RunOptions:
         raise UsageFaultError(f"the options of run {announced.run_id} cannot be read: {error}") from None
 
 
-def read_results(path: Path) -> InterruptedRun | None:
-    """Return the results in the journal at `path`, or None if it cannot be read or lost its announcement."""
+def read_results(path: Path, *, brief: bool = False) -> InterruptedRun | None:
+    """Return the results of a stored run, or None if it cannot be read or lost its announcement.
+
+    With `brief`, cases with a result lack their steps and verdicts: the offer to resume a run is made while the user
+    types, and 10,000 cases have hundreds of megabytes of them.
+    """
     try:
-        found = interrupted_run(_read(path))
+        found = interrupted_run(_events(path, brief=brief))
     except (OSError, ValueError):
         return None
     return found if found is not None and found.announced.started else None
 
 
-def _read(path: Path) -> Iterator[Event | None]:
-    for event in read_journal(path):
-        if not isinstance(event, Noticed):
-            yield event
-        elif is_reading_problem(event, path):
+def _events(path: Path, *, brief: bool) -> Iterator[Event | None]:
+    """Yield the events of a run, the announcement first, and None for each event that is lost."""
+    if not brief:
+        for event in read_run(path):
+            if not isinstance(event, Noticed):
+                yield event
+            elif is_reading_problem(event, path):
+                yield None
+        return
+    announced, lost = False, 0
+    for read in stored_events(path, unread="decided", retried=RETRIED):
+        if read.problem and announced:
             yield None
+        lost += bool(read.problem)
+        if read.data is None or (not announced and read.name != "RunStarted"):
+            continue
+        yield from_json(read.data)
+        if not announced:
+            announced = True
+            yield from itertools.repeat(None, lost)
 
 
 def _newest_of(state: Path, plan: Plan) -> Path | None:
-    """Return the journal of the newest run with exactly these cases, as the same shard if it is one."""
+    """Return the path of the newest run with exactly these cases, as the same shard if it is one."""
     wanted, number = {entry.ref for entry in plan.entries}, plan.shard and plan.shard.number
     for run_id in run_ids(state)[:_MAX_RUNS]:
-        path = runs_dir(state) / run_id / FILE_NAME
+        path = run_path(state, run_id)
         announced = announcement(path)
         if announced is None or not _runs_cases(announced) or (announced.shard and announced.shard.number) != number:
             continue
@@ -174,31 +214,12 @@ def _runs_cases(announced: RunStarted) -> bool:
     return not announced.scored_from and all(planned.fork is None for planned in announced.cases[:1])
 
 
-def announcement(path: Path) -> RunStarted | None:
-    """Return how a run announced itself, or None if that cannot be read or follows more than a few notices."""
-    try:
-        with reading(path) as file:
-            file.readline()
-            for line in itertools.islice(file, _MAX_LINES):
-                event = from_json(read_checked(line))
-                if not isinstance(event, Noticed):
-                    return event if isinstance(event, RunStarted) else None
-    except (OSError, ValueError, RecursionError):
-        return None
-    return None
-
-
 def _is_complete(path: Path) -> bool:
-    """Return whether the run ended with everything done, by its last line alone."""
+    """Return whether the run ended with everything done."""
     try:
-        with reading(path) as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - _LAST_LINE))
-            last = file.read().splitlines(keepends=True)[-1]
-        event = from_json(read_checked(last))
-    except (OSError, ValueError, RecursionError, IndexError):
+        return load_summary(state_of(path), path.name)[0].is_done
+    except OSError:
         return False
-    return isinstance(event, RunFinished) and not (event.interrupted or event.cancelled)
 
 
 def _changes(found: InterruptedRun, plan: Plan, state: Path) -> list[str]:
@@ -277,5 +298,5 @@ def _left_of(entry: PlanEntry, found: InterruptedRun) -> PlanEntry:
 
 def _not_resumed(plan: Plan, path: Path, changes: list[str]) -> Plan:
     more = f", and {len(changes) - _MAX_REASONS} more" if len(changes) > _MAX_REASONS else ""
-    text = f"{path.parent.name} was interrupted and is not resumed: {', '.join(changes[:_MAX_REASONS])}{more}"
+    text = f"{path.name} was interrupted and is not resumed: {', '.join(changes[:_MAX_REASONS])}{more}"
     return replace(plan, notices=(Noticed("info", text), *plan.notices))

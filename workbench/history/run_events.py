@@ -1,4 +1,4 @@
-"""All events of a stored run, read from its journal, a JSON report or an ADK result file."""
+"""All events of a run, from the database, a JSON report or an ADK result file."""
 
 from pathlib import Path
 
@@ -17,12 +17,12 @@ from workbench.events import (
 from workbench.history.adk_events import adk_case_events
 from workbench.history.adk_results import ENDING
 from workbench.history.agents_cli_results import agents_cli_events, is_agents_cli_result
-from workbench.history.journal import read_journal
-from workbench.history.journal_lines import is_journal
 from workbench.history.run_names import find_run
+from workbench.history.state_dir import is_stored
+from workbench.history.stored_events import read_run
 from workbench.history.stored_report import report_events
 
-END_IS_LOST = "the end of this case cannot be read: the journal is damaged"
+END_IS_LOST = "the end of this case cannot be read: the database is damaged"
 
 
 def read_run_events(word: str, state: Path, folder: Path) -> list[Event]:
@@ -35,21 +35,23 @@ def read_run_events(word: str, state: Path, folder: Path) -> list[Event]:
     """
     try:
         path = find_run(word, state, folder)
+        if is_stored(path):
+            return _stored_events(path)
         if path.name.endswith(ENDING):
             return list(adk_case_events(path.absolute()))
         if is_agents_cli_result(path):
             return list(agents_cli_events(path))
-        return _journal_events(path) if is_journal(path) else list(report_events(path))
+        return list(report_events(path))
     except (OSError, ValueError) as error:
         raise UsageFaultError(str(error), kind="broken_file") from None
 
 
-def _journal_events(path: Path) -> list[Event]:
+def _stored_events(path: Path) -> list[Event]:
     """Return the events of a run, with an end for each case.
 
     If the run ended by itself, a missing end was lost. Otherwise the case was cancelled.
     """
-    events = list(read_journal(path))
+    events = list(read_run(path))
     unended: dict[CaseRef, None] = {}
     end: RunFinished | None = None
     for event in events:

@@ -1,6 +1,6 @@
 """Lookup of stored runs by name, without reading them.
 
-A name is a run's ID or its beginning, `last`, `baseline`, or the path of a JSON report, a run's folder or its journal.
+A name is a run's ID or its beginning, `last`, `baseline`, or the path of a JSON report or a result file.
 """
 
 import difflib
@@ -8,36 +8,39 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from workbench.counting import counted, few
+from workbench.database.database import database
+from workbench.database.runs import find_run as run_by_id
+from workbench.database.runs import run_ids as stored_ids
+from workbench.database.values import get_value
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.history.ages import ages
-from workbench.history.state_dir import JOURNAL_FILE, runs_dir, states_of
+from workbench.history.state_dir import is_stored, old_runs_text, run_path, state_of, states_of
+from workbench.history.stored_events import announcement
 from workbench.json_values import mapping
-from workbench.state_folder import NO_STATE, STATE_FOLDER, read_stored, stored_folders, untrusted_text
+from workbench.state_folder import NO_STATE, STATE_FOLDER, untrusted_text
 
 LAST = "last"
 BASELINE = "baseline"
 _NO_RUN_HINT = "`agent-workbench run` stores one, --state-dir selects another folder"
 _MAX_LISTED = 5
-_MAX_NAME = 1000
-"""Bytes of the file with the baseline."""
 
 
 def find_run(word: str, state: Path, folder: Path) -> Path:
-    """Return the journal of the stored run that `word` names, or the file at that path. The file is not read.
+    """Return the path of the stored run that `word` names (`workbench.history.state_dir`), or of the file there.
+
+    The file is not read.
 
     Raises:
         UsageFaultError: there is no such run, or it is in a state folder that is not trusted.
     """
-    journal = _by_id(word, state)
-    if journal is not None:
-        return journal
+    stored = _by_id(word, state)
+    if stored is not None:
+        return stored
     path = folder / word
-    for named in (path, path / JOURNAL_FILE) if word else ():
-        if named.is_file():
-            # A journal is read without following links, but the user may name it through some.
-            found = named.resolve()
-            _refuse_untrusted(found, state)
-            return found
+    if word and path.is_file():
+        found = path.resolve()
+        _refuse_untrusted(found, state)
+        return found
     raise _unknown(word, state, folder)
 
 
@@ -59,20 +62,22 @@ def refuse_unknown_runs(words: Iterable[str], state: Path, folder: Path) -> None
 
 
 def find_stored_run(word: str, state: Path) -> Path:
-    """Return the journal of the stored run that `word` names, in the state folder or in nested older ones.
+    """Return the path of the stored run that `word` names, in the state folder or in nested older ones.
 
     Raises:
         UsageFaultError: there is no such run.
     """
-    journal = _by_id(word, state)
-    if journal is None:
+    stored = _by_id(word, state)
+    if stored is None:
         raise _unknown(word, state, state)
-    return journal
+    return stored
 
 
-def state_of(journal: Path) -> Path:
-    """Return the state folder that contains a journal."""
-    return journal.parents[2]
+def is_there(path: Path) -> bool:
+    """Return whether a stored run, or a file, exists."""
+    if not is_stored(path):
+        return path.exists()
+    return path in _runs(state_of(path))
 
 
 def last_unharmed_run(state: Path) -> str:
@@ -80,24 +85,24 @@ def last_unharmed_run(state: Path) -> str:
 
     The state folder's nested older ones are searched, too.
     """
-    runs = ((path for path in _journals(one) if not _has_other_verdicts(path, faults=True)) for one in states_of(state))
+    runs = ((path for path in _runs(one) if not _has_other_verdicts(path, faults=True)) for one in states_of(state))
     found = _newest(path for one in runs if (path := next(one, None)) is not None)
-    return LAST if found is None else found.parent.name
+    return LAST if found is None else found.name
 
 
 def last_run(state: Path) -> Path | None:
-    """Return the journal of the newest run in which agents ran cases, else of the newest run, else None.
+    """Return the path of the newest run in which agents ran cases, else of the newest run, else None.
 
     A run that only scored another one again has no transcripts of its own, and may lack most cases. A fork has
     conversations that are not those of its case.
     """
-    journals = _journals(state)
-    return next((path for path in journals if not _has_other_verdicts(path)), next(iter(journals), None))
+    runs = _runs(state)
+    return next((path for path in runs if not _has_other_verdicts(path)), next(iter(runs), None))
 
 
 def run_ids(state: Path) -> list[str]:
     """Return the IDs of all stored runs, newest first."""
-    return [path.parent.name for path in _journals(state)]
+    return [path.name for path in _runs(state)]
 
 
 def _by_id(word: str, state: Path) -> Path | None:
@@ -111,56 +116,54 @@ def _by_id(word: str, state: Path) -> Path | None:
         for one in states:
             pinned = baseline(one)
             if pinned is not None:
-                return runs_dir(one) / pinned / JOURNAL_FILE
+                return run_path(one, pinned)
         raise UsageFaultError("no baseline is set", "`agent-workbench history pin RUN` sets it")
     if not word or "/" in word or word in (".", ".."):
         return None
-    for one in states:
-        exact = runs_dir(one) / word / JOURNAL_FILE
-        if exact.is_file():
-            return exact
-    matches = [path for one in states for path in _journals(one) if path.parent.name.startswith(word)]
+    known = [path for one in states for path in _runs(one)]
+    exact = next((path for path in known if path.name == word), None)
+    if exact is not None:
+        return exact
+    matches = [path for path in known if path.name.startswith(word)]
     if len(matches) > 1:
         raise UsageFaultError(
             f"{counted(len(matches), 'run')} start with {word}",
-            f"They are {few((p.parent.name for p in matches), _MAX_LISTED)}",
+            f"They are {few((p.name for p in matches), _MAX_LISTED)}",
         )
     return matches[0] if matches else None
 
 
-def _newest(journals: Iterable[Path]) -> Path | None:
+def _newest(runs: Iterable[Path]) -> Path | None:
     age = ages()
-    return max(journals, key=lambda path: age(path.parent.name, ""), default=None)
+    return max(runs, key=lambda path: age(path.name, ""), default=None)
 
 
-def _journals(state: Path) -> list[Path]:
-    """Return the journals of all runs, newest first by ID."""
-    runs = runs_dir(state)
-    found = [path for name in stored_folders(runs) if (path := runs / name / JOURNAL_FILE).is_file()]
+def _runs(state: Path) -> list[Path]:
+    """Return the paths of all runs, newest first by ID; none if the database cannot be read."""
+    try:
+        found = database(state).read(stored_ids) or []
+    except OSError:
+        return []
     age = ages()
-    return sorted(found, key=lambda path: age(path.parent.name, ""), reverse=True)
+    newest = sorted((run_id for _, run_id in found), key=lambda run_id: age(run_id, ""), reverse=True)
+    return [run_path(state, run_id) for run_id in newest]
 
 
 def baseline(state: Path) -> str | None:
     """Return the ID of the run pinned as baseline, or None if there is none or it was deleted."""
     try:
-        run_id = read_stored(state / BASELINE, _MAX_NAME).decode("utf-8", "replace").strip()
-        return run_id if run_id and "/" not in run_id and (runs_dir(state) / run_id / JOURNAL_FILE).is_file() else None
-    except OSError:  # Also raised for a name that is too long.
+        run_id = database(state).read(lambda connection: get_value(connection, BASELINE))
+        run = database(state).read(lambda connection: run_by_id(connection, run_id or ""))
+    except OSError:
         return None
+    return None if run is None else run.run_id
 
 
 def _has_other_verdicts(path: Path, *, faults: bool = False) -> bool:
     """Return whether a run scored another one, or tried a fork, or with `faults` whether some were injected."""
-    from workbench.events import RunStarted
-    from workbench.history.journal import read_journal
-
-    try:
-        first = next((event for event in read_journal(path) if isinstance(event, RunStarted)), None)
-    except (OSError, ValueError):
-        return True  # An unreadable run has no transcripts to score.
+    first = announcement(path)
     if first is None:
-        return True  # It was killed before it started.
+        return True  # It was killed before it started, or its beginning is lost: nothing of it can be scored.
     if faults and mapping(first.inputs.get("options")).get("inject"):
         return True
     return bool(first.scored_from) or any(planned.fork is not None for planned in first.cases[:1])
@@ -200,8 +203,9 @@ def _run_hint(state: Path) -> str:
 
 def no_run_message(state: Path) -> str:
     """Return a message that `state` holds no run, and how to get one."""
-    return f"N{_no_run(state)[1:]}; {_NO_RUN_HINT}"
+    old = old_runs_text(state)
+    return f"N{_no_run(state)[1:]}; {_NO_RUN_HINT}" + (f". {old[:1].upper()}{old[1:]}" if old else "")
 
 
 def _no_run(state: Path) -> str:
-    return "no run is stored here" if state == NO_STATE else f"no run is stored in {runs_dir(state)}"
+    return "no run is stored here" if state == NO_STATE else f"no run is stored in {state}"

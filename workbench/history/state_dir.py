@@ -1,21 +1,41 @@
-"""Layout of the state folder, and older state folders inside the project."""
+"""State folders of a project, and the names of runs in them.
+
+A stored run is named by the path `STATE/runs.db/RUN_ID`. No file has this path: it says where the run is stored.
+"""
 
 import os
 from pathlib import Path
 
 from workbench.agents.walk import is_repository
+from workbench.counting import counted
+from workbench.database.opening import FILE_NAME
 from workbench.state_folder import STATE_FOLDER, is_trusted, stored_folders
 
 _MAX_DEPTH = 4
 _MAX_FOLDERS = 2_000
 """Maximum number of folders searched for older state folders."""
 _IGNORED = frozenset({"node_modules", "site-packages", "__pycache__"})
-JOURNAL_FILE = "events.jsonl"
-"""Name of the journal in a run's folder."""
+_OLD_RUNS = "runs"
+"""The folder in which older versions stored each run in a folder of its own."""
+
+
+def run_path(state: Path, run_id: str) -> Path:
+    """Return the path that names a stored run."""
+    return state / FILE_NAME / run_id
+
+
+def is_stored(path: Path) -> bool:
+    """Return whether a path names a stored run, and not a file."""
+    return path.parent.name == FILE_NAME
+
+
+def state_of(path: Path) -> Path:
+    """Return the state folder of a stored run."""
+    return path.parents[1]
 
 
 def states_of(state: Path) -> list[Path]:
-    """Return the state folder `state`, then older ones with runs below its project.
+    """Return the state folder `state`, then others with runs below its project.
 
     Old versions made a `.workbench` in each folder that was run. These are used where they are. A folder named by
     `--state-dir` is used alone.
@@ -38,7 +58,7 @@ def nested_states(root: Path) -> list[Path]:
                 return found
             below += _folders_in(folder)
         states = [folder / STATE_FOLDER for folder in below]
-        found += [state for state in states if os.path.isdir(runs_dir(state)) and is_trusted(state)]  # noqa: PTH112 - raises nothing
+        found += [state for state in states if os.path.lexists(state / FILE_NAME) and is_trusted(state)]
         level = below
     return found
 
@@ -49,11 +69,10 @@ def _folders_in(folder: Path) -> list[Path]:
     return [path for path in paths if not is_repository(path) and not os.path.lexists(path / "pyvenv.cfg")]
 
 
-def runs_dir(path: Path) -> Path:
-    """Return the folder that contains the runs' folders, in the state folder `path`."""
-    return path / "runs"
-
-
-def judge_cache_dir(path: Path) -> Path:
-    """Return the folder of judge answers, in the state folder `path`."""
-    return path / "cache" / "judge"
+def old_runs_text(state: Path) -> str:
+    """Return how many runs of older versions are in a state folder and not shown, or "" without any."""
+    found = len(stored_folders(state / _OLD_RUNS))
+    if not found:
+        return ""
+    verb = "is" if found == 1 else "are"
+    return f"{counted(found, 'run')} of an older version {verb} in {state / _OLD_RUNS} and not shown"

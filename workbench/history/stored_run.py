@@ -1,4 +1,4 @@
-"""Stored runs as transcripts to score again, from a journal or a JSON report."""
+"""Stored runs as transcripts to score again, from the database or a JSON report."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.plan.transcripts import StoredRun, collect
 from workbench.events import CaseError, CaseFinished, Event, Noticed
-from workbench.history.journal import UNREADABLE_CASES, is_reading_problem, read_journal
-from workbench.history.journal_lines import is_journal
 from workbench.history.run_names import find_run
+from workbench.history.state_dir import is_stored
+from workbench.history.stored_events import UNREADABLE_CASES, is_reading_problem, read_run
 from workbench.history.stored_report import read_report
 
 
@@ -22,16 +22,16 @@ def open_run(word: str, state: Path, folder: Path) -> StoredRun:
     """
     path = find_run(word, state, folder)
     try:
-        return _read_journal(path) if is_journal(path) else read_report(path)
+        return _read_stored(path) if is_stored(path) else read_report(path)
     except OSError as error:
         raise UsageFaultError(f"{path}: {error.strerror or error}", kind="broken_file") from None
 
 
-def _read_journal(path: Path) -> StoredRun:
+def _read_stored(path: Path) -> StoredRun:
     trouble: list[str] = []
 
     def readable() -> Iterator[Event | None]:
-        for event in read_journal(path):
+        for event in read_run(path):
             if isinstance(event, Noticed) and is_reading_problem(event, path):
                 trouble.append(event.message)
                 yield None
@@ -44,7 +44,7 @@ def _read_journal(path: Path) -> StoredRun:
         raise UsageFaultError(str(error), kind="broken_file") from None
     run.trouble, run.file = trouble, path
     if UNREADABLE_CASES in run.cases:
-        why = CaseError("broken_file", "the list of the run's cases cannot be read: the journal is damaged")
+        why = CaseError("broken_file", "the list of the run's cases cannot be read: the database is damaged")
         run.cases[UNREADABLE_CASES].take(CaseFinished(UNREADABLE_CASES, "error", why, 0.0))
-    run.run_id = run.run_id or path.parent.name
+    run.run_id = run.run_id or path.name
     return run

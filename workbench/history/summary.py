@@ -1,12 +1,10 @@
 """Summary of a run for lists and comparisons, built from the JSON of its events.
 
-The journal stays the source of truth: a missing or outdated summary is rebuilt from it. A journal may be damaged or of
-another version, so each value is checked before use.
+The database stores its rows with the events. The events stay the source of truth: damaged rows are made from them
+again. They may be damaged or from another version, too, so each value is checked before use.
 """
 
-import json
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, get_args
 
@@ -29,11 +27,10 @@ from workbench.json_values import mapping, objects, parts_of, string
 from workbench.judge.judge_details import judge_in, judged_by
 from workbench.model.invocation import recorded_events
 
-SCHEMA = "agent-workbench/summary/14"
-"""Schema of summaries. A summary with another schema is rebuilt from the journal."""
 STATUSES = ("passed", "failed", "error", "not_evaluated", "cancelled")
 _MAX_TEXT = 2000
-_USAGE = tuple(item.name for item in fields(Usage))
+USAGE = tuple(item.name for item in fields(Usage))
+"""The numbers of a row's `usage`, in order."""
 _TYPES: dict[type, type] = {str: str, tuple: list}
 _FROZEN = {item.name: _TYPES.get(type(item.default), int) for item in fields(Frozen)} | {"mode": str}
 """Field of `Frozen` → its type as JSON."""
@@ -63,7 +60,7 @@ Row = dict[str, Any]
 - `fault`: [tool, way] of its fault in a matrix of tool faults. Missing otherwise.
 - `handling`: what the agent did about that fault, as `workbench.events.FaultHandling` with only the judge as details.
   Missing otherwise, and until it ended.
-- `at`: places of the lines of its last attempt in the journal: offset, bytes, offset, bytes, … Empty if unknown.
+- `size`: bytes of the events of its last attempt. Missing if unknown.
 """
 
 
@@ -71,7 +68,7 @@ Row = dict[str, Any]
 class Summary:
     """Summary of one run.
 
-    `rows` are in the order of the plan. `seconds` is None if the journal has no end of the run.
+    `rows` are in the order of the plan. `seconds` is None if the end of the run is not stored.
     """
 
     run_id: str = ""
@@ -97,9 +94,11 @@ class Summary:
     """The fork that its executions try, as JSON of `workbench.events.ForkOf`; {} for all other runs."""
     options: dict[str, Any] = field(default_factory=dict)
     """Run options that affect results."""
-    bundles: list[str] = field(default_factory=list)
+    bundles: Sequence[str] | Mapping[int, str] = field(default_factory=list)
     """The distinct bundles of inputs of its executions, as JSON text. Most belong to one case and are rarely needed."""
     rows: dict[tuple[Any, ...], Row] = field(default_factory=dict)
+    damage: list[str] = field(default_factory=list)
+    """What of the run could not be read."""
     _read: dict[int, Bundle] = field(default_factory=dict)
     """Bundles that were parsed."""
 
@@ -121,7 +120,7 @@ class Summary:
     def outcome_counts(self) -> dict[str, int]:
         """Return the number of executions by status, with `not_run` for those without an end.
 
-        `not_run` is 0 if the journal has the end of the run.
+        `not_run` is 0 if the end of the run is stored.
         """
         return split_unreached(self.counts(), self.unreached if self.seconds is None else 0)
 
@@ -135,10 +134,14 @@ class Summary:
         return tuple(map(self.bundle, row["inputs"]))
 
     def bundle(self, number: int) -> Bundle:
-        """Return the bundle with this number."""
+        """Return the bundle with this number. One that cannot be read is empty: nothing in it is known."""
         found = self._read.get(number)
         if found is None:
-            found = self._read[number] = Bundle.from_text(self.bundles[number])
+            try:
+                found = Bundle.from_text(self.bundles[number])
+            except (LookupError, ValueError, TypeError):
+                found = Bundle({})
+            self._read[number] = found
         return found
 
     @property
@@ -165,31 +168,6 @@ class Summary:
     def is_matrix(self) -> bool:
         """Whether its executions are those of a matrix of tool faults."""
         return any("fault" in row for row in self.rows.values())
-
-    def as_text(self) -> Iterator[str]:
-        """Yield the JSON text row by row.
-
-        As one string it would take as much memory as all rows.
-        """
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("rows", "_read")}
-        yield json.dumps({"schema": SCHEMA, **values})[:-1] + ', "rows": ['
-        for number, row in enumerate(self.rows.values()):
-            yield (", " if number else "") + json.dumps({**row, "at": row["at"].tolist()})
-        yield "]}"
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Summary":
-        """Return the summary in `data`. Raises ValueError if it is damaged or of another version."""
-        if data.get("schema") != SCHEMA:
-            raise ValueError(f"summary of another version: {data.get('schema')!r}")
-        try:
-            rows = {tuple(row["ref"]): row for row in data["rows"]}
-            for row in rows.values():
-                row["at"] = array("Q", row["at"])
-            values = {name: data[name] for name in cls.__dataclass_fields__ if name not in ("rows", "_read")}
-            return cls(**values, rows=rows)
-        except (KeyError, TypeError, OverflowError) as error:
-            raise ValueError(f"damaged summary: {error!r}") from None
 
 
 def split_unreached(counts: Mapping[str, int], unreached: int) -> dict[str, int]:
@@ -249,7 +227,9 @@ class SummaryBuilder:
     """Builder of a summary from the JSON of a run's events, which it does not change."""
 
     def __init__(self) -> None:
-        self.summary = Summary()
+        self.bundles: list[str] = []
+        """The bundles of the summary."""
+        self.summary = Summary(bundles=self.bundles)
         self._outputs: dict[tuple[Any, ...], tuple[list[Any], list[str]]] = {}
         self._run_inputs = RunInputs()
         self._bundles: dict[str, int] = {}
@@ -274,26 +254,14 @@ class SummaryBuilder:
             "RunFinished": self._run_finished,
         }
 
-    def take(self, data: Mapping[str, Any], offset: int = 0, length: int = 0) -> None:
-        """Add one event, whose line begins at `offset` of the journal. Events of unknown form are ignored."""
+    def take(self, data: Mapping[str, Any]) -> None:
+        """Add one event. Events of unknown form are ignored."""
         take = self._takes.get(str(data.get("event")))
         try:
             if take is not None:
                 take(data)
-            if length and "case" in data:
-                self._note_place(data["case"], offset, length)
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
             return
-
-    def _note_place(self, case: Mapping[str, Any], offset: int, length: int) -> None:
-        row = self.summary.rows.get(_key(case))
-        if row is None:
-            return
-        at = row["at"]
-        if at and at[-2] + at[-1] == offset:
-            at[-1] += length
-        else:
-            at.extend((offset, length))
 
     def _run_started(self, data: Mapping[str, Any]) -> None:
         summary = self.summary
@@ -329,7 +297,7 @@ class SummaryBuilder:
 
     def _repeats_dropped(self, data: Mapping[str, Any]) -> None:
         for case in data["cases"]:
-            self.summary.rows.pop(_key(case), None)
+            self.summary.rows.pop(row_key(case), None)
 
     def _case_started(self, data: Mapping[str, Any]) -> None:
         row = self._row(data["case"])
@@ -375,7 +343,7 @@ class SummaryBuilder:
         row["seconds"] = float(data["duration_seconds"])
         row["calls"] = usage.get("model_calls", 0)
         row["tokens"] = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
-        row["usage"] = [usage.get(name, 0) for name in _USAGE]
+        row["usage"] = [usage.get(name, 0) for name in USAGE]
         if frozen := mapping(data.get("frozen")):
             known = {name: frozen[name] for name, kind in _FROZEN.items() if isinstance(frozen.get(name), kind)}
             row["frozen"] = {"mode": "tools", **known}
@@ -417,12 +385,12 @@ class SummaryBuilder:
         numbers = []
         for text in (bundle.as_text() for bundle in bundles):
             numbers.append(self._bundles.setdefault(text, len(self._bundles)))
-            if len(self._bundles) > len(self.summary.bundles):
-                self.summary.bundles.append(text)
+            if len(self._bundles) > len(self.bundles):
+                self.bundles.append(text)
         return numbers
 
     def _row(self, case: Mapping[str, Any]) -> Row:
-        key = _key(case)
+        key = row_key(case)
         row = self.summary.rows.get(key)
         if row is None:
             row = self.summary.rows[key] = _new_row(list(key))
@@ -516,11 +484,11 @@ def _new_row(ref: list[Any]) -> Row:
         "usage": [],
         "plan": None,
         "cause": None,
-        "at": array("Q"),
     }
 
 
-def _key(case: Mapping[str, Any]) -> tuple[Any, ...]:
+def row_key(case: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the key of an execution in `Summary.rows`, from the JSON of its case."""
     return (case["agent"], case["evalset_file"], case["eval_set_id"], case["eval_id"], case.get("repeat", 1))
 
 

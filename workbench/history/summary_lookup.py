@@ -1,4 +1,4 @@
-"""Summary of a run found by name: a stored run, a JSON report, a journal or an ADK result file."""
+"""Summary of a run found by name: a stored run, a JSON report or an ADK result file."""
 
 from pathlib import Path
 
@@ -7,11 +7,10 @@ from workbench.event_json import to_json
 from workbench.events import Noticed
 from workbench.history.adk_results import ENDING, adk_summary
 from workbench.history.agents_cli_results import agents_cli_summary, is_agents_cli_result
-from workbench.history.journal_lines import is_journal
-from workbench.history.run_list import checked_summary, summarize
 from workbench.history.run_names import find_run
-from workbench.history.state_dir import JOURNAL_FILE, runs_dir
+from workbench.history.state_dir import is_stored, state_of
 from workbench.history.stored_report import report_events
+from workbench.history.stored_runs import load_summary
 from workbench.history.summary import Summary, summarize_events
 
 
@@ -23,9 +22,7 @@ def open_summary(word: str, state: Path, folder: Path) -> tuple[Summary, list[st
     """
     try:
         path = find_run(word, state, folder)
-        if path == runs_dir(state) / path.parent.name / JOURNAL_FILE:
-            return checked_summary(state, path.parent.name)
-        return _file_summary(path)
+        return load_summary(state_of(path), path.name) if is_stored(path) else _file_summary(path)
     except (OSError, ValueError) as error:
         raise UsageFaultError(str(error), kind="broken_file") from None
 
@@ -35,13 +32,13 @@ def _file_summary(path: Path) -> tuple[Summary, list[str]]:
         return adk_summary(path, path.parent), []
     if is_agents_cli_result(path):
         return agents_cli_summary(path), []
-    return summarize(path) if is_journal(path) else _report_summary(path)
+    return _report_summary(path)
 
 
 def _report_summary(path: Path) -> tuple[Summary, list[str]]:
     """Return the summary of a report.
 
-    A report holds less than a journal: of the criteria only thresholds, and nothing about the agents' files.
+    A report holds less than the database: of the criteria only thresholds, and nothing about the agents' files.
     """
     events = list(report_events(path))
     summary = summarize_events(map(to_json, events))

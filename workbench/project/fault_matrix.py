@@ -15,7 +15,6 @@ from workbench.engine.plan.source import AgentSource
 from workbench.events import CaseName, CaseRef, Event
 from workbench.history.case_events import case_events
 from workbench.history.latest import LatestRun, latest_runs
-from workbench.history.state_dir import runs_dir
 from workbench.judge.vertex import SERVICE_NAME
 from workbench.metrics.registry import descriptions
 from workbench.model.criteria import Criterion
@@ -138,10 +137,9 @@ class FaultMatrix:
         """
         found: dict[CaseName, tuple[str, ...]] = {}
         failed: set[CaseName] = set()
-        places = {ref: row["at"] for row, ref in zip(run.rows, run.refs, strict=True)}
         for row, ref in zip(run.rows, run.refs, strict=True):
             try:
-                events = list(case_events(run.file, [ref], places.__getitem__))
+                events = list(case_events(run.file, [ref]))
             except (OSError, ValueError):
                 continue
             found[ref.name] = (*found.get(ref.name, ()), *self._called(ref, events))
@@ -153,7 +151,7 @@ class FaultMatrix:
 
     def _called(self, ref: CaseRef, events: Iterable[Event]) -> tuple[str, ...]:
         try:
-            taken = take_recording(ref, events, runs_dir(self._state), Origin())
+            taken = take_recording(ref, events, self._state, Origin())
         except NotRecordedError:
             return ()
         return tuple(call.tool for call in taken.recording.calls)

@@ -13,10 +13,10 @@ from workbench.agents.targets import is_project
 from workbench.agents.walk import Walk
 from workbench.agents.workspace import Workspace
 from workbench.authoring.triage.triage_file import SUFFIX as TRIAGE_SUFFIX
+from workbench.database.opening import BESIDE, FILE_NAME
 from workbench.engine.watch.changes import Changes, is_watched
 from workbench.engine.watch.file_events import CALM
 from workbench.engine.watch.rereading import reread
-from workbench.history.state_dir import runs_dir
 from workbench.project.disk_changes import DiskChange, is_same, workspace_changes
 from workbench.project.input_files import signature_of, workspace_files
 from workbench.regular_file import read_regular
@@ -54,7 +54,9 @@ class Follower:
         inputs: Callable[[], Collection[Path]],
         watched: Callable[[], bool],
     ) -> None:
-        self._state, self._runs = state, runs_dir(state)
+        self._state = state
+        self._stored = frozenset(state / f"{FILE_NAME}{ending}" for ending in ("", *BESIDE))
+        """The files of the database, which change with each change of a run."""
         self._workspace, self._inputs, self._watched = workspace, inputs, watched
         self.walked: frozenset[Path] = frozenset()
         """Folders in which agents and evalsets may appear."""
@@ -87,7 +89,7 @@ class Follower:
             self._known = {path: self._known.get(path, now) for path, now in self._signatures().items()}
         # Without a state folder, the folder above shows when the first run makes it.
         existing = next((step for step in (self._state, *self._state.parents) if step.is_dir()), self._state)
-        self._of_runs = frozenset(folder for folder in (existing, self._runs) if folder.is_dir())
+        self._of_runs = frozenset({existing})
         self.changes.refresh_folders()
 
     async def touched(self) -> AsyncIterator[Touched]:
@@ -104,7 +106,7 @@ class Follower:
         return self._of_runs if self._watched() else self._folders | self._of_runs
 
     def _is_about_runs(self, path: Path) -> bool:
-        return path in (self._state, self._runs) or path.parent == self._runs
+        return path == self._state or path in self._stored
 
     def _is_relevant(self, path: Path) -> bool:
         return self._is_about_runs(path) or is_watched(path)

@@ -12,7 +12,7 @@ from workbench.engine.plan.transcripts import StoredCase
 from workbench.events import CaseRef, CaseStarted, Event, ForkChange, TurnFinished, TurnStarted
 from workbench.forking.fork import Change, Fork
 from workbench.forking.original import CannotForkError, Original, read_original
-from workbench.history.journal_lines import is_journal
+from workbench.history.state_dir import is_stored, state_of
 from workbench.history.stored_run import open_run
 from workbench.project.transcripts import stored_case
 from workbench.state_folder import state_dir
@@ -23,15 +23,15 @@ CHAT = "chat"
 __all__ = ["CHAT", "make_fork", "original_of_record", "original_of_turns", "plan_of_fork", "stored_original"]
 
 
-def original_of_record(record: CaseRecord, runs: Path | None) -> Original:
+def original_of_record(record: CaseRecord, state: Path | None) -> Original:
     """Return the conversation of a case of this session or of an opened run.
 
-    `runs` is the folder with the runs' folders. Reads files.
+    `state` is the state folder with the runs. Reads files.
 
     Raises:
         CannotForkError: its calls were not recorded.
     """
-    return _original(stored_case(record), record.run_id, runs)
+    return _original(stored_case(record), record.run_id, state)
 
 
 def original_of_turns(agent: str, session: dict[str, Any], turns: Sequence[Turn]) -> Original:
@@ -71,15 +71,15 @@ def stored_original(
     if len(found) > 1:
         files = ", ".join(one.ref.evalset_file for one in found)
         raise UsageFaultError(f"run {run.run_id} has several cases {case}: in {files}", "", "nothing")
-    runs = run.file.parents[1] if run.file is not None and is_journal(run.file) else None
+    state = state_of(run.file) if run.file is not None and is_stored(run.file) else None
     try:
-        return _original(found[0], run.run_id, runs)
+        return _original(found[0], run.run_id, state)
     except CannotForkError as error:
         raise UsageFaultError(f"cannot fork {case}: {error}") from None
 
 
-def _original(case: StoredCase, run_id: str, runs: Path | None) -> Original:
-    return read_original(case.ref, run_id, case.started, case.steps, runs)
+def _original(case: StoredCase, run_id: str, state: Path | None) -> Original:
+    return read_original(case.ref, run_id, case.started, case.steps, state)
 
 
 def make_fork(

@@ -12,8 +12,8 @@ from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.plan.selection import refuse_unknown_cases
 from workbench.engine.plan.transcripts import StoredRun
 from workbench.events import CaseRef, RunStarted
-from workbench.history.journal import read_journal
 from workbench.history.run_names import LAST, find_stored_run, last_unharmed_run
+from workbench.history.stored_events import read_run
 from workbench.history.stored_run import open_run
 from workbench.model.own_file import OwnFileError
 from workbench.project.scoring import root_of_run
@@ -90,7 +90,7 @@ def _run_of(run_id: str, records: Iterable[CaseRecord], state: Path) -> StoredRu
     run = StoredRun(run_id, cases={record.ref: stored_case(record) for record in records})
     with contextlib.suppress(UsageFaultError, OSError, ValueError):
         run.file = find_stored_run(run_id, state)
-        for event in read_journal(run.file):
+        for event in read_run(run.file):
             if isinstance(event, RunStarted):
                 run.started, run.versions = event.started, event.versions
                 break

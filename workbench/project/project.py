@@ -32,11 +32,10 @@ from workbench.engine.processes.trial_imports import TrialImport, try_imports
 from workbench.engine.run.recorder import Publish
 from workbench.engine.run.run import Run
 from workbench.events import CaseName, ForkChange, Noticed
-from workbench.history.journal import Journal
 from workbench.history.latest import latest_runs
 from workbench.history.resuming import resume
 from workbench.history.retention import tidy
-from workbench.history.state_dir import judge_cache_dir
+from workbench.history.run_writer import RunWriter
 from workbench.places.choice import PlaceChoice
 from workbench.places.place import MachineState, Place, cleaned_states
 from workbench.project.running import Running, end
@@ -87,8 +86,8 @@ class Project:
         self._children: Children | None = None
         self._explicit_state = state_dir
         self._keep_runs = keep_runs
-        self._held: dict[str, Journal] = {}
-        """The journals of interrupted runs that will be resumed, by id."""
+        self._held: dict[str, RunWriter] = {}
+        """The writers of interrupted runs that will be resumed, by id."""
         self._touched_before: dict[Path, Touched] = {}
         self.run_ids: set[str] = set()
         """The IDs of all runs that this project made or resumed."""
@@ -158,8 +157,8 @@ class Project:
     async def close(self) -> None:
         """End all runs and processes, and wait until they have ended."""
         await end(self.tasks)
-        for journal in self._held.values():
-            journal.release()
+        for writer in self._held.values():
+            writer.release()
         self._held.clear()
         if self._children is not None:
             try:
@@ -278,14 +277,14 @@ class Project:
         if isinstance(found, Plan):
             return found
         self.run_ids.add(found.plan.run_id)
-        self._held[found.plan.run_id] = found.journal
+        self._held[found.plan.run_id] = found.writer
         return found.plan
 
     def forget(self, plan: Plan) -> None:
         """Release the interrupted run of a plan that `resumed` returned, if the plan will not run."""
-        journal = self._held.pop(plan.run_id, None)
-        if journal is not None:
-            journal.release()
+        writer = self._held.pop(plan.run_id, None)
+        if writer is not None:
+            writer.release()
 
     def targets(self, *words: str | os.PathLike[str], **named: Unpack[NamedTargets]) -> Targets:
         """Return targets: folders, evalset files, `FILE:case_1,case_2` or evalset ids.
@@ -494,17 +493,17 @@ class Project:
             self._environments |= {one.agent.folder: one.environment.values for one in plan.agents.values()}
             self._secrets = Secrets([os.environ, *self._environments.values()])
         state = state_of(plan.root, self._explicit_state)
-        journal = self._journal(state, plan)
-        if journal is not None:
-            register_details(self.store.detail_sources, journal)
-        is_kept = state.is_dir() if journal is None else journal.path is not None
-        cache = judge_cache_dir(state) if is_kept else None
+        writer = self._writer(state, plan)
+        if writer is not None:
+            register_details(self.store.detail_sources, writer)
+        is_kept = state.is_dir() if writer is None else writer.is_stored
+        cache = state if is_kept else None
 
         def make(take: Publish) -> Run:
-            return Run(plan, take, self.children, journal, cache, place, cluster)
+            return Run(plan, take, self.children, writer, cache, place, cluster)
 
         async def tidy_runs() -> None:
-            if journal is not None and journal.path is not None:
+            if writer is not None and writer.is_stored:
                 with contextlib.suppress(OSError):  # The next run tries again.
                     await asyncio.to_thread(tidy, state, self.settings.history)
 
@@ -513,7 +512,7 @@ class Project:
                 await self.connect(plan)
 
         return Running(
-            make, publish or self.store.apply, self.store, journal, self._turn, prepare, tidy_runs, self.tasks
+            make, publish or self.store.apply, self.store, writer, self._turn, prepare, tidy_runs, self.tasks
         )
 
     def chat(
@@ -572,11 +571,11 @@ class Project:
         kept = None if self._explicit_state is None else read_owners(state_of(self.path, self._explicit_state))
         return open_workspace(self.path, stored_owners=kept)
 
-    def _journal(self, state: Path, plan: Plan) -> Journal | None:
-        """Return the journal of a run: a new one, the journal of the resumed run, or None."""
+    def _writer(self, state: Path, plan: Plan) -> RunWriter | None:
+        """Return the writer of a run: a new one, that of the resumed run, or None."""
         if plan.run_id in self._held:
             return self._held.pop(plan.run_id)
         if self._keep_runs and state == NO_STATE:
             message, hint = untrusted_text(plan.root)
-            return Journal(None, None, Noticed("warning", f"this run is kept in memory only: {message}", hint))
-        return Journal.open(state, plan.run_id) if self._keep_runs else None
+            return RunWriter(None, None, Noticed("warning", f"this run is kept in memory only: {message}", hint))
+        return RunWriter.open(state, plan.run_id) if self._keep_runs else None

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from workbench.engine.run.recorder import Publish
 from workbench.engine.run.run import Run
 from workbench.events import CaseRef, Event
-from workbench.history.journal import Journal
+from workbench.history.run_writer import RunWriter
 from workbench.places.place import MachineState
 from workbench.store import Store
 
@@ -100,7 +100,7 @@ class Running(Followed[Event]):
         make: Callable[[Publish], Run],
         publish: Publish,
         store: Store,
-        journal: Journal | None,
+        writer: RunWriter | None,
         turn: Callable[[], AbstractAsyncContextManager[None]],
         prepare: Callable[[], Awaitable[None]],
         tidy: Callable[[], Awaitable[None]],
@@ -109,7 +109,7 @@ class Running(Followed[Event]):
         super().__init__(publish, tasks)
         self._store = store
         self._run = make(self._tell)
-        self._journal = journal
+        self._writer = writer
         self._turn = turn
         self._prepare = prepare
         self._tidy = tidy
@@ -151,8 +151,8 @@ class Running(Followed[Event]):
                 await self._prepare()
                 await self._run.execute()
         finally:
-            if self._journal is not None:
-                self._journal.close()
+            if self._writer is not None:
+                self._writer.close()
         await self._tidy()
         if self._fault is not None:
             raise self._fault

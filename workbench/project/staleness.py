@@ -18,6 +18,7 @@ from workbench.engine.plan.transcripts import StoredCase
 from workbench.event_json import to_json
 from workbench.events import CaseName, CaseRef, PlannedCase
 from workbench.history.latest import LatestRun, newest_options
+from workbench.history.state_dir import state_of
 from workbench.history.summary import Row, Summary
 from workbench.project.transcripts import stored_case
 from workbench.store import CaseRecord
@@ -43,7 +44,7 @@ def stale_cases(latest: Iterable[LatestRun], workspace: Workspace) -> dict[CaseN
     if not runs:
         return {}
     stale: dict[CaseName, Changes] = {}
-    now = current_inputs(workspace, runs[0].file.parents[2], runs)
+    now = current_inputs(workspace, state_of(runs[0].file), runs)
     entries = {entry.relative: _Entry(entry, now) for entry in workspace.evalsets}
     for run in runs:
         for row in run.rows:
@@ -54,7 +55,7 @@ def stale_cases(latest: Iterable[LatestRun], workspace: Workspace) -> dict[CaseN
 
 
 def stale_records(records: Iterable[CaseRecord], workspace: Workspace, state: Path) -> dict[CaseName, Changes]:
-    """Return the stale verdicts of this session that are in no journal, with their changed inputs."""
+    """Return the stale verdicts of this session that are not stored, with their changed inputs."""
     return stale_transcripts((stored_case(record) for record in records if record.brief is None), workspace, state)
 
 

@@ -66,8 +66,8 @@ class Taken:
     why_not: str = ""
 
 
-def take_recording(ref: CaseRef, events: Iterable[Event], runs: Path | None, origin: Origin) -> Taken:
-    """Return the recording of a case. `runs` is the folder with the runs' folders, or None. Reads files.
+def take_recording(ref: CaseRef, events: Iterable[Event], state: Path | None, origin: Origin) -> Taken:
+    """Return the recording of a case. `state` is the state folder with the runs, or None. Reads files.
 
     The framework and its version in `origin` are kept only if the events come from that framework.
 
@@ -77,7 +77,7 @@ def take_recording(ref: CaseRef, events: Iterable[Event], runs: Path | None, ori
     steps = tuple(events)
     calls = [step for step in steps if isinstance(step, CallsRecorded)]
     spans = [step for step in steps if isinstance(step, SpansRecorded)]
-    pieces = Pieces([*calls, *spans], runs)
+    pieces = Pieces([*calls, *spans], state)
     empty = Recording(ref.eval_set_id, ref.eval_id, ref.agent, origin)
     if calls:
         return _from_calls(empty, calls, pieces)

@@ -62,15 +62,15 @@ def _one(args: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {name: args[name]} if name in args else {}
 
 
-def missed_call(events: Iterable[CallsRecorded | SpansRecorded], runs: Path | None) -> MissedCall | None:
+def missed_call(events: Iterable[CallsRecorded | SpansRecorded], state: Path | None) -> MissedCall | None:
     """Return the call that ended a case, or None if none did or its arguments are lost.
 
-    `events` are those of the case, and `runs` is the folder with the runs' folders. Reads files.
+    `events` are those of the case, and `state` is the state folder with the runs. Reads files.
     """
     known = tuple(events)
     for turn, item in _misses(known):
         if "parts" not in item:
-            return _missed(turn, item, Pieces(known, runs))
+            return _missed(turn, item, Pieces(known, state))
     return None
 
 

@@ -85,7 +85,7 @@ def _over_the_case(subject: Subject, record: CaseRecord, view: View) -> Iterator
 
     The line over the pane has the scores for which it has room. They are repeated only in full.
     """
-    yield from case_error_lines(record, subject.runs, view, "K")
+    yield from case_error_lines(record, subject.state, view, "K")
     if record.thawed is not None:
         yield from thawed_lines(record.thawed, view, drifted=bool(record.drifted))
     below = {result.name for result in left_out(subject, view.width - 1)}

@@ -41,8 +41,8 @@ class Subject:
     triage: "tuple[Entry, ...]" = ()
     """The user's triage of the case and its labels, for any answer. `answer` is the digest of the answer shown."""
     answer: str = ""
-    runs: Path | None = field(default=None, compare=False)
-    """The folder of the stored runs, which has the requests to models."""
+    state: Path | None = field(default=None, compare=False)
+    """The state folder with the stored runs, which has the requests to models."""
     prices: Prices | None = field(default=None, compare=False)
     """The user's price table."""
     earlier: "tuple[PastRun, ...]" = field(default=(), compare=False)

@@ -24,14 +24,14 @@ _PARTS = {"instruction": "the instruction", "tools": "the tools", "config": "the
 """Parts of requests to models in words, by their names in frozen files."""
 
 
-def missed_in(record: CaseRecord, runs: Path | None) -> "MissedCall | None":
+def missed_in(record: CaseRecord, state: Path | None) -> "MissedCall | None":
     """Return the call that ended a case, or None if no call without a recording did. Reads files."""
     if record.error is None or record.error.kind not in ("frozen_miss", "off_recording"):
         return None
     from workbench.recordings.miss import missed_call
 
     spans = (turn.spans for turn in record.turns if turn.spans is not None)
-    return missed_call((*(event for turn in record.turns for event in turn.calls), *spans), runs)
+    return missed_call((*(event for turn in record.turns for event in turn.calls), *spans), state)
 
 
 def missed_request_in(record: CaseRecord) -> "MissedRequest | None":
@@ -48,7 +48,7 @@ def part_words(part: str) -> str:
     return _PARTS.get(part) or one_line(part, limit=60)
 
 
-def case_error_lines(record: CaseRecord, runs: Path | None, view: View, key: str) -> Iterator[Line]:
+def case_error_lines(record: CaseRecord, state: Path | None, view: View, key: str) -> Iterator[Line]:
     """Yield why a case ended with an error. Reads files if a call was missed.
 
     `key` says how to reach the ways out of a missed call, as raw text: `K`.
@@ -56,7 +56,7 @@ def case_error_lines(record: CaseRecord, runs: Path | None, view: View, key: str
     error = record.error
     if error is None:
         return
-    missed = missed_in(record, runs)
+    missed = missed_in(record, state)
     if missed is not None:
         ways = _ways_out(key, *(["ignore an argument"] if missed.differing else []))
         yield from miss_lines(missed, view, ways if error.kind == "frozen_miss" else error.hint)

@@ -1,4 +1,4 @@
-"""Readers of the details of judged criteria. They tolerate any content, because journals and reports can hold anything.
+"""Readers of the details of judged criteria. They tolerate any content, because runs and reports can hold anything.
 
 The criteria (`workbench/metrics/judged`) and `workbench.judge.base.record` document the form.
 """

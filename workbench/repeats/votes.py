@@ -1,6 +1,6 @@
 """Firmness of a judge's verdict in one repeat, read from the stored details.
 
-Details also come from journals and reports, so their shape is checked.
+Details also come from stored runs and reports, so their shape is checked.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The screen's use of the engine: marked cases become a plan, a journal and a run."""
+"""The screen's use of the engine: marked cases become a plan, a writer and a run."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
@@ -99,8 +99,6 @@ class Engine:
 
     def resumable(self) -> str:
         """Describe the newest run if it can be resumed, else return "". Reads files, so call it in a thread."""
-        if not self._session.runs_dir.is_dir():
-            return ""
         from workbench.project.resuming import describe_resumable
 
         return describe_resumable(self._workspace, self._session.state_dir)

@@ -25,7 +25,7 @@ class ImportResults:
     def add_record(self, record: CaseRecord) -> None:
         """Add what a case's record shows about its agent's import.
 
-        The full error is read from the journal only for the first failed import of an agent.
+        The full error is read from the database only for the first failed import of an agent.
         """
         brief = record.brief_error
         is_first = brief is not None and brief.kind in _KINDS and record.ref.agent not in self.failed

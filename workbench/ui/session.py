@@ -174,11 +174,6 @@ class Session:
         return state_dir(self.workspace.root, self.given_state_dir)
 
     @property
-    def runs_dir(self) -> Path:
-        """The folder with one folder for each run."""
-        return self.state_dir / "runs"
-
-    @property
     def saver(self) -> "Saver":
         """The saver of all edits of this session, which can also undo them. Made when first needed."""
         from workbench.authoring.saving import Saver

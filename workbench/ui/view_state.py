@@ -1,16 +1,16 @@
-"""The cursor and split of a folder, kept from one session to the next. Whatever the file holds, reading works.
+"""The cursor and split of a folder, kept from one session to the next. Whatever is stored, reading works.
 
-The file is written only if the state folder exists, so that opening a project leaves nothing behind.
+It is stored only if the state folder exists, so that opening a project leaves nothing behind.
 """
 
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from workbench.state_folder import read_stored, replace_stored
+from workbench.database.database import database
+from workbench.database.values import get_value, set_value
 
-FILE = "screen.json"
-_LARGEST = 1 << 16
+_NAME = "screen"
 _LONGEST = 2000
 """Characters of a name."""
 
@@ -31,7 +31,8 @@ class ViewState:
 def read_view_state(folder: Path) -> ViewState:
     """Return the stored state. What is missing or wrong has its default."""
     try:
-        found = json.loads(read_stored(folder / FILE, _LARGEST))
+        text = database(folder).read(lambda connection: get_value(connection, _NAME))
+        found = json.loads(text or "{}")
     except (OSError, ValueError, RecursionError):
         return ViewState()
     if not isinstance(found, dict):
@@ -47,7 +48,8 @@ def save_view_state(folder: Path, state: ViewState) -> None:
         OSError: it cannot be written.
     """
     if folder.is_dir() and state != read_view_state(folder):
-        replace_stored(folder / FILE, json.dumps(asdict(state)).encode())
+        text = json.dumps(asdict(state))
+        database(folder).write(lambda connection: set_value(connection, _NAME, text))
 
 
 def _valid(found: dict[str, object]) -> dict[str, object]:

@@ -23,7 +23,7 @@ SIGNALS = (signal.SIGHUP, signal.SIGTERM, signal.SIGINT)
 _TAKEN_WITHIN = 2.0
 """Seconds within which a working event loop reacts."""
 _ACTED_WITHIN = 5.0
-"""Seconds that a run gets to end, with its journal and its child processes."""
+"""Seconds that a run gets to end, with its storage and its child processes."""
 _LEFT_WITHIN = 2.0
 """Seconds that the screen then gets to close."""
 _KILLED_AFTER = 12.0

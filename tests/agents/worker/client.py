@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,6 @@ from typing import Any
 
 from workbench.agents.worker import WORKER_DIR
 from workbench.agents.worker.frames import Channel, send
-from workbench.history.checked import read_checked
 
 PATIENCE = 60.0
 """Seconds after which a test gives up, whatever it waits for."""
@@ -37,15 +35,11 @@ class Outcome:
     """The reported wait status."""
     stdout: bytes = b""
     stderr: bytes = b""
-    answers_file: Path | None = None
 
     @property
     def stored_answers(self) -> list[dict[str, Any]]:
-        """Return the models' answers that the case stored on disk."""
-        if self.answers_file is None or not self.answers_file.exists():
-            return []
-        with self.answers_file.open("rb") as file:
-            return [read_checked(line) for line in file]
+        """Return the models' answers that the case sent."""
+        return [event["answer"] for event in self.of("Answered")]
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         return [event for event in self.events if event["event"] == kind]
@@ -95,7 +89,6 @@ class Agent:
         self._cases: list[Case] = []
         self.imported: dict[str, Any] = {}
         self.wrote: list[str] = []
-        self._folder = tempfile.TemporaryDirectory()
 
     def receive(self) -> dict[str, Any]:
         message = self.channel.receive()
@@ -111,7 +104,6 @@ class Agent:
         chat: bool = False,
         state: bool = False,
         answers: Sequence[dict[str, Any]] | None = None,
-        without: Sequence[str] = (),
         calls: dict[str, Any] | None = None,
         recorded: Sequence[Any] = (),
     ) -> "Case":
@@ -119,8 +111,8 @@ class Agent:
 
         `calls` are the settings of its gate, and `recorded` the calls that are replayed.
 
-        With `answers`, model answers are stored, and these (from `Outcome.stored_answers`) count as answers of an
-        interrupted run. Answers that contain one of the texts in `without` are not stored.
+        With `answers`, model answers are sent to be stored, and these (from `Outcome.stored_answers`) count as answers
+        of an interrupted run.
         """
         number = next(self._numbers)
         ours, theirs = (None, None) if share else socket.socketpair()
@@ -128,9 +120,7 @@ class Agent:
         spec = {"eval_id": "case", "session_input": session, "turns": None, "env": env or {}, "chat": chat}
         spec["state"] = state
         spec["calls"] = calls
-        file = Path(self._folder.name) / f"answers of {number}"
-        if answers is not None:
-            spec["answers"] = {"file": str(file), "case": ["desk", "f", "all", "case", 1], "without": list(without)}
+        spec["answers"] = answers is not None
         command = {"op": "case", "id": number, "case": spec, "share": share}
         self.events[number] = []
         send(self.channel.sock, command, [end.fileno() for end in (theirs,) if end] + [writing for _, writing in pipes])
@@ -138,7 +128,7 @@ class Agent:
             theirs.close()
         for _, writing in pipes:
             os.close(writing)
-        case = Case(self, number, None if ours is None else Channel(ours), [reading for reading, _ in pipes], file)
+        case = Case(self, number, None if ours is None else Channel(ours), [reading for reading, _ in pipes])
         for answer in answers or ():
             case.send({**answer, "op": "answered"})
         for call in recorded:
@@ -182,20 +172,19 @@ class Agent:
         self.channel.close()
         for fd in self._output:
             os.close(fd)
-        self._folder.cleanup()
 
 
 class Case:
     """A running case."""
 
-    def __init__(self, agent: Agent, number: int, channel: Channel | None, pipes: Sequence[int], answers: Path) -> None:
+    def __init__(self, agent: Agent, number: int, channel: Channel | None, pipes: Sequence[int]) -> None:
         self.agent = agent
         self.number = number
         self.channel = channel
         """None where the case shares its process, and its messages travel with those of the process."""
         self.pipes = dict(zip(pipes, ("stdout", "stderr"), strict=False))
         """None where the case shares its process: it tells what it prints."""
-        self.outcome = Outcome(answers_file=answers)
+        self.outcome = Outcome()
         for fd in self.pipes:
             os.set_blocking(fd, False)
 

@@ -208,7 +208,7 @@ def test_damaged_or_outdated_answers_are_requested_again(make_agent: MakeAgent) 
 
 
 @pytest.mark.parametrize("inside", [False, True])
-def test_answer_is_on_disk_before_its_tool_call_starts(make_agent: MakeAgent, inside: bool) -> None:
+def test_answer_is_sent_before_its_tool_call_starts(make_agent: MakeAgent, inside: bool) -> None:
     source = """
 import threading
 

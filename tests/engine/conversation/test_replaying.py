@@ -26,7 +26,9 @@ from workbench.engine.processes.children import Children
 from workbench.engine.run.input_recorder import plan_inputs
 from workbench.engine.run.run import Run
 from workbench.events import CallsRecorded, FilesRead, Frozen, RunStarted
-from workbench.history.journal import Journal, read_journal
+from workbench.history.run_writer import RunWriter
+from workbench.history.state_dir import run_path
+from workbench.history.stored_events import read_run
 from workbench.recordings.frozen_file import parse_frozen
 from workbench.recordings.frozen_path import frozen_path
 from workbench.recordings.frozen_text import frozen_contents
@@ -88,7 +90,7 @@ def shop(project: Project) -> Project:
 
 async def run(plan: Plan, children: Children, place: ScriptedPlace, *, store: bool = False) -> Outcome:
     outcome = Outcome()
-    journal = Journal.open(plan.root / ".workbench", plan.run_id) if store else None
+    journal = RunWriter.open(plan.root / ".workbench", plan.run_id) if store else None
     await Run(plan, outcome.take, children, journal, place=place).execute()
     return outcome
 
@@ -215,7 +217,7 @@ async def test_calls_are_stored_with_the_run(shop: Project, children: Children, 
     plan = shop.plan()
     await run(plan, children, place, store=True)
     assert place.cases[0]["calls"]["record"] is True
-    events = list(read_journal(shop.root / ".workbench/runs" / plan.run_id / "events.jsonl"))
+    events = list(read_run(run_path(shop.root / ".workbench", plan.run_id)))
     (calls,) = (event for event in events if isinstance(event, CallsRecorded))
     assert calls.kept_in == plan.run_id
     assert not calls.pieces

@@ -23,7 +23,7 @@ from workbench.engine.processes.children import Children
 from workbench.engine.run import input_recorder
 from workbench.engine.run.input_recorder import InputRecorder, plan_inputs
 from workbench.events import CaseError, CaseFinished, Noticed, RunStarted
-from workbench.history.journal import Journal
+from workbench.history.run_writer import RunWriter
 
 _NOTHING = Reads()
 ANSWERS = "def root_agent(message, session):\n    return 'ok'\n"
@@ -46,7 +46,7 @@ class Run:
     def __init__(self, project: Project) -> None:
         self.plan: Plan = project.plan()
         self.state = project.root / ".workbench"
-        journal = Journal.open(self.state, self.plan.run_id)
+        journal = RunWriter.open(self.state, self.plan.run_id)
         self.seen = SimpleNamespace(touched={})
         self.input_recorder = InputRecorder(self.plan, cast(Children, self.seen), journal)
         self.input_recorder.begin()
@@ -157,7 +157,7 @@ def test_journal_stores_each_bundle_once(project: Project) -> None:
 @pytest.mark.asyncio(loop_scope="session")
 async def test_events_have_the_inputs_of_each_execution(project: Project, children: Children) -> None:
     plan = project.plan(RunOptions(isolation="case"))
-    journal = Journal.open(project.root / ".workbench", plan.run_id)
+    journal = RunWriter.open(project.root / ".workbench", plan.run_id)
     outcome = await execute(plan, children, writer=journal)
     (started,) = outcome.of(RunStarted)
     ends: list[Any] = outcome.of(CaseFinished)
@@ -178,7 +178,7 @@ async def test_run_reports_unrecorded_inputs(
 
     monkeypatch.setattr(CurrentInputs, method, fail)
     plan = project.plan(RunOptions(isolation="case"))
-    outcome = await execute(plan, children, writer=Journal.open(project.root / ".workbench", plan.run_id))
+    outcome = await execute(plan, children, writer=RunWriter.open(project.root / ".workbench", plan.run_id))
     notices: list[Any] = outcome.of(Noticed)
     (notice,) = [notice for notice in notices if "could not be recorded" in notice.message]
     assert notice.level == "warning"
@@ -199,6 +199,6 @@ async def test_digests_are_never_read_in_the_event_loop(
 
     monkeypatch.setattr(Digests, "file", file)
     plan = project.plan(RunOptions(isolation="case"))
-    await execute(plan, children, writer=Journal.open(project.root / ".workbench", plan.run_id))
+    await execute(plan, children, writer=RunWriter.open(project.root / ".workbench", plan.run_id))
     assert {"agent.py", "tone.txt"} <= threads.keys()
     assert threading.get_ident() not in threads.values()

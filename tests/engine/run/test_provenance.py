@@ -8,17 +8,23 @@ from typing import Any
 import pytest
 
 from tests.cli.projects import GOOD, Project
+from tests.stored import stored_runs
+from workbench.database.database import database
+from workbench.database.values import get_content
 from workbench.event_json import from_json
 from workbench.events import Event, RunFinished, RunStarted
-from workbench.history.journal import read_journal
-from workbench.history.objects import read_object
+from workbench.history.stored_events import read_run
 
 pytestmark = pytest.mark.usefixtures("warm_scorers")
 
 
+def content(state: Path, digest: str) -> bytes | None:
+    return database(state).read(lambda connection: get_content(connection, digest))
+
+
 def _run(project: Project) -> tuple[RunStarted, RunFinished]:
     assert project.run("run", ".", "--plain").returncode == 0
-    events: list[Event] = list(read_journal(max((project.root / ".workbench/runs").glob("*/events.jsonl"))))
+    events: list[Event] = list(read_run(stored_runs(project.root / ".workbench")[-1]))
     started, finished = events[0], events[-1]
     assert isinstance(started, RunStarted)
     assert isinstance(finished, RunFinished)
@@ -40,8 +46,8 @@ def test_source_files_are_stored_once_and_without_secrets(tmp_path: Path) -> Non
     sources = started.sources["echo"]
     assert set(sources) == {"echo/agent.py", "echo/prompts/tone.md", "echo/notes.py"}
     state = tmp_path / ".workbench"
-    assert read_object(state, sources["echo/prompts/tone.md"]) == b"Be kind. [secret TONE_PASSWORD]"
-    assert read_object(state, sources["echo/agent.py"]) == (tmp_path / "echo/agent.py").read_bytes()
+    assert content(state, sources["echo/prompts/tone.md"]) == b"Be kind. [secret TONE_PASSWORD]"
+    assert content(state, sources["echo/agent.py"]) == (tmp_path / "echo/agent.py").read_bytes()
     assert started.models == {"echo": ["gemini-2.5-flash"]}
     assert started.versions["python"]
     kept = sorted((state / "objects").glob("*/*"))
@@ -58,7 +64,7 @@ def test_files_read_by_the_agent_are_stored_too(tmp_path: Path) -> None:
     project.evalset(GOOD)
     _, finished = _run(project)
     digest = finished.sources["echo"]["shared/house.md"]
-    assert read_object(tmp_path / ".workbench", digest) == b"Rules of the house"
+    assert content(tmp_path / ".workbench", digest) == b"Rules of the house"
 
 
 def test_commit_and_dirty_state_are_recorded(tmp_path: Path) -> None:

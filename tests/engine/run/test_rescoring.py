@@ -34,7 +34,7 @@ from workbench.events import (
     TurnStarted,
     UserSimulated,
 )
-from workbench.history.journal import Journal
+from workbench.history.run_writer import RunWriter
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -241,7 +241,7 @@ async def test_full_disk_stops_rescoring(ran: Any, children: Children) -> None:
 
     class Full:
         notice = Noticed("warning", "odd")
-        answers = None
+        is_stored = True
 
         def digests(self) -> Digests:
             return Digests("salt")
@@ -255,7 +255,7 @@ async def test_full_disk_stops_rescoring(ran: Any, children: Children) -> None:
 
         def keep_owners(self, owners: OwnersToKeep, root: Path) -> None: ...
 
-        def sum_up(self) -> None: ...
+        def keep_answers(self, answers: Any) -> None: ...
 
         def close(self) -> None: ...
 
@@ -269,7 +269,7 @@ async def test_full_disk_stops_rescoring(ran: Any, children: Children) -> None:
 async def test_current_judge_judges_the_stored_transcript(ran: Any, children: Children, tmp_path: Any) -> None:
     stored = await ran("one", response_match_score=0.5)
     stored.project.write("desk/test_config.json", {"criteria": {"final_response_match_v2": judged_by("valid")}})
-    journal = Journal.open(tmp_path / "state", "again")
+    journal = RunWriter.open(tmp_path / "state", "again")
     again = await rescored(stored.plan(), children, journal)
     record = again.record("one")
     assert (record.state, record.usage.judge_calls) == ("passed", 1)

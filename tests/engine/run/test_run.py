@@ -12,6 +12,7 @@ import pytest
 
 from tests.engine.project import Outcome, Project, evalset, execute, turn
 from workbench.agents import channel
+from workbench.database.database import database
 from workbench.dependencies.digests import Digests
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.plan import Plan
@@ -26,7 +27,8 @@ from workbench.events import (
     RunFinished,
     TurnStarted,
 )
-from workbench.history.journal import Journal, read_journal
+from workbench.history.run_writer import RunWriter
+from workbench.history.stored_events import read_run
 from workbench.places.local import LocalPlace
 from workbench.places.zygote import Ready
 
@@ -308,22 +310,23 @@ async def test_secrets_reach_scoring_but_are_not_published(
     project.write("desk/one.evalset.json", evalset("one", {"one": [turn("hi", "correct-horse and tr0ub4dor&3")]}))
     state = project.root / ".workbench"
     plan = project.plan()
-    journal = Journal.open(state, plan.run_id)
+    journal = RunWriter.open(state, plan.run_id)
     outcome = await execute(plan, children, writer=journal)
     assert outcome.states == {"one": "passed"}
     assert outcome.answer("one") == "[secret DB_PASSWORD] and [secret SHOP_API_KEY]"
     assert outcome.record("one").output == {"stdout": "[secret SHOP_API_KEY]\n"}
     assert journal.path is not None
-    written = journal.path.read_text()
-    assert "horse" not in written
-    assert "tr0ub4dor" not in written
-    assert list(read_journal(journal.path)) == outcome.events
+    database(state).close()
+    written = (state / "runs.db").read_bytes()
+    assert b"horse" not in written
+    assert b"tr0ub4dor" not in written
+    assert list(read_run(journal.path)) == outcome.events
 
 
 async def test_full_disk_stops_the_run_and_keeps_stored_events(project: Project, children: Children) -> None:
     class FullDisk:
         notice = None
-        answers = None
+        is_stored = True
 
         def __init__(self) -> None:
             self.lines: list[str] = []
@@ -342,7 +345,7 @@ async def test_full_disk_stops_the_run_and_keeps_stored_events(project: Project,
 
         def keep_owners(self, owners: OwnersToKeep, root: Path) -> None: ...
 
-        def sum_up(self) -> None: ...
+        def keep_answers(self, answers: Any) -> None: ...
 
         def close(self) -> None:
             self.lines.append("closed")
@@ -366,7 +369,7 @@ async def test_unwritable_journal_is_one_notice(project: Project, children: Chil
     project.cases("well")
     (project.root / "blocked").write_text("")
     plan = project.plan()
-    outcome = await execute(plan, children, writer=Journal.open(project.root / "blocked" / "state", plan.run_id))
+    outcome = await execute(plan, children, writer=RunWriter.open(project.root / "blocked" / "state", plan.run_id))
     assert outcome.states == {"well": "passed"}
     assert [event.level for event in outcome.of(Noticed)] == ["warning"]
 

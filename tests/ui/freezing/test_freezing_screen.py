@@ -5,6 +5,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from tests import frozen
+from tests.stored import stored_runs
 from tests.ui.conftest import Screen
 from tests.ui.test_engine_run import opened
 from workbench.recordings.frozen_file import read_frozen
@@ -16,9 +17,9 @@ from workbench.ui.freezing.screen import FreezeScreen
 
 
 async def _ran(screen: Screen, pilot: Pilot[int], *keys: str) -> None:
-    runs = len(list(screen.session.runs_dir.glob("*/events.jsonl")))
+    runs = len(stored_runs(screen.session.state_dir))
     await pilot.press(*keys)
-    await screen.until(pilot, lambda: len(list(screen.session.runs_dir.glob("*/events.jsonl"))) > runs, seconds=30)
+    await screen.until(pilot, lambda: len(stored_runs(screen.session.state_dir)) > runs, seconds=30)
     await screen.until(pilot, lambda: not screen.session.store.activity.busy, seconds=30)
 
 
@@ -118,9 +119,9 @@ async def test_drift_is_shown_after_a_thaw_and_accepted_one_by_one(tmp_path: Pat
         await screen.until(pilot, lambda: file.exists() and "done: freeze" in screen.text)
 
         frozen.change_world(agent, {"find_order": {"days": 9}, "refund": {"id": "R-2"}})
-        runs = len(list(session.runs_dir.glob("*/events.jsonl")))
+        runs = len(stored_runs(session.state_dir))
         app.main.do("thaw")
-        await screen.until(pilot, lambda: len(list(session.runs_dir.glob("*/events.jsonl"))) > runs, seconds=30)
+        await screen.until(pilot, lambda: len(stored_runs(session.state_dir)) > runs, seconds=30)
         await screen.until(pilot, lambda: not session.store.activity.busy, seconds=30)
         assert session.store.drifted == 1
         await pilot.press("g", "j", "j", "j", "1")

@@ -1,6 +1,5 @@
 """The history screens: from H to a run, to a case in it, to a comparison, and back."""
 
-import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.engine.recorded_inputs import Recorded
+from tests.stored import sql, stored_runs
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.agents.workspace import Workspace
 from workbench.engine.plan.run_options import RunOptions
@@ -31,9 +31,10 @@ from workbench.events import (
     TurnStarted,
 )
 from workbench.history.compare import Comparison
-from workbench.history.journal import Journal
-from workbench.history.run_list import list_runs
+from workbench.history.retention import delete_runs
 from workbench.history.run_names import baseline
+from workbench.history.run_writer import RunWriter
+from workbench.history.stored_runs import list_runs
 from workbench.history.summary import Summary
 from workbench.model.evalset import case_or_none
 from workbench.ui import relative_times
@@ -59,7 +60,7 @@ def keep(
     events: list[Event] = []
     numbers = {case.eval_id: case.index for case in entry.document.cases}
     criteria = {item.name: item.value for item in entry.criteria.config.criteria}
-    journal = Journal.open(workspace.root / ".workbench", run_id)
+    journal = RunWriter.open(workspace.root / ".workbench", run_id)
     plan = make_plan(
         *select_cases(workspace, [(ref.evalset_file, ref.eval_id) for ref in refs]),
         RunOptions(runs=max(ref.repeat for ref in refs)),
@@ -198,8 +199,8 @@ async def test_compare_shows_what_changed_between_two_runs(open_screen: OpenScre
         await pilot.press("C")
         await _shows(screen, pilot, "1 fix")
         # Another workbench deletes runs.
-        older = min(path for path in (kept.root / ".workbench/runs").iterdir() if path.is_dir())
-        shutil.rmtree(older)
+        older = stored_runs(kept.root / ".workbench")[0]
+        delete_runs(kept.root / ".workbench", [older.name])
         await pilot.press("n")
         await _shows(screen, pilot, "Deleted meanwhile: the run of")
         assert "reading what" not in screen.text
@@ -277,10 +278,10 @@ async def test_history_without_runs_says_how_to_start(open_screen: OpenScreen) -
         assert "No stored runs yet." in screen.text
 
 
-def test_row_of_a_run_is_shown_without_reading_its_journal(kept: Workspace) -> None:
+def test_row_of_a_run_is_shown_without_reading_its_events(kept: Workspace) -> None:
     from workbench.history.listed_runs import newest_runs
 
     state = kept.root / ".workbench"
-    for journal in Path(state).glob("runs/*/events.jsonl"):
-        journal.write_bytes(b"x" * journal.stat().st_size)
+    sql(state, "DELETE FROM event")
+    sql(state, "DELETE FROM execution")
     assert [run.counts["failed"] for run in newest_runs(state)] == [1, 0]

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from tests.cli.stores import ANSWER_PASSED, FAILED, PASSED, case_events
-from tests.history.test_run_list import keep_run
+from tests.history.test_stored_runs import keep_run
 from tests.ui.conftest import MakeWorkspace
 from workbench.agents.workspace import Workspace, open_workspace
 from workbench.details import DetailCache

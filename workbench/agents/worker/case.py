@@ -14,7 +14,6 @@ import signal
 from typing import Any, AsyncIterator, Coroutine, Dict, List, Optional, Set, TypeVar, Union
 
 from . import faults, footprint
-from .answer_file import AnswerFile
 from .conversation import Conversation, FinishedTurn
 from .driver import Loaded
 from .drivers import NoAgentError
@@ -136,7 +135,7 @@ class Case:
             given = self._spec.get("session_input")
             self._opened = await open_conversation(self._loaded, given, shared=self._shared)
             if self._spec.get("answers"):
-                self._opened.conversation.store_answers(AnswerFile(self._spec["answers"]).append)
+                self._opened.conversation.store_answers(self._send_answer)
             if self._spec.get("calls"):
                 self._use_gate(self._opened.conversation)
             async for content in self._messages():
@@ -151,6 +150,13 @@ class Case:
         else:
             return True
         return False
+
+    def _send_answer(self, answer: Dict[str, Any]) -> None:
+        """Send an answer of a model before it is used. If that fails, the model is only called again later."""
+        try:
+            self._send_from_thread({"event": "Answered", "answer": answer})
+        except FrameTooLargeError:
+            return
 
     def _fault_of(self, error: BaseException) -> Optional[faults.Fault]:
         """Return the fault of an exception that ended the conversation, or None if we stopped it."""

@@ -11,6 +11,7 @@ from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine.conversation.messages import ConversationEnd, MessageSource, Move, NextMessage, UserFailure
 from workbench.engine.conversation.recorded_tools import declarations
 from workbench.engine.conversation.transcript import CallCounts, Transcript
+from workbench.engine.plan.answers import Answer, sent_answer
 from workbench.engine.plan.usage import with_judges
 from workbench.engine.processes.agent_process import AgentProcess, CaseProcess, Reads, read_error
 from workbench.events import (
@@ -44,7 +45,8 @@ class CaseRun:
     Await `run`, which returns the transcript, and then `finish`, which waits for the end of the case's process.
 
     `source` has the user's messages, one for each turn. `emit` takes the events. `timeout` is the limit in seconds for
-    the agent's part of all turns. Waiting for a message of the user does not count.
+    the agent's part of all turns. Waiting for a message of the user does not count. `keep_answer` takes the answers of
+    models that the case sends.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class CaseRun:
         source: MessageSource,
         timeout: float,
         emit: Callable[[Event], None],
+        keep_answer: Callable[[Answer], None] = lambda answer: None,
     ) -> None:
         self._ref = ref
         self._source = source
@@ -63,6 +66,7 @@ class CaseRun:
         self._last: int | None = None
         """The last turn, once it is known."""
         self._emit = emit
+        self._keep_answer = keep_answer
         loop = asyncio.get_running_loop()
         self._loop = loop
         self._transcript = Transcript()
@@ -228,6 +232,8 @@ class CaseRun:
                 self._record(_spans(self._ref, frame))
             case "Calls":
                 self._record_calls(frame)
+            case "Answered":
+                self._keep_answer(sent_answer(self._ref, frame["answer"]))
             case "Printed":
                 self._capture_output(_stream(frame["stream"]), str(frame["text"]))
             case "Failed":

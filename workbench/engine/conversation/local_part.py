@@ -89,11 +89,12 @@ class LocalPart:
         if self._cancelled is not None:
             return Transcript(error=self._cancelled)
         self._show_import()
-        kept_in = None if self._storage is None else self._storage.spec(execution.ref)
-        run = self._case_run = CaseRun(execution.ref, execution.user(), self._options.timeout, execution.emit)
+        storage = self._storage
+        keep = {} if storage is None else {"keep_answer": storage.append}
+        run = self._case_run = CaseRun(execution.ref, execution.user(), self._options.timeout, execution.emit, **keep)
         return await run.run(
             slot.process,
-            {**execution.spec, "answers": kept_in},
+            {**execution.spec, "answers": storage is not None},
             [*(answer.frame() for answer in execution.answers), *execution.before],
             share=slot.share,
             here=slot.here,

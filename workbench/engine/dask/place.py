@@ -215,7 +215,7 @@ class DaskPlace:
         order = {
             **self.import_order(setting, options),
             "ref": [ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat],
-            "spec": {**execution.spec, "answers": None},
+            "spec": {**execution.spec, "answers": False},
             "before": [*answers, *execution.before],
             "messages": messages_of(execution),
         }

@@ -3,9 +3,10 @@
 A resumed run reuses them for the same requests.
 """
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from workbench.engine.plan.secrets import Secrets
@@ -31,17 +32,54 @@ class Answer:
 
 
 class AnswerStorage:
-    """The file in which the workers of a run store answers. `environments` maps agent names to their environments."""
+    """The storage for answers of a run. `keep` stores them, as JSON text, in any thread.
 
-    def __init__(self, file: Path, environments: Mapping[str, Mapping[str, str]]) -> None:
-        self._file = str(file.absolute())
-        # Each worker learns only the secrets of its own environment.
-        self._without = {name: Secrets([values]).markers for name, values in environments.items()}
+    `environments` maps agent names to their environments. Answers that contain a secret are not stored: without it,
+    they would be other answers.
+    """
 
-    def spec(self, ref: CaseRef) -> dict[str, Any]:
-        """Return the settings of a case on this machine for `workbench.agents.worker.answer_file`."""
-        case = [ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat]
-        return {"file": self._file, "case": case, "without": self._without[ref.agent]}
+    def __init__(self, keep: Callable[[Sequence[str]], None], environments: Mapping[str, Mapping[str, str]]) -> None:
+        self._keep = keep
+        self._thread: ThreadPoolExecutor | None = None
+        self._waiting: list[str] = []
+        self._secrets = {name: Secrets([values]) for name, values in environments.items()}
+
+    def append(self, answer: Answer) -> None:
+        """Store an answer that a worker sent, soon and in order."""
+        case = answer.case
+        name = [case.agent, case.evalset_file, case.eval_set_id, case.eval_id, case.repeat]
+        given = {"agent": answer.agent, "asked": answer.request, "responses": answer.responses}
+        text = json.dumps({"case": name, **given})
+        secrets = self._secrets.get(case.agent)
+        if secrets is None or any(sign in text for sign in secrets.markers):
+            return
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "answers")
+        self._waiting.append(text)
+        self._thread.submit(self._store)
+
+    def _store(self) -> None:
+        """Store all answers that wait, in one change."""
+        count = len(self._waiting)
+        texts, self._waiting[:count] = self._waiting[:count], []
+        if texts:
+            self._keep(texts)
+
+    def close(self) -> None:
+        """Wait until all answers are stored. Call it in a thread."""
+        if self._thread is not None:
+            self._thread.shutdown()
+
+
+def sent_answer(case: CaseRef, data: Any) -> Answer:
+    """Return the answer in a worker's message.
+
+    Raises:
+        TypeError: it has another shape.
+    """
+    if not isinstance(data, dict):
+        raise TypeError("an answer is not an object")
+    return _answer(case, data)
 
 
 def read(lines: Iterable[Mapping[str, Any]]) -> dict[CaseRef, list[Answer]]:

@@ -28,13 +28,13 @@ from workbench.events import (
 )
 from workbench.metrics.base import Scored
 
-_RETRIED = frozenset({"cancelled", "crashed", "internal", "simulator", "judge", "quota"})
+RETRIED = frozenset({"cancelled", "crashed", "internal", "simulator", "judge", "quota"})
 """Errors whose cause may have passed. All others are results, because the agent would fail again."""
 
 
 def may_pass(error: CaseError) -> bool:
     """Return whether the cause of an error may have passed, so that a resumed run tries again."""
-    return error.kind in _RETRIED
+    return error.kind in RETRIED
 
 
 @dataclass

@@ -81,15 +81,15 @@ class StoredCase:
             if ended is not None and ended.kind == "cancelled":
                 return ended
             if self.finished is not None or self.steps:
-                return CaseError("broken_file", "the start of this case cannot be read: the journal is damaged")
+                return CaseError("broken_file", "the start of this case cannot be read: the database is damaged")
             return CaseError("cancelled", "the stored run ended before this case started")
         if self.continues_after_end or (self.lost and self.finished is None):
-            return CaseError("broken_file", "a part of this case cannot be read: the journal is damaged")
+            return CaseError("broken_file", "a part of this case cannot be read: the database is damaged")
         if self._is_whole(ended):
             return None
         if self.finished is None or ended is not None:
             return ended or CaseError("cancelled", "the stored run ended while this case was running")
-        return CaseError("broken_file", "a turn of the transcript cannot be read: the journal is damaged")
+        return CaseError("broken_file", "a turn of the transcript cannot be read: the database is damaged")
 
     def _is_whole(self, ended: CaseError | None) -> bool:
         assert self.started is not None
@@ -136,7 +136,7 @@ class StoredCase:
 class StoredRun:
     """A run as read from its events.
 
-    `cases` are in the order of its plan. `trouble` says what could not be read. `file` is the journal or report.
+    `cases` are in the order of its plan. `trouble` says what could not be read. `file` is the stored run or the report.
     `started` is UTC in ISO 8601, and `versions` are those of packages; both are empty if they are not known.
     """
 

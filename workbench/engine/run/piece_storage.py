@@ -1,4 +1,4 @@
-"""Storage of spans and calls: their pieces are cleaned of secrets and written to the run's file, each once."""
+"""Storage of spans and calls: their pieces are cleaned of secrets and stored with the run, each once."""
 
 import json
 from collections.abc import Mapping
@@ -11,15 +11,12 @@ from workbench.trace.pieces import Recorded, is_cut
 
 
 class PieceWriter(Protocol):
-    """A writer for the pieces of a run (`workbench.history.journal.Journal`)."""
+    """A writer for the pieces of a run (`workbench.history.run_writer.RunWriter`)."""
 
-    def keep_pieces(self, pieces: Mapping[str, str]) -> tuple[str, dict[str, list[int]]] | None:
-        """Write pieces, and return the id of the run that has them and their places.
+    def keep_pieces(self, pieces: Mapping[str, str]) -> tuple[str, dict[str, int]] | None:
+        """Store pieces with the next events, and return the id of the run that has them and their numbers.
 
-        Returns None if nothing can be written.
-
-        Raises:
-            OSError: writing failed.
+        Returns None if nothing can be stored.
         """
         ...
 
@@ -32,11 +29,11 @@ class PieceStorage:
 
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
-        self._stored_at: dict[str, list[int]] = {}
-        """Name of each stored piece (`_name`) → its place."""
+        self._stored_at: dict[str, int] = {}
+        """Name of each stored piece (`_name`) → its number."""
 
     def store(self, event: Recorded, keeper: PieceWriter | None) -> Recorded:
-        """Return the event without secrets, with its pieces on disk, or in the event if the disk fails."""
+        """Return the event without secrets, with its pieces stored, or in the event if nothing can be stored."""
         event = self._cleaned_event(event)
         if not event.pieces:
             return event
@@ -46,20 +43,14 @@ class PieceStorage:
             for digest, text in event.pieces.items()
             if names[digest] not in self._stored_at
         }
-        kept = self._stored(fresh, keeper)
+        kept = None if keeper is None else keeper.keep_pieces(fresh)
         if kept is None:
             pieces = {digest: fresh.get(names[digest]) or self._cleaned(text) for digest, text in event.pieces.items()}
             return replace(event, pieces=pieces)
-        run_id, places = kept
-        self._stored_at.update(places)
+        run_id, numbers = kept
+        self._stored_at.update(numbers)
         where = {digest: self._stored_at[name] for digest, name in names.items()}
         return replace(event, pieces={}, kept=_encode(where), kept_in=run_id)
-
-    def _stored(self, fresh: Mapping[str, str], keeper: PieceWriter | None) -> tuple[str, dict[str, list[int]]] | None:
-        try:
-            return keeper.keep_pieces(fresh) if keeper is not None else None
-        except OSError:
-            return None  # The journal reports what is wrong with the disk.
 
     def _cleaned_event(self, event: Recorded) -> Recorded:
         if isinstance(event, SpansRecorded):

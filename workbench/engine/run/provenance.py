@@ -1,6 +1,6 @@
 """Facts about a run besides its evalsets: versions, the commit, models and the agents' files.
 
-Files are identified by the hash of their content without secrets. The journal stores each content once, so that two
+Files are identified by the hash of their content without secrets. The database stores each content once, so that two
 runs can be compared line by line.
 """
 

@@ -35,7 +35,7 @@ The first verdict, and an event after a quiet moment, are written at once.
 _WRITTEN_AT_ONCE = 500
 """Number of events in the largest batch. A batch is in memory three times: as events, as data and as text."""
 _AHEAD = 2_000
-"""Number of events that may wait before no more cases start. Many cases at a time are faster than the journal."""
+"""Number of events that may wait before no more cases start. Many cases at a time are faster than the disk."""
 _BETWEEN_SYNCS = 0.25
 """Seconds between two disk syncs. A machine that crashes may lose the cases of this time."""
 _PUBLISHED_AT_ONCE = 200
@@ -43,7 +43,7 @@ _PUBLISHED_AT_ONCE = 200
 
 
 class EventWriter(PieceWriter, Protocol):
-    """A writer for the events of a run (`workbench.history.journal.Journal`)."""
+    """A writer for the events of a run (`workbench.history.run_writer.RunWriter`)."""
 
     @property
     def notice(self) -> Noticed | None:
@@ -61,8 +61,12 @@ class EventWriter(PieceWriter, Protocol):
         ...
 
     @property
-    def answers(self) -> Path | None:
-        """The file for answers of models, which a resumed run reuses; None stores no answers."""
+    def is_stored(self) -> bool:
+        """Whether anything is stored, and not only kept in memory."""
+        ...
+
+    def keep_answers(self, answers: Iterable[str]) -> None:
+        """Store answers of models, which a resumed run reuses. Can be called in any thread."""
         ...
 
     def digests(self) -> Digests:
@@ -81,17 +85,13 @@ class EventWriter(PieceWriter, Protocol):
         """
         ...
 
-    def sum_up(self) -> None:
-        """Write the summary of the run after its last event. Can be called in any thread, also during a sync."""
-        ...
-
     def close(self) -> None:
         """Close the writer after the last event."""
         ...
 
 
 class _AlreadyWritten(NamedTuple):
-    """An event of the journal that is being resumed."""
+    """An event of the run that is being resumed."""
 
     event: Event
 
@@ -101,7 +101,7 @@ class Recorder:
 
     One thread writes batches. Events that arrive during a batch form the next one. Another thread syncs the disk, once
     for all cases that ended meanwhile, and at the end. If writing fails, `on_failure` is called once. After that, only
-    events that need no journal are published.
+    events that need not be stored are published.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Recorder:
         self._publish = publish
         self._writer = writer
         """None if nothing is stored, or writing has failed."""
-        self._journal = writer
+        self._kept = writer
         self._failure: OSError | None = None
         """The error after which nothing is written any more."""
         self._failure_reported = False
@@ -126,8 +126,8 @@ class Recorder:
         self._idle.set()
         self._room = asyncio.Event()
         """Set after each batch, and when no more batches follow."""
-        self._thread = ThreadPoolExecutor(1, "journal")
-        self._disk = ThreadPoolExecutor(1, "journal-disk")
+        self._thread = ThreadPoolExecutor(1, "events")
+        self._disk = ThreadPoolExecutor(1, "events-disk")
         self._syncing: asyncio.Task[None] | None = None
         self._unsynced = False
         self._not_synced: list[Event] = []
@@ -151,7 +151,7 @@ class Recorder:
             self._pump = asyncio.get_running_loop().create_task(self._run())
 
     def put_written(self, *events: Event) -> None:
-        """Add events that are in the journal already. They are published in order, but not written."""
+        """Add events that are stored already. They are published in order, but not written."""
         for event in events:
             self.put(_AlreadyWritten(event))
 
@@ -177,23 +177,16 @@ class Recorder:
             await self.flush()
             self._closing.set()
             if self._syncing is not None:
-                # Write the summary while the disk syncs.
-                summed_up = asyncio.get_running_loop().run_in_executor(self._thread, self._sum_up)
                 await self._syncing
-                await summed_up
         finally:
             self._closing.set()
             for task in (self._pump, self._syncing):
                 if task is not None:
                     task.cancel()  # After a forced end, it would use a thread that is gone.
-            if self._journal is not None:
-                self._journal.close()
+            if self._kept is not None:
+                self._kept.close()
             self._thread.shutdown(wait=False)
             self._disk.shutdown(wait=False)
-
-    def _sum_up(self) -> None:
-        if self._journal is not None:
-            self._journal.sum_up()
 
     def _sync_soon(self) -> None:
         """Sync the disk in the background. One sync serves all cases that end before it starts."""
@@ -268,26 +261,22 @@ class Recorder:
         writer = self._writer
         if writer is None:
             return 0
-        with contextlib.suppress(OSError):
+        try:
             writer.write(lines, sync=False)
-            # After a failed sync, nothing counts as written.
-            return len(lines) if self._failure is None else 0
-        # The batch failed as a whole, but its first lines may fit on the disk.
-        for number, line in enumerate(lines):
-            try:
-                writer.write((line,), sync=False)
-            except OSError as error:
-                self._writer, self._failure = None, error
-                return number
-        return len(lines)
+        except OSError as error:
+            # A batch is stored as a whole or not at all.
+            self._writer, self._failure = None, error
+            return 0
+        # After a failed sync, nothing counts as written.
+        return len(lines) if self._failure is None else 0
 
     def _sync(self) -> bool:
         """Sync the disk, and return whether it worked. Only a crash of the machine can lose lines before that."""
-        if self._journal is not None:
+        if self._kept is not None:
             try:
-                self._journal.write((), sync=True)
+                self._kept.write((), sync=True)
             except OSError as error:
-                # The journal is closed only at the end, because a line may be on its way to it.
+                # The writer is closed only at the end, because a line may be on its way to it.
                 self._writer, self._failure = None, error
                 return False
         return True

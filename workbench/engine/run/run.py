@@ -66,8 +66,8 @@ class Run:
 
     `publish` gets each event from `RunStarted` to `RunFinished` in the event loop's thread. Secrets are replaced and
     the event is written before that. `publish` must not raise. `writer` stores the events and is closed at the end;
-    None stores nothing. If the plan resumes an interrupted run, `writer` is the journal of that run. `judge_cache` is
-    the folder for answers of judges; None keeps them in memory as long as `children` live. The agents run at `place`,
+    None stores nothing. If the plan resumes an interrupted run, `writer` is that of that run. `judge_cache` is the
+    state folder for answers of judges; None keeps them in memory as long as `children` live. The agents run at `place`,
     by default in `children`, or on a connected `cluster`.
 
     If the run is stopped, cases that never started get no `CaseFinished`.
@@ -145,9 +145,9 @@ class Run:
         options, resumed, agents = self._options, self._plan.resumed, self._plan.agents
         if resumed is not None and options.max_judge_calls is not None:
             options = replace(options, max_judge_calls=max(0, options.max_judge_calls - resumed.judge_calls))
-        kept_in = None if self._writer is None else self._writer.answers
         environments = {name: setting.environment.values for name, setting in agents.items()}
-        self._answers = None if kept_in is None else AnswerStorage(kept_in, environments)
+        if self._writer is not None and self._writer.is_stored:
+            self._answers = AnswerStorage(self._writer.keep_answers, environments)
         environment_of = judge_environments(agents)
         return RunContext(
             options,

@@ -66,7 +66,7 @@ def evidence(subject: Subject, view: View) -> Document:
         document.add([(Segment(" The case has not run.", "muted"),)])
         return document
     if record.error is not None:
-        document.add(case_error_lines(record, subject.runs, view, "esc, then K"))
+        document.add(case_error_lines(record, subject.state, view, "esc, then K"))
         document.gap()
     shown = range(len(record.turns)) if view.full else _turn_shown(record)
     whole = list(_whole_case(record, view))

@@ -111,14 +111,14 @@ def build(subject: Subject, view: View) -> Document:
         return document
     if placed := placed_words(record):
         document.add(remark(f"{placed[0].upper()}{placed[1:]}.", view))
-    add_trace(document, record.turns, subject.runs, subject.prices, view, going=not record.finished)
+    add_trace(document, record.turns, subject.state, subject.prices, view, going=not record.finished)
     return document
 
 
 def add_trace(
     document: Document,
     turns: Sequence[Turn],
-    runs: Path | None,
+    state: Path | None,
     prices: Prices | None,
     view: View,
     *,
@@ -126,10 +126,10 @@ def add_trace(
 ) -> None:
     """Add the turns of a conversation.
 
-    `runs` is the folder that holds the folders of runs. With `going`, the last turn may still be running and then
+    `state` is the state folder with the runs. With `going`, the last turn may still be running and then
     has no times yet.
     """
-    read = read_again(turns, runs, prices)
+    read = read_again(turns, state, prices)
     timed = any(turn.trace.timed for turn in read.turns)
     columns = Columns.fitting(view.width, timed=timed, priced=bool(prices))
     for number, turn in enumerate(read.turns):

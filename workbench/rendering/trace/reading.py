@@ -119,27 +119,27 @@ _newest: list[TraceRead] = []
 """The last result, because unfolding a row lays out the same trace again."""
 
 
-def read_again(turns: Sequence[Turn], runs: Path | None, prices: Prices | None) -> TraceRead:
+def read_again(turns: Sequence[Turn], state: Path | None, prices: Prices | None) -> TraceRead:
     """Return the trace as `read_trace` does, reusing the last result.
 
     In a running conversation, the finished turns are reused.
     """
     for read in _newest:
-        if read.prices is prices and read.pieces.runs == runs:
+        if read.prices is prices and read.pieces.state == state:
             kept = [old if old.holds(turn) else None for old, turn in zip(read.turns, turns, strict=False)]
             if len(read.turns) == len(turns) and all(kept):
                 return read
             break
     else:
         kept = []
-    _newest[:] = [read_trace(turns, runs, prices, kept)]
+    _newest[:] = [read_trace(turns, state, prices, kept)]
     return _newest[0]
 
 
 def read_trace(
-    turns: Sequence[Turn], runs: Path | None, prices: Prices | None, kept: Sequence[TurnRead | None] = ()
+    turns: Sequence[Turn], state: Path | None, prices: Prices | None, kept: Sequence[TurnRead | None] = ()
 ) -> TraceRead:
-    """Read the spans of all turns, except those in `kept`. `runs` is the folder that holds the folders of runs."""
+    """Read the spans of all turns, except those in `kept`. `state` is the state folder with the runs."""
     with collector_paused():
         read = [
             old or _read_turn(number, turn, prices)
@@ -147,7 +147,7 @@ def read_trace(
         ]
     spans = (turn.spans for turn in turns if turn.spans is not None)
     calls = (event for turn in turns for event in turn.calls)
-    found = TraceRead(read, Pieces((*spans, *calls), runs), prices)
+    found = TraceRead(read, Pieces((*spans, *calls), state), prices)
     for one in read:
         if one.trace.timed:
             found.models.update({node.number: node for node in one.nodes if node.kind == "model"})

@@ -153,7 +153,7 @@ class Faults(Controller):
             FaultScreen(
                 matrix,
                 title,
-                self.session.runs_dir,
+                self.session.state_dir,
                 self.view.keys,
                 self._host,
                 prices=self.session.prices,

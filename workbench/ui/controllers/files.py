@@ -93,9 +93,9 @@ class Files(Controller):
 
     async def offer_interrupted(self) -> None:
         """Ask what to do with an edit that was interrupted in an earlier session."""
-        from workbench.authoring.undo import FILE_NAME
+        from workbench.database.database import database
 
-        if not (self.session.state_dir / FILE_NAME).is_file():
+        if not database(self.session.state_dir).exists:
             return
         saver = await self.saver()
         edit = await asyncio.to_thread(saver.interrupted)
@@ -117,7 +117,7 @@ class Files(Controller):
             self.show_error(error)
 
     async def saver(self) -> "Saver":
-        """Return the saver of the session. It is created in a thread, because it reads the undo journal."""
+        """Return the saver of the session. It is created in a thread, because it reads stored edits."""
         return await asyncio.to_thread(lambda: self.session.saver)
 
     # Files that have changed
@@ -308,7 +308,7 @@ class Files(Controller):
         self.view.notify(save_error_message(error), severity="error", timeout=10)
 
     def warn_if_undo_is_temporary(self) -> None:
-        """Warn once if the undo journal cannot be written, so that undo ends with the session."""
+        """Warn once if edits cannot be stored, so that undo ends with the session."""
         if not self.session.saver.lasting and not self._warned:
             self._warned = True
             state = self.session.state_dir

@@ -58,9 +58,9 @@ class Fork(Controller):
             self.view.notify(f"there is no agent {one_line(record.ref.agent, limit=60)} any more", severity="warning")
             return
         verdict = record.state, tuple(record.metrics.values())
-        runs = self.session.runs_dir
+        state = self.session.state_dir
         frozen = record.frozen is not None
-        self.view.work(self._fork(lambda: original_of_record(record, runs), names, verdict, agent, frozen), "talk")
+        self.view.work(self._fork(lambda: original_of_record(record, state), names, verdict, agent, frozen), "talk")
 
     async def fork_chat(self, talk: "Conversation", session: dict[str, Any], names: Sequence[str]) -> None:
         """Fork a conversation with an agent. `session` is its session input."""

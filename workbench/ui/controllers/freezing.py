@@ -93,7 +93,7 @@ class Freezing(Controller):
         from workbench.rendering.frozen_miss import missed_in, missed_request_in, part_words
 
         assert record.error is not None
-        missed = await asyncio.to_thread(missed_in, record, self.session.runs_dir)
+        missed = await asyncio.to_thread(missed_in, record, self.session.state_dir)
         request = missed_request_in(record) if missed is None else None
         frozen = record.frozen
         items = []

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from workbench.agents.workspace import Workspace
     from workbench.events import CaseRef
-    from workbench.history.case_rows import PastRun, PastRuns
+    from workbench.history.case_rows import PastRun
     from workbench.history.compare import ComparedCase, Comparison
     from workbench.rendering.changed import Earlier
     from workbench.ui.history.recall import Recalled
@@ -35,7 +35,6 @@ class PastResults(Controller):
         self.when_recalled: Callable[[], None] = lambda: None
         """Called once it is known which verdicts changed in the newest run of an earlier session."""
         self._due: Stoppable | None = None
-        self._runs: PastRuns | None = None
         self._comparisons: dict[tuple[str, str], Comparison] = {}
         """Comparisons by the IDs of their runs, the earlier one first."""
 
@@ -147,12 +146,10 @@ class PastResults(Controller):
         before = self.session.changed.before(record) if record is not None else None
 
         def read() -> "tuple[tuple[PastRun, ...], ComparedCase | None]":
-            from workbench.history.case_rows import PastRuns
+            from workbench.history.case_rows import past_runs
 
-            if self._runs is None:
-                self._runs = PastRuns(state)
             name = (ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id)
-            past = self._runs.of(name, _MAX_RUNS)
+            past = past_runs(state, name, _MAX_RUNS)
             if record is None or before is None:
                 return past, None
             return past, self._compared(before.run_id, record.run_id, ref)

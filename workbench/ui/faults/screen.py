@@ -56,7 +56,7 @@ class FaultScreen(SplitScreen):
         self,
         matrix: Matrix,
         title: str,
-        runs: Path,
+        state: Path,
         keys: Mapping[str, tuple[str, ...]],
         host: Host,
         *,
@@ -67,7 +67,7 @@ class FaultScreen(SplitScreen):
         self.grid, self.right = FaultGrid(), Right()
         self._about = Static("", classes="about", markup=False)
         super().__init__(keys, host, self.grid, Vertical(Titles(self.grid), self.grid, self._about), self.right)
-        self._matrix, self._title, self._runs, self._prices = matrix, title, runs, prices
+        self._matrix, self._title, self._state, self._prices = matrix, title, state, prices
         self._go, self._begin = go, start
         self._pace = Pace()
         self._due: Timer | None = None
@@ -143,7 +143,7 @@ class FaultScreen(SplitScreen):
         record = self._record()
         if record is None or record.state == "queued":
             return False
-        self.right.show_case(Subject(record, runs=self._runs, prices=self._prices))
+        self.right.show_case(Subject(record, state=self._state, prices=self._prices))
         return True
 
     # SplitScreen

@@ -15,6 +15,7 @@ from workbench.engine.plan.run_options import UsageFaultError
 from workbench.events import CaseRef
 from workbench.history.compare import ORDER, ChangedCase, Comparison, compare
 from workbench.history.listed_runs import ListedRun
+from workbench.history.run_names import is_there
 from workbench.history.summary import Summary
 from workbench.history.summary_lookup import open_summary
 from workbench.rendering.comparison import counted, one_case, overview
@@ -181,7 +182,7 @@ class CompareScreen(SplitScreen):
     def _deleted_runs(self) -> str:
         """Return a sentence about runs that were deleted meanwhile, or "" if both exist."""
         runs = zip((self._before, self._after), self._names(), strict=True)
-        deleted = [name for run, name in runs if not run.file.exists()]
+        deleted = [name for run, name in runs if not is_there(run.file)]
         return f"Deleted meanwhile: the run of {' and the run of '.join(deleted)}." if deleted else ""
 
     # What is shown

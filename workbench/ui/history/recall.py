@@ -21,7 +21,7 @@ _MAX_PREVIOUS = 20
 
 @dataclass(frozen=True)
 class Recalled:
-    """The cases whose newest verdict is in one run. Their details stay in its journal."""
+    """The cases whose newest verdict is in one run. Their details stay in the database."""
 
     run: RunSummary
     records: dict[CaseRef, CaseRecord]

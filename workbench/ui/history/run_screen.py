@@ -16,7 +16,6 @@ from workbench.counting import counted
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.events import CaseRef
 from workbench.history.listed_runs import ListedRun
-from workbench.history.state_dir import runs_dir
 from workbench.history.summary import Row, Summary
 from workbench.history.summary_lookup import open_summary
 from workbench.model.criteria import CriteriaConfig
@@ -221,7 +220,7 @@ class RunScreen(SplitScreen):
         assert ref is not None
         record = self._records[ref]
         repeats = summarize([self._records[one] for one in refs], record.until_sure) if len(refs) > 1 else None
-        self.right.show_case(Subject(record, runs=runs_dir(self._state), prices=self._prices, repeats=repeats))
+        self.right.show_case(Subject(record, state=self._state, prices=self._prices, repeats=repeats))
 
     def _about(self) -> list[Line]:
         """Return the facts about the whole run."""

@@ -1,4 +1,4 @@
-"""The costs of executions, each read once from its journal."""
+"""The costs of executions, each read once from its stored run."""
 
 from collections.abc import Iterable, Sequence
 

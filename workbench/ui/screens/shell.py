@@ -298,7 +298,7 @@ class Shell(Screen[None]):
             found=session.findings.of(row.evalset, row.case),
             triage=triage,
             answer=answer,
-            runs=session.runs_dir,
+            state=session.state_dir,
             prices=session.prices,
             repeats=self.repeats_of(row),
             stale=verdicts.stale.get((row.evalset, row.case), ()),

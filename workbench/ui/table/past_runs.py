@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.history.run_list import list_runs, load_summary
+from workbench.history.stored_runs import list_runs, load_summary
 from workbench.history.summary import Row, Summary, has_verdict
 from workbench.history.votes import are_enough, case_votes
 from workbench.rendering.case_table.cells import EMPTY, Cell, outcome_cell

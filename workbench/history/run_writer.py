@@ -1,0 +1,335 @@
+"""The writer of one run: its events and what is made from them, in one transaction for each batch."""
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from workbench.agents.owners import save_last_owners, save_owner
+from workbench.database.database import Connection, Database, database
+from workbench.database.runs import (
+    EventRow,
+    RunRow,
+    add_events,
+    add_inputs,
+    add_run,
+    delete_runs,
+    drop_executions,
+    execution_id,
+    find_run,
+    mark_alive,
+    plain,
+    release,
+    save_executions,
+    save_facts,
+    save_run,
+    take_over,
+)
+from workbench.database.values import (
+    add_contents,
+    add_model_answers,
+    add_pieces,
+    count_pieces,
+    drop_model_answers,
+)
+from workbench.dependencies.digests import Digests, project_digests
+from workbench.engine.plan.owner_notes import OwnersToKeep
+from workbench.engine.run.event_lines import Line
+from workbench.events import CaseRef, Noticed
+from workbench.history.execution_rows import Place, facts_text, to_stored
+from workbench.history.list_entries import list_entry
+from workbench.history.state_dir import run_path, state_of
+from workbench.history.stored_events import stored_events
+from workbench.history.summary import SummaryBuilder, row_key
+from workbench.state_folder import NO_STATE, is_forgotten, make_state_dir
+
+_OF_RUN = frozenset(("RunStarted", "RunFinished", "RunResumed", "RepeatsDropped"))
+"""Events that change what is stored beside the row of a run."""
+_SIGN = 20.0
+"""Seconds between two signs that this process still writes the run."""
+_FORGOTTEN = Noticed(
+    "warning",
+    "it cannot be noted that this state folder is yours, so later commands will not use it by themselves",
+    "Name it with --state-dir, or make your own folder for state writable",
+)
+Key = tuple[Any, ...]
+
+
+class RunWriter:
+    """The writer of one run.
+
+    If nothing can be written, `path` is None, `notice` says why, and the run is kept in memory. `path` names the run.
+    """
+
+    def __init__(self, path: Path | None, row: RunRow | None, notice: Noticed | None) -> None:
+        self.path = path
+        self.notice = notice
+        self._row = row
+        self._database = Database(NO_STATE) if path is None else database(state_of(path))
+        self._builder = SummaryBuilder()
+        self._places: dict[Key, Place] = {}
+        """Where the events of each execution are."""
+        self._stored_inputs = 0
+        self._pieces: list[str] = []
+        """Pieces that the next batch stores."""
+        self._piece_count = 0
+        self._ended = threading.Event()
+        self._failed = False
+
+    @classmethod
+    def open(cls, state: Path, run_id: str) -> "RunWriter":
+        """Begin a run. The state folder and its database are created if they are missing."""
+        path = run_path(state, run_id)
+        try:
+            make_state_dir(state)
+            notice = _FORGOTTEN if is_forgotten(state) else None
+            row = database(state).write(lambda connection: add_run(connection, run_id))
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            told = f"this run is kept in memory only: {path.parent} cannot be written ({reason})"
+            return cls(None, None, Noticed("warning", told, "--state-dir selects another folder"))
+        return cls(path, row, notice)._begun()
+
+    @classmethod
+    def reopen(cls, path: Path) -> "RunWriter | None":
+        """Go on with an interrupted run. Return None if another process writes it.
+
+        Raises:
+            OSError: the run cannot be read or written.
+        """
+
+        def take(connection: Connection) -> RunRow | None:
+            row = find_run(connection, path.name)
+            return row if row is not None and take_over(connection, row.id, time.time()) else None
+
+        row = database(state_of(path)).write(take)
+        if row is None:
+            return None
+        writer = cls(path, row, None)
+        try:
+            writer._restore(row)
+        except BaseException:
+            writer.release()
+            raise
+        return writer._begun()
+
+    def _begun(self) -> "RunWriter":
+        threading.Thread(target=self._give_signs, name="run-sign", daemon=True).start()
+        return self
+
+    def _restore(self, row: RunRow) -> None:
+        """Read what is stored of an interrupted run, so that its rows can be changed. Nothing is written yet."""
+        assert self.path is not None
+        last = row.events
+        for event in stored_events(self.path, unread="steps"):
+            last = max(last, event.number)
+            if event.data is not None:
+                self._take(event.data, event.number, event.size, event.execution)
+        self._stored_inputs = len(self._builder.bundles)
+        self._row = row._replace(events=last)
+        self._piece_count = self._database.read(lambda connection: count_pieces(connection, row.id)) or 0
+
+    def _give_signs(self) -> None:
+        """Tell processes on other machines that this one is alive."""
+        number = 0 if self._row is None else self._row.id
+        while not self._ended.wait(_SIGN):
+            with contextlib.suppress(OSError):
+                self._database.write(lambda connection: mark_alive(connection, number, time.time()))
+
+    def write(self, lines: Iterable[Line], *, sync: bool) -> None:
+        """Store events, and with `sync` wait until they are on disk, with all before.
+
+        Raises:
+            OSError: the disk is full, or the database is gone. None of these events is stored.
+        """
+        if self._row is None:
+            return
+        try:
+            self._write(tuple(lines), sync=sync)
+        except OSError:
+            self._failed = True
+            raise
+
+    def _write(self, lines: Sequence[Line], *, sync: bool) -> None:
+        row = self._row
+        assert row is not None
+        if not lines:
+            self._database.write(lambda connection: mark_alive(connection, row.id, time.time()), sync=sync)
+            return
+        events: list[EventRow] = []
+        touched: set[Key] = set()
+        dropped: list[int] = []
+        facts = False
+        for number, line in enumerate(lines, row.events + 1):
+            name = str(line.data["event"])
+            if name == "RepeatsDropped":
+                dropped += [self._places[key].id for key in map(row_key, line.data["cases"]) if key in self._places]
+            key = self._take(line.data, number, len(line.text))
+            if name == "RunStarted":
+                touched.update(self._places)
+            if key is not None:
+                touched.add(key)
+            facts = facts or name in _OF_RUN
+            execution = None if key is None else self._places[key].id
+            events.append(EventRow(number, execution, name, line.text))
+        added = sum(len(event.data) for event in events) + sum(map(len, self._pieces))
+        self._row = row._replace(events=row.events + len(lines), bytes=row.bytes + added)
+        self._database.write(
+            lambda connection: self._save(connection, events, touched, dropped, facts=facts), sync=sync
+        )
+        self._stored_inputs = len(self._builder.bundles)
+        self._pieces.clear()
+
+    def _take(self, data: Mapping[str, Any], number: int, size: int, execution: int | None = None) -> Key | None:
+        """Take an event into the summary, and return the key of its execution."""
+        self._builder.take(data)
+        if data["event"] == "RunStarted":
+            for key in self._builder.summary.rows:
+                self._place(key)
+        case = data.get("case")
+        if not isinstance(case, dict):
+            return None
+        key = row_key(case)
+        place = self._place(key, execution)
+        place.take(number, str(data["event"]), size, data.get("attempt"))
+        return key
+
+    def _place(self, key: Key, execution: int | None = None) -> Place:
+        found = self._places.get(key)
+        if found is None:
+            assert self._row is not None
+            found = self._places[key] = Place(execution or execution_id(self._row.id, len(self._places)))
+        return found
+
+    def _save(
+        self,
+        connection: Connection,
+        events: Sequence[EventRow],
+        touched: Iterable[Key],
+        dropped: Sequence[int],
+        *,
+        facts: bool,
+    ) -> None:
+        row, summary = self._row, self._builder.summary
+        assert row is not None
+        add_pieces(connection, row.id, self._piece_count - len(self._pieces), self._pieces)
+        add_events(connection, row.id, events)
+        rows = ((summary.rows.get(key), self._places[key]) for key in touched)
+        save_executions(
+            connection, [to_stored(each, summary, place, row.id) for each, place in rows if each is not None]
+        )
+        drop_executions(connection, dropped)
+        add_inputs(connection, row.id, self._stored_inputs, self._builder.bundles[self._stored_inputs :])
+        if facts:
+            save_facts(connection, row.id, facts_text(summary))
+            row = row._replace(
+                started=plain(summary.started),
+                scored_from=plain(summary.scored_from),
+                seconds=summary.seconds,
+                interrupted=int(summary.interrupted),
+                git_commit=_text(summary.git.get("commit")),
+                dirty=_flag(summary.git.get("dirty")),
+                listed=None if summary.seconds is None else json.dumps(list_entry(row.run_id, summary)),
+            )
+        self._row = row._replace(executions=len(summary.rows))
+        save_run(connection, self._row, time.time())
+
+    def keep(self, contents: Mapping[str, bytes]) -> None:
+        """Store contents of files by digest. A run without a content is compared without it."""
+        if self._row is not None:
+            try:
+                self._database.write(lambda connection: add_contents(connection, contents, time.time()))
+            except OSError:
+                return
+
+    def keep_owners(self, owners: OwnersToKeep, root: Path) -> None:
+        """Store which agents the evalsets run with. Does nothing if nothing can be written.
+
+        Raises:
+            OwnersFileError: the owners cannot be read or written.
+        """
+        if self.path is not None:
+            state = state_of(self.path)
+            for evalset, folder in owners.choices.items():
+                save_owner(state, evalset, folder, root)
+            save_last_owners(state, owners.last)
+
+    def keep_pieces(self, pieces: Mapping[str, str]) -> tuple[str, dict[str, int]] | None:
+        """Store requests and answers with the next batch. Return the run's ID and their numbers.
+
+        Return None if nothing can be written.
+        """
+        if self._row is None or self._failed:
+            return None
+        numbers = {name: number for number, name in enumerate(pieces, self._piece_count)}
+        self._pieces += pieces.values()
+        self._piece_count += len(pieces)
+        return self._row.run_id, numbers
+
+    def keep_answers(self, answers: Iterable[str]) -> None:
+        """Store answers of models, which a resumed run reuses. Lost ones only cost a call. Call it in a thread."""
+        row, texts = self._row, list(answers)
+        if row is not None and texts:
+            try:
+                self._database.write(lambda connection: add_model_answers(connection, row.id, texts))
+            except OSError:
+                return
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether anything is stored, and not only kept in memory."""
+        return self.path is not None
+
+    def digests(self) -> Digests:
+        """Return the function object that computes digests for this project."""
+        return project_digests(NO_STATE if self.path is None else state_of(self.path))
+
+    def size(self, ref: CaseRef) -> int:
+        """Return the bytes of a case's events, or 0 if they are not stored. Safe to call from any thread."""
+        if self._failed:
+            return 0  # From here on, what is stored may differ from what is shown.
+        place = self._places.get((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat))
+        return 0 if place is None else place.bytes
+
+    def release(self) -> None:
+        """Let other processes write the run."""
+        self._ended.set()
+        row, self._row = self._row, None
+        if row is not None:
+            try:
+                self._database.write(lambda connection: release(connection, row.id))
+            except OSError:
+                return
+
+    def close(self) -> None:
+        """End the writing. A run without events is deleted."""
+        self._ended.set()
+        row, self._row = self._row, None
+        if row is None:
+            return
+        is_done = self._builder.summary.is_done and not self._failed
+
+        def end(connection: Connection) -> None:
+            release(connection, row.id)
+            if is_done:
+                drop_model_answers(connection, row.id)
+            if not row.events:
+                delete_runs(connection, [row.id])
+
+        try:
+            self._database.write(end)
+        except OSError:
+            return
+        finally:
+            self._builder = SummaryBuilder()
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value.isascii() else None
+
+
+def _flag(value: Any) -> int | None:
+    return int(value) if isinstance(value, bool) else None
