@@ -142,7 +142,7 @@ def kills(driver: Driver) -> None:
     for number in range(driver.options.kills):
         driver.clear() if number % 4 == 0 else None
         process = driver.start("--fresh") if number % 4 == 0 else driver.start()
-        time.sleep(driver.dice.uniform(0.2, 2.2))
+        time.sleep(driver.dice.uniform(0.5, 4.0))
         process.send_signal(signal.SIGKILL)
         out, err = process.communicate()
         shown = {name.decode(): word.decode() for word, name in _AFTER.findall(out)}

@@ -6,6 +6,7 @@ one, and the question or change is tried again.
 """
 
 import atexit
+import errno
 import os
 import sqlite3
 import threading
@@ -32,6 +33,9 @@ class Database:
 
     def __init__(self, state: Path) -> None:
         self.path = state / FILE_NAME
+        self._name = str(self.path)
+        self._syncs: bool | None = None
+        """Whether the connection for changes waits for the disk, or None if that is not known."""
         self._writing = threading.RLock()
         self._writer: Opened | None = None
         self._lending = threading.Lock()
@@ -145,11 +149,14 @@ class Database:
         opened = self._connected()
         connection = opened.connection
         try:
-            connection.execute(f"PRAGMA synchronous={'FULL' if sync else 'NORMAL'}")
+            if sync is not self._syncs:
+                connection.execute(f"PRAGMA synchronous={'FULL' if sync else 'NORMAL'}")
+                self._syncs = sync
             connection.execute("BEGIN IMMEDIATE")
             try:
                 found = change(connection)
-                self._check_is_there(opened.identity)
+                if not self._is_there(opened.identity):
+                    raise OSError(errno.ESTALE, "the file was removed or replaced", self._name)
                 connection.execute("COMMIT")
             except BaseException:
                 with suppress(*SQLITE_ERRORS):
@@ -165,18 +172,19 @@ class Database:
 
     def _connected(self) -> Opened:
         """Return the connection for changes, to the file that is there now."""
-        if self._writer is not None:
-            with suppress(OSError):
-                if identity_of(self.path) == self._writer.identity:
-                    return self._writer
+        if self._writer is not None and not self._is_there(self._writer.identity):
             self._drop_writer()
-        self._writer = open_to_write(self.path)
+        if self._writer is None:
+            self._writer, self._syncs = open_to_write(self.path), None
         return self._writer
 
-    def _check_is_there(self, identity: Identity) -> None:
-        """Raise an error if the file was removed or replaced, because a change of it would be lost."""
-        if identity_of(self.path) != identity:
-            raise OSError(0, "the file was replaced", str(self.path))
+    def _is_there(self, identity: Identity) -> bool:
+        """Return whether a file is still the one at the path. A change of another one would be lost."""
+        try:
+            found = os.lstat(self._name)  # `identity_of` is slower, and this is called twice for each change.
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) == identity
 
     def _drop_writer(self) -> None:
         if self._writer is not None:

@@ -5,7 +5,7 @@ All functions are questions or changes for `Database.read` and `Database.write`.
 
 import json
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from workbench.database.database import Connection
@@ -18,6 +18,11 @@ _AT_ONCE = 400
 def checksum(values: tuple[Any, ...]) -> int:
     """Return the checksum of a row."""
     return zlib.crc32(ascii(values).encode("ascii"))
+
+
+def text_checksum(text: object) -> int | None:
+    """Return the checksum of a text, or None if a flipped bit made it something else."""
+    return zlib.crc32(text.encode("utf-8", "replace")) if isinstance(text, str) else None
 
 
 def event_checksum(number: int, data: str) -> int:
@@ -47,6 +52,15 @@ class RunRow(NamedTuple):
     writer: str | None = None
     seen: float | None = None
 
+    @classmethod
+    def read(cls, row: tuple[Any, ...]) -> "RunRow":
+        """Return a row of the database. A value of another type than was written is replaced by an empty one."""
+        values: list[Any] = [
+            value if isinstance(value, kind) else default
+            for value, kind, default in zip(row, _RUN_TYPES, _NO_RUN, strict=True)
+        ]
+        return cls(*values)
+
     @property
     def is_whole(self) -> bool:
         """Whether the row is as it was written."""
@@ -60,6 +74,15 @@ class RunRow(NamedTuple):
     def is_being_written(self) -> bool:
         """Whether a living process writes the run."""
         return self.writer is not None and is_alive(self.writer, self.seen or 0.0)
+
+
+_NONE = type(None)
+_REAL = (float, int, _NONE)
+_RUN_TYPES: tuple[Any, ...] = (
+    *(int, str, str, _REAL, int, str, (str, _NONE), (int, _NONE)),
+    *(int, int, int, (str, _NONE), int, (str, _NONE), _REAL),
+)
+_NO_RUN = RunRow(0, "")
 
 
 class ExecutionRow(NamedTuple):
@@ -171,7 +194,7 @@ def _newest_run(connection: Connection) -> int:
 def take_over(connection: Connection, run: int, now: float) -> bool:
     """Let this process write a run. Return False if another living process writes it, or it is gone."""
     found = connection.execute(f"SELECT {_RUN} FROM run WHERE id = ? AND NOT deleted", (run,)).fetchone()
-    if found is None or RunRow(*found).is_being_written:
+    if found is None or RunRow.read(found).is_being_written:
         return False
     connection.execute("UPDATE run SET writer = ?, seen = ? WHERE id = ?", (this_process(), now, run))
     return True
@@ -266,7 +289,7 @@ def delete_runs(connection: Connection, runs: Iterable[int]) -> list[int]:
     gone = []
     for run in runs:
         found = connection.execute(f"SELECT {_RUN} FROM run WHERE id = ? AND NOT deleted", (run,)).fetchone()
-        if found is None or RunRow(*found).is_being_written:
+        if found is None or RunRow.read(found).is_being_written:
             continue
         low, high = _range(run)
         connection.execute("DELETE FROM execution WHERE id BETWEEN ? AND ?", (low, high))
@@ -292,12 +315,13 @@ def shrink(connection: Connection) -> None:
 
 def all_runs(connection: Connection) -> list[RunRow]:
     """Return all runs, in the order in which they were added."""
-    return [RunRow(*row) for row in connection.execute(f"SELECT {_RUN} FROM run WHERE NOT deleted ORDER BY id")]
+    return [RunRow.read(row) for row in connection.execute(f"SELECT {_RUN} FROM run WHERE NOT deleted ORDER BY id")]
 
 
 def run_ids(connection: Connection) -> list[tuple[int, str]]:
     """Return the numbers and IDs of all runs, without reading the rest."""
-    return connection.execute("SELECT id, run_id FROM run WHERE NOT deleted ORDER BY id").fetchall()
+    rows = connection.execute("SELECT id, run_id FROM run WHERE NOT deleted ORDER BY id")
+    return [(number, str(run_id)) for number, run_id in rows]
 
 
 def find_run(connection: Connection, run_id: str) -> RunRow | None:
@@ -308,7 +332,7 @@ def find_run(connection: Connection, run_id: str) -> RunRow | None:
         ).fetchone()
     except OverflowError:
         return None
-    return None if found is None else RunRow(*found)
+    return None if found is None else RunRow.read(found)
 
 
 def executions_of(connection: Connection, run: int, changed_since: int = -1) -> list[ExecutionRow]:
@@ -338,7 +362,7 @@ def run_starts(connection: Connection, runs: Iterable[int]) -> dict[int, tuple[s
     for run in runs:
         row = connection.execute("SELECT run_id, started FROM run WHERE id = ? AND NOT deleted", (run,)).fetchone()
         if row is not None:
-            found[run] = row
+            found[run] = str(row[0]), str(row[1])
     return found
 
 
@@ -358,7 +382,7 @@ def inputs_of(connection: Connection, run: int) -> dict[int, str]:
     """Return the bundles of inputs of a run by number. Damaged ones are left out."""
     low, high = _range(run)
     rows = connection.execute("SELECT id, data, crc FROM input WHERE id BETWEEN ? AND ?", (low, high))
-    return {key - low: data for key, data, crc in rows if zlib.crc32(data.encode("utf-8", "replace")) == crc}
+    return {key - low: data for key, data, crc in rows if text_checksum(data) == crc}
 
 
 def some_events(
@@ -388,22 +412,13 @@ def events_of_execution(connection: Connection, execution: int, first: int) -> l
     return [_event(*row) for row in rows]
 
 
-def named_events(connection: Connection, run: int, name: str) -> Iterator[EventRow]:
-    """Return the events of a run with this name."""
-    rows = connection.execute(
-        "SELECT id, execution, name, data, crc FROM event WHERE id > ? AND id < ? AND execution IS NULL AND name = ?"
-        " ORDER BY id",
-        (run << EVENT_BITS, (run + 1) << EVENT_BITS, name),
-    )
-    return iter([_event(*row) for row in rows])
-
-
 def _event(key: int, execution: int | None, name: str, data: str | None, crc: int) -> EventRow:
     number = key & ((1 << EVENT_BITS) - 1)
     if data is None:
-        return EventRow(number, execution, name, "")
-    is_whole = isinstance(data, str) and event_checksum(number, data) == crc
-    return EventRow(number, execution, name, data, is_whole)
+        return EventRow(number, execution, str(name), "")
+    if not isinstance(data, str) or not isinstance(name, str) or not isinstance(execution, int | None):
+        return EventRow(number, None, "", "", is_whole=False)
+    return EventRow(number, execution, name, data, event_checksum(number, data) == crc)
 
 
 def _range(run: int) -> tuple[int, int]:

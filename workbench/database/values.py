@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from workbench.database.database import Connection
-from workbench.database.runs import checksum, plain
+from workbench.database.runs import checksum, plain, text_checksum
 from workbench.database.schema import EVENT_BITS
 
 
@@ -89,9 +89,7 @@ def get_piece(connection: Connection, run_id: str, number: int) -> str | None:
         return None
     key = run[0] << EVENT_BITS | number
     found = connection.execute("SELECT data, crc FROM piece WHERE id = ?", (key,)).fetchone()
-    if found is None or not isinstance(found[0], str) or zlib.crc32(found[0].encode("utf-8", "replace")) != found[1]:
-        return None
-    return found[0]
+    return str(found[0]) if found is not None and text_checksum(found[0]) == found[1] else None
 
 
 # Answers of judges and models
@@ -135,7 +133,7 @@ def add_model_answers(connection: Connection, run: int, answers: Iterable[str]) 
 def model_answers(connection: Connection, run: int) -> list[str]:
     """Return the stored answers of models in a run, in order."""
     rows = connection.execute("SELECT answer, crc FROM model_answer WHERE run = ? ORDER BY id", (run,))
-    return [text for text, crc in rows if zlib.crc32(text.encode("utf-8", "replace")) == crc]
+    return [text for text, crc in rows if text_checksum(text) == crc]
 
 
 def drop_model_answers(connection: Connection, run: int) -> None:
