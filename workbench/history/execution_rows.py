@@ -1,14 +1,16 @@
 """Rows of a summary as rows of the database, and back."""
 
+import gc
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from workbench.database.runs import ExecutionRow, plain
 from workbench.history.summary import USAGE, Row, Summary
 
-_MORE = ("ref", "usage", "given", "inputs", "text", "said", "steps", "plan")
+_MORE = ("usage", "given", "inputs", "text", "said", "steps", "plan")
 """Fields of a row that are always among the others in the column `more`."""
 _SOMETIMES = ("frozen", "drifted", "machine", "unseen", "apart", "fault", "handling")
 _LARGEST = 1 << 62
@@ -24,6 +26,9 @@ def to_stored(row: Row, summary: Summary, place: "Place", run: int) -> Execution
     more |= {name: row[name] for name in _SOMETIMES if name in row}
     if cause is not None:
         cause = more["cause"] = summary.causes[cause]
+    columns = plain(str(agent)), plain(str(file)), plain(str(set_id)), plain(str(eval_id)), _counted(repeat)
+    if list(columns) != list(row["ref"]):
+        more["ref"] = row["ref"]
     kind, message = (plain(error[0]), plain(error[1])) if error else (None, None)
     if error and [kind, message] != list(error):
         more["error"] = error
@@ -34,11 +39,7 @@ def to_stored(row: Row, summary: Summary, place: "Place", run: int) -> Execution
     return ExecutionRow(
         place.id,
         run,
-        plain(str(agent)),
-        plain(str(file)),
-        plain(str(set_id)),
-        plain(str(eval_id)),
-        _counted(repeat),
+        *columns,
         place.attempt,
         None if row["status"] is None else plain(row["status"]),
         kind,
@@ -83,6 +84,23 @@ def rows_from(summary: Summary, stored: Iterable[ExecutionRow]) -> None:
         ValueError, TypeError, KeyError: a row has another shape.
     """
     found = list(stored)
+    with _no_collection():
+        _add_rows(summary, found)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Pause the garbage collector, which takes as long as the work itself if many objects are made."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _add_rows(summary: Summary, found: Sequence[ExecutionRow]) -> None:
     # One call for all of them is several times faster.
     scores = json.loads(f"[{','.join(each.scores for each in found)}]")
     more = json.loads(f"[{','.join(each.more for each in found)}]")
@@ -96,6 +114,8 @@ def rows_from(summary: Summary, stored: Iterable[ExecutionRow]) -> None:
                 summary.causes.append(cause)
             cause = number
         row["cause"] = cause
+        if "ref" not in row:
+            row["ref"] = [each.agent, each.evalset_file, each.eval_set_id, each.eval_id, each.repeat]
         row["status"] = each.status
         row.setdefault("error", None if each.error_kind is None else [each.error_kind, each.error or ""])
         row["seconds"] = float(rest.get("seconds", each.seconds))
