@@ -16,7 +16,6 @@ import os
 import re
 import secrets
 import shlex
-import shutil
 import stat
 import time
 from collections.abc import Iterator
@@ -25,7 +24,7 @@ from typing import Any, BinaryIO
 
 from workbench.atomic import replace_content
 from workbench.home import user_state_folder
-from workbench.regular_file import LARGEST, check_regular, read_regular
+from workbench.regular_file import check_regular, read_regular
 
 STATE_FOLDER = ".workbench"
 """The folder in a project's root that holds the workbench's state."""
@@ -246,27 +245,8 @@ def reading(path: Path) -> BinaryIO:
     return os.fdopen(open_stored(path), "rb")
 
 
-def read_stored(path: Path, limit: int = LARGEST) -> bytes:
-    """Return the content of a file of at most `limit` bytes. Raises OSError as `open_stored` does."""
-    with reading(path) as file:
-        check_regular(path, os.fstat(file.fileno()), limit)
-        return file.read(limit)
-
-
-def append_stored(path: Path, data: bytes, *, sync: bool = False) -> None:
-    """Append in one write, because two programs may do so at the same time. Raises OSError as `open_stored` does."""
-    descriptor = open_stored(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    try:
-        os.write(descriptor, data)
-        if sync:
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Yield a new file that replaces `path` at the end of the block. If the block raises, the old file stays.
+def replace_stored(path: Path, content: bytes) -> None:
+    """Replace a file as a whole, or leave the old one.
 
     What is at `path` may be a link or a device: it is replaced, and not written to.
 
@@ -278,48 +258,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
         try:
             with os.fdopen(descriptor, "wb") as out:
-                yield out
+                out.write(content)
             os.rename(draft, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(draft, dir_fd=folder)
             raise
-
-
-def replace_stored(path: Path, content: bytes, *, sync: bool = True) -> None:
-    """Replace a file as `replacing` does, and wait for the disk with `sync`."""
-    with replacing(path) as out:
-        out.write(content)
-        if sync:
-            out.flush()
-            os.fsync(out.fileno())
-
-
-def create_stored(path: Path, content: bytes) -> bool:
-    """Create a whole file. Return whether that succeeded: if it exists already, it stays as it is.
-
-    Raises:
-        OSError: as `replacing`.
-    """
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    replace_stored(draft, content)
-    try:
-        with _inside(path) as folder:
-            os.link(draft.name, path.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-    except FileExistsError:
-        return False
-    finally:
-        delete_stored(draft)
-    return True
-
-
-def touch_stored(path: Path) -> None:
-    """Set the change time of a file to now. Raises OSError as `open_stored` does."""
-    descriptor = open_stored(path)
-    try:
-        os.utime(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def delete_stored(path: Path, *, missing_ok: bool = False) -> None:
@@ -353,12 +297,6 @@ def make_stored_folder(path: Path, *, exist_ok: bool = True) -> None:
     except FileExistsError:
         if not exist_ok:
             raise
-
-
-def delete_stored_folder(path: Path) -> None:
-    """Delete a folder with all that is in it, as far as possible."""
-    with contextlib.suppress(OSError), _inside(path) as folder:
-        shutil.rmtree(path.name, ignore_errors=True, dir_fd=folder)
 
 
 def listed(path: Path) -> Iterator[os.DirEntry[str]]:
