@@ -1,13 +1,14 @@
 """Faults of the database, at random moments and places: no traceback, no better verdict, and the rest is read.
 
     python -m benchmarks.database_faults [--kills 200] [--pages 2000] [--flips 300] [--cuts 100] [--removals 20]
-                                         [--disks 20] [--seed 1] [--only NAME]
+                                         [--screens 10] [--disks 20] [--seed 1] [--only NAME]
 
 - `kills`: a run is killed with SIGKILL at a random moment. Everything that was shown is stored, and the next run of the
   same cases resumes it.
 - `pages`: random pages of the file are overwritten. `flips`: single bits are flipped. `cuts`: the file is cut. Each
   damaged file is then read in every way.
 - `removals`: the file is removed, replaced by another one or made read-only while a run writes it.
+- `screens`: the same under a screen that shows cases, where the file may also be damaged.
 - `disks`: the disk is full (needs root, for a small file system in memory), read-only, or without room for a log.
 - `clocks`: the clock jumps between runs.
 - `together`: a run, a watch, a screen's follower and an editor share one project for `--minutes`.
@@ -37,6 +38,7 @@ from pathlib import Path
 from unittest import mock
 
 from benchmarks import aftermath
+from benchmarks.screen import Terminal
 from workbench.authoring.saving import Saver
 from workbench.database.database import close_databases, database
 from workbench.engine.plan.run_options import UsageFaultError
@@ -87,6 +89,13 @@ class Driver:
     def start(self, *more: str) -> "subprocess.Popen[bytes]":
         """Start a run."""
         return subprocess.Popen(self.words(*more), env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def until_shown(self, process: "subprocess.Popen[bytes]") -> bytes:
+        """Wait for a random number of verdicts, and a random moment longer. Return what was printed."""
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(self.dice.randrange(_CASES))]
+        time.sleep(self.dice.choice([0.0, 0.01, 0.1, 0.5]))
+        return b"".join(lines)
 
     def fault(self, what: str) -> None:
         """Note something that is wrong."""
@@ -142,9 +151,10 @@ def kills(driver: Driver) -> None:
     for number in range(driver.options.kills):
         driver.clear() if number % 4 == 0 else None
         process = driver.start("--fresh") if number % 4 == 0 else driver.start()
-        time.sleep(driver.dice.uniform(0.5, 4.0))
+        begin = driver.until_shown(process)
         process.send_signal(signal.SIGKILL)
         out, err = process.communicate()
+        out = begin + out
         shown = {name.decode(): word.decode() for word, name in _AFTER.findall(out)}
         shown_ever += len(shown)
         if b"Traceback" in err:
@@ -234,10 +244,11 @@ def removals(driver: Driver) -> None:
         driver.clear()
         how = ("remove", "replace", "folder", "mode")[number % 4]
         process = driver.start("--fresh")
-        time.sleep(driver.dice.uniform(0.5, 1.5))
+        begin = driver.until_shown(process)
         with contextlib.suppress(OSError):
             _take_away(driver, how)
         out, err = process.communicate(timeout=_LONGEST)
+        out = begin + out
         if b"Traceback" in err or process.returncode not in (1, 3):
             driver.fault(f"{how} {number}: exit code {process.returncode}: {err[-1500:].decode()}")
         for word, name in _AFTER.findall(out):
@@ -247,10 +258,51 @@ def removals(driver: Driver) -> None:
         driver.counts[f"removals: {how}, exit code {process.returncode}"] += 1
 
 
+def screens(driver: Driver) -> None:
+    """Remove, replace or damage the file under a screen that runs all cases, and then shows them."""
+    for number in range(driver.options.screens):
+        driver.clear()
+        driver.run("--fresh")
+        how = ("remove", "replace", "folder", "mode", "damage")[number % 5]
+        terminal = Terminal([sys.executable, "-m", "workbench", str(driver.root)], driver.environment)
+        terminal.wait_for(b"cases")
+        terminal.write(b"gr")
+        _read_for(terminal, driver.dice.uniform(0.5, 4.0))
+        with contextlib.suppress(OSError):
+            _take_away(driver, how)
+        for keys in (b"jjj", b"34", b"n", b"H", b"\x1b", b"2", b"G", b"1"):
+            _read_for(terminal, 0.5)
+            terminal.write(keys)
+        _read_for(terminal, 5.0)
+        deadline = time.monotonic() + _LONGEST
+        while terminal.process.poll() is None and time.monotonic() < deadline:
+            for key in (b"\x1b", b"q"):  # Together, they are one key.
+                terminal.write(key)
+                _read_for(terminal, 1.0)
+        code = terminal.process.poll()
+        if b"Traceback" in terminal.seen or code != 0:
+            driver.fault(f"screen {number}, {how}: exit code {code}: {terminal.seen[-1500:]!r}")
+        terminal.close()
+        driver.read_everything(f"screen {number}, {how}")
+        driver.counts[f"screens: {how}"] += 1
+
+
+def _read_for(terminal: Terminal, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0:
+        if not terminal.read(left):
+            time.sleep(min(0.05, left))
+
+
 def _take_away(driver: Driver, how: str) -> None:
     file = driver.state / "runs.db"
     if how == "mode":
         file.chmod(0o400)
+        return
+    if how == "damage":
+        with file.open("r+b") as damaged:
+            damaged.seek(driver.dice.randrange(5) * _PAGE)
+            damaged.write(driver.dice.randbytes(4 * _PAGE))
         return
     if how == "folder":
         shutil.rmtree(driver.state)
@@ -394,20 +446,13 @@ def _check_all_is_there(driver: Driver, runs: int, edits: int) -> None:
                 driver.fault(event.message)
 
 
-_TIMES = {"kills": 200, "pages": 2000, "flips": 300, "cuts": 100, "removals": 20, "disks": 20}
-DRIVERS = (kills, pages, flips, cuts, removals, disks, clocks, together)
+_TIMES = {"kills": 200, "pages": 2000, "flips": 300, "cuts": 100, "removals": 20, "screens": 10, "disks": 20}
+DRIVERS = (kills, pages, flips, cuts, removals, screens, disks, clocks, together)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.database_faults")
-    for name, times in (
-        ("kills", 200),
-        ("pages", 2000),
-        ("flips", 300),
-        ("cuts", 100),
-        ("removals", 20),
-        ("disks", 20),
-    ):
+    for name, times in _TIMES.items():
         parser.add_argument(f"--{name}", type=int, default=times)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)
