@@ -13,7 +13,7 @@ from workbench.history.adk_results import adk_entries
 from workbench.history.agents_cli_results import agents_cli_entries
 from workbench.history.ages import Age, ages
 from workbench.history.list_entries import ListEntry
-from workbench.history.state_dir import run_path
+from workbench.history.state_dir import old_runs_text, run_path
 from workbench.history.stored_runs import list_runs
 from workbench.history.summary import split_unreached
 
@@ -82,7 +82,7 @@ def newest_runs(state: Path) -> list[ListedRun]:
 
 
 def list_all_runs(state: Path, root: Path, agents: Iterable[Path]) -> tuple[list[ListedRun], list[str]]:
-    """Return our runs and ADK's, the newest first, and what is wrong with those that can be read in part.
+    """Return our runs and ADK's, the newest first, and what is not shown or only in part.
 
     Reads what `list_runs` reads, and every result file of ADK.
     """
@@ -101,7 +101,7 @@ def list_all_runs(state: Path, root: Path, agents: Iterable[Path]) -> tuple[list
         broken = ListedRun(run_id, _named(state, run_id), _start_time(run_id), trouble=why)
         insort(runs, broken, key=lambda run: _reversed(run.started))
     partly = [line for line in found.trouble if line not in found.unreadable.values()]
-    return runs, [*partly, *trouble]
+    return runs, [*partly, *trouble, *filter(None, (old_runs_text(state),))]
 
 
 def _named(state: Path, run_id: str) -> str:
