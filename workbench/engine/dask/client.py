@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.channel import Channel
+from workbench.counting import counted
 from workbench.engine.dask.report import LARGEST_REPORT
 from workbench.engine.dask.task import Sealed, close_run, probe, run_execution
 
@@ -300,7 +301,7 @@ class Cluster:
 
     def _send_pieces(self, op: str, key: str, data: bytes) -> None:
         if len(data) > LARGEST_REPORT:
-            raise ValueError(f"the worker sent {len(data):,} bytes, and at most {LARGEST_REPORT:,} are taken")
+            raise ValueError(f"the worker sent {counted(len(data), 'byte')}, and at most {LARGEST_REPORT:,} are taken")
         text = data.decode("ascii")
         for start in range(0, max(1, len(text)), _PIECE):
             piece = text[start : start + _PIECE]

@@ -21,6 +21,7 @@ from typing import Any, Final
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import AgentEnvironment
 from workbench.agents.interpreter import Interpreter
+from workbench.counting import counted
 from workbench.engine.conversation.execution import Execution
 from workbench.engine.conversation.local_part import LocalPart
 from workbench.engine.conversation.messages import FixedMessages, MessageSource, Move
@@ -163,7 +164,9 @@ class WorkerRun:
         worker = str(self._worker.name)
         report = encode_report(worker, transcript, events, written)
         if len(report) > LARGEST_REPORT:
-            words = f"the events of the case have {len(report):,} bytes, and at most {LARGEST_REPORT:,} come back"
+            words = (
+                f"the events of the case have {counted(len(report), 'byte')}, and at most {LARGEST_REPORT:,} come back"
+            )
             report = encode_report(worker, Transcript(error=CaseError("too_large", words)), [], written)
         # Texts name the files where the user has them.
         here, there = (json.dumps(path)[1:-1].encode("ascii") for path in (str(self._root), order["root"]))
