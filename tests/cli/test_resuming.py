@@ -71,9 +71,15 @@ def test_killed_shard_continues_as_the_same_shard_only(tmp_path: Path) -> None:
     _, err, report = killed.again()
     assert "resuming" not in err
     assert "shard" not in report
+    refused = killed.project.run("merge", ".")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "(shard 1/1) has not ended: it was killed" in refused.stderr
     _, err, report = killed.again("--shard", "1/1")
     assert f"resuming {report['run_id']}: " in err
     assert report["shard"]["executions"] == len(report["cases"]) == 5
+    merged = killed.project.run("merge", ".", "--json", "-")
+    assert merged.returncode == 3
+    assert json.loads(merged.stdout)["summary"] == report["summary"]
 
 
 def test_killed_shard_does_not_continue_in_another_state(tmp_path: Path) -> None:

@@ -59,6 +59,21 @@ def test_merged_shards_equal_one_run_with_broken_files_once(project: Project) ->
     assert re.sub(r" in .* s", "", summary) == "11 cases: 2 passed, 2 failed, 7 errors"
 
 
+def test_merged_state_folders_equal_merged_reports(project: Project) -> None:
+    """The first two shards share the state folder of the project. The last one has its own."""
+    project.evalset(GOOD, BAD, RAISES, case("prints", "print"))
+    for index, words in ((1, []), (2, []), (3, ["--state-dir", "third"])):
+        project.run("run", ".", "--runs", "2", "--shard", f"{index}/3", "--json", f"{index}.json", *words)
+    merges = {"reports": ["1.json", "2.json", "3.json"], "folders": [".", "third"], "mixed": [".workbench", "3.json"]}
+    for name, paths in merges.items():
+        done = project.run("merge", *paths, "--json", f"{name}.json", "--junit", f"{name}.xml")
+        assert (done.returncode, done.stderr) == (3, "")
+    first, *others = (read(project.root / f"{name}.json") | {"run_id": ""} for name in merges)
+    assert others == [first, first]
+    xml, *more = ((project.root / f"{name}.xml").read_text("utf-8") for name in merges)
+    assert more == [xml, xml]
+
+
 def test_merged_report_is_a_run_for_other_commands(project: Project) -> None:
     project.evalset(GOOD, BAD)
     project.run("run", ".", "--json", "one.json")
@@ -131,10 +146,10 @@ def test_plan_that_is_not_known_before_the_run_has_no_shards(here: Here, words: 
     assert message in done.stderr
 
 
-def test_merge_without_reports_is_refused(here: Here) -> None:
+def test_merge_without_shards_is_refused(here: Here) -> None:
     done = here("merge")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "no report given" in done.stderr
+    assert "no report or folder given" in done.stderr
 
 
 def test_refused_merge_replaces_an_earlier_report(project: Project) -> None:

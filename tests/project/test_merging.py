@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +12,12 @@ import jsonschema
 import pytest
 
 from tests.cli.stores import all_statuses, case_events, feed
+from tests.stored import change_event, drop_events, event_texts, forget_rows, number_of, sql
 from workbench.cli.exit_codes import exit_code
+from workbench.database.database import database
+from workbench.database.runs import delete_runs
 from workbench.engine.plan.run_options import UsageFaultError
+from workbench.engine.run.event_lines import as_line
 from workbench.events import (
     CaseFinished,
     CaseRef,
@@ -22,14 +27,18 @@ from workbench.events import (
     OutputCaptured,
     PlannedCase,
     RunFinished,
+    RunResumed,
     RunStarted,
     UserSimulated,
 )
 from workbench.exporting.junit import junit_pieces
 from workbench.exporting.report import json_schema, report_pieces
-from workbench.project.merging import merge_reports
+from workbench.history.run_writer import RunWriter
+from workbench.history.state_dir import run_path
+from workbench.project.merging import merge_shards
 from workbench.project.shards import plan_digest
 from workbench.shards import Shard
+from workbench.state_folder import why_untrusted
 from workbench.store import Store
 
 Change = Callable[[dict[str, Any]], object]
@@ -37,6 +46,11 @@ Change = Callable[[dict[str, Any]], object]
 
 def run_of(store: Store, index: int = 1, count: int = 1, **state: Any) -> Store:
     """Return the part of a finished run that a shard would have run, or the whole run if there is one shard."""
+    return feed(events_of_run(store, index, count, **state))
+
+
+def events_of_run(store: Store, index: int, count: int, **state: Any) -> list[Event]:
+    """Return the events of the run that `run_of` returns."""
     refs = store.current[index - 1 :: count]
     shard = None
     if count > 1:
@@ -56,7 +70,7 @@ def run_of(store: Store, index: int = 1, count: int = 1, **state: Any) -> Store:
     ]
     for ref in refs:
         events += _events_of(store, ref)
-    return feed(events, [RunFinished(4.0 + index)])
+    return [*events, RunFinished(4.0 + index)]
 
 
 def _events_of(store: Store, ref: CaseRef) -> list[Event]:
@@ -104,7 +118,7 @@ def junit(store: Store) -> str:
 
 @pytest.mark.parametrize("count", [2, 3, 7, 9])
 def test_merged_shards_equal_one_run(tmp_path: Path, count: int) -> None:
-    one, merged = run_of(all_statuses()), merge_reports(reports(tmp_path, count)[::-1])
+    one, merged = run_of(all_statuses()), merge_shards(reports(tmp_path, count)[::-1])
     assert content(merged) == content(one)
     assert junit(merged) == junit(one)
     assert exit_code(merged) == exit_code(one) == 3
@@ -122,13 +136,13 @@ def test_merged_shards_that_passed_exit_with_0(tmp_path: Path) -> None:
         [RunFinished(1.0)],
     )
     files = [written(run_of(whole, index, 2), tmp_path / f"{index}.json") for index in (1, 2)]
-    assert exit_code(merge_reports(files)) == 0
+    assert exit_code(merge_shards(files)) == 0
 
 
 def test_missing_shard_is_named(tmp_path: Path) -> None:
     first, _, third, *_ = reports(tmp_path, 5)
     with pytest.raises(UsageFaultError, match=r"^missing: shard 2/5, 4/5, 5/5\n") as refused:
-        merge_reports([first, third])
+        merge_shards([first, third])
     assert "--shard 2/5" in refused.value.hint
 
 
@@ -136,7 +150,7 @@ def test_few_of_very_many_missing_shards_are_named(tmp_path: Path) -> None:
     file = reports(tmp_path, 2)[0]
     changed(file, lambda data: data["shard"].update(count=10**30, executions=3 * 10**30 + 1))
     with pytest.raises(UsageFaultError, match=r"^missing: shard 2/1(0){30}, .* and [0-9,]+ more\n"):
-        merge_reports([file])
+        merge_shards([file])
 
 
 def test_doubled_shard_is_named_with_both_files(tmp_path: Path) -> None:
@@ -144,14 +158,14 @@ def test_doubled_shard_is_named_with_both_files(tmp_path: Path) -> None:
     again = tmp_path / "again.json"
     again.write_bytes(files[1].read_bytes())
     with pytest.raises(UsageFaultError, match=r"^shard 2/3 is there twice: .*/2\.json and .*/again\.json\n"):
-        merge_reports([*files, again])
+        merge_shards([*files, again])
 
 
 def test_shards_of_different_counts_are_refused(tmp_path: Path) -> None:
     (tmp_path / "four").mkdir()
     files = [*reports(tmp_path)[:2], reports(tmp_path / "four", 4)[2]]
     with pytest.raises(UsageFaultError, match=r"four/3\.json \(shard 3/4\) is one of 4, but the others are of 3$"):
-        merge_reports(files)
+        merge_shards(files)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +184,7 @@ def test_shard_from_another_state_is_named_with_the_difference(
 ) -> None:
     files = reports(tmp_path, **state)
     with pytest.raises(UsageFaultError) as refused:
-        merge_reports([files[2], *files[:2]])
+        merge_shards([files[2], *files[:2]])
     assert str(refused.value).startswith(f"{files[2]} (shard 3/3) is from another run than {files[0]}: {difference}")
     assert refused.value.kind == "usage"
 
@@ -179,11 +193,11 @@ def test_shard_of_another_plan_is_refused(tmp_path: Path) -> None:
     files = reports(tmp_path)
     changed(files[2], lambda data: data["shard"].update(plan="another"))
     with pytest.raises(UsageFaultError, match=r"3\.json \(shard 3/3\) .* another plan: other cases"):
-        merge_reports(files)
+        merge_shards(files)
 
 
 def test_unknown_commit_is_no_difference(tmp_path: Path) -> None:
-    assert merge_reports(reports(tmp_path, commit="")).run.finished
+    assert merge_shards(reports(tmp_path, commit="")).run.finished
 
 
 def _flip(data: dict[str, Any]) -> None:
@@ -229,7 +243,7 @@ def test_damaged_report_is_refused_with_its_place(tmp_path: Path, change: Change
     files = reports(tmp_path)
     changed(files[1], change)
     with pytest.raises(UsageFaultError, match=re.escape(message)) as refused:
-        merge_reports(files)
+        merge_shards(files)
     assert refused.value.hint
 
 
@@ -238,22 +252,22 @@ def test_file_that_is_no_report_is_named(tmp_path: Path, text: str) -> None:
     files = reports(tmp_path)
     files[1].write_text(text, "utf-8")
     with pytest.raises(UsageFaultError, match=r"2\.json is not a JSON report") as refused:
-        merge_reports(files)
+        merge_shards(files)
     assert refused.value.hint
 
 
-def test_folder_and_missing_file_are_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageFaultError, match="is a folder; `merge` takes the JSON reports") as refused:
-        merge_reports([tmp_path])
+def test_folder_without_state_and_missing_file_are_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageFaultError, match="is no state folder") as refused:
+        merge_shards([tmp_path])
     assert f"{tmp_path}/*.json" in refused.value.hint
     with pytest.raises(UsageFaultError, match=r"none\.json: No such file"):
-        merge_reports([tmp_path / "none.json"])
+        merge_shards([tmp_path / "none.json"])
 
 
 def test_whole_run_without_cases_is_no_success(tmp_path: Path) -> None:
     empty = feed([RunStarted("whole", "/r", "", ())], [RunFinished(0.0)])
     files = [written(run_of(empty, index, 2), tmp_path / f"{index}.json") for index in (1, 2)]
-    assert exit_code(merge_reports(files)) == 3
+    assert exit_code(merge_shards(files)) == 3
     assert exit_code(run_of(empty, 1, 2)) == 0
 
 
@@ -272,12 +286,217 @@ def test_not_evaluated_criterion_of_a_passed_case_needs_the_option(tmp_path: Pat
         files = [written(run_of(whole, index, 2, options=options), tmp_path / f"{index}.json") for index in (1, 2)]
         if refused:
             with pytest.raises(UsageFaultError, match="one passed, but its criteria say not_evaluated"):
-                merge_reports(files)
+                merge_shards(files)
         else:
-            assert exit_code(merge_reports(files)) == 0
+            assert exit_code(merge_shards(files)) == 0
 
 
 def test_shards_of_one_state_differ_in_nothing() -> None:
     one = Shard(1, 2, 4, "p", {"a": "1"}, {"defaults": "2"}, {"--runs": 2}, {"python": "3"}, "c")
     assert replace(one, index=2).differences(one) == []
     assert [replace(one, index=index, executions=5).size for index in (1, 2)] == [3, 2]
+
+
+def stored(state: Path, events: list[Event], run_id: str) -> Path:
+    """Store the events of a run, and return the path that names it."""
+    writer = RunWriter.open(state, run_id)
+    assert writer.path is not None
+    writer.write(map(as_line, events), sync=False)
+    writer.close()
+    return writer.path
+
+
+def shard_in(state: Path, index: int, count: int = 3, *, day: int = 1, **facts: Any) -> Path:
+    """Store a shard of a run of that day."""
+    return stored(state, events_of_run(all_statuses(), index, count, **facts), f"2026-11-{day:02}T10-30-0{index}-ab12")
+
+
+def refusal(*paths: Path) -> UsageFaultError:
+    with pytest.raises(UsageFaultError) as refused:
+        merge_shards(paths)
+    assert refused.value.hint
+    return refused.value
+
+
+def test_merged_folders_equal_merged_reports(tmp_path: Path) -> None:
+    """Of each kind: a state folder by its own name, a project, and a report."""
+    files = reports(tmp_path)
+    folders = [tmp_path / "state", tmp_path / "project", tmp_path / "other"]
+    states = [folders[0], folders[1] / ".workbench", folders[2] / ".workbench"]
+    for index, state in enumerate(states, 1):
+        shard_in(state, index)
+    expected = merge_shards(files)
+    for paths in (folders, [files[0], *folders[:0:-1]], [folders[0], files[1], states[2]]):
+        merged = merge_shards(paths)
+        assert content(merged) == content(expected)
+        assert junit(merged) == junit(expected)
+        assert merged.run.started == expected.run.started
+        assert merged.run.duration_seconds == expected.run.duration_seconds
+
+
+def test_folder_shared_by_shards_gives_the_newest_run_of_each(tmp_path: Path) -> None:
+    stored(tmp_path, events_of_run(all_statuses(), 1, 2), "2026-11-01T10-30-01-old1")
+    shard_in(tmp_path, 2, day=2, commit="0ther")
+    for index in (1, 2, 3):
+        shard_in(tmp_path, index, day=3)
+    stored(tmp_path, events_of_run(all_statuses(), 1, 1), "2026-11-04T10-30-01-whole")
+    assert content(merge_shards([tmp_path])) == content(run_of(all_statuses()))
+    again = shard_in(tmp_path, 2, day=5, options={"--timeout": 5.0})
+    message = str(refusal(tmp_path))
+    assert message.startswith(f"{again} (shard 2/3) is from another run than ")
+    assert message.endswith("other options: --timeout 5.0, not none")
+
+
+def test_shard_in_a_folder_and_in_a_report_is_there_twice(tmp_path: Path) -> None:
+    files = reports(tmp_path)
+    path = shard_in(tmp_path / "state", 2)
+    assert str(refusal(*files, tmp_path / "state")).startswith(f"shard 2/3 is there twice: {files[1]} and {path}")
+    assert str(refusal(tmp_path / "state")) == "missing: shard 1/3, 3/3"
+
+
+def test_folder_without_shards_is_named(tmp_path: Path) -> None:
+    stored(tmp_path, events_of_run(all_statuses(), 1, 1), "2026-11-04T10-30-01-whole")
+    assert str(refusal(tmp_path)).startswith(f"no run of a shard is stored in {tmp_path}")
+
+
+def test_foreign_folder_is_trusted_because_it_is_named(tmp_path: Path) -> None:
+    for index in (1, 2, 3):
+        shard_in(tmp_path / ".workbench", index)
+    (tmp_path / ".workbench/id").unlink()
+    assert why_untrusted(tmp_path)
+    assert exit_code(merge_shards([tmp_path])) == 3
+    assert why_untrusted(tmp_path)
+    assert not (tmp_path / ".workbench/id").exists()
+
+
+def test_link_in_a_project_is_not_followed(tmp_path: Path) -> None:
+    for index in (1, 2, 3):
+        shard_in(tmp_path / "state", index)
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/.workbench").symlink_to(tmp_path / "state")
+    assert str(refusal(tmp_path / "project")).startswith(f"{tmp_path}/project/.workbench is a link")
+
+
+def _without_end(events: list[Event]) -> list[Event]:
+    return events[:-1]
+
+
+def _going_on(events: list[Event]) -> list[Event]:
+    return [*events[:-1], RunFinished(1.0, interrupted=True), RunResumed("2026-11-05T10:30:00Z")]
+
+
+@pytest.mark.parametrize("cut", [_without_end, _going_on])
+def test_killed_shard_is_named_also_beside_an_older_one_that_ended(
+    tmp_path: Path, cut: Callable[[list[Event]], list[Event]]
+) -> None:
+    for index in (1, 2, 3):
+        shard_in(tmp_path, index)
+    path = stored(tmp_path, cut(events_of_run(all_statuses(), 2, 3)), "2026-11-05T10-30-02-dead")
+    assert str(refusal(tmp_path)).startswith(f"{path} (shard 2/3) has not ended: it was killed")
+
+
+def test_interrupted_shard_has_no_verdict(tmp_path: Path) -> None:
+    ref = CaseRef("desk", "desk/a.evalset.json", "a", "one")
+    whole = feed([RunStarted("whole", "/r", "", (PlannedCase(ref, None, "defaults"),))], [RunFinished(1.0)])
+    stored(tmp_path, [*events_of_run(whole, 1, 2)[:1], RunFinished(1.0, interrupted=True)], "2026-11-05T10-30-02-stop")
+    stored(tmp_path, events_of_run(whole, 2, 2), "2026-11-05T10-30-03-stop")
+    merged = merge_shards([tmp_path])
+    assert [record.status for record in merged.current_records()] == ["cancelled"]
+    assert exit_code(merged) == 3
+
+
+def test_damaged_or_lost_event_is_refused_wherever_it_is(tmp_path: Path) -> None:
+    """The rows made from the events are damaged, too, so that they cannot tell that the last event is missing."""
+    others, whole = reports(tmp_path)[1:], tmp_path / "whole"
+    for day in (1, 2):
+        path = shard_in(whole, 1, day=day)
+    database(whole).close()
+    count = len(event_texts(path))
+    for number in range(1, count + 1):
+        for damage in ("change", "drop"):
+            state = tmp_path / f"{number}-{damage}"
+            shutil.copytree(whole, state)
+            damaged = run_path(state, path.name)
+            if damage == "drop":
+                drop_events(damaged, number)
+            else:
+                change_event(damaged, number, '"event"', '"evemt"')
+            if number == count:
+                forget_rows(damaged)
+            refused = str(refusal(state, *others))
+            assert refused.startswith(f"{state}/runs.db")
+            assert path.name in refused
+
+
+def test_lost_run_may_be_a_newer_run_of_a_shard(tmp_path: Path) -> None:
+    for index in (1, 2, 3):
+        shard_in(tmp_path, index, day=index)
+    killed = RunWriter.open(tmp_path, "2026-11-04T12-00-00-lost")
+    killed.release()
+    refused = refusal(tmp_path)
+    assert "the plan of run 2026-11-04T12-00-00-lost is damaged or missing" in str(refused)
+    assert "--fresh" in refused.hint
+    for index in (1, 2):
+        shard_in(tmp_path, index, day=4 + index)
+        assert "newer run of shard 3/3" in str(refusal(tmp_path))
+    shard_in(tmp_path, 3, day=7)
+    assert merge_shards([tmp_path]).run.finished
+
+
+@pytest.mark.parametrize("damage", ["DELETE FROM run WHERE id = 6", "UPDATE run SET deleted = 1 WHERE id = 6"])
+def test_run_whose_row_is_lost_may_be_a_newer_run_of_a_shard(tmp_path: Path, damage: str) -> None:
+    for day in (1, 2):
+        for index in (1, 2, 3):
+            shard_in(tmp_path, index, day=day)
+    sql(tmp_path, damage)
+    assert re.search(r"the plan of run (number 6|2026-11-02\S*) is damaged or missing", str(refusal(tmp_path)))
+
+
+def test_deleted_run_leaves_the_one_before(tmp_path: Path) -> None:
+    for day in (1, 2):
+        for index in (1, 2, 3):
+            path = shard_in(tmp_path, index, day=day)
+    assert database(tmp_path).write(lambda connection: delete_runs(connection, [number_of(path)]))
+    assert content(merge_shards([tmp_path])) == content(run_of(all_statuses()))
+
+
+def test_only_runs_after_a_replaced_database_count(tmp_path: Path) -> None:
+    for index in (1, 2, 3):
+        shard_in(tmp_path, index, day=3)
+    for name in ("20261102-000000", "20261102-000000-2", "no-time"):
+        (tmp_path / f"runs.damaged-{name}.db").write_bytes(b"")
+    assert merge_shards([tmp_path]).run.finished
+    (tmp_path / "runs.damaged-20261103-103002.db").write_bytes(b"")
+    assert "was damaged and replaced at 2026-11-03T10:30:02Z" in str(refusal(tmp_path))
+
+
+def test_changed_verdict_in_a_database_is_refused(tmp_path: Path) -> None:
+    whole = all_statuses()
+    for index in (1, 2, 3):
+        events = events_of_run(whole, index, 3)
+        passed: list[Event] = [
+            replace(event, status="passed") if isinstance(event, CaseFinished) else event for event in events
+        ]
+        stored(tmp_path, passed, f"2026-11-05T10-30-0{index}-ab12")
+    assert re.search(r"passed, but (its criteria say|has an error)", str(refusal(tmp_path)))
+
+
+def test_foreign_event_is_refused(tmp_path: Path) -> None:
+    started, *rest = events_of_run(all_statuses(), 1, 3)
+    other = CaseFinished(CaseRef("no", "no.evalset.json", "no", "such"), "passed", None, 1.0)
+    path = stored(tmp_path, [started, other, *rest], "2026-11-05T10-30-02-ab12")
+    assert str(refusal(tmp_path)).startswith(f"{path}: its events do not fit together")
+
+
+@pytest.mark.parametrize("content", [b"", b"SQLite format 3\0", b"no database"])
+def test_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "runs.db").write_bytes(content)
+    assert str(tmp_path) in str(refusal(tmp_path))
+
+
+def test_database_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    for index in (1, 2, 3):
+        shard_in(tmp_path, index)
+    database(tmp_path).close()
+    sql(tmp_path, "PRAGMA user_version = 99")
+    assert "a later version of agent-workbench made it" in str(refusal(tmp_path))

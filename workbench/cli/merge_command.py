@@ -1,4 +1,4 @@
-"""The command `merge`: the reports of all shards become one run."""
+"""The command `merge`: all shards become one run."""
 
 import sys
 from pathlib import Path
@@ -13,32 +13,35 @@ _DESCRIPTION = """Join the shards of one run (`run --shard K/N`) into one run, w
 Nothing runs.
 
 \b
-REPORT  the JSON report of each shard, in any order
+DIR     a state folder with shards, or a project with one; naming it trusts it
+REPORT  the JSON report of a shard
 
 \b
 Exit codes
     0  every case passed
     1  some case failed
-    2  the command line or a report is wrong; a shard is missing, there twice, or from another run
+    2  the command line or a file is wrong; a shard is missing, there twice, unfinished, or
+       from another run
     3  a case could not be evaluated or was cancelled, or there are no cases
   130  interrupted
 """
 
 
 @common.command("merge", _DESCRIPTION, "Join the shards of one run into one run.")
-@click.argument("paths", metavar="REPORT...", nargs=-1, type=common.FILE)
+@click.argument("paths", metavar="DIR|REPORT...", nargs=-1, type=common.FILE)
 @common.JSON
 @common.JUNIT
 def merge_command(paths: tuple[Path, ...], json: str | None, junit: Path | None) -> int:
-    """Merge reports and return the exit code of the whole run."""
+    """Merge shards and return the exit code of the whole run."""
     if not paths:
-        raise Refused("no report given", hint="Name the reports of all shards", try_help="agent-workbench merge")
+        hint = "Name the reports or state folders of all shards"
+        raise Refused("no report or folder given", hint=hint, try_help="agent-workbench merge")
     from workbench.cli.exit_codes import UNDECIDED, exit_code
     from workbench.cli.following import read_prices, write_outputs
-    from workbench.project.merging import merge_reports
+    from workbench.project.merging import merge_shards
 
     outputs = Outputs(json=json, junit=junit)
     with reported(json):
-        store = merge_reports(paths)
+        store = merge_shards(paths)
     written = write_outputs(outputs, store, sys.stderr if json == "-" else sys.stdout, read_prices())
     return exit_code(store) if written else UNDECIDED

@@ -324,6 +324,21 @@ def run_ids(connection: Connection) -> list[tuple[int, str]]:
     return [(number, str(run_id)) for number, run_id in rows]
 
 
+def runs_by_age(connection: Connection) -> list[tuple[int, str]]:
+    """Return the numbers and IDs of all runs, the last one added first. Where runs or IDs are lost, the ID is ""."""
+    found: list[tuple[int, str]] = []
+    after = _newest_run(connection) + 1
+    # The facts tell a deleted run from one that a flipped bit hides.
+    rows = connection.execute("SELECT id, run_id, deleted AND facts = '{}' FROM run ORDER BY id DESC")
+    for number, run_id, is_deleted in rows:
+        if number < after - 1:
+            found.append((number + 1, ""))
+        if not is_deleted:
+            found.append((number, run_id if isinstance(run_id, str) else ""))
+        after = number
+    return [*found, (1, "")] if after > 1 else found
+
+
 def find_run(connection: Connection, run_id: str) -> RunRow | None:
     """Return the run with an ID, or None."""
     try:

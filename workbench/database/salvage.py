@@ -18,6 +18,7 @@ from workbench.database.opening import BESIDE, identity_of, open_to_write
 from workbench.database.schema import TABLES
 
 _MARK = "damaged"
+_TIME = "%Y%m%d-%H%M%S"
 _AT_ONCE = 200
 _GAP = 1 << 16
 """Rows that are tried one by one around a damaged page."""
@@ -56,6 +57,19 @@ def damaged_files(path: Path) -> list[Path]:
     with contextlib.suppress(OSError):
         return sorted(path.parent.glob(f"{path.stem}.{_MARK}-*.db"))
     return []
+
+
+def last_set_aside(path: Path) -> str:
+    """Return when the database at `path` was last set aside (UTC, ISO 8601), or "" if it never was.
+
+    Runs that began before may be lost without a row that says so.
+    """
+    times = []
+    for file in damaged_files(path):
+        with contextlib.suppress(ValueError):
+            found = time.strptime(file.stem.removeprefix(f"{path.stem}.{_MARK}-")[:15], _TIME)
+            times.append(time.strftime("%Y-%m-%dT%H:%M:%SZ", found))
+    return max(times, default="")
 
 
 @contextlib.contextmanager
@@ -210,6 +224,6 @@ def _beside(path: Path) -> list[Path]:
 
 
 def _free_name(path: Path) -> Path:
-    at = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    at = time.strftime(_TIME, time.gmtime())
     names = (path.with_name(f"{path.stem}.{_MARK}-{at}{more}.db") for more in ("", *(f"-{n}" for n in range(2, 100))))
     return next(name for name in names if not os.path.lexists(name))

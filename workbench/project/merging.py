@@ -1,9 +1,11 @@
-"""Joining the reports of all shards into the one run that they are parts of.
+"""Joining all shards, from reports or state folders, into the one run that they are parts of.
 
-Whatever is missing, doubled, damaged or from another run is refused, never guessed.
+Whatever is missing, doubled, damaged, unfinished or from another run is refused, never guessed.
 """
 
 import itertools
+import json
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,18 +15,28 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from workbench.counting import counted, few
+from workbench.database.database import database
+from workbench.database.opening import FILE_NAME
+from workbench.database.runs import runs_by_age
+from workbench.database.salvage import last_set_aside
 from workbench.engine.plan.plan import new_run_id
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.scoring.verdict import case_status
 from workbench.event_json import sentences
-from workbench.events import Event, Noticed, PlannedCase, RunFinished, RunStarted
+from workbench.events import CallsRecorded, Event, Noticed, PlannedCase, RunFinished, RunStarted, SpansRecorded
+from workbench.exporting.report import report_pieces
 from workbench.exporting.report_shape import Report, ReportCase, Summary
+from workbench.history.ages import started_at
+from workbench.history.state_dir import old_runs_text, run_path
+from workbench.history.stored_events import UNREADABLE_CASES, is_reading_problem, read_run
 from workbench.history.stored_report import events_of_report, read_report_data
 from workbench.project.shards import plan_digest
 from workbench.shards import Shard
+from workbench.state_folder import STATE_FOLDER, state_dir
 from workbench.store import CaseRecord, Store
 
 _RUN = "agent-workbench run … --shard {} --json FILE"
+_AGAIN = f"Run this shard again: `{_RUN.format('K/N')}`"
 _MOST = 5
 """Number of shards, files and differences that an error names."""
 _PartT = TypeVar("_PartT")
@@ -32,7 +44,7 @@ _PartT = TypeVar("_PartT")
 
 @dataclass(frozen=True)
 class _Part:
-    """The report of one shard."""
+    """One shard: its report, or its stored run in the form of a report."""
 
     path: Path
     shard: Shard
@@ -48,16 +60,18 @@ class _Part:
         return f"{self.path} (shard {self.shard.number})"
 
 
-def merge_reports(paths: Sequence[Path]) -> Store:
-    """Return the run whose shards wrote these reports.
+def merge_shards(paths: Sequence[Path]) -> Store:
+    """Return the run whose shards wrote these reports, or are stored in these state folders or projects.
+
+    A folder is trusted because it is named. Of each shard of its newest plan, the newest run counts.
 
     Its start is that of the first shard, its duration that of the longest one. The root is that of shard 1.
 
     Raises:
-        UsageFaultError: a report cannot be read or is damaged, a shard is missing or there twice, or one belongs to
-            another run. The message names the file, and what differs.
+        UsageFaultError: a report or a stored run cannot be read or is damaged, a shard is missing, there twice or has
+            not ended, or one belongs to another run. The message names the file, and what differs.
     """
-    parts = [_read(path) for path in paths]
+    parts = [part for path in paths for part in (_read_folder(path) if path.is_dir() else [_read_report(path)])]
     _check_numbers(parts)
     _check_same_run(parts)
     parts.sort(key=lambda part: part.shard.index)
@@ -76,11 +90,114 @@ def merge_reports(paths: Sequence[Path]) -> Store:
     return store
 
 
-def _read(path: Path) -> _Part:
-    """Read the report of a shard, and check that it is complete."""
-    if path.is_dir():
-        hint = f"Name them: `agent-workbench merge {path}/*.json`"
-        raise UsageFaultError(f"{path} is a folder; `merge` takes the JSON reports of all shards", hint)
+def _read_folder(folder: Path) -> list[_Part]:
+    """Read the shards in a state folder, or in that of a project."""
+    state = _state_in(folder)
+    try:
+        found = _newest_shards(state)
+        parts = [_read_run(path) for path in found]
+    except OSError as error:
+        raise _damaged(f"{state}: {error.strerror or error}") from None
+    since = last_set_aside(state / FILE_NAME)  # Only now, because reading can find the damage.
+    if not found:
+        why = f": its database was damaged and replaced at {since}" if since else ""
+        hint = f"`{_RUN.format('K/N')}` stores one" + (f". {old}" if (old := old_runs_text(state)) else "")
+        raise UsageFaultError(f"no run of a shard is stored in {state}{why}", hint)
+    for part in parts:
+        if started_at(part.path.name) <= since:
+            raise UsageFaultError(
+                f"{state / FILE_NAME} was damaged and replaced at {since}, so runs that are newer than {part.name} may"
+                " be lost",
+                "Run the shards of this folder again with --fresh",
+                "broken_file",
+            )
+    return parts
+
+
+def _state_in(folder: Path) -> Path:
+    """Return the state folder that a folder is or has, without links below the named one."""
+    state = state_dir(folder, folder)
+    inner = state / STATE_FOLDER
+    if os.path.lexists(state / FILE_NAME):
+        return state
+    if inner.is_symlink():
+        raise UsageFaultError(f"{inner} is a link, which is not followed", "Name the folder that it leads to")
+    if os.path.lexists(inner / FILE_NAME):
+        return inner
+    raise UsageFaultError(
+        f"{folder} is no state folder: neither it nor its {STATE_FOLDER} has a {FILE_NAME}",
+        f"Name the state folder of each shard, or its JSON report: `agent-workbench merge {folder}/*.json`",
+    )
+
+
+def _newest_shards(state: Path) -> list[Path]:
+    """Return the newest run of each shard of the newest plan in a state folder.
+
+    Raises:
+        UsageFaultError: a run that may be a newer one of these shards is lost or has no readable plan.
+        OSError: the database cannot be read.
+    """
+    found: dict[int, Path] = {}
+    plan, unknown = None, ""
+    for number, run_id in database(state).read(runs_by_age) or ():
+        path = run_path(state, run_id)
+        started = _start(path) if run_id else None
+        if started is None:
+            unknown = unknown or run_id or f"number {number}"
+            continue
+        shard = started.shard
+        if shard is None:
+            continue
+        plan = plan or (shard.count, shard.plan)
+        if shard.index in found or (shard.count, shard.plan) != plan:
+            continue
+        if unknown:
+            raise UsageFaultError(
+                f"{state / FILE_NAME}: the plan of run {unknown} is damaged or missing, so it may be a newer run of"
+                f" shard {shard.number} than {path.name}",
+                "Run the shards of this folder again with --fresh",
+                "broken_file",
+            )
+        found[shard.index] = path
+        if len(found) == shard.count:
+            break
+    return list(found.values())
+
+
+def _start(path: Path) -> RunStarted | None:
+    """Return how a stored run announced itself, or None if that is damaged or missing."""
+    try:
+        started = next((event for event in read_run(path) if isinstance(event, RunStarted)), None)
+    except FileNotFoundError:
+        return None
+    if started is None or any(planned.case == UNREADABLE_CASES for planned in started.cases):
+        return None
+    return started
+
+
+def _read_run(path: Path) -> _Part:
+    """Read a stored run of a shard in the form of its report, so that the same checks apply."""
+    store = Store()
+    try:
+        for event in read_run(path):
+            if isinstance(event, Noticed) and is_reading_problem(event, path):
+                raise _damaged(event.message)
+            if not isinstance(event, SpansRecorded | CallsRecorded):  # They are large, and in no report.
+                store.apply(event)
+        data = json.loads(b"".join(report_pieces(store)))
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
+        raise _damaged(f"{path}: its events do not fit together: {error}") from None
+    if not store.run.finished:
+        number = "" if store.run.shard is None else f" (shard {store.run.shard.number})"
+        raise UsageFaultError(
+            f"{path}{number} has not ended: it was killed, or still runs",
+            "Wait for it, or give the command of this shard again, which resumes it",
+        )
+    return _part(data, path)
+
+
+def _read_report(path: Path) -> _Part:
+    """Read the report of a shard."""
     try:
         data = read_report_data(path)
     except OSError as error:
@@ -88,6 +205,11 @@ def _read(path: Path) -> _Part:
         raise UsageFaultError(f"{path}: {error.strerror or error}", hint, "broken_file") from None
     except UsageFaultError as fault:
         raise fault if fault.hint else _damaged(str(fault)) from None
+    return _part(data, path)
+
+
+def _part(data: dict[str, Any], path: Path) -> _Part:
+    """Return the shard with a report, and check that it is complete."""
     if data.get("shard") is None:
         why = "" if data["cases"] else ": nothing was selected to run"
         raise UsageFaultError(
@@ -128,7 +250,7 @@ def _validate(data: dict[str, Any], path: Path) -> None:
 
 
 def _damaged(message: str) -> UsageFaultError:
-    return UsageFaultError(message, f"Run this shard again: `{_RUN.format('K/N')}`", "broken_file")
+    return UsageFaultError(message, _AGAIN, "broken_file")
 
 
 def _check_numbers(parts: Sequence[_Part]) -> None:
