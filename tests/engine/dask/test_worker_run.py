@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.engine.project import Project
+from workbench.engine.dask import task
 from workbench.engine.dask.files import find_files, pack
 from workbench.engine.dask.report import read_report
 from workbench.engine.dask.task import Sealed, unfit
@@ -172,3 +173,23 @@ def test_worker_that_differs_says_how() -> None:
 
 def test_secrets_are_not_in_the_words_of_an_argument() -> None:
     assert repr(Sealed(json.dumps({"TOKEN": "secret"}).encode())) == "<sealed>"
+
+
+async def test_worker_looks_once_a_run_whether_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+
+    def fits(needs: dict[str, str], python: str) -> str:
+        looked.append(python)
+        return ""
+
+    monkeypatch.setattr(task, "unfit", fits)
+    monkeypatch.setattr(task, "_run_of", lambda *given: SimpleNamespace(execute=lambda *given: b"report"))
+    monkeypatch.setattr(
+        "distributed.get_worker", lambda: SimpleNamespace(name="w1", get_current_task=lambda: "task of a case")
+    )
+    order = Sealed(json.dumps({"needs": {"click": "8"}, "python": "/opt/python", "messages": []}).encode())
+    assert [task.run_execution(order, Sealed(b"")) for _ in range(3)] == [b"report"] * 3
+    assert looked == ["/opt/python"]
+    await task.close_run("run")
+    assert task.run_execution(order, Sealed(b"")) == b"report"
+    assert len(looked) == 2, "packages may have changed between two runs"

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _RUNS: dict[tuple[int, str], "WorkerRun"] = {}
 """The runs on the workers of this process: worker and run → what it has there."""
+_FIT: set[tuple[str, ...]] = set()
+"""What was asked of this process and is here: an interpreter and versions of packages."""
 _LOCK = threading.Lock()
 _PROBE_SECONDS = 60
 
@@ -41,7 +43,7 @@ def run_execution(job: Sealed, files: Sealed) -> bytes:
     order = json.loads(job.data)
     name = str(worker.name)
     try:
-        if why := unfit(order["needs"], order["python"]):
+        if why := _unfit_once(order["needs"], order["python"]):
             return _instead(name, "refused", why)
         try:
             run = _run_of(worker, order, files)
@@ -57,6 +59,7 @@ async def close_run(run: str) -> None:
     """End what a run has on the workers of this process: processes and files."""
     with _LOCK:
         found = [_RUNS.pop(key) for key in tuple(_RUNS) if key[1] == run]
+        _FIT.clear()  # Packages may be installed between two runs.
     for one in found:
         await asyncio.to_thread(one.close)
 
@@ -64,6 +67,17 @@ async def close_run(run: str) -> None:
 async def probe(needs: Mapping[str, str], python: str) -> str:
     """Return how this worker differs from what agents need, or ""."""
     return await asyncio.to_thread(unfit, needs, python)
+
+
+def _unfit_once(needs: Mapping[str, str], python: str) -> str:
+    """Return what `unfit` does, and look only once: an execution must not wait for another interpreter."""
+    asked = (python, *(f"{name}={version}" for name, version in sorted(needs.items())))
+    if asked in _FIT:
+        return ""
+    why = unfit(needs, python)
+    if not why:
+        _FIT.add(asked)
+    return why
 
 
 def unfit(needs: Mapping[str, str], python: str) -> str:
