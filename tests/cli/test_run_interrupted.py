@@ -61,12 +61,13 @@ def waiting(project: Project) -> Iterator[Waiting]:
         found.process.communicate()
 
 
-def said(process: "subprocess.Popen[bytes]", word: bytes) -> None:
-    """Read standard error up to `word`."""
-    assert process.stderr is not None
+def said(process: "subprocess.Popen[bytes]", word: bytes, *, out: bool = False) -> None:
+    """Read standard error, or standard output, up to `word`."""
+    stream = process.stdout if out else process.stderr
+    assert stream is not None
     heard = b""
     while word not in heard:
-        part = os.read(process.stderr.fileno(), 1000)
+        part = os.read(stream.fileno(), 1000)
         assert part, f"ended without {word!r}: {heard!r}"
         heard += part
 
@@ -139,8 +140,9 @@ def test_timeout_still_applies_after_ctrl_c(project: Project) -> None:
     assert errors == {"waits": "timeout", "later": "cancelled"}
 
 
-def test_kill_leaves_finished_scores_on_disk(waiting: Waiting) -> None:
+def test_kill_leaves_shown_verdicts_on_disk(waiting: Waiting) -> None:
     process = waiting.start()
+    said(process, b"PASS echo/talk/good", out=True)
     process.kill()
     process.communicate(timeout=60)
     state = waiting.project.root / ".workbench"
