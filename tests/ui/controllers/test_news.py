@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.ui.controllers.conftest import Bench, Timer
 from workbench.engine.plan.place_consent import Sending, is_confirmed
-from workbench.events import CaseFinished, Noticed, RunFinished
+from workbench.events import CaseFinished, Noticed, PlannedCase, RunFinished, RunStarted
 from workbench.ui.controllers.news import notice_line
 from workbench.ui.pace import Pace
 from workbench.ui.run_thread import Ended, Refused
@@ -79,6 +79,15 @@ def test_listeners_learn_whether_a_run_ended(bench: Bench) -> None:
     bench.started(("refunds", "on_time"))
     bench.tell(Ended(1))
     assert told == [False, True]
+
+
+def test_end_of_a_run_is_not_taken_for_that_of_the_next_one(bench: Bench) -> None:
+    told: list[bool] = []
+    (ref,) = bench.started(("refunds", "on_time"))
+    bench.news.when_taken.append(told.append)
+    root = str(bench.workspace.root)
+    bench.tell(Ended(1), RunStarted("run-2", root, "2026-11-21T10:31:00Z", (PlannedCase(ref, None, "defaults"),)))
+    assert told == [False]
 
 
 async def test_what_leaves_this_machine_is_confirmed_on_screen(bench: Bench) -> None:

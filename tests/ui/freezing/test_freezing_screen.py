@@ -69,8 +69,8 @@ async def test_case_is_frozen_replayed_and_helped_out_of_a_missing_call(tmp_path
         await screen.until(pilot, lambda: isinstance(app.screen, FreezeScreen), seconds=30)
         await screen.until(pilot, lambda: "3 tool calls" in screen.text)
         await pilot.press("enter")
-        await screen.until(pilot, lambda: "done: freeze 返金の依頼" in screen.text)
-        assert [call.args.get("amount") for call in read_frozen(file).calls] == [None, 15.0, 12.5]
+        kept = [None, 15.0, 12.5]
+        await screen.until(pilot, lambda: [call.args.get("amount") for call in read_frozen(file).calls] == kept)
 
         # The second one edits the list of ignored arguments.
         prompt.write_text("16")
@@ -78,8 +78,7 @@ async def test_case_is_frozen_replayed_and_helped_out_of_a_missing_call(tmp_path
         await pilot.press("K")
         await screen.until(pilot, lambda: isinstance(app.screen, PickScreen))
         await pilot.press("down", "enter")
-        await screen.until(pilot, lambda: "done: ignore amount of refund" in screen.text)
-        assert read_frozen(file).ignore == {"refund": ("amount",)}
+        await screen.until(pilot, lambda: read_frozen(file).ignore == {"refund": ("amount",)})
 
 
 async def test_damaged_recording_offers_to_freeze_again(tmp_path: Path) -> None:

@@ -97,8 +97,8 @@ class Faults(Controller):
 
     def after_news(self, ended: bool) -> None:
         """Try the faults of the cases that were run for it."""
-        if not (ended and self._waiting is not None):
-            return
+        if not ended or self._waiting is None or self.session.store.activity.busy:
+            return  # The end may be that of the run before.
         (names, frozen), self._waiting = self._waiting, None
         if self.session.store.run.interrupted:
             self.view.say("the run was cancelled, so no faults were tried", warning=True)

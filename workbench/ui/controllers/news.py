@@ -71,8 +71,10 @@ class News(Controller):
             self.view.tree_view.repeats_changed()
         lines = self.view.tree_view.show_verdicts() + self.view.refresh_row(touched)
         lines += _LINES_OF_BAR * self.view.show_facts()
+        # A run that has started since is not over, although the one before it ended with the same events.
+        last = next((item for item in reversed(news) if isinstance(item, Ended | RunStarted)), None)
         for notify in self.when_taken:
-            notify(any(isinstance(item, Ended) for item in news))
+            notify(isinstance(last, Ended))
         if any(isinstance(item, RunFinished) for item in news):
             self.view.tree_view.arrange_again()
         self._show_notices(notices)
