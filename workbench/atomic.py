@@ -80,7 +80,7 @@ def _remember(file: Path, written_hash: str) -> None:
 
 
 def _replace(file: Path, pieces: Iterable[bytes], mode: int | None, known_hash: str) -> None:
-    target = file.resolve()
+    target = Path(os.path.realpath(file))
     before = target.stat() if target.exists() else None
     if before is None and file.is_symlink():
         raise OSError(errno.EMLINK, "it is a link to a file that does not exist", str(file))

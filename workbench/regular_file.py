@@ -17,6 +17,14 @@ LARGEST = 256 * 1024 * 1024
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
+def real_path(path: Path) -> Path:
+    """Return the absolute path without links.
+
+    A link in a circle stays. `Path.resolve` raises RuntimeError for it before Python 3.13.
+    """
+    return Path(os.path.realpath(path))
+
+
 def read_regular(path: Path, limit: int = LARGEST) -> bytes:
     """Return the content of the regular file at `path`, following links.
 

@@ -131,6 +131,15 @@ def test_all_old_files_below_a_folder_are_converted(project: Project, words: lis
     assert "0 old files converted" in project.run("migrate", *words).stderr
 
 
+def test_link_in_a_circle_costs_only_its_own_file(project: Project) -> None:
+    files = _old_files(project)
+    circle = project.root / "echo/circle.test.json"
+    circle.symlink_to(circle)
+    done = project.run("migrate", ".")
+    assert "circle.test.json left unchanged" in done.stderr
+    assert json.loads(files["test"].read_text())["eval_cases"]
+
+
 def test_session_applies_to_lists_of_turns_in_a_folder(project: Project) -> None:
     files = _old_files(project)
     project.write("session.json", {"app_name": "echo", "user_id": "u", "state": {"x": 1}})

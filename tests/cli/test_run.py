@@ -232,6 +232,15 @@ def test_refusal_replaces_the_report_of_an_earlier_run(project: Project) -> None
     assert list(json.loads(old.read_text("utf-8"))) == ["schema", "error"]
 
 
+def test_report_through_a_link_to_nothing_is_refused_before_the_run(project: Project) -> None:
+    project.write("echo/talk.evalset.json", {"eval_set_id": "talk", "eval_cases": [GOOD]})
+    for name, target in (("circle.json", "circle.json"), ("nothing.json", "absent.json")):
+        (project.root / name).symlink_to(project.root / target)
+        done = project.run("run", ".", "--json", name)
+        assert done.returncode == 2
+        assert f"--json {name}: it is a link to a file that does not exist" in done.stderr
+
+
 def test_unwritable_report_is_not_a_success(project: Project) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")

@@ -7,6 +7,7 @@ from pathlib import Path
 from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Discovery, agent_at, discover
 from workbench.agents.walk import is_repository
 from workbench.home import home
+from workbench.regular_file import real_path
 from workbench.state_folder import STATE_FOLDER
 
 
@@ -43,9 +44,9 @@ def _current_around(folder: Path) -> Path | None:
     except OSError:  # it is gone
         return None
     user = home()
-    if here in (Path(here.anchor), user and user.resolve()):
+    if here in (Path(here.anchor), user and real_path(user)):
         return None
-    return here if folder.resolve().is_relative_to(here.resolve()) else None
+    return here if real_path(folder).is_relative_to(real_path(here)) else None
 
 
 def is_project(folder: Path) -> bool:
@@ -67,8 +68,8 @@ def canonical_path(path: Path, root: Path) -> Path:
     if path.name in DEFINITION_FILES and path.is_file() and agent_at(path.parent)[0]:
         path = path.parent
     # A linked file keeps its own name: two agents may share one evalset through links.
-    real = path.resolve() if path.is_dir() else path.parent.resolve() / path.name
-    real_root = root.resolve()
+    real = real_path(path) if path.is_dir() else real_path(path.parent) / path.name
+    real_root = real_path(root)
     return root / real.relative_to(real_root) if real.is_relative_to(real_root) else path
 
 
@@ -80,8 +81,8 @@ def find_agent(path: Path, agents: Iterable[AgentFolder] = ()) -> AgentFolder | 
     folder = absolute(path)
     if folder.name in DEFINITION_FILES and folder.is_file():
         folder = folder.parent
-    real = folder.resolve()
-    known = next((agent for agent in agents if agent.folder.resolve() == real), None)
+    real = real_path(folder)
+    known = next((agent for agent in agents if real_path(agent.folder) == real), None)
     return known or (agent_at(folder)[0] if folder.is_dir() else None)
 
 

@@ -16,6 +16,7 @@ from workbench.agents.targets import absolute
 from workbench.model.evalset import BrokenFileError, EvalsetDocument, open_evalset
 from workbench.model.faults import Fault
 from workbench.model.opening import name_of
+from workbench.regular_file import real_path
 
 _TURNS = uuid.UUID("0b6f3c1e-4f0e-5d6a-9a35-6b1d7a2f8c47")
 """Namespace of the turn IDs."""
@@ -80,7 +81,7 @@ def migrate_each(paths: Iterable[Path], initial_session: dict[str, Any] | None) 
     named = list(paths)
     files = [file for path in named for file in (_evalsets_below(path) if path.is_dir() else [path])]
     # A link and its target are converted once, at the target.
-    one_each = {file.resolve(): file for file in sorted(files, key=Path.is_symlink, reverse=True)}
+    one_each = {real_path(file): file for file in sorted(files, key=Path.is_symlink, reverse=True)}
     for file in sorted(one_each.values(), key=files.index):
         try:
             session = initial_session if open_evalset(file).format == "old_test" else None

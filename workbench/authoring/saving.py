@@ -12,7 +12,7 @@ from workbench.atomic import delete, replace_content
 from workbench.authoring.edit import Edit, change_of, digest
 from workbench.authoring.undo import UndoJournal
 from workbench.recordings.frozen_path import is_in_frozen_folder
-from workbench.regular_file import read_regular
+from workbench.regular_file import read_regular, real_path
 from workbench.state_folder import STATE_FOLDER
 
 Contents: TypeAlias = Mapping[Path, tuple[bytes | None, bytes | None]]
@@ -168,9 +168,9 @@ class Saver:
 
         Links are followed.
         """
-        root = self._root.resolve()
+        root = real_path(self._root)
         for change in edit.changes:
-            file = change.file.resolve()
+            file = real_path(change.file)
             parts = file.relative_to(root).parts if file.is_relative_to(root) else ()
             if not parts or not _NOT_EDITED.isdisjoint(part.lower() for part in parts):
                 why = "undo changes only files of the project"

@@ -10,6 +10,7 @@ import click
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import warn
 from workbench.places.choice import PlaceChoice
+from workbench.regular_file import real_path
 
 FILE = click.Path(path_type=Path)
 STANDARD_OUTPUT = Path("-")
@@ -103,9 +104,11 @@ def _checked_junit(context: click.Context, parameter: click.Parameter, junit: Pa
 
 def _check_writable(option: str, file: Path) -> None:
     """Refuse a file that could not be written after the run."""
-    folder = file.resolve().parent
+    folder = real_path(file).parent
     if file.is_dir() or not file.name:
         raise Refused(f"{option} {str(file)!r} is a folder, not a file")
+    if file.is_symlink() and not file.exists():
+        raise Refused(f"{option} {file}: it is a link to a file that does not exist")
     if not folder.is_dir():
         raise Refused(f"{option} {file}: the folder {folder} does not exist", hint="Create it first")
     if not os.access(file if file.exists() else folder, os.W_OK):

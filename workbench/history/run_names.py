@@ -17,6 +17,7 @@ from workbench.history.ages import ages
 from workbench.history.state_dir import is_stored, old_runs_text, run_path, state_of, states_of
 from workbench.history.stored_events import announcement
 from workbench.json_values import mapping
+from workbench.regular_file import real_path
 from workbench.state_folder import NO_STATE, STATE_FOLDER, untrusted_text
 
 LAST = "last"
@@ -38,7 +39,7 @@ def find_run(word: str, state: Path, folder: Path) -> Path:
         return stored
     path = folder / word
     if word and path.is_file():
-        found = path.resolve()
+        found = real_path(path)
         _refuse_untrusted(found, state)
         return found
     raise _unknown(word, state, folder)

@@ -31,7 +31,7 @@ from workbench.model.places import Location, json_path
 from workbench.model.schema_messages import breaches_of, describe
 from workbench.model.text_file import unreadable
 from workbench.model.yaml_data import LARGEST, YamlError, repeated_keys, yaml_data, yaml_place
-from workbench.regular_file import read_regular
+from workbench.regular_file import read_regular, real_path
 from workbench.text import one_line
 
 METRICS_FILE = "eval_config.yaml"
@@ -227,7 +227,7 @@ class _Reading:
                 message = f"there is no file {file} (looked for {path})"
                 yield Breach(("custom_function_file",), message, f"It is relative to the folder of {self._path.name}")
                 return
-            inside = path.resolve()
+            inside = real_path(path)
             shown = inside.relative_to(self._root).as_posix() if inside.is_relative_to(self._root) else str(inside)
             self.entries[name] = _entry("function", source="", file=shown, suggested=_suggested(_text_of(path)))
         else:

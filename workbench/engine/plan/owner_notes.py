@@ -11,6 +11,7 @@ from workbench.agents.walk import relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace, app_name
 from workbench.counting import few
 from workbench.events import Noticed
+from workbench.regular_file import real_path
 
 _NAMED = 5
 
@@ -83,8 +84,8 @@ def foreign_agent_notices(entries: Iterable[EvalsetEntry], root: Path) -> Iterat
     for entry in entries:
         if entry.agent is None:
             continue
-        ours = entry.agent.folder.resolve()
-        steps = [step for step in entry.file.resolve().parents if step.is_relative_to(root.resolve())]
+        ours = real_path(entry.agent.folder)
+        steps = [step for step in real_path(entry.file).parents if step.is_relative_to(real_path(root))]
         if any(step == ours or (step in ours.parents and holder(step)) for step in steps):
             continue
         held = next((found for step in steps if (found := holder(step))), None)
