@@ -109,7 +109,7 @@ def test_functions_of_python_work() -> None:
         "message": "no judge",
         "hint": "",
         "forecast": False,
-        "retires": False,
+        "in_report": False,
     }
     assert copy.copy(notice) == notice == copy.deepcopy(notice) == pickle.loads(pickle.dumps(notice))
 

@@ -10,7 +10,6 @@ import pytest
 
 from workbench.home import user_state_folder
 from workbench.state_folder import (
-    NO_STATE,
     can_be_trusted,
     delete_stored,
     is_forgotten,
@@ -24,6 +23,7 @@ from workbench.state_folder import (
     state_dir,
     stored_folders,
     trust,
+    untrusted_root,
     untrusted_text,
     why_untrusted,
 )
@@ -76,7 +76,7 @@ def test_empty_folder_that_marks_a_root_is_used(tmp_path: Path) -> None:
 
 def test_folder_without_an_id_is_not_trusted(tmp_path: Path) -> None:
     (tmp_path / ".workbench/runs").mkdir(parents=True)
-    assert state_dir(tmp_path) == NO_STATE
+    assert untrusted_root(state_dir(tmp_path)) == tmp_path
     message, hint = untrusted_text(tmp_path)
     assert str(tmp_path / ".workbench") in message
     assert "--state-dir" in hint
@@ -95,7 +95,7 @@ def test_state_folder_that_cannot_be_used_is_not_offered(tmp_path: Path) -> None
 
 def test_copy_is_not_trusted_while_the_original_exists(state: Path, tmp_path: Path) -> None:
     shutil.copytree(state.parent, tmp_path / "copy")
-    assert state_dir(tmp_path / "copy") == NO_STATE
+    assert untrusted_root(state_dir(tmp_path / "copy")) == tmp_path / "copy"
     assert state_dir(state.parent) == state
 
 
@@ -104,7 +104,7 @@ def test_moved_folder_stays_trusted_and_its_new_path_is_noted(state: Path, tmp_p
     state.parent.rename(moved)
     assert state_dir(moved) == moved / ".workbench"
     shutil.copytree(moved, state.parent)
-    assert state_dir(state.parent) == NO_STATE, "now this one is the copy"
+    assert untrusted_root(state_dir(state.parent)) == state.parent, "now this one is the copy"
 
 
 def test_clone_with_a_known_id_is_not_trusted_even_without_the_original(state: Path, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_clone_with_a_known_id_is_not_trusted_even_without_the_original(state: P
 def test_hostile_id_is_not_trusted(tmp_path: Path, content: bytes) -> None:
     (tmp_path / ".workbench").mkdir()
     (tmp_path / ".workbench/id").write_bytes(content)
-    assert state_dir(tmp_path) == NO_STATE
+    assert untrusted_root(state_dir(tmp_path)) == tmp_path
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "device", "folder"])
@@ -137,7 +137,7 @@ def test_linked_state_folder_is_neither_used_nor_can_be_trusted(state: Path, tmp
     other = tmp_path / "other"
     other.mkdir()
     (other / ".workbench").symlink_to(tmp_path / target if target else state)
-    assert state_dir(other) == NO_STATE
+    assert untrusted_root(state_dir(other)) == other
     assert why_untrusted(other) == "it is a link"
     assert not can_be_trusted(other)
     with pytest.raises(OSError, match="link"):
@@ -258,8 +258,10 @@ def test_failed_replacement_leaves_the_old_file(state: Path, monkeypatch: pytest
     assert sorted(item.name for item in listed(state)) == [".gitignore", "id", "x"]
 
 
-def test_nothing_is_stored_without_a_trusted_folder() -> None:
+def test_nothing_is_stored_without_a_trusted_folder(tmp_path: Path) -> None:
+    (tmp_path / ".workbench/runs").mkdir(parents=True)
+    state = state_dir(tmp_path)
     for write in WRITES.values():
         with pytest.raises(OSError, match="null"):
-            write(NO_STATE / "runs")
-    assert stored_folders(NO_STATE) == []
+            write(state / "runs")
+    assert stored_folders(state) == []

@@ -179,10 +179,15 @@ def test_unwritten_end_of_a_case_stays_in_memory(tmp_path: Path) -> None:
     assert store.records[REFS[0]].error == gone
 
 
-def test_without_a_database_details_stay_in_memory(tmp_path: Path) -> None:
+def test_details_are_read_from_a_database_in_memory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    store, _ = run_kept(tmp_path / "file", 1)
-    assert not any(is_folded(record) for record in store.current_records())
+    store, writer = run_kept(tmp_path / "file", 1)
+    assert writer.notice is not None
+    assert any(is_folded(record) for record in store.current_records())
+    assert [record.turns for record in store.current_records()] == [
+        record.turns for record in in_memory().records.values()
+    ]
+    assert not store.detail_cache.read_error
 
 
 def test_list_needs_only_the_summary(tmp_path: Path) -> None:

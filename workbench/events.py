@@ -507,8 +507,8 @@ class Noticed:
     hint: str = ""
     forecast: bool = False
     """Whether the notice predicts something, so that it means nothing once the run is over."""
-    retires: bool = False
-    """Whether the notice names a model with an announced end. The report repeats such notices."""
+    in_report: bool = False
+    """Whether the report repeats the notice among its warnings."""
 
 
 @dataclass(frozen=True, slots=True)

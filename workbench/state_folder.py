@@ -28,8 +28,8 @@ from workbench.regular_file import check_regular, read_regular
 
 STATE_FOLDER = ".workbench"
 """The folder in a project's root that holds the workbench's state."""
-NO_STATE = Path(os.devnull)
-"""The state folder of a project whose `.workbench` is not trusted. Nothing can be read or written below it."""
+_NO_STATE = Path(os.devnull)
+"""The folder above the state folders of projects whose `.workbench` is not trusted. No file can be below it."""
 _ID = "id"
 _ID_FORM = re.compile(rb"[0-9a-f]{32}")
 _NOTE_LIMIT = 1 << 16
@@ -47,12 +47,18 @@ _NOT_ANY = getattr(os, "O_NOFOLLOW_ANY", 0)
 def state_dir(root: Path, explicit: Path | None = None) -> Path:
     """Return the state folder of `root`: the one that `--state-dir` names, else `.workbench` if it is trusted.
 
-    The path has no links. If the folder is not trusted, it is `NO_STATE`. Does not create the folder, but an empty one,
-    which marks a root, gets its `id`.
+    The path has no links. If the folder is not trusted, it is a path at which no file can be (`untrusted_root`), and
+    everything stays in memory. Does not create the folder, but an empty one, which marks a root, gets its `id`.
     """
     if explicit is not None:
         return Path(os.path.realpath(explicit))
-    return NO_STATE if why_untrusted(root) else _folder_of(root)
+    folder = _folder_of(root)
+    return _NO_STATE.joinpath(*folder.parent.parts[1:]) if why_untrusted(root) else folder
+
+
+def untrusted_root(state: Path) -> Path | None:
+    """Return the root whose `.workbench` is not trusted if `state` is its state folder, else None."""
+    return Path("/", state.relative_to(_NO_STATE)) if _NO_STATE in state.parents else None
 
 
 def why_untrusted(root: Path) -> str:

@@ -88,8 +88,8 @@ class OpenRun(Protocol):
     """The writer of the current run (`workbench.history.run_writer.RunWriter`)."""
 
     @property
-    def path(self) -> Path | None:
-        """The path that names the run, or None if nothing is stored."""
+    def path(self) -> Path:
+        """The path that names the run."""
         ...
 
     def size(self, ref: CaseRef) -> int:
@@ -98,12 +98,11 @@ class OpenRun(Protocol):
 
 
 def register_details(sources: dict[str, DetailSource], run: OpenRun) -> None:
-    """Add a run to a store's `detail_sources`. If nothing is stored, details stay in memory.
+    """Add a run to a store's `detail_sources`. Details that are not stored stay in memory.
 
     Can be called in any thread.
     """
-    if run.path is not None:
-        sources[run.path.name] = StoredDetails(run.path, run.size)
+    sources[run.path.name] = StoredDetails(run.path, run.size)
 
 
 _Plan = tuple[str | None, str, tuple[str, ...], str]

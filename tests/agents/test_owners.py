@@ -6,7 +6,7 @@ import pytest
 
 from tests.stored import sql
 from workbench.agents.owners import LastOwner, OwnersFileError, StoredOwners, read_owners, save_last_owners, save_owner
-from workbench.state_folder import NO_STATE
+from workbench.state_folder import state_dir
 
 
 def test_saved_answers_are_read_back(tmp_path: Path) -> None:
@@ -21,10 +21,14 @@ def test_saved_answers_are_read_back(tmp_path: Path) -> None:
     }
 
 
-def test_missing_state_folder_of_a_stranger_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(OwnersFileError):
-        save_owner(NO_STATE, "a", tmp_path, tmp_path)
-    assert read_owners(NO_STATE) == StoredOwners()
+def test_answer_for_a_folder_of_a_stranger_stays_in_memory(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name / ".workbench/runs").mkdir(parents=True)
+    one, two = state_dir(tmp_path / "one"), state_dir(tmp_path / "two")
+    save_owner(one, "a", tmp_path, tmp_path)
+    assert read_owners(one).answers == {"a": "."}
+    assert read_owners(two) == StoredOwners()
+    assert [file.name for file in tmp_path.rglob("*")].count("runs.db") == 0
 
 
 def test_write_that_fails_leaves_the_old_answers(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from workbench.database.database import Connection, Database, close_databases, d
 from workbench.database.faults import DamagedError
 from workbench.database.opening import is_on_network, open_to_read, open_to_write
 from workbench.database.values import get_or_set_value, get_value, set_value
-from workbench.state_folder import NO_STATE
+from workbench.state_folder import state_dir
 
 
 def put(connection: Connection) -> None:
@@ -30,10 +30,61 @@ def get(connection: Connection) -> str | None:
 
 def test_nothing_is_created_by_reading(tmp_path: Path) -> None:
     assert database(tmp_path / "none").read(get) is None
-    assert database(NO_STATE).read(get) is None
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(OSError, match=r".+"):
-        database(NO_STATE).write(put)
+
+
+def _blocked(folder: Path) -> Database:
+    """Return a database that keeps everything in memory, because a file is in place of its folder."""
+    (folder / "file").write_text("")
+    stored = database(folder / "file" / "state")
+    with pytest.raises(OSError, match="Not a directory") as failed:
+        stored.write(put)
+    assert stored.is_lasting
+    assert not stored.exists
+    assert stored.go_on_in_memory(failed.value)
+    return stored
+
+
+def test_threads_share_one_database_in_memory(tmp_path: Path) -> None:
+    stored = _blocked(tmp_path)
+
+    def add(number: int) -> None:
+        for _ in range(50):
+            stored.write(partial(set_value, name=f"{number}", value="1"))
+            assert stored.read(partial(get_value, name=f"{number}")) == "1"
+
+    threads = [threading.Thread(target=add, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert stored.read(lambda connection: connection.execute("SELECT count(*) FROM meta").fetchone()) == (8,)
+    close_databases()
+    for number in range(20):
+        database(tmp_path / str(number))
+    assert database(tmp_path / "file" / "state") is stored, "it cannot be opened again"
+
+
+def test_database_in_memory_has_what_was_readable(tmp_path: Path) -> None:
+    database(tmp_path).write(put)
+    close_databases()
+    (tmp_path / "runs.db").chmod(0o400)
+    stored = database(tmp_path)
+    assert not stored.go_on_in_memory(OSError(28, "a full disk may have room later"))
+    assert stored.go_on_in_memory(PermissionError(13, "Permission denied"))
+    stored.write(lambda connection: set_value(connection, "b", "2"))
+    assert stored.read(get) == "1"
+    assert stored.why_in_memory == "Permission denied"
+    assert sql(tmp_path, "SELECT name FROM meta") == [("a",)]
+    assert stored.version() > 0
+
+
+def test_folders_of_strangers_have_databases_of_their_own(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name / ".workbench/runs").mkdir(parents=True)
+    one, two = (database(state_dir(tmp_path / name)) for name in ("one", "two"))
+    one.write(put)
+    assert (one.read(get), two.read(get)) == ("1", None)
 
 
 def test_every_connection_refuses_unsafe_functions_and_has_a_log(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from workbench.events import (
 from workbench.history.run_writer import RunWriter
 from workbench.history.state_dir import run_path
 from workbench.history.stored_events import UNREADABLE_CASES, is_reading_problem, read_run
-from workbench.history.stored_runs import load_summary
+from workbench.history.stored_runs import list_runs, load_summary
 from workbench.state_folder import state_dir
 from workbench.store import Store
 
@@ -137,13 +137,40 @@ def test_lost_announcement_is_rebuilt_from_the_cases(tmp_path: Path) -> None:
 def test_run_stays_in_memory_if_nothing_can_be_written(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    writer = RunWriter.open(blocked / ".workbench", "run-1")
-    assert writer.path is None
+    for run_id in ("run-1", "run-2"):
+        writer = RunWriter.open(blocked / ".workbench", run_id)
+        assert writer.notice is not None
+        assert writer.notice.level == "warning"
+        assert f"{blocked}/.workbench/runs.db cannot be written (Not a directory)" in writer.notice.message
+        writer.write(map(as_line, EVENTS), sync=True)
+        writer.close()
+        assert list(read_run(writer.path)) == EVENTS
+    assert len(list_runs(blocked / ".workbench").runs) == 2
+
+
+def test_run_in_a_folder_of_a_stranger_stays_in_memory(tmp_path: Path) -> None:
+    (tmp_path / ".workbench/runs").mkdir(parents=True)
+    writer = RunWriter.open(state_dir(tmp_path), "run-1")
     assert writer.notice is not None
-    assert writer.notice.level == "warning"
-    assert str(blocked) in writer.notice.message
-    writer.write([as_line(STARTED)], sync=True)
+    assert f"{tmp_path}/.workbench is neither read nor written" in writer.notice.message
+    writer.write(map(as_line, EVENTS), sync=True)
     writer.close()
+    assert list(read_run(writer.path)) == EVENTS
+    assert [file.name for file in tmp_path.rglob("*")] == [".workbench", "runs"]
+
+
+def test_run_that_cannot_begin_on_a_full_disk_is_not_stored(tmp_path: Path) -> None:
+    RunWriter.open(tmp_path, "run-0").close()
+    sql(tmp_path, "CREATE TRIGGER full BEFORE INSERT ON run BEGIN SELECT RAISE(FAIL, 'No space'); END")
+    writer = RunWriter.open(tmp_path, "run-1")
+    assert writer.notice is not None
+    assert "No space" in writer.notice.message
+    writer.write(map(as_line, EVENTS), sync=True)
+    assert writer.size(REF) == 0
+    assert writer.keep_pieces({"a": "b"}) is None
+    writer.close()
+    sql(tmp_path, "DROP TRIGGER full")
+    assert RunWriter.open(tmp_path, "run-2").notice is None, "the next run tries again"
 
 
 def test_run_without_an_announcement_leaves_nothing(tmp_path: Path) -> None:
@@ -159,8 +186,9 @@ def test_removed_database_fails_the_next_write(tmp_path: Path) -> None:
     writer.write([as_line(STARTED)], sync=False)
     for file in tmp_path.glob("runs.db*"):
         file.unlink()
-    with pytest.raises(FileNotFoundError, match="deleted"):
-        writer.write([as_line(EVENTS[1])], sync=False)
+    for event in EVENTS[1:3]:
+        with pytest.raises(FileNotFoundError, match=r"deleted.*runs\.db"):
+            writer.write([as_line(event)], sync=False)
     writer.close()
 
 

@@ -73,7 +73,7 @@ def test_run_warns_of_retiring_judges_and_simulated_users_as_check_does() -> Non
         expected = [(breach.message, breach.hint) for _, breach in retiring_models(judged, counts)]
         assert len(expected) == many
         for values in ({}, KEY):  # A model without a key retires, too.
-            assert [(one.message, one.hint) for one in said(case, values=values) if one.retires] == expected
+            assert [(one.message, one.hint) for one in said(case, values=values) if one.in_report] == expected
     current = {"judge_model_options": {"judge_model": "gemini-3.5-flash"}}
     assert not any("retires" in text for text in texts(looked(config(criteria(hallucinations_v1=current)))))
 
@@ -81,7 +81,7 @@ def test_run_warns_of_retiring_judges_and_simulated_users_as_check_does() -> Non
 def test_report_has_the_warnings_that_the_run_gave_before_its_first_case() -> None:
     store = Store()
     store.apply(RunStarted("r", "/", "2026-11-23T00:00:00Z", ()))
-    for notice in (Noticed("warning", "the agent desk uses …", retires=True), Noticed("warning", "no key is set")):
+    for notice in (Noticed("warning", "the agent desk uses …", in_report=True), Noticed("warning", "no key is set")):
         store.apply(from_json(json.loads(json.dumps(to_json(notice)))))
     assert json.loads(b"".join(report_pieces(store)))["warnings"] == ["the agent desk uses …"]
 

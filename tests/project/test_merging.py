@@ -66,7 +66,7 @@ def events_of_run(store: Store, index: int, count: int, **state: Any) -> list[Ev
     planned = tuple(store.current_record(ref).planned for ref in refs)
     events: list[Event] = [
         RunStarted(f"run-{index}", "/work space/root", f"2026-11-21T10:30:0{index}Z", planned, shard=shard),
-        Noticed("warning", "gemini-1.5-pro is retired", retires=True),
+        Noticed("warning", "gemini-1.5-pro is retired", in_report=True),
     ]
     for ref in refs:
         events += _events_of(store, ref)

@@ -118,7 +118,7 @@ class UndoJournal:
 
         try:
             self._stored.write(change, sync=sync)
-            self.lasting = True
+            self.lasting = self._stored.is_lasting
         except OSError:
             self.lasting = False
 

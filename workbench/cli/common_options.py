@@ -154,10 +154,10 @@ def python(help_text: str) -> Callable[[Callable[..., int]], Callable[..., int]]
 
 def project_state(root: Path, explicit: Path | None) -> Path:
     """Return the state folder of the project in `root`, and warn if it is not trusted."""
-    from workbench.state_folder import NO_STATE, state_dir, untrusted_text
+    from workbench.state_folder import state_dir, untrusted_root, untrusted_text
 
     state = state_dir(root, explicit)
-    if state == NO_STATE:
+    if untrusted_root(state):
         warn("; ".join(untrusted_text(root)))
     return state
 

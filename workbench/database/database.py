@@ -3,6 +3,8 @@
 A question or a change is a function that gets a connection. A question sees one state of the database. A change happens
 as a whole or not at all. If the file turns out to be damaged, it is set aside, what can be read is copied into a new
 one, and the question or change is tried again.
+
+If the folder cannot be used, all threads share one connection to a database in memory.
 """
 
 import atexit
@@ -17,8 +19,17 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from workbench.database.faults import SQLITE_ERRORS, DamagedError, as_os_error, is_undecodable
-from workbench.database.opening import FILE_NAME, Identity, Opened, identity_of, open_to_read, open_to_write
+from workbench.database.opening import (
+    FILE_NAME,
+    Identity,
+    Opened,
+    identity_of,
+    open_in_memory,
+    open_to_read,
+    open_to_write,
+)
 from workbench.database.salvage import set_aside
+from workbench.state_folder import untrusted_root
 
 T = TypeVar("T")
 Connection: TypeAlias = sqlite3.Connection
@@ -26,6 +37,8 @@ _IDLE = 3
 """Connections that wait for the next question."""
 _OPEN = 8
 """Databases that a process holds open."""
+_UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ELOOP)
+"""Errors that say that a folder cannot be written at all. A full disk, for example, may have room later."""
 
 
 class Database:
@@ -40,11 +53,39 @@ class Database:
         self._writer: Opened | None = None
         self._lending = threading.Lock()
         self._idle: list[Opened] = []
+        self._memory = open_in_memory(self.path) if untrusted_root(state) is not None else None
+        self.why_in_memory = ""
+        """Why the folder cannot be written, if that was found out."""
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether what is written is still there when this process has ended."""
+        return self._memory is None
 
     @property
     def exists(self) -> bool:
         """Whether there is something to read."""
-        return os.path.lexists(self.path)
+        return not self.is_lasting or os.path.lexists(self.path)
+
+    def go_on_in_memory(self, error: OSError) -> bool:
+        """Keep everything in memory from now on, if `error` says that the folder cannot be written at all.
+
+        What can be read is copied. Return whether it is so now. Call it in a thread.
+
+        Raises:
+            OSError: there is a database that cannot be read.
+        """
+        with self._writing:
+            if self.is_lasting and error.errno in _UNWRITABLE:
+                try:
+                    source = open_to_read(self.path)
+                except (FileNotFoundError, NotADirectoryError):
+                    self._memory = open_in_memory(self.path)
+                else:
+                    self._memory = open_in_memory(self.path, source)
+                    source.close()
+                self.why_in_memory = error.strerror or type(error).__name__
+        return not self.is_lasting
 
     def read(self, ask: Callable[[Connection], T]) -> T | None:
         """Return the answer to a question, or None if there is no database. Call it in a thread.
@@ -57,8 +98,7 @@ class Database:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except DamagedError:
-            set_aside(self.path)
-            self.close()
+            self._set_aside()
         try:
             return self._ask(ask)
         except FileNotFoundError:
@@ -74,9 +114,13 @@ class Database:
             try:
                 return self._change(change, sync=sync)
             except DamagedError:
-                set_aside(self.path)
-                self.close()
+                self._set_aside()
                 return self._change(change, sync=sync)
+
+    def _set_aside(self) -> None:
+        if self.is_lasting:
+            set_aside(self.path)
+            self.close()
 
     def version(self) -> int:
         """Return a number that changes with each change by another process. 0: there is no database."""
@@ -90,7 +134,7 @@ class Database:
                 return 0
 
     def close(self) -> None:
-        """Close all connections that are not in use. The next question or change opens new ones."""
+        """Close all connections to the file that are not in use. The next question or change opens new ones."""
         with self._writing, self._lending:
             opened, self._idle = self._idle, []
             if self._writer is not None:
@@ -108,6 +152,9 @@ class Database:
         self._writing, self._lending = threading.RLock(), threading.Lock()
 
     def _ask(self, ask: Callable[[Connection], T]) -> T:
+        if self._memory is not None:
+            with self._writing:
+                return ask(self._memory.connection)
         opened = self._borrow()
         try:
             connection = opened.connection
@@ -171,7 +218,9 @@ class Database:
         return found
 
     def _connected(self) -> Opened:
-        """Return the connection for changes, to the file that is there now."""
+        """Return the connection for changes, to the file that is there now or to the database in memory."""
+        if self._memory is not None:
+            return self._memory
         if self._writer is not None and not self._is_there(self._writer.identity):
             self._drop_writer()
         if self._writer is None:
@@ -180,6 +229,8 @@ class Database:
 
     def _is_there(self, identity: Identity) -> bool:
         """Return whether a file is still the one at the path. A change of another one would be lost."""
+        if self._memory is not None:
+            return True
         try:
             found = os.lstat(self._name)  # `identity_of` is slower, and this is called twice for each change.
         except OSError:
@@ -207,7 +258,7 @@ def database(state: Path) -> Database:
     with _registering:
         found = _databases.pop(state, None)
         _databases[state] = found = Database(state) if found is None else found
-        old = [_databases.popitem(last=False)[1] for _ in range(len(_databases) - _OPEN)]
+        old = [_databases.pop(path) for path in [path for path, one in _databases.items() if one.is_lasting][:-_OPEN]]
     for one in old:
         one.close()
     return found

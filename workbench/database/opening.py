@@ -103,6 +103,16 @@ def open_to_write(path: Path) -> Opened:
     return Opened(connection, identity)
 
 
+def open_in_memory(path: Path, source: Opened | None = None) -> Opened:
+    """Make a database in memory in place of the one at `path`, with all that `source` has."""
+    with _translated(path):
+        connection = _connect(path, "mode=memory", check=False)
+        if source is not None:
+            source.connection.backup(connection)
+        _make_schema(connection)
+    return Opened(connection, (0, 0))
+
+
 def _create(path: Path) -> None:
     """Create an empty file that only its owner can read, because SQLite would let others read it."""
     if os.path.lexists(path):

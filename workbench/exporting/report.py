@@ -68,7 +68,7 @@ def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
     a score becomes null. Such a value in an invocation or in details becomes a string. Data nested too deeply is cut.
     """
     costs: list[float | None] = []
-    warnings = {notice.message: None for notice in store.notices if notice.retires}
+    warnings = {notice.message: None for notice in store.notices if notice.in_report}
 
     def cases() -> Iterator[ReportCase]:
         for record in store.current_records():

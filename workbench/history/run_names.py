@@ -18,7 +18,7 @@ from workbench.history.state_dir import is_stored, old_runs_text, run_path, stat
 from workbench.history.stored_events import announcement
 from workbench.json_values import mapping
 from workbench.regular_file import real_path
-from workbench.state_folder import NO_STATE, STATE_FOLDER, untrusted_text
+from workbench.state_folder import STATE_FOLDER, untrusted_root, untrusted_text
 
 LAST = "last"
 BASELINE = "baseline"
@@ -209,4 +209,4 @@ def no_run_message(state: Path) -> str:
 
 
 def _no_run(state: Path) -> str:
-    return "no run is stored here" if state == NO_STATE else f"no run is stored in {state}"
+    return "no run is stored here" if untrusted_root(state) else f"no run is stored in {state}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.owners import save_last_owners, save_owner
-from workbench.database.database import Connection, Database, database
+from workbench.database.database import Connection, database
 from workbench.database.runs import (
     EventRow,
     RunRow,
@@ -44,7 +44,7 @@ from workbench.history.list_entries import list_entry
 from workbench.history.state_dir import run_path, state_of
 from workbench.history.stored_events import stored_events
 from workbench.history.summary import SummaryBuilder, row_key
-from workbench.state_folder import NO_STATE, is_forgotten, make_state_dir
+from workbench.state_folder import is_forgotten, make_state_dir, untrusted_root, untrusted_text
 
 _OF_RUN = frozenset(("RunStarted", "RunFinished", "RunResumed", "RepeatsDropped"))
 """Events that change what is stored beside the row of a run."""
@@ -59,16 +59,17 @@ Key = tuple[Any, ...]
 
 
 class RunWriter:
-    """The writer of one run.
+    """The writer of one run. `path` names the run, and `notice` says if the run will not last.
 
-    If nothing can be written, `path` is None, `notice` says why, and the run is kept in memory. `path` names the run.
+    `row` is the run in the database, or None if it cannot be written, for example because the disk is full. After that
+    and after a failure nothing more is stored, and front ends keep the run as they do until it is stored.
     """
 
-    def __init__(self, path: Path | None, row: RunRow | None, notice: Noticed | None) -> None:
+    def __init__(self, path: Path, row: RunRow | None, notice: Noticed | None) -> None:
         self.path = path
         self.notice = notice
         self._row = row
-        self._database = Database(NO_STATE) if path is None else database(state_of(path))
+        self._database = database(state_of(path))
         self._builder = SummaryBuilder()
         self._places: dict[Key, Place] = {}
         """Where the events of each execution are."""
@@ -77,21 +78,34 @@ class RunWriter:
         """Pieces that the next batch stores."""
         self._piece_count = 0
         self._ended = threading.Event()
-        self._failed = False
+        self._failure: OSError | None = None
+        """The first error. After it nothing is stored."""
 
     @classmethod
     def open(cls, state: Path, run_id: str) -> "RunWriter":
         """Begin a run. The state folder and its database are created if they are missing."""
-        path = run_path(state, run_id)
+        stored = database(state)
+
+        def add() -> RunRow:
+            if stored.is_lasting:
+                make_state_dir(state)
+            return stored.write(lambda connection: add_run(connection, run_id))
+
+        row, failure = None, None
         try:
-            make_state_dir(state)
-            notice = _FORGOTTEN if is_forgotten(state) else None
-            row = database(state).write(lambda connection: add_run(connection, run_id))
+            row = add()
         except OSError as error:
-            reason = error.strerror or type(error).__name__
-            told = f"this run is kept in memory only: {path.parent} cannot be written ({reason})"
-            return cls(None, None, Noticed("warning", told, "--state-dir selects another folder"))
-        return cls(path, row, notice)._begun()
+            failure = error
+            with contextlib.suppress(OSError):
+                if stored.go_on_in_memory(error):
+                    row, failure = add(), None
+        notice = _FORGOTTEN if is_forgotten(state) else None
+        if failure is not None or not stored.is_lasting:
+            why = stored.why_in_memory if failure is None else failure.strerror or type(failure).__name__
+            notice = _only_in_memory(state, stored.path, why)
+        writer = cls(run_path(state, run_id), row, notice)
+        writer._failure = failure
+        return writer if failure is not None else writer._begun()
 
     @classmethod
     def reopen(cls, path: Path) -> "RunWriter | None":
@@ -122,7 +136,6 @@ class RunWriter:
 
     def _restore(self, row: RunRow) -> None:
         """Read what is stored of an interrupted run, so that its rows can be changed. Nothing is written yet."""
-        assert self.path is not None
         last = row.events
         for event in stored_events(self.path, unread="steps"):
             last = max(last, event.number)
@@ -143,14 +156,16 @@ class RunWriter:
         """Store events, and with `sync` wait until they are on disk, with all before.
 
         Raises:
-            OSError: the disk is full, or the database is gone. None of these events is stored.
+            OSError: the disk is full, or the database is gone. Neither these events nor later ones are stored.
         """
         if self._row is None:
             return
         try:
+            if self._failure is not None:
+                raise self._failure
             self._write(tuple(lines), sync=sync)
-        except OSError:
-            self._failed = True
+        except OSError as error:
+            self._failure, error.filename = error, str(self._database.path)
             raise
 
     def _write(self, lines: Sequence[Line], *, sync: bool) -> None:
@@ -239,19 +254,17 @@ class RunWriter:
 
     def keep(self, contents: Mapping[str, bytes]) -> None:
         """Store contents of files by digest. A run without a content is compared without it."""
-        if self._row is not None:
-            try:
+        if self._failure is None:
+            with contextlib.suppress(OSError):
                 self._database.write(lambda connection: add_contents(connection, contents, time.time()))
-            except OSError:
-                return
 
     def keep_owners(self, owners: OwnersToKeep, root: Path) -> None:
-        """Store which agents the evalsets run with. Does nothing if nothing can be written.
+        """Store which agents the evalsets run with. Does nothing if the run cannot be written.
 
         Raises:
             OwnersFileError: the owners cannot be read or written.
         """
-        if self.path is not None:
+        if self._failure is None:
             state = state_of(self.path)
             for evalset, folder in owners.choices.items():
                 save_owner(state, evalset, folder, root)
@@ -262,7 +275,7 @@ class RunWriter:
 
         Return None if nothing can be written.
         """
-        if self._row is None or self._failed:
+        if self._row is None or self._failure is not None:
             return None
         numbers = {name: number for number, name in enumerate(pieces, self._piece_count)}
         self._pieces += pieces.values()
@@ -272,25 +285,18 @@ class RunWriter:
     def keep_answers(self, answers: Iterable[str]) -> None:
         """Store answers of models, which a resumed run reuses. Lost ones only cost a call. Call it in a thread."""
         row, texts = self._row, list(answers)
-        if row is not None and texts:
-            try:
+        if row is not None and texts and self._failure is None:
+            with contextlib.suppress(OSError):
                 self._database.write(lambda connection: add_model_answers(connection, row.id, texts))
-            except OSError:
-                return
-
-    @property
-    def is_stored(self) -> bool:
-        """Whether anything is stored, and not only kept in memory."""
-        return self.path is not None
 
     def digests(self) -> Digests:
         """Return the function object that computes digests for this project."""
-        return project_digests(NO_STATE if self.path is None else state_of(self.path))
+        return project_digests(state_of(self.path))
 
     def size(self, ref: CaseRef) -> int:
         """Return the bytes of a case's events, or 0 if they are not stored. Safe to call from any thread."""
-        if self._failed:
-            return 0  # From here on, what is stored may differ from what is shown.
+        if self._failure is not None:
+            return 0  # From here on, what is stored is less than what is shown.
         place = self._places.get((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat))
         return 0 if place is None else place.bytes
 
@@ -310,7 +316,7 @@ class RunWriter:
         row, self._row = self._row, None
         if row is None:
             return
-        is_done = self._builder.summary.is_done and not self._failed
+        is_done = self._builder.summary.is_done and self._failure is None
 
         def end(connection: Connection) -> None:
             release(connection, row.id)
@@ -325,6 +331,16 @@ class RunWriter:
             return
         finally:
             self._builder = SummaryBuilder()
+
+
+def _only_in_memory(state: Path, file: Path, reason: str) -> Noticed:
+    """Return the notice of a run that ends with this process."""
+    root = untrusted_root(state)
+    if root is None:
+        message, hint = f"{file} cannot be written ({reason})", "--state-dir selects another folder"
+    else:
+        message, hint = untrusted_text(root)
+    return Noticed("warning", f"this run is kept in memory only: {message}", hint, in_report=True)
 
 
 def _text(value: Any) -> str | None:

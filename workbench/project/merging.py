@@ -81,7 +81,7 @@ def merge_shards(paths: Sequence[Path]) -> Store:
     started = min(filter(None, (part.started.started for part in parts)), default="")
     store.apply(RunStarted(new_run_id(), parts[0].started.root, started, planned))
     for warning in dict.fromkeys(warning for part in parts for warning in part.warnings):
-        store.apply(Noticed("warning", warning, retires=True))
+        store.apply(Noticed("warning", warning, in_report=True))
     for part in parts:
         for event in part.events:
             store.apply(event)

@@ -31,7 +31,7 @@ from workbench.engine.processes.children import Children
 from workbench.engine.processes.trial_imports import TrialImport, try_imports
 from workbench.engine.run.recorder import Publish
 from workbench.engine.run.run import Run
-from workbench.events import CaseName, ForkChange, Noticed
+from workbench.events import CaseName, ForkChange
 from workbench.history.latest import latest_runs
 from workbench.history.resuming import resume
 from workbench.history.retention import tidy
@@ -42,7 +42,6 @@ from workbench.project.running import Running, end
 from workbench.project.scoring import plan_of_run
 from workbench.project.targets import NamedTargets, Targets
 from workbench.project.watch import News, RunningWatch
-from workbench.state_folder import NO_STATE, untrusted_text
 from workbench.state_folder import state_dir as state_of
 from workbench.store import Store
 from workbench.stored_records import register_details
@@ -496,14 +495,13 @@ class Project:
         writer = self._writer(state, plan)
         if writer is not None:
             register_details(self.store.detail_sources, writer)
-        is_kept = state.is_dir() if writer is None else writer.is_stored
-        cache = state if is_kept else None
+        cache = state if writer is not None or state.is_dir() else None
 
         def make(take: Publish) -> Run:
             return Run(plan, take, self.children, writer, cache, place, cluster)
 
         async def tidy_runs() -> None:
-            if writer is not None and writer.is_stored:
+            if writer is not None:
                 with contextlib.suppress(OSError):  # The next run tries again.
                     await asyncio.to_thread(tidy, state, self.settings.history)
 
@@ -575,7 +573,4 @@ class Project:
         """Return the writer of a run: a new one, that of the resumed run, or None."""
         if plan.run_id in self._held:
             return self._held.pop(plan.run_id)
-        if self._keep_runs and state == NO_STATE:
-            message, hint = untrusted_text(plan.root)
-            return RunWriter(None, None, Noticed("warning", f"this run is kept in memory only: {message}", hint))
         return RunWriter.open(state, plan.run_id) if self._keep_runs else None

@@ -215,10 +215,8 @@ class Session:
             OSError, ValueError: it cannot be saved.
         """
         from workbench.agents.owners import save_owner
-        from workbench.state_folder import make_state_dir
 
         assert self.workspace is not None
-        make_state_dir(self.state_dir)
         save_owner(self.state_dir, entry.relative, agent.folder, self.workspace.root)
 
     def recall(self, recalled: "Recalled") -> None:

@@ -16,7 +16,7 @@ from workbench.engine.run.recorder import _AHEAD, _WRITTEN_AT_ONCE, Recorder
 from workbench.event_json import from_json, to_json
 from workbench.events import (
     AgentActed,
-    CaseError,
+    CallsRecorded,
     CaseFinished,
     CaseRef,
     CaseStarted,
@@ -35,7 +35,6 @@ class Writer:
     """Keeps what it is given; fails on demand."""
 
     notice = None
-    is_stored = True
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -71,8 +70,8 @@ class Writer:
         self.closed = True
 
 
-def recorder(writer: Writer, shown: list[Event], failures: list[OSError]) -> Recorder:
-    return Recorder(shown.append, writer, Secrets([{"THE_KEY": "abcdefgh"}]), failures.append)
+def recorder(writer: Writer, shown: list[Event]) -> Recorder:
+    return Recorder(shown.append, writer, Secrets([{"THE_KEY": "abcdefgh"}]))
 
 
 async def test_events_are_written_before_they_are_published_in_order() -> None:
@@ -83,7 +82,7 @@ async def test_events_are_written_before_they_are_published_in_order() -> None:
         assert json.loads(writer.lines[len(shown)]) == json.loads(json.dumps(to_json(event)))
         shown.append(event)
 
-    out = Recorder(put_written, writer, Secrets([]), lambda error: None)
+    out = Recorder(put_written, writer, Secrets([]))
     events = [OutputCaptured(REF, "stdout", str(number)) for number in range(1000)]
     for number, event in enumerate(events):
         out.put(event)
@@ -100,7 +99,7 @@ async def test_events_are_written_before_they_are_published_in_order() -> None:
 
 async def test_end_of_a_case_is_synced_to_disk() -> None:
     writer = Writer()
-    out = recorder(writer, [], [])
+    out = recorder(writer, [])
     out.put(CaseFinished(REF, "passed", None, 1.0))
     await out.close()
     assert writer.syncs == [False, True], "written, shown, and then waited for"
@@ -109,7 +108,7 @@ async def test_end_of_a_case_is_synced_to_disk() -> None:
 async def test_written_and_published_events_are_equal() -> None:
     writer = Writer()
     shown: list[Event] = []
-    out = recorder(writer, shown, [])
+    out = recorder(writer, shown)
     out.put(OutputCaptured(REF, "stdout", "key abcdefgh \ud800"))
     await out.close()
     assert shown == [OutputCaptured(REF, "stdout", "key [secret THE_KEY] \ud800")]
@@ -120,7 +119,7 @@ async def test_written_and_published_events_are_equal() -> None:
 async def test_first_verdict_and_end_of_a_run_are_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.engine.run.recorder._PAUSE", 3600.0)
     shown: list[Event] = []
-    out = recorder(Writer(), shown, [])
+    out = recorder(Writer(), shown)
     out.put(OutputCaptured(REF, "stdout", "…"))
     while not shown:
         await asyncio.sleep(0)
@@ -133,45 +132,38 @@ async def test_first_verdict_and_end_of_a_run_are_written_at_once(monkeypatch: p
     assert len(shown) == 4
 
 
-async def test_write_failure_is_reported_once_and_other_events_continue() -> None:
-    writer = Writer()
-    shown: list[Event] = []
-    failures: list[OSError] = []
-    out = recorder(writer, shown, failures)
-    writer.error = FULL
-    for number in range(3):
-        out.put(Noticed("info", str(number)))
-        await out.flush()
-    await out.close()
-    assert len(shown) == 3
-    assert failures == [FULL]
-    assert writer.closed
-
-
 PASSED = CaseFinished(REF, "passed", None, 1.0)
-FAILED_HERE = CaseFinished(REF, "error", CaseError("timeout", "too slow"), 1.0)
-FULL = OSError(28, "full")
+FULL = OSError(28, "full", "runs.db")
+PIECES = {"1": '{"text": "hello"}', "2": '{"text": "again"}'}
 
 
-async def test_unwritten_verdict_is_published_as_cancelled() -> None:
+def notices(shown: list[Event]) -> list[str]:
+    return [event.message for event in shown if isinstance(event, Noticed)]
+
+
+async def test_run_goes_on_in_memory_after_a_failure_and_says_so_once() -> None:
     writer = Writer()
     shown: list[Event] = []
-    out = recorder(writer, shown, [])
+    out = recorder(writer, shown)
     writer.error = FULL
-    for event in (CaseStarted(REF, 0.0, (), {}), MetricScored(REF, MetricResult("m", "passed")), PASSED, FAILED_HERE):
+    events: list[Event] = [
+        CaseStarted(REF, 0.0, (), {}),
+        MetricScored(REF, MetricResult("m", "passed")),
+        PASSED,
+        RunFinished(1.0),
+    ]
+    for event in events:
         out.put(event)
         await out.flush()
     await out.close()
+    assert isinstance(shown[1], Noticed), "not before the first event, which announces the run"
     assert writer.lines == []
-    lost, own = shown
-    assert isinstance(lost, CaseFinished)
-    assert lost.status == "cancelled"
-    assert lost.error is not None
-    assert "full" in lost.error.message
-    assert own == FAILED_HERE
+    assert notices(shown) == ["the rest of this run is kept in memory only: runs.db cannot be written (full)"]
+    assert [event for event in shown if not isinstance(event, Noticed)] == events
+    assert writer.closed
 
 
-async def test_batch_that_does_not_fit_is_withdrawn_as_a_whole() -> None:
+async def test_calls_of_a_batch_that_does_not_fit_keep_their_pieces() -> None:
     class Small(Writer):
         def write(self, lines: Iterable[Line], *, sync: bool) -> None:
             lines = tuple(lines)
@@ -181,20 +173,22 @@ async def test_batch_that_does_not_fit_is_withdrawn_as_a_whole() -> None:
 
     writer = Small()
     shown: list[Event] = []
-    failures: list[OSError] = []
-    out = recorder(writer, shown, failures)
-    out.put(PASSED)
+    out = recorder(writer, shown)
+    out.put(CallsRecorded(REF, 0, "[]", PIECES))
     await out.flush()
-    refs = [CaseRef("desk", "desk/r.evalset.json", "r", str(number)) for number in range(3)]
-    for ref in refs:
-        out.put(CaseFinished(ref, "passed", None, 1.0))
+    more = CallsRecorded(REF, 0, "[]", {**PIECES, "3": "{}"})
+    out.put(more)
+    out.put(PASSED)
     await out.close()
-    assert [from_json(json.loads(line)) for line in writer.lines] == shown[:1]
-    assert [event.status for event in shown if isinstance(event, CaseFinished)] == ["passed"] + ["cancelled"] * 3
-    assert failures == [FULL]
+    stored, *rest = shown
+    assert isinstance(stored, CallsRecorded)
+    assert not stored.pieces
+    assert len(writer.lines) == 1
+    assert [event for event in rest if not isinstance(event, Noticed)] == [more, PASSED]
+    assert len(notices(rest)) == 1
 
 
-async def test_verdict_is_withdrawn_if_the_sync_fails() -> None:
+async def test_failed_sync_is_said_before_the_end_of_the_run() -> None:
     class Unsynced(Writer):
         def write(self, lines: Iterable[Line], *, sync: bool) -> None:
             if sync:
@@ -202,18 +196,13 @@ async def test_verdict_is_withdrawn_if_the_sync_fails() -> None:
             super().write(lines, sync=sync)
 
     shown: list[Event] = []
-    failures: list[OSError] = []
-    out = recorder(Unsynced(), shown, failures)
-    earlier = CaseRef("desk", "desk/r.evalset.json", "r", "earlier")
-    out.put_written(CaseFinished(earlier, "passed", None, 1.0))
+    writer = Unsynced()
+    out = recorder(writer, shown)
     out.put(PASSED)
+    out.put(RunFinished(1.0))
     await out.close()
-    assert [(event.case, event.status) for event in shown if isinstance(event, CaseFinished)] == [
-        (earlier, "passed"),
-        (REF, "passed"),
-        (REF, "cancelled"),
-    ]
-    assert failures == [FULL]
+    assert [type(event) for event in shown] == [CaseFinished, Noticed, RunFinished]
+    assert not any("RunFinished" in line for line in writer.lines), "it reads as interrupted"
 
 
 @pytest.mark.parametrize("depth", [250, 5000])
@@ -223,7 +212,7 @@ async def test_deeply_nested_data_is_cut(depth: int) -> None:
         deep = {"deeper": deep}
     writer = Writer()
     shown: list[Event] = []
-    out = recorder(writer, shown, [])
+    out = recorder(writer, shown)
     metric = MetricResult("m", "failed", details={"rows": [deep]})
     out.put(AgentActed(REF, 0, deep))
     out.put(MetricScored(REF, metric, (metric,)))
@@ -237,7 +226,7 @@ async def test_deeply_nested_data_is_cut(depth: int) -> None:
 
 async def test_wide_data_is_not_cut() -> None:
     shown: list[Event] = []
-    out = recorder(Writer(), shown, [])
+    out = recorder(Writer(), shown)
     event = AgentActed(REF, 0, {"rows": [{"a": [number]} for number in range(1000)]})
     out.put(event)
     await out.close()
@@ -248,7 +237,7 @@ async def test_exception_of_the_front_end_is_raised() -> None:
     def broken(event: Event) -> None:
         raise RuntimeError("no such widget")
 
-    out = Recorder(broken, None, Secrets([]), lambda error: None)
+    out = Recorder(broken, None, Secrets([]))
     out.put(Noticed("info", "x"))
     with pytest.raises(RuntimeError, match="no such widget"):
         await out.close()
@@ -257,7 +246,7 @@ async def test_exception_of_the_front_end_is_raised() -> None:
 async def test_large_backlog_is_written_in_batches_and_lets_no_case_start() -> None:
     writer = Writer()
     shown: list[Event] = []
-    out = recorder(writer, shown, [])
+    out = recorder(writer, shown)
     await out.room()
     events = [OutputCaptured(REF, "stdout", str(number)) for number in range(_AHEAD + 2 * _WRITTEN_AT_ONCE)]
     for event in events:
@@ -273,7 +262,7 @@ async def test_broken_front_end_does_not_hold_up_the_start_of_cases() -> None:
     def broken(event: Event) -> None:
         raise RuntimeError("no such widget")
 
-    out = Recorder(broken, None, Secrets([]), lambda error: None)
+    out = Recorder(broken, None, Secrets([]))
     for number in range(_AHEAD + 2 * _WRITTEN_AT_ONCE):
         out.put(OutputCaptured(REF, "stdout", str(number)))
     await asyncio.wait_for(out.room(), 10)
@@ -292,7 +281,7 @@ async def test_forced_end_leaves_no_task_behind() -> None:
 
     writer.write = slow  # type: ignore[method-assign]
     before = asyncio.all_tasks()
-    recorded = recorder(writer, [], [])
+    recorded = recorder(writer, [])
     recorded.put(CaseFinished(REF, "passed", None, 0.1))
     await asyncio.to_thread(writing.wait, 10)
     recorded.put(RunFinished(0.1))
@@ -309,7 +298,7 @@ async def test_forced_end_leaves_no_task_behind() -> None:
 
 async def test_notice_of_the_scorer_after_the_end_is_dropped() -> None:
     shown: list[Event] = []
-    out = recorder(writer := Writer(), shown, [])
+    out = recorder(writer := Writer(), shown)
     out.put(RunFinished(1.0))
     await out.close()
     out.put(Noticed("warning", "answers cannot be cached"))

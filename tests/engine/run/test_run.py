@@ -2,8 +2,8 @@
 
 import asyncio
 import itertools
-import json
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,7 @@ import pytest
 
 from tests.engine.project import Outcome, Project, evalset, execute, turn
 from workbench.agents import channel
-from workbench.database.database import database
-from workbench.dependencies.digests import Digests
-from workbench.engine.plan.owner_notes import OwnersToKeep
+from workbench.database.database import close_databases, database
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.target_parser import Target
@@ -23,12 +21,16 @@ from workbench.engine.run.run import Run
 from workbench.events import (
     CaseFinished,
     CaseStarted,
+    Event,
     Noticed,
     RunFinished,
     TurnStarted,
 )
+from workbench.history.latest import latest_runs
+from workbench.history.resuming import Resumable, resume
 from workbench.history.run_writer import RunWriter
 from workbench.history.stored_events import read_run
+from workbench.history.stored_runs import load_summary
 from workbench.places.local import LocalPlace
 from workbench.places.zygote import Ready
 
@@ -323,45 +325,63 @@ async def test_secrets_reach_scoring_but_are_not_published(
     assert list(read_run(journal.path)) == outcome.events
 
 
-async def test_full_disk_stops_the_run_and_keeps_stored_events(project: Project, children: Children) -> None:
-    class FullDisk:
-        notice = None
-        is_stored = True
+def _fill(state: Path) -> None:
+    """Let the database take no more pages, as on a full disk."""
+    database(state).write(lambda connection: connection.execute("PRAGMA max_page_count=1"))
 
-        def __init__(self) -> None:
-            self.lines: list[str] = []
 
-        def digests(self) -> Digests:
-            return Digests("salt")
+def _lock(state: Path) -> None:
+    """Let SQLite refuse changes, as if the file had become read-only."""
+    database(state).write(lambda connection: connection.execute("PRAGMA query_only=ON"))
 
-        def write(self, lines: Any, *, sync: bool) -> None:
-            if sync:
-                raise OSError(28, "No space left on device")
-            self.lines.extend(line.text for line in lines)
 
-        def keep(self, contents: Any) -> None: ...
+def _remove(state: Path) -> None:
+    for file in state.glob("runs.db*"):
+        file.unlink()
 
-        def keep_pieces(self, pieces: Any) -> None: ...
 
-        def keep_owners(self, owners: OwnersToKeep, root: Path) -> None: ...
-
-        def keep_answers(self, answers: Any) -> None: ...
-
-        def close(self) -> None:
-            self.lines.append("closed")
-
+@pytest.mark.parametrize(
+    ("fault", "reason"), [(_fill, "no space left"), (_lock, "read-only"), (_remove, "deleted from the database")]
+)
+async def test_run_goes_on_in_memory_after_a_failed_write(
+    project: Project, children: Children, fault: Callable[[Path], None], reason: str
+) -> None:
     project.agent(AGENT)
-    project.cases("first", "wait", "wait 2", "queued")
-    writer = FullDisk()
-    options = RunOptions(concurrency=2)
-    outcome = await execute(project.plan(options), children, options, writer)
-    assert [message for message in outcome.notices if "No space left" in message]
-    assert outcome.states["queued"] == "cancelled"
-    assert outcome.error("wait")[0] == "cancelled"
+    names = ("first", "second", "third", "last")
+    project.cases(*names)
+    project.write("desk/all.evalset.json", evalset("all", {name: [turn(name * 5000, "ok")] for name in names}))
+    state = project.root / ".workbench"
+    plan = project.plan(RunOptions(concurrency=1))
+    outcome = Outcome()
+    ended: list[CaseFinished] = []
+
+    def break_after_the_first(event: Event) -> None:
+        if isinstance(event, CaseFinished):
+            ended.append(event)
+            if len(ended) == 1:
+                fault(state)
+
+    outcome.watchers.append(break_after_the_first)
+    await Run(plan, outcome.take, children, RunWriter.open(state, plan.run_id)).execute()
+    assert outcome.states == dict.fromkeys(names, "passed")
+    (notice,) = outcome.of(Noticed)
+    assert notice.level == "warning"
+    assert "kept in memory only" in notice.message
+    assert str(state / "runs.db") in notice.message
+    assert reason in notice.message
     assert isinstance(outcome.events[-1], RunFinished)
-    assert not outcome.events[-1].interrupted
-    assert writer.lines[-1] == "closed"
-    assert json.loads(writer.lines[0])["event"] == "RunStarted"
+    close_databases()
+    if fault is _remove:
+        assert not list(latest_runs(state, {}))
+        return
+    summary, _ = load_summary(state, plan.run_id)
+    assert summary.seconds is None, "as far as is stored, it was interrupted"
+    statuses = [row["status"] for row in summary.rows.values()]
+    assert statuses[0] == "passed"
+    assert None in statuses
+    again = resume(state, project.plan(plan.options), plan.options)
+    assert isinstance(again, Resumable), "the same command continues it"
+    again.writer.release()
 
 
 async def test_unwritable_journal_is_one_notice(project: Project, children: Children) -> None:
@@ -372,6 +392,8 @@ async def test_unwritable_journal_is_one_notice(project: Project, children: Chil
     outcome = await execute(plan, children, writer=RunWriter.open(project.root / "blocked" / "state", plan.run_id))
     assert outcome.states == {"well": "passed"}
     assert [event.level for event in outcome.of(Noticed)] == ["warning"]
+    summary, _ = load_summary(project.root / "blocked" / "state", plan.run_id)
+    assert [row["status"] for row in summary.rows.values()] == ["passed"], "as long as this process runs"
 
 
 async def test_hundred_cases_run_at_once(project: Project, children: Children) -> None:

@@ -141,7 +141,7 @@ class Chat:
             Exception: `publish` raised it. It is raised again after the end of the process.
         """
         self._secrets = await asyncio.to_thread(Secrets, [self._setting.environment.values])
-        self._recorder = Recorder(cast(PublishEvent, self._tell), None, self._secrets, _nothing_is_written)
+        self._recorder = Recorder(cast(PublishEvent, self._tell), None, self._secrets)
         host = AgentHost(self._setting, self._children, RunOptions(), self._put)
         try:
             error = await self._converse(host)
@@ -270,7 +270,3 @@ def _keys_missing(setting: AgentSetting) -> list[Noticed]:
         return list(without_key(setting))
     except Exception:
         return [Noticed("error", "the check of the agent's models failed", traceback.format_exc())]
-
-
-def _nothing_is_written(error: OSError) -> None:
-    """Do nothing: this failure cannot happen, because a chat writes nothing."""

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -15,12 +14,9 @@ from workbench.engine.run.event_lines import Line, as_line
 from workbench.engine.run.piece_storage import PieceStorage, PieceWriter
 from workbench.events import (
     CallsRecorded,
-    CaseError,
     CaseFinished,
     Event,
-    FilesRead,
     Noticed,
-    RepeatsDropped,
     RunFinished,
     SpansRecorded,
 )
@@ -47,7 +43,7 @@ class EventWriter(PieceWriter, Protocol):
 
     @property
     def notice(self) -> Noticed | None:
-        """A notice for the user, for example that nothing can be written."""
+        """A notice for the user, for example that the run is kept in memory only."""
         ...
 
     def write(self, lines: Iterable[Line], *, sync: bool) -> None:
@@ -56,13 +52,8 @@ class EventWriter(PieceWriter, Protocol):
         Lines come from one thread at a time. Syncs come from another thread. Neither is the event loop's thread.
 
         Raises:
-            OSError: writing failed.
+            OSError: writing failed. It names the file. Nothing of the call is stored, and nothing may follow.
         """
-        ...
-
-    @property
-    def is_stored(self) -> bool:
-        """Whether anything is stored, and not only kept in memory."""
         ...
 
     def keep_answers(self, answers: Iterable[str]) -> None:
@@ -100,17 +91,11 @@ class Recorder:
     """A queue that writes events and then publishes them in the same order in the event loop's thread.
 
     One thread writes batches. Events that arrive during a batch form the next one. Another thread syncs the disk, once
-    for all cases that ended meanwhile, and at the end. If writing fails, `on_failure` is called once. After that, only
-    events that need not be stored are published.
+    for all cases that ended meanwhile. The end of the run is published when the disk has it. If writing fails, a notice
+    says so, and all further events are only published.
     """
 
-    def __init__(
-        self,
-        publish: Publish,
-        writer: EventWriter | None,
-        secrets: Secrets,
-        on_failure: Callable[[OSError], None],
-    ) -> None:
+    def __init__(self, publish: Publish, writer: EventWriter | None, secrets: Secrets) -> None:
         self._publish = publish
         self._writer = writer
         """None if nothing is stored, or writing has failed."""
@@ -120,7 +105,6 @@ class Recorder:
         self._failure_reported = False
         self._secrets = secrets
         self._pieces = PieceStorage(secrets)
-        self._on_failure = on_failure
         self._pending: list[Event | _AlreadyWritten] = []
         self._idle = asyncio.Event()
         self._idle.set()
@@ -130,8 +114,6 @@ class Recorder:
         self._disk = ThreadPoolExecutor(1, "events-disk")
         self._syncing: asyncio.Task[None] | None = None
         self._unsynced = False
-        self._not_synced: list[Event] = []
-        """Published verdicts that are not synced to disk yet."""
         self._closing = asyncio.Event()
         self._pump: asyncio.Task[None] | None = None
         self._has_verdict = False
@@ -198,12 +180,8 @@ class Recorder:
         loop = asyncio.get_running_loop()
         while self._unsynced:
             self._unsynced = False
-            waited_for, self._not_synced = self._not_synced, []
-            if not await loop.run_in_executor(self._disk, self._sync):
-                assert self._failure is not None
-                for verdict in waited_for:
-                    self._publish(_showable(verdict, self._failure) or verdict)
-                self._report_failure()
+            await loop.run_in_executor(self._disk, self._store, (), True)
+            self._report_failure()
             if not self._closing.is_set():
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._closing.wait(), _BETWEEN_SYNCS)
@@ -216,14 +194,14 @@ class Recorder:
                 del self._pending[:_WRITTEN_AT_ONCE]
                 self._write_now.clear()
                 events = await loop.run_in_executor(self._thread, self._write, batch)
-                before = {id(item.event) for item in batch if isinstance(item, _AlreadyWritten)}
-                self._not_synced += [event for event in events if _is_verdict(event) and id(event) not in before]
                 for index, event in enumerate(events, 1):
+                    if isinstance(event, RunFinished):
+                        self._report_failure()
                     self._publish(event)
                     if index % _PUBLISHED_AT_ONCE == 0:
                         await asyncio.sleep(0)
-                self._report_failure()
-                if any(isinstance(event, CaseFinished | RunFinished) for event in events):
+                self._report_failure()  # Not before the run is announced, because front ends then begin anew.
+                if any(isinstance(event, CaseFinished) for event in events):
                     self._sync_soon()
                 self._room.set()
                 if len(self._pending) < _WRITTEN_AT_ONCE and not (events and isinstance(events[-1], RunFinished)):
@@ -235,7 +213,7 @@ class Recorder:
     def _report_failure(self) -> None:
         if self._failure is not None and not self._failure_reported:
             self._failure_reported = True
-            self._on_failure(self._failure)
+            self._publish(_only_in_memory(self._failure))
 
     async def _wait_for_more(self) -> None:
         """Pause, so that events close together share a batch."""
@@ -244,76 +222,41 @@ class Recorder:
         timer.cancel()
 
     def _write(self, batch: Sequence["Event | _AlreadyWritten"]) -> list[Event]:
-        """Write the batch, and return the events of it that may be published."""
-        encoded = [item if isinstance(item, _AlreadyWritten) else self._encode(item) for item in batch]
-        written = self._append([item for item in encoded if isinstance(item, Line)])
-        if self._failure is None:
-            return [item.event for item in encoded]
-        events: list[Event | None] = []
-        for item in encoded:
-            is_there = isinstance(item, _AlreadyWritten) or written > 0
-            events.append(item.event if is_there else _showable(item.event, self._failure))
-            written -= isinstance(item, Line)
-        return [event for event in events if event is not None]
-
-    def _append(self, lines: Sequence[Line]) -> int:
-        """Write lines, and return how many of them were written."""
+        """Write the batch, and return its events as they are written."""
         writer = self._writer
-        if writer is None:
-            return 0
-        try:
-            writer.write(lines, sync=False)
-        except OSError as error:
-            # A batch is stored as a whole or not at all.
-            self._writer, self._failure = None, error
-            return 0
-        # After a failed sync, nothing counts as written.
-        return len(lines) if self._failure is None else 0
+        encoded = list(map(self._encode, batch))
+        lines = [item for item in encoded if isinstance(item, Line)]
+        self._store(lines, any(isinstance(line.event, RunFinished) for line in lines))
+        if self._writer is not writer:
+            encoded = list(map(self._encode, batch))  # Now with their pieces, which are not stored either.
+        return [item.event for item in encoded]
 
-    def _sync(self) -> bool:
-        """Sync the disk, and return whether it worked. Only a crash of the machine can lose lines before that."""
-        if self._kept is not None:
+    def _store(self, lines: Sequence[Line], sync: bool) -> None:
+        """Write lines, unless writing has failed."""
+        writer = self._writer
+        if writer is not None and (lines or sync):
             try:
-                self._kept.write((), sync=True)
+                writer.write(lines, sync=sync)
             except OSError as error:
-                # The writer is closed only at the end, because a line may be on its way to it.
                 self._writer, self._failure = None, error
-                return False
-        return True
 
-    def _encode(self, event: Event) -> Line:
-        """Return the line of the event without secrets."""
+    def _encode(self, item: "Event | _AlreadyWritten") -> "Line | _AlreadyWritten":
+        """Return the line of an event without secrets."""
+        if isinstance(item, _AlreadyWritten):
+            return item
+        event = item
         if isinstance(event, SpansRecorded | CallsRecorded):
             event = self._pieces.store(event, self._writer)
         line = as_line(event)
         return as_line(self._secrets.clean(line.event)) if self._secrets.may_contain(line.text) else line
 
 
-def _is_verdict(event: Event) -> bool:
-    return isinstance(event, CaseFinished) and (event.error is None or event.status == "failed")
-
-
-def _showable(event: Event, failure: OSError) -> Event | None:
-    """Return the event to publish instead of one that could not be written, or None.
-
-    A verdict that is not on disk must never be shown, so the case ends as cancelled. It runs again when the run is
-    resumed.
-    """
-    if isinstance(event, CaseFinished):
-        if not _is_verdict(event):
-            return event
-        reason = failure.strerror or str(failure)
-        error = CaseError("cancelled", f"its verdict could not be written ({reason})")
-        return replace(event, status="cancelled", error=error)
-    return None if hasattr(event, "case") or isinstance(event, FilesRead | RepeatsDropped) else event
-
-
-def why_stopped(failure: OSError) -> tuple[str, str]:
-    """Return why a run stopped after a write failure, and how to continue."""
-    where = f" to {failure.filename}" if failure.filename else ""
-    reason = failure.strerror or str(failure)
-    return (
-        f"the run was stopped because writing{where} failed ({reason})",
-        "Finished cases are stored. Fix the cause, then run the same command (on the screen: resume in the palette)"
-        " to continue",
+def _only_in_memory(failure: OSError) -> Noticed:
+    """Return the notice that the rest of a run is not stored."""
+    return Noticed(
+        "warning",
+        f"the rest of this run is kept in memory only: {failure.filename} cannot be written"
+        f" ({failure.strerror or type(failure).__name__})",
+        "Later commands see what was stored, as an interrupted run. Fix the cause, then the same command completes it",
+        in_report=True,
     )

@@ -31,7 +31,7 @@ from workbench.engine.processes.children import Children
 from workbench.engine.run.case_queue import CaseQueue
 from workbench.engine.run.input_recorder import InputRecorder
 from workbench.engine.run.provenance import Commit
-from workbench.engine.run.recorder import EventWriter, Publish, Recorder, why_stopped
+from workbench.engine.run.recorder import EventWriter, Publish, Recorder
 from workbench.events import (
     CaseError,
     CaseFinished,
@@ -124,7 +124,7 @@ class Run:
             self._cluster.begin(self._warn, self._lose_place)
         ahead = await self._prepare()
         secrets = self._secrets
-        self._recorder = Recorder(self._publish, self._writer, secrets, self._cannot_write)
+        self._recorder = Recorder(self._publish, self._writer, secrets)
         self._began = time.monotonic()
         context = self._context(secrets)
         try:
@@ -146,7 +146,7 @@ class Run:
         if resumed is not None and options.max_judge_calls is not None:
             options = replace(options, max_judge_calls=max(0, options.max_judge_calls - resumed.judge_calls))
         environments = {name: setting.environment.values for name, setting in agents.items()}
-        if self._writer is not None and self._writer.is_stored:
+        if self._writer is not None:
             self._answers = AnswerStorage(self._writer.keep_answers, environments)
         environment_of = judge_environments(agents)
         return RunContext(
@@ -390,14 +390,6 @@ class Run:
         new_reads = await self._input_recorder.new_reads()
         if new_reads is not None:
             self._recorder.put(new_reads)
-
-    def _cannot_write(self, error: OSError) -> None:
-        """Stop the run, because results that cannot be written must not cost more calls."""
-        reason = error.strerror or str(error)
-        self._recorder.put(Noticed("error", *why_stopped(error)))
-        self._queue.close()
-        for flow in tuple(self._flows.values()):
-            flow.cancel(CaseError("cancelled", f"stopped because the run could not be written ({reason})"), kill=True)
 
     async def _end(self) -> None:
         try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.counting import few
-from workbench.state_folder import NO_STATE
+from workbench.state_folder import untrusted_root
 from workbench.text import one_line
 from workbench.ui.controllers.folder import Folder
 from workbench.ui.controllers.view import Controller, View
@@ -312,7 +312,7 @@ class Files(Controller):
         if not self.session.saver.lasting and not self._warned:
             self._warned = True
             state = self.session.state_dir
-            why = ".workbench is not trusted" if state == NO_STATE else f"{state} is not writable"
+            why = ".workbench is not trusted" if untrusted_root(state) else f"{state} is not writable"
             message = f"{why}: undo works only until you quit"
             self.view.notify(one_line(message), severity="warning", timeout=8)
 

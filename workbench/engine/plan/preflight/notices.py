@@ -96,7 +96,7 @@ def retiring_models(checked: PreflightCases) -> Iterator[Noticed]:
     }
     for who, model in used:
         if message := retires(who, model):
-            yield Noticed("warning", message, successor_hint(model), retires=True)
+            yield Noticed("warning", message, successor_hint(model), in_report=True)
 
 
 def judges(checked: PreflightCases) -> Iterator[Noticed]:

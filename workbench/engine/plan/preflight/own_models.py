@@ -35,7 +35,7 @@ def retiring_agents(plan: Plan) -> Iterator[Noticed]:
         models = declared_tools(setting.agent).models if _names(setting.agent.folder, NAMES) else ()
         for model in sorted(models):
             if message := retires(f"the agent {name}", model):
-                yield Noticed("warning", message, successor_hint(model), retires=True)
+                yield Noticed("warning", message, successor_hint(model), in_report=True)
 
 
 def agents_without_adk(plan: Plan) -> Iterator[Noticed]:
