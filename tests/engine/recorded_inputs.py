@@ -9,7 +9,7 @@ from workbench.engine.plan.plan import Plan
 from workbench.engine.processes.agent_process import Reads
 from workbench.engine.processes.children import Children
 from workbench.engine.run.input_recorder import InputRecorder
-from workbench.events import CaseFinished, PlannedCase
+from workbench.events import CaseFinished
 from workbench.history.run_writer import RunWriter
 
 
@@ -25,7 +25,7 @@ class Recorded:
     @property
     def announcement_fields(self) -> dict[str, Any]:
         """Fields of `RunStarted` with the recorded inputs. Read them after the cases have ended."""
-        return {"cases": tuple(map(self._planned, self._plan.entries)), **self._recorder.announcement_fields()}
+        return {"cases": tuple(map(self._recorder.planned, self._plan.entries)), **self._recorder.announcement_fields()}
 
     def ended(self, event: CaseFinished, *, read: bool = True) -> CaseFinished:
         """Return the end of a case with its inputs. If `read` is False, its reads are unknown."""
@@ -33,6 +33,3 @@ class Recorded:
         reads = Reads(frozenset([setting.agent.definition])) if read else None
         numbers, _ = self._recorder.finished_inputs(event, Transcript(reads=reads), is_simulated=False)
         return replace(event, inputs=numbers)
-
-    def _planned(self, entry: Any) -> PlannedCase:
-        return replace(self._plan.planned(entry), text=self._recorder.text(entry))

@@ -62,7 +62,7 @@ def command_of_plan(plan: Plan, workspace: Workspace, state: Path, shell: Shell)
 
     `workspace` is the one for which the plan was made, with all its evalsets. `state` is its state folder.
     """
-    changed = any(entry.criteria.changed for entry in plan.entries)
+    changed = any(entry.planned.criteria_changed for entry in plan.entries)
     caveat = "without the criteria changed for that run, which are in no file" if changed else ""
     if plan.scored_from:
         return _score_command(plan, state, shell, caveat)

@@ -118,13 +118,14 @@ class FaultMatrix:
         runs = dict.fromkeys((name for name in self._wanted if name in self._tools), 0)
         judges: Counter[str] = Counter()
         for entry in variants:
-            if entry.fault is not None:
+            if entry.judging is not None:
                 runs[entry.ref.name] += 1
-                for criterion in entry.fault.question.criteria:
+                for criterion in entry.judging.question.criteria:
                     judges.update(_judge_calls(criterion, _turns(entry), all_votes=self._plan.options.all_votes))
-        tools = tuple(dict.fromkeys(entry.fault.fault.tool for entry in variants if entry.fault is not None))
+        faults = [entry.planned.fault for entry in variants]
+        tools = tuple(dict.fromkeys(fault.tool for fault in faults if fault is not None))
         recorded = sum(frozen_path(file, name[1]).is_file() for name, file in self._wanted.items())
-        blocked = sum(entry.fault is None for entry in variants)
+        blocked = faults.count(None)
         return Outlook(runs, tools, tuple(sorted(self._unknown())), blocked, recorded, judges)
 
     def _unknown(self) -> set[CaseName]:

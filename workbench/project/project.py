@@ -481,7 +481,7 @@ class Project:
             UsageFaultError: the project's place does not exist, or the plan is for a matrix of tool faults but not made
                 by `fault_matrix`.
         """
-        if plan.options.inject == MATRIX and all(entry.fault is None for entry in plan.entries):
+        if plan.options.inject == MATRIX and all(entry.planned.fault is None for entry in plan.entries):
             raise UsageFaultError("this plan injects no faults", "Run the plan that `Project.fault_matrix` makes of it")
         # The inputs of verdicts say where they were made. So the plan has to know the place, however it was made.
         plan = replace(plan, options=self._with_own_place(plan.options, plan.root))

@@ -78,7 +78,7 @@ def _criteria(plan: Plan) -> dict[str, str]:
     """Return the criteria by config. A dataset and an evalset may take different ones from the same file."""
     configs: dict[str, dict[int, CriteriaConfig]] = {}
     for entry in plan.entries:
-        configs.setdefault(plan.config_file(entry) or DEFAULTS, {})[id(entry.config)] = entry.config
+        configs.setdefault(entry.planned.config_file or DEFAULTS, {})[id(entry.config)] = entry.config
     return {name: digest([_as_json(config) for config in found.values()]) for name, found in sorted(configs.items())}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from workbench.engine.conversation.case_scoring import Verdicts
 from workbench.engine.conversation.fault_case import FaultCase
 from workbench.engine.conversation.transcript import Transcript
-from workbench.engine.plan.plan import PlannedFault
+from workbench.engine.plan.plan import FaultJudging
 from workbench.events import CallsRecorded, CaseError, CaseRef, MetricResult, ToolFault
 from workbench.injection.fault_question import fault_question
 from workbench.metrics.base import Scored
@@ -42,7 +42,7 @@ class Judge:
 
 def fault_case(*events: CallsRecorded) -> FaultCase:
     config = default_config()
-    found = FaultCase(PlannedFault(FAULT, fault_question(FAULT, config), config))
+    found = FaultCase(FAULT, FaultJudging(fault_question(FAULT, config), config))
     for event in events:
         found.take(event)
     return found

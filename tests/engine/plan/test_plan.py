@@ -71,9 +71,9 @@ def test_each_entry_has_its_criteria_and_the_reason(desk: Project) -> None:
     ]
     desk.write("desk/test_config.json", {"criteria": {"response_match_score": 0.5}})
     plan = desk.plan()
-    assert plan.config_file(plan.entries[0]) == "desk/test_config.json"
+    assert plan.entries[0].planned.config_file == "desk/test_config.json"
     assert [criterion.threshold for criterion in plan.entries[0].config.criteria] == [0.5]
-    assert "test_config.json" in plan.entries[0].criteria.reason
+    assert "test_config.json" in plan.entries[0].planned.criteria_source
 
 
 def test_agents_get_their_interpreter_and_environment(desk: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -340,7 +340,7 @@ async def test_plan_names_missing_evalsets_and_agents(ran: Any) -> None:
     (stored.project.root / "desk" / "agent.py").unlink()
     plan = stored.plan(case_ids=["one"])
     assert [entry.ref.eval_id for entry in plan.entries] == ["one"]
-    assert plan.entries[0].criteria.config.criteria[0].threshold == 0.5
+    assert plan.entries[0].config.criteria[0].threshold == 0.5
     said = [notice.message for notice in plan.notices]
     assert [message.partition(" no longer exists")[0] for message in said[:2]] == [
         "desk/all.evalset.json",

@@ -80,7 +80,7 @@ def test_computed_criteria_are_scored_again(shop: Shop) -> None:
     shop.criteria("desk", **{MATCH: 0.9})
     (entry,) = scored_again(shop, stored({MATCH: 0.5}), verdict(MATCH, 0.7, 0.5)).entries
     assert source_of(entry).verdicts == ()
-    assert [criterion.threshold for criterion in entry.criteria.config.criteria] == [0.9]
+    assert [criterion.threshold for criterion in entry.config.criteria] == [0.9]
 
 
 def test_judged_score_is_compared_with_the_current_threshold(shop: Shop) -> None:

@@ -78,7 +78,8 @@ class CaseFlow:
         self._machine = ""
         """The other machine of the last attempt, or ""."""
         self._replay: Replay | None = None
-        self._fault = None if entry.fault is None else FaultCase(entry.fault)
+        fault, judging = entry.planned.fault, entry.judging
+        self._fault = None if fault is None or judging is None else FaultCase(fault, judging)
         fork = entry.source.fork if isinstance(entry.source, AgentSource) else None
         self._fork = None if fork is None else ForkedCase(fork)
         self._thawed: ThawedCase | None = None
@@ -188,14 +189,15 @@ class CaseFlow:
     async def _read_replay(self, source: AgentSource) -> Replay | None:
         if self._fork is not None:
             return self._fork.replay
-        required = self._entry.fault is None
+        required = self._fault is None
         return await read_replay(source.evalset, self.ref, self._context, required=required)
 
     def _obstacle(self, case: EvalCase) -> Obstacle | None:
         if case.scenario is None:
             return None
         environment = JudgeEnvironment(**self._context.environment_of(self.ref.agent))
-        config = self._entry.config if self._entry.fault is None else self._entry.fault.config
+        judging = self._entry.judging
+        config = self._entry.config if judging is None else judging.config
         return obstacle(config, case.scenario, case.rubrics, environment)
 
     def _source(self, case: EvalCase) -> MessageSource:
@@ -269,8 +271,8 @@ class CaseFlow:
 
     def _injection(self) -> Injection | None:
         """Return the faults to inject, or None."""
-        if self._entry.fault is not None:
-            return injection_of(self._entry.fault.fault)
+        if self._entry.planned.fault is not None:
+            return injection_of(self._entry.planned.fault)
         inject = self._context.options.inject
         return None if isinstance(inject, str) else inject
 

@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 
 from workbench.engine.conversation.case_scoring import Verdicts
 from workbench.engine.conversation.transcript import Transcript
-from workbench.engine.plan.plan import PlannedFault
-from workbench.events import CallsRecorded, Event, FaultHandling, SpansRecorded
+from workbench.engine.plan.plan import FaultJudging
+from workbench.events import CallsRecorded, Event, FaultHandling, SpansRecorded, ToolFault
 from workbench.injection.fault_question import fault_question, judged_handling
 from workbench.injection.outcome import decide, observe, with_facts
 from workbench.model.criteria import CriteriaConfig
@@ -20,8 +20,9 @@ Ask: TypeAlias = Callable[[CriteriaConfig, Sequence[dict[str, Any]]], Awaitable[
 class FaultCase:
     """The fault of one execution. `take` gets its events."""
 
-    def __init__(self, planned: PlannedFault) -> None:
-        self._planned = planned
+    def __init__(self, fault: ToolFault, judging: FaultJudging) -> None:
+        self._fault = fault
+        self._judging = judging
         self._recorded: list[CallsRecorded | SpansRecorded] = []
 
     def begin(self) -> None:
@@ -35,16 +36,15 @@ class FaultCase:
 
     async def handling(self, transcript: Transcript, case: EvalCase, ask: Ask) -> FaultHandling:
         """Return what the agent did in a case."""
-        planned = self._planned
         seen = await asyncio.to_thread(
-            observe, self._recorded, transcript.turns, case.turns or (), planned.fault, case.session_input
+            observe, self._recorded, transcript.turns, case.turns or (), self._fault, case.session_input
         )
         found = decide(seen, transcript.error)
         if found is not None:
             return found
-        question = planned.question
+        question = self._judging.question
         if seen.called_again:
-            question = fault_question(planned.fault, planned.config, called_again=True)
+            question = fault_question(self._fault, self._judging.config, called_again=True)
         assert seen.turn is not None
         asked = await ask(question, [transcript.turns[seen.turn]])
         name = question.criteria[0].name

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from workbench.counting import counted
-from workbench.engine.plan.plan import Plan, PlanEntry, PlannedFault
+from workbench.engine.plan.plan import FaultJudging, Plan, PlanEntry
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.events import CaseName, Noticed
 from workbench.injection.fault_question import fault_question
@@ -49,7 +49,8 @@ def _variants(entry: PlanEntry, tools: Mapping[CaseName, Sequence[str]]) -> Iter
         yield entry
         return
     config = entry.config
-    criteria = replace(entry.criteria, config=replace(config, criteria=()))
+    unscored = replace(config, criteria=())
     for number, fault in enumerate(faults_of(tools.get(entry.ref.name, ())), 1):
-        planned = PlannedFault(fault, fault_question(fault, config), config)
-        yield replace(entry, ref=replace(entry.ref, repeat=number), criteria=criteria, fault=planned)
+        planned = replace(entry.planned, case=replace(entry.ref, repeat=number), fault=fault)
+        judging = FaultJudging(fault_question(fault, config), config)
+        yield replace(entry, planned=planned, config=unscored, judging=judging)

@@ -6,7 +6,15 @@ from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.engine.plan.blocking import ConfigFaults, why_blocked
-from workbench.engine.plan.plan import Plan, PlanEntry, agent_notices, agent_setting, fault_notices, new_run_id
+from workbench.engine.plan.plan import (
+    Plan,
+    PlanEntry,
+    agent_notices,
+    agent_setting,
+    fault_notices,
+    new_run_id,
+    planned_case,
+)
 from workbench.engine.plan.project_setting import with_place
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.source import AgentSource
@@ -38,8 +46,9 @@ def fork_plan(workspace: Workspace, fork: Fork, options: RunOptions) -> Plan:
     # The fork itself says which calls are frozen.
     options = with_place(replace(options, frozen="", inject=None, until_sure=None), workspace.root)
     ref, source = fork.original.ref, AgentSource(evalset, 0, fork=fork)
+    planned = replace(planned_case(ref, evalset.criteria, evalset.owned.rule, workspace.root), fork=fork.of())
     entries = tuple(
-        PlanEntry(replace(ref, repeat=number), evalset.criteria, source, None, evalset.owned.rule)
+        PlanEntry(replace(planned, case=replace(ref, repeat=number)), evalset.criteria.config, source)
         for number in range(1, options.runs + 1)
     )
     setting = agent_setting(evalset.agent, workspace.root, options)

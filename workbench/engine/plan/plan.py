@@ -19,7 +19,7 @@ from workbench.engine.plan.interrupted import InterruptedRun
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.source import AgentSource, Source
-from workbench.events import CaseError, CaseRef, Noticed, PlannedCase, ToolFault
+from workbench.events import CaseError, CaseRef, Noticed, PlannedCase
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.faults import Fault
 from workbench.shards import Shard
@@ -66,36 +66,34 @@ class AgentSetting:
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedFault:
-    """The fault of one execution in a matrix of tool faults.
+class FaultJudging:
+    """The configs for an execution in a matrix of tool faults.
 
-    `question` is the config with the question to a judge about the answer. `config` has all criteria of the case.
+    `question` has the question to a judge about the answer. `config` has all criteria of the case.
     """
 
-    fault: ToolFault
     question: CriteriaConfig
     config: CriteriaConfig
 
 
 @dataclass(frozen=True, slots=True)
 class PlanEntry:
-    """One execution of one case, with the source of its transcript and its criteria.
+    """One execution of one case as it is announced, with what is needed to make it.
 
-    `blocked` says why it cannot start, or is None. `matched_by` is the rule that matched the evalset to its agent.
+    `config` has the criteria that score it. `blocked` says why it cannot start, or is None. `judging` is None unless a
+    fault of a matrix is injected.
     """
 
-    ref: CaseRef
-    criteria: CriteriaChoice
+    planned: PlannedCase
+    config: CriteriaConfig
     source: Source
     blocked: CaseError | None = None
-    matched_by: str = ""
-    fault: PlannedFault | None = None
-    """The injected fault, whose execution is no repeat of the case, or None."""
+    judging: FaultJudging | None = None
 
     @property
-    def config(self) -> CriteriaConfig:
-        """The config with the criteria."""
-        return self.criteria.config
+    def ref(self) -> CaseRef:
+        """The execution."""
+        return self.planned.case
 
 
 @dataclass(frozen=True)
@@ -126,19 +124,12 @@ class Plan:
         """Whether an agent may have to run."""
         return any(isinstance(entry.source, AgentSource) and entry.blocked is None for entry in self.entries)
 
-    def config_file(self, entry: PlanEntry) -> str | None:
-        """Return the path of the criteria config relative to the root, or None for the defaults."""
-        path = entry.config.path
-        return None if path is None else relative_to(path, self.root)
 
-    def planned(self, entry: PlanEntry) -> PlannedCase:
-        """Return the entry in the form of `RunStarted`."""
-        criteria = entry.criteria
-        fault = None if entry.fault is None else entry.fault.fault
-        forked = entry.source.fork if isinstance(entry.source, AgentSource) else None
-        fork = None if forked is None else forked.of()
-        file = self.config_file(entry)
-        return PlannedCase(entry.ref, file, criteria.reason, criteria.changed, entry.matched_by, "", fault, fork)
+def planned_case(ref: CaseRef, criteria: CriteriaChoice, matched_by: str, root: Path) -> PlannedCase:
+    """Return a case with its criteria. `matched_by` is the rule that matched its evalset to its agent."""
+    path = criteria.config.path
+    file = None if path is None else relative_to(path, root)
+    return PlannedCase(ref, file, criteria.reason, criteria.changed, matched_by)
 
 
 def new_run_id() -> str:

@@ -14,6 +14,7 @@ from workbench.engine.plan.plan import (
     agent_setting,
     fault_notices,
     new_run_id,
+    planned_case,
 )
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.selection import refuse_unknown_cases
@@ -55,7 +56,10 @@ def make_rescore_plan(
     lost = {file: lost_of(file) for file in now}
     entries = tuple(
         PlanEntry(
-            case.ref, choice, StoredSource(case), _lost(case, lost) or configs.blocked(choice), case.planned.matched_by
+            planned_case(case.ref, choice, case.planned.matched_by, root),
+            choice.config,
+            StoredSource(case),
+            _lost(case, lost) or configs.blocked(choice),
         )
         for case in stored
         for choice in [now[case.ref.evalset_file] or _as_stored(case, run)]

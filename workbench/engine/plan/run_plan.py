@@ -9,7 +9,15 @@ from workbench.agents.walk import relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.engine.plan.blocking import ConfigFaults, refuse_named, why_blocked, why_broken
 from workbench.engine.plan.owner_notes import foreign_agent_notices, look_alike_notices, owner_notices, owners_to_keep
-from workbench.engine.plan.plan import Plan, PlanEntry, agent_notices, agent_setting, fault_notices, new_run_id
+from workbench.engine.plan.plan import (
+    Plan,
+    PlanEntry,
+    agent_notices,
+    agent_setting,
+    fault_notices,
+    new_run_id,
+    planned_case,
+)
 from workbench.engine.plan.project_setting import with_project_setting
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.selection import Chosen, choose, select_cases
@@ -99,10 +107,11 @@ def _entries(item: Chosen[EvalsetEntry], runs: int, configs: ConfigFaults) -> It
     entry, document = item.entry, item.entry.document
     agent = entry.agent_name
     matched_by = "" if entry.agent is None else entry.owned.rule
-    broken = why_broken(entry, configs.root)
+    config, broken = entry.criteria.config, why_broken(entry, configs.root)
+    ref = CaseRef(agent, entry.relative, document.eval_set_id, "")
+    planned = planned_case(ref, entry.criteria, matched_by, configs.root)
     if broken is not None:
-        ref = CaseRef(agent, entry.relative, document.eval_set_id, "")
-        yield PlanEntry(ref, entry.criteria, AgentSource(entry, None), broken, matched_by)
+        yield PlanEntry(planned, config, AgentSource(entry, None), broken)
         return
     blocked = why_blocked(entry, configs)
     wanted = None if item.indexes is None else set(item.indexes)
@@ -111,7 +120,7 @@ def _entries(item: Chosen[EvalsetEntry], runs: int, configs: ConfigFaults) -> It
             source = AgentSource(entry, case.index)
             for repeat in range(1, runs + 1):
                 ref = CaseRef(agent, entry.relative, document.eval_set_id, case.eval_id, repeat)
-                yield PlanEntry(ref, entry.criteria, source, blocked, matched_by)
+                yield PlanEntry(replace(planned, case=ref), config, source, blocked)
 
 
 def _root_notices(root: Path) -> Iterator[Noticed]:

@@ -25,7 +25,7 @@ from workbench.engine.processes.agent_process import Reads, Touched
 from workbench.engine.processes.children import Children
 from workbench.engine.run.provenance import SourceFiles, read_sources, versions
 from workbench.engine.run.recorder import EventWriter
-from workbench.events import CaseFinished, CaseRef, FilesRead, Noticed, Sources
+from workbench.events import CaseFinished, CaseRef, FilesRead, Noticed, PlannedCase, Sources
 
 _CHANGED = "changed during the run"
 """Placeholder for the digest of a file that changed during the run. It equals no digest."""
@@ -121,9 +121,9 @@ class InputRecorder:
         inputs = self._inputs.as_json() if self._inputs.salt_id else {}
         return {"versions": self._versions, "models": dict(kept.models), "sources": kept.sources, "inputs": inputs}
 
-    def text(self, entry: PlanEntry) -> str:
-        """Return the digest of a case's text in the evalset, or "" if it is not known."""
-        return self._texts.get(entry.ref, "")
+    def planned(self, entry: PlanEntry) -> PlannedCase:
+        """Return an entry as it is announced, with the digest of the case's text in the evalset, if that is known."""
+        return replace(entry.planned, text=self._texts.get(entry.ref, ""))
 
     def note(self, files: Iterable[Path]) -> None:
         """Take the digests of files before a case reads them, so that later changes are noticed. Call it in a thread.

@@ -265,7 +265,7 @@ class Run:
 
     def _started(self, started: str) -> RunStarted:
         plan = self._plan
-        cases = tuple(replace(plan.planned(entry), text=self._input_recorder.text(entry)) for entry in plan.entries)
+        cases = tuple(map(self._input_recorder.planned, plan.entries))
         return RunStarted(
             plan.run_id,
             str(plan.root),

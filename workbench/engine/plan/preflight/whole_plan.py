@@ -87,7 +87,7 @@ def _environments(plan: Plan) -> dict[str, JudgeEnvironment]:
 
 
 def _preflight_case(plan: Plan, entry: PlanEntry, case: EvalCase) -> PreflightCase:
-    return PreflightCase(entry.ref.agent, entry.ref.evalset_file, case, entry.config, plan.config_file(entry) or "")
+    return PreflightCase(entry.ref.agent, entry.ref.evalset_file, case, entry.config, entry.planned.config_file or "")
 
 
 def _is_plain(entry: PlanEntry, source: AgentSource) -> bool:
