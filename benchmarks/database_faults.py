@@ -41,6 +41,7 @@ from benchmarks import aftermath
 from benchmarks.screen import Terminal
 from workbench.authoring.saving import Saver
 from workbench.database.database import close_databases, database
+from workbench.database.schema import PAGE_SIZE
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseFinished, CaseRef, Event, Noticed, PlannedCase, RunFinished, RunStarted
@@ -56,7 +57,6 @@ from workbench.history.stored_run import open_run
 from workbench.history.stored_runs import list_runs, load_summary
 
 _CASES = 20
-_PAGE = 4096
 _LONGEST = 120.0
 _AFTER = re.compile(rb"^(PASS|FAIL) desk/parcels/(\S+)", re.MULTILINE)
 
@@ -215,8 +215,9 @@ def pages(driver: Driver) -> None:
 
     def change(content: bytearray) -> bytes:
         for _ in range(driver.dice.choice([1, 1, 1, 2, 3])):
-            place = driver.dice.randrange(len(content) // _PAGE) * _PAGE
-            content[place : place + _PAGE] = driver.dice.choice([bytes(_PAGE), driver.dice.randbytes(_PAGE)])
+            place = driver.dice.randrange(len(content) // PAGE_SIZE) * PAGE_SIZE
+            new = driver.dice.choice([bytes(PAGE_SIZE), driver.dice.randbytes(PAGE_SIZE)])
+            content[place : place + PAGE_SIZE] = new
         return bytes(content)
 
     _damage(driver, "pages", driver.options.pages, change)
@@ -301,8 +302,8 @@ def _take_away(driver: Driver, how: str) -> None:
         return
     if how == "damage":
         with file.open("r+b") as damaged:
-            damaged.seek(driver.dice.randrange(5) * _PAGE)
-            damaged.write(driver.dice.randbytes(4 * _PAGE))
+            damaged.seek(driver.dice.randrange(5) * PAGE_SIZE)
+            damaged.write(driver.dice.randbytes(4 * PAGE_SIZE))
         return
     if how == "folder":
         shutil.rmtree(driver.state)

@@ -1,7 +1,15 @@
-"""Readers for JSON of unknown shape. They never raise: a value of another kind counts as empty."""
+"""Readers for JSON of unknown shape, and its shortest text.
 
+Readers never raise: a value of another kind counts as empty.
+"""
+
+import json
 from collections.abc import Iterable
 from typing import Any
+
+# No check for circular data: everything that is stored was parsed from JSON or made by the workbench.
+short_json = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
+"""Return JSON data as ASCII text without spaces."""
 
 
 def mapping(value: Any) -> dict[str, Any]:

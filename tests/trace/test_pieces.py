@@ -67,7 +67,7 @@ def test_calls_share_the_pieces_of_spans_unless_those_are_cut(tmp_path: Path) ->
     assert kept_pieces(tmp_path) == [*spans.pieces.values(), '"a long answer"']
     assert from_json(json.loads(json.dumps(to_json(second)))) == second
     assert isinstance(second, CallsRecorded)
-    assert second.calls == '[{"answer": "[secret API_KEY]"}]'
+    assert second.calls == '[{"answer":"[secret API_KEY]"}]'
     assert Pieces([second, first], tmp_path).read("bb") == "a long answer"
     assert Pieces([third], tmp_path).read("bb")["begins"] == '"a long'
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from workbench.database.faults import SQLITE_ERRORS, DamagedError, NewerError, as_os_error
-from workbench.database.schema import APPLICATION_ID, INDEXES, OLDEST_SQLITE, TABLES, VERSION
+from workbench.database.schema import APPLICATION_ID, INDEXES, OLDEST_SQLITE, PAGE_SIZE, TABLES, VERSION
 from workbench.state_folder import make_state_dir, open_stored
 
 FILE_NAME = "runs.db"
@@ -164,6 +164,7 @@ def _make_schema(connection: sqlite3.Connection) -> None:
     """Make the tables in an empty file. Another process may do so at the same time."""
     if connection.execute("PRAGMA schema_version").fetchone() != (0,):
         return
+    connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
     connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
     connection.execute("BEGIN IMMEDIATE")
     if connection.execute("PRAGMA schema_version").fetchone() == (0,):

@@ -7,6 +7,8 @@ VERSION = 1
 OLDEST_SQLITE = (3, 31, 0)
 """The oldest SQLite that works: it can refuse functions in the schema that are not safe (`trusted_schema`)."""
 
+PAGE_SIZE = 8192
+"""Bytes of a page. Smaller pages leave more room unused behind long rows."""
 RUN_BITS = 24
 """An execution's id is its run's id, shifted by so many bits, plus its number in the run."""
 EVENT_BITS = 32

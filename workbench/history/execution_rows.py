@@ -9,6 +9,7 @@ from typing import Any
 
 from workbench.database.runs import ExecutionRow, plain
 from workbench.history.summary import USAGE, Row, Summary
+from workbench.json_values import short_json
 
 _MORE = ("usage", "given", "inputs", "text", "said", "steps", "plan")
 """Fields of a row that are always among the others in the column `more`."""
@@ -51,8 +52,8 @@ def to_stored(row: Row, summary: Summary, place: "Place", run: int) -> Execution
         usage.get("output_tokens", 0),
         usage.get("judge_calls", 0),
         usage.get("judge_calls_cached", 0),
-        json.dumps({name: [*map(_number, metric[:2]), *metric[2:]] for name, metric in row["metrics"].items()}),
-        json.dumps(more),
+        short_json({name: [*map(_number, metric[:2]), *metric[2:]] for name, metric in row["metrics"].items()}),
+        short_json(more),
         place.first,
         place.events,
         place.bytes,
@@ -134,7 +135,7 @@ def calls_and_tokens(usage: list[Any]) -> tuple[Any, Any]:
 
 def facts_text(summary: Summary) -> str:
     """Return the facts of a run as JSON text."""
-    return json.dumps({name: getattr(summary, name) for name in _FACTS})
+    return short_json({name: getattr(summary, name) for name in _FACTS})
 
 
 def read_facts(summary: Summary, text: str) -> None:

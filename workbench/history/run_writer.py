@@ -1,7 +1,6 @@
 """The writer of one run: its events and what is made from them, in one transaction for each batch."""
 
 import contextlib
-import json
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,6 +43,7 @@ from workbench.history.list_entries import list_entry
 from workbench.history.state_dir import run_path, state_of
 from workbench.history.stored_events import stored_events
 from workbench.history.summary import SummaryBuilder, row_key
+from workbench.json_values import short_json
 from workbench.state_folder import is_forgotten, make_state_dir, untrusted_root, untrusted_text
 
 _OF_RUN = frozenset(("RunStarted", "RunFinished", "RunResumed", "RepeatsDropped"))
@@ -247,7 +247,7 @@ class RunWriter:
                 interrupted=int(summary.interrupted),
                 git_commit=_text(summary.git.get("commit")),
                 dirty=_flag(summary.git.get("dirty")),
-                listed=None if summary.seconds is None else json.dumps(list_entry(row.run_id, summary)),
+                listed=None if summary.seconds is None else short_json(list_entry(row.run_id, summary)),
             )
         self._row = row._replace(executions=len(summary.rows))
         save_run(connection, self._row, time.time())

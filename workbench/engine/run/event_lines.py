@@ -1,12 +1,12 @@
 """Events as lines of JSON, safe for any data of an agent."""
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from workbench.event_json import to_json
 from workbench.events import Event
+from workbench.json_values import short_json
 
 _DEEPEST = 200
 """Levels of foreign JSON that are stored. Readers of events need a few Python stack frames for each level."""
@@ -27,18 +27,14 @@ def as_line(event: Event) -> Line:
     """Return the line of the event, without parts that are nested too deeply."""
     data = to_json(event)
     try:
-        text = _encode(data)
+        text = short_json(data)
     except RecursionError:
         text = ""
     if not text or (text.count("{") + text.count("[") > _DEEPEST and _is_too_deep(event)):
         event = _cut(event)
         data = to_json(event)
-        text = _encode(data)
+        text = short_json(data)
     return Line(event, data, text)
-
-
-# No check for circular data: everything in an event was parsed from JSON or made by the workbench.
-_encode = json.JSONEncoder(check_circular=False).encode
 
 
 def _values(value: Any) -> dict[str, Any]:

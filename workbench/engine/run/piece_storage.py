@@ -7,6 +7,7 @@ from typing import Protocol
 
 from workbench.engine.plan.secrets import Secrets
 from workbench.events import SpansRecorded
+from workbench.json_values import short_json
 from workbench.trace.pieces import Recorded, is_cut
 
 
@@ -19,9 +20,6 @@ class PieceWriter(Protocol):
         Returns None if nothing can be stored.
         """
         ...
-
-
-_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class PieceStorage:
@@ -50,7 +48,7 @@ class PieceStorage:
         run_id, numbers = kept
         self._stored_at.update(numbers)
         where = {digest: self._stored_at[name] for digest, name in names.items()}
-        return replace(event, pieces={}, kept=_encode(where), kept_in=run_id)
+        return replace(event, pieces={}, kept=short_json(where), kept_in=run_id)
 
     def _cleaned_event(self, event: Recorded) -> Recorded:
         if isinstance(event, SpansRecorded):
@@ -62,7 +60,7 @@ class PieceStorage:
         if not self._secrets.may_contain(text):
             return text
         try:
-            return json.dumps(self._secrets.clean_data(json.loads(text)))
+            return short_json(self._secrets.clean_data(json.loads(text)))
         except (ValueError, RecursionError):
             return json.dumps("[not stored: it is not valid JSON and may hold a secret]")
 
