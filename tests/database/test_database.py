@@ -1,5 +1,6 @@
 """The database of a state folder: opened safely, changed as a whole, shared by threads and processes."""
 
+import mmap
 import os
 import sqlite3
 import subprocess
@@ -8,9 +9,11 @@ import threading
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from benchmarks import no_shared_memory
 from tests.stored import sql
 from workbench.database import opening
 from workbench.database.database import Connection, Database, close_databases, database
@@ -234,6 +237,43 @@ def test_network_file_system_has_no_log(tmp_path: Path, monkeypatch: pytest.Monk
     assert not (tmp_path / "runs.db-wal").exists(), "it is given up where it is not safe"
 
 
+@pytest.mark.skipif(not no_shared_memory.is_possible(), reason="it needs a filter of system calls")
+def test_database_works_without_shared_memory_also_if_it_had_a_log(tmp_path: Path) -> None:
+    code = """
+import sys
+from pathlib import Path
+from benchmarks.no_shared_memory import forbid_shared_memory
+from tests.database.test_database import Database, get, put
+forbid_shared_memory()
+stored = Database(Path(sys.argv[1]))
+before = stored.read(get)
+stored.write(put)
+stored.close()
+print(before, stored.read(get), Path(sys.argv[1], "runs.db-wal").exists())
+"""
+
+    def without() -> str:
+        done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, check=False, text=True)
+        return done.stdout + done.stderr
+
+    assert without() == "None 1 False\n"
+    database(tmp_path).write(lambda connection: set_value(connection, "a", "2"))
+    assert (tmp_path / "runs.db-wal").exists()
+    close_databases()
+    assert without() == "2 1 False\n"
+
+
+def test_log_is_left_where_files_cannot_be_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(19, "no such device")
+
+    monkeypatch.setattr(mmap, "mmap", fail)
+    stored = Database(tmp_path)
+    stored.write(put)
+    assert stored.read(get) == "1"
+    assert sql(tmp_path, "PRAGMA journal_mode") == [("delete",)]
+
+
 @pytest.mark.parametrize(
     ("path", "wanted"), [("/mnt/share/a/runs.db", True), ("/mnt/my disk/runs.db", False), ("/home/runs.db", False)]
 )
@@ -279,6 +319,26 @@ def test_another_program_that_writes_for_long_is_named(tmp_path: Path, monkeypat
         with pytest.raises(OSError, match="another program is writing it"):
             Database(tmp_path).write(put)
         assert Database(tmp_path).read(get) == "1", "reading does not wait"
+
+
+def test_log_of_a_killed_program_is_never_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    database(tmp_path).write(put)
+    close_databases()
+    (tmp_path / "runs.db-wal").write_bytes(b"changes")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    connect = sqlite3.connect
+
+    def fail(name: str, *more: Any, **options: Any) -> sqlite3.Connection:
+        if "immutable" not in name:
+            raise sqlite3.OperationalError("unable to open database file")
+        opened: sqlite3.Connection = connect(name, *more, **options)
+        return opened
+
+    monkeypatch.setattr(sqlite3, "connect", fail)
+    with pytest.raises(OSError, match="unable to open"):
+        open_to_read(tmp_path / "runs.db")
+    (tmp_path / "runs.db-wal").write_bytes(b"")
+    open_to_read(tmp_path / "runs.db").close()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

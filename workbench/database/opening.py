@@ -1,11 +1,13 @@
 """Opening the file of a database: never through a link, with nothing in it trusted, in the safest mode that works."""
 
 import errno
+import mmap
 import os
 import sqlite3
 import stat
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 from urllib.parse import quote
@@ -74,9 +76,14 @@ def open_to_read(path: Path) -> Opened:
         try:
             return Opened(_connect(path, "mode=rw"), identity)
         except sqlite3.OperationalError:
-            # A read-only folder has no room for the index of the log. Then nobody writes to the file, either.
             if os.access(path.parent, os.W_OK) and os.access(path, os.W_OK):
+                if has_log(path):
+                    raise
+                _leave_log(path)
+                return Opened(_connect(path, "mode=rw"), identity)
+            if _is_log_left(path):
                 raise
+            # A read-only folder has no room for the index of the log. Then nobody writes to the file, either.
             return Opened(_connect(path, "mode=ro&immutable=1"), identity)
 
 
@@ -89,14 +96,16 @@ def open_to_write(path: Path) -> Opened:
     _create(path)
     identity = identity_of(path)
     with _translated(path):
+        with_log = has_log(path)
+        if not with_log:
+            _leave_log(path)
         connection = _connect(path, "mode=rw", check=False)
         try:
             _make_schema(connection)
             _check_header(connection, path)
-            wanted = "DELETE" if is_on_network(path) else "WAL"
-            # Where a log is not possible, SQLite keeps its usual journal. A busy file keeps the mode that it has.
-            with suppress(sqlite3.OperationalError):
-                connection.execute(f"PRAGMA journal_mode={wanted}").fetchone()
+            if with_log:
+                with suppress(sqlite3.OperationalError):  # A busy file keeps the mode that it has.
+                    connection.execute("PRAGMA journal_mode=WAL").fetchone()
         except BaseException:
             connection.close()
             raise
@@ -173,6 +182,37 @@ def _make_schema(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version={VERSION}")
     connection.execute("COMMIT")
+
+
+def has_log(path: Path) -> bool:
+    """Return whether a database can have a write-ahead log: all its users can share memory."""
+    if is_on_network(path):
+        return False
+    try:
+        with tempfile.TemporaryFile(dir=path.parent) as file:
+            file.truncate(1)
+            try:
+                mmap.mmap(file.fileno(), 1).close()
+            except OSError:
+                return False
+    except OSError:
+        return True  # The folder is read-only or full, so no file with a log can be made.
+    return True
+
+
+def _leave_log(path: Path) -> None:
+    """Give a database the usual journal of SQLite. If it has a log already, only one program may have it open."""
+    with suppress(sqlite3.OperationalError), closing(_connect(path, "mode=rw", check=False)) as connection:
+        connection.execute("PRAGMA busy_timeout=1000")
+        connection.execute("PRAGMA locking_mode=EXCLUSIVE")  # Without it, SQLite needs memory that is shared.
+        connection.execute("PRAGMA journal_mode=DELETE").fetchone()
+
+
+def _is_log_left(path: Path) -> bool:
+    """Return whether a killed program left changes in the log, which an immutable file would not have."""
+    with suppress(OSError):
+        return path.with_name(path.name + BESIDE[0]).lstat().st_size > 0
+    return False
 
 
 def is_on_network(path: Path) -> bool:
