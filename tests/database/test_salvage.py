@@ -9,7 +9,7 @@ import pytest
 
 from tests.stored import sql
 from workbench.database.database import Connection, Database
-from workbench.database.runs import EventRow, add_events, add_run, all_runs, event_checksum, save_run
+from workbench.database.runs import EventRow, add_events, add_run, all_runs, event_checksum, save_run, some_events
 from workbench.database.salvage import damaged_files, set_aside
 from workbench.database.schema import EVENT_BITS, PAGE_SIZE
 from workbench.database.values import get_value, put_judge_answers, set_value
@@ -70,6 +70,22 @@ def test_rows_around_a_damaged_page_are_copied(tmp_path: Path, page: int) -> Non
     assert len(after) > len(before) * 0.6
     assert sql(tmp_path, "PRAGMA integrity_check") == [("ok",)]
     assert (tmp_path / "runs.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_events_that_are_not_in_order_are_damage(tmp_path: Path) -> None:
+    fill(tmp_path)
+    path = tmp_path / "runs.db"
+    content = path.read_bytes()
+    pages = [content[start : start + PAGE_SIZE] for start in range(0, len(content), PAGE_SIZE)]
+    first, second = (next(n for n, page in enumerate(pages) if b'"text": "%d ' % at in page) for at in (50, 398))
+    pages[first], pages[second] = pages[second], pages[first]
+    path.write_bytes(b"".join(pages))
+    found = Database(tmp_path).read(lambda connection: some_events(connection, 1, 0, "none")) or []
+    numbers = [event.number for event in found]
+    assert numbers == sorted(set(numbers))
+    assert len(numbers) > 0.9 * EVENTS
+    assert all(event.is_whole for event in found)
+    assert len(damaged_files(path)) == 1
 
 
 def test_question_and_change_go_on_with_what_could_be_read(tmp_path: Path) -> None:

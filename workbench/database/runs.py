@@ -6,9 +6,11 @@ All functions are questions or changes for `Database.read` and `Database.write`.
 import json
 import zlib
 from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from workbench.database.database import Connection
+from workbench.database.faults import DamagedError
 from workbench.database.process import is_alive, this_process
 from workbench.database.schema import EVENT_BITS, RUN_BITS
 
@@ -406,6 +408,9 @@ def some_events(
     """Return the next events of a run. Those that `unread` names come without their data.
 
     Cases that ended with an error of a kind in `retried` are not decided.
+
+    Raises:
+        DamagedError: they are not in order. Who asks for those after the last one would never come to the end.
     """
     low = run << EVENT_BITS
     rows = connection.execute(
@@ -413,7 +418,9 @@ def some_events(
         f" FROM event{_WITH_EXECUTION if unread == 'decided' else ''}"
         f" WHERE event.id > ? AND event.id < ? ORDER BY event.id LIMIT {_AT_ONCE}",
         (*([json.dumps(sorted(retried))] if unread == "decided" else []), low | after, (run + 1) << EVENT_BITS),
-    )
+    ).fetchall()
+    if any(key >= later for key, later in pairwise((low | after, *(row[0] for row in rows)))):
+        raise DamagedError(5, "the database is damaged (its events are not in order)")
     return [_event(*row) for row in rows]
 
 

@@ -19,7 +19,7 @@ from workbench.database.schema import TABLES
 
 _MARK = "damaged"
 _TIME = "%Y%m%d-%H%M%S"
-_AT_ONCE = 200
+_UNREADABLE = (*SQLITE_ERRORS, MemoryError, OverflowError)
 _GAP = 1 << 16
 """Rows that are tried one by one around a damaged page."""
 _MOST_LOST = 1000
@@ -146,53 +146,44 @@ def _copy(path: Path, fresh: Path) -> None:
 
 
 class _CopiedTable:
-    """A table that is copied row by row, in the order of its key from both ends up to what cannot be read."""
+    """A table that is copied row by row, from both ends up to what cannot be read."""
 
     def __init__(self, old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> None:
         columns = _columns(new, table)
         self._old, self._new = old, new
-        self._has_numbers = table != "meta"
-        self._key = "rowid" if self._has_numbers else columns[0]
+        self._key = "rowid" if table != "meta" else columns[0]
         self._select = f"SELECT {self._key}, {', '.join(columns)} FROM {table}"
         places = ", ".join("?" * len(columns))
         self._insert = f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({places})"
 
     def copy(self) -> None:
         """Copy what can be read."""
-        whole, last = self._read_on(down=False)
+        whole, last = self._read_on("ASC")
         if whole:
             return
-        whole, first = self._read_on(down=True)
-        if not whole and self._has_numbers and isinstance(first, int):
+        whole, first = self._read_on("DESC")
+        if not whole and isinstance(first, int):
             start = last if isinstance(last, int) else max(0, first - _GAP)
             for number in range(start + 1, min(first, start + _GAP)):
-                with contextlib.suppress(*SQLITE_ERRORS):
-                    self._put(self._old.execute(f"{self._select} WHERE rowid = ?", (number,)).fetchall())
+                with contextlib.suppress(*_UNREADABLE):
+                    self._put(self._old.execute(f"{self._select} WHERE rowid = ?", (number,)).fetchone())
 
-    def _read_on(self, *, down: bool) -> tuple[bool, Any]:
-        """Copy rows up to the first that cannot be read. Return whether that was all of them, and the last key."""
-        order, sign = ("DESC", "<") if down else ("ASC", ">")
-        size, last = _AT_ONCE, None
-        while True:
-            where = "" if last is None else f"WHERE {self._key} {sign} ?"
-            asked = f"{self._select} {where} ORDER BY {self._key} {order} LIMIT {size}"
-            try:
-                rows = self._old.execute(asked, () if last is None else (last,)).fetchall()
-            except (*SQLITE_ERRORS, MemoryError, OverflowError):
-                if size == 1:
-                    return False, last
-                size = max(1, size // 8)
-                continue
-            if not rows:
-                return True, last
-            self._put(rows)
-            if rows[-1][0] == last:
-                return False, last
-            last = rows[-1][0]
+    def _read_on(self, order: str) -> tuple[bool, Any]:
+        """Copy rows up to the first that cannot be read. Return whether that was all of them, and the last key.
 
-    def _put(self, rows: list[tuple[Any, ...]]) -> None:
-        for row in rows:
-            with contextlib.suppress(sqlite3.Error, UnicodeError, OverflowError):
+        One question for all rows reads each page, even if damage has put the rows out of order.
+        """
+        last = None
+        with contextlib.suppress(*_UNREADABLE):
+            for row in self._old.execute(f"{self._select} ORDER BY {self._key} {order}"):
+                self._put(row)
+                last = row[0]
+            return True, last
+        return False, last
+
+    def _put(self, row: tuple[Any, ...] | None) -> None:
+        with contextlib.suppress(sqlite3.Error, UnicodeError, OverflowError):
+            if row is not None:
                 self._new.execute(self._insert, row[1:])
 
 
