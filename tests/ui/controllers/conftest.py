@@ -78,7 +78,7 @@ class FakeRight:
         self._shown = shown
 
     def show_past_runs(self, ref: CaseRef, earlier: Any, compared: Any = None) -> None:
-        self._shown.append(f"earlier {ref.eval_id}")
+        self._shown.append(f"earlier {ref.eval_id}{f': {compared.trouble}' if compared is not None else ''}")
 
     def open_pane(self, title: str) -> None:
         self._shown.append(title)

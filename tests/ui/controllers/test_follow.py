@@ -14,6 +14,7 @@ from tests.history.other import Other
 from tests.ui.controllers.conftest import FakeView
 from workbench import config
 from workbench.agents.workspace import open_workspace
+from workbench.database.database import database
 from workbench.engine.watch.changes import Batch
 from workbench.project.follow import Follower, Touched
 from workbench.ui.controllers import follow, staleness
@@ -97,6 +98,18 @@ async def opened(kept: PutBack, monkeypatch: pytest.MonkeyPatch) -> Opened:
     monkeypatch.setattr(follow, "_BETWEEN", 0.0)
     monkeypatch.setattr(staleness, "_PAUSE_FACTOR", 0.0)
     return await Opened(project).open()
+
+
+async def test_past_runs_in_a_database_that_is_not_read_any_more_say_why(opened: Opened) -> None:
+    stored = database(opened.session.state_dir)
+    await asyncio.to_thread(stored.write, lambda connection: connection.execute("PRAGMA user_version=1000"))
+    await asyncio.to_thread(stored.close)
+    opened.view.go_to(0, 1)
+    opened.past_results.cursor_moved()
+    opened.view.timers[-1].call()
+    await opened.view.settled()
+    (shown,) = (text for text in opened.view.shown if text.startswith("earlier "))
+    assert shown.startswith(f"earlier bad: {stored.path}: a later version of agent-workbench made it")
 
 
 async def test_changed_evalset_appears_and_the_cursor_stays(opened: Opened) -> None:

@@ -147,9 +147,13 @@ class PastResults(Controller):
 
         def read() -> "tuple[tuple[PastRun, ...], ComparedCase | None]":
             from workbench.history.case_rows import past_runs
+            from workbench.history.compare import ComparedCase
 
             name = (ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id)
-            past = past_runs(state, name, _MAX_RUNS)
+            try:
+                past = past_runs(state, name, _MAX_RUNS)
+            except OSError as error:
+                return (), ComparedCase(trouble=f"{error.filename}: {error.strerror or error}")
             if record is None or before is None:
                 return past, None
             return past, self._compared(before.run_id, record.run_id, ref)
