@@ -1,17 +1,21 @@
 """Faults of the database, at random moments and places: no traceback, no better verdict, and the rest is read.
 
-    python -m benchmarks.database_faults [--kills 200] [--pages 2000] [--flips 300] [--cuts 100] [--removals 20]
-                                         [--screens 10] [--disks 20] [--seed 1] [--only NAME]
+    python -m benchmarks.database_faults [--kills 200] [--unshared 40] [--pages 2000] [--flips 400] [--cuts 100]
+                                         [--removals 20] [--screens 10] [--disks 20] [--locked 4] [--minutes 10]
+                                         [--seed 1] [--only NAME]
 
 - `kills`: a run is killed with SIGKILL at a random moment. Everything that was shown is stored, and the next run of the
   same cases resumes it.
+- `unshared`: the same without shared memory, as on some file systems. Then SQLite cannot have a write-ahead log.
 - `pages`: random pages of the file are overwritten. `flips`: single bits are flipped. `cuts`: the file is cut. Each
   damaged file is then read in every way.
 - `removals`: the file is removed, replaced by another one or made read-only while a run writes it.
 - `screens`: the same under a screen that shows cases, where the file may also be damaged.
-- `disks`: the disk is full (needs root, for a small file system in memory), read-only, or without room for a log.
+- `disks`: the disk is full (needs root, for a small file system in memory).
+- `locked`: another user than root has a file system, a folder or a file that is read-only, or a database from a newer
+  version, which must not change (needs root, to become that user).
 - `clocks`: the clock jumps between runs.
-- `together`: a run, a watch, a screen's follower and an editor share one project for `--minutes`.
+- `together`: a run, a watch, a screen and an editor share one project for `--minutes`. None waits for a second.
 
 Verdicts are known: cases named `good…` pass, all others fail. A case may have no verdict, but never a better one.
 Prints the counts, and ends with exit code 1 if anything was wrong.
@@ -20,6 +24,7 @@ Prints the counts, and ends with exit code 1 if anything was wrong.
 import argparse
 import contextlib
 import io
+import json
 import os
 import random
 import re
@@ -35,9 +40,10 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
-from benchmarks import aftermath
+from benchmarks import aftermath, no_shared_memory
 from benchmarks.screen import Terminal
 from workbench.authoring.saving import Saver
 from workbench.database.database import close_databases, database
@@ -47,7 +53,6 @@ from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseFinished, CaseRef, Event, Noticed, PlannedCase, RunFinished, RunStarted
 from workbench.history.compare import compare
 from workbench.history.latest import latest_runs
-from workbench.history.other_runs import OtherRuns
 from workbench.history.resuming import read_results
 from workbench.history.run_names import run_ids
 from workbench.history.run_writer import RunWriter
@@ -59,6 +64,7 @@ from workbench.history.stored_runs import list_runs, load_summary
 _CASES = 20
 _LONGEST = 120.0
 _AFTER = re.compile(rb"^(PASS|FAIL) desk/parcels/(\S+)", re.MULTILINE)
+_STATUSES = {b"PASS": "passed", b"FAIL": "failed"}
 
 
 class Driver:
@@ -72,13 +78,14 @@ class Driver:
         self.state = self.root / ".workbench"
         self.files = {"desk/parcels.evalset.json": [f"{'bad' if n % 3 == 2 else 'good'}_{n:03}" for n in range(_CASES)]}
         self.environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "PYTHONPATH": str(Path.cwd())}
+        self.program = [sys.executable, "-m", "workbench"]
         os.environ["XDG_STATE_HOME"] = str(folder / "state")
         self.faults: list[str] = []
         self.counts: Counter[str] = Counter()
 
     def words(self, *more: str) -> list[str]:
         """Return the command line of a run without a screen."""
-        return [sys.executable, "-m", "workbench", "run", str(self.root), "--plain", "--concurrency", "4", *more]
+        return [*self.program, "run", str(self.root), "--plain", "--concurrency", "4", *more]
 
     def run(self, *more: str) -> "subprocess.CompletedProcess[bytes]":
         """Run all cases to the end."""
@@ -123,23 +130,24 @@ class Driver:
         list_runs(self.state)
         for run in latest_runs(self.state, self.files):
             for row in run.rows:
-                self._check(what, row["ref"][3], row["status"])
+                self.check(what, row["ref"][3], row["status"])
         summaries = []
         for run_id in run_ids(self.state):
             summary, _ = load_summary(self.state, run_id)
             summaries.append(summary)
             for row in summary.rows.values():
-                self._check(what, row["ref"][3], row["status"])
+                self.check(what, row["ref"][3], row["status"])
             path = run_path(self.state, run_id)
             for event in read_run(path):
                 if isinstance(event, CaseFinished):
-                    self._check(what, event.case.eval_id, event.status)
+                    self.check(what, event.case.eval_id, event.status)
             read_results(path)
             open_run(run_id, self.state, self.root)
         if summaries:
             compare(summaries[0], summaries[-1], self.state)
 
-    def _check(self, what: str, eval_id: str, status: str | None) -> None:
+    def check(self, what: str, eval_id: str, status: str | None) -> None:
+        """Count a verdict, and note one that is too good."""
         self.counts["verdicts read"] += status in ("passed", "failed")
         if status == "passed" and not eval_id.startswith("good"):
             self.fault(f"{what}: {eval_id} passed")
@@ -147,21 +155,45 @@ class Driver:
 
 def kills(driver: Driver) -> None:
     """Kill runs at random moments."""
+    _kill(driver, driver.options.kills)
+
+
+def unshared(driver: Driver) -> None:
+    """Kill runs where no memory can be shared."""
+    if not no_shared_memory.is_possible():
+        print("  left out: it needs Linux on x86-64")
+        return
+    ours = driver.program
+    driver.program = [ours[0], "-m", "benchmarks.no_shared_memory", "workbench"]
+    _kill(driver, driver.options.unshared)
+    driver.clear()
+    processes = [driver.start("--fresh") for _ in range(3)]
+    for process in processes:
+        _, err = process.communicate(timeout=_LONGEST)
+        if process.returncode != 1 or b"Traceback" in err or b"memory" in err:
+            driver.fault(f"one of three runs: exit code {process.returncode}: {err[-1000:]!r}")
+    if (driver.state / "runs.db").read_bytes()[18:20] != b"\1\1":
+        driver.fault("the database has a write-ahead log")
+    _check_all_is_there(driver, len(processes), 0)
+
+
+def _kill(driver: Driver, times: int) -> None:
     shown_ever = 0
-    for number in range(driver.options.kills):
+    for number in range(times):
         driver.clear() if number % 4 == 0 else None
+        close_databases()
         process = driver.start("--fresh") if number % 4 == 0 else driver.start()
         begin = driver.until_shown(process)
         process.send_signal(signal.SIGKILL)
         out, err = process.communicate()
         out = begin + out
-        shown = {name.decode(): word.decode() for word, name in _AFTER.findall(out)}
+        shown = _shown(out)
         shown_ever += len(shown)
         if b"Traceback" in err:
             driver.fault(f"kill {number}: {err[-1500:].decode()}")
         stored = _statuses(driver)
         for name, word in shown.items():
-            if stored.get(name) != {"PASS": "passed", "FAIL": "failed"}[word]:
+            if stored.get(name) != word:
                 driver.fault(f"kill {number}: {name} was shown as {word} and is stored as {stored.get(name)}")
         driver.read_everything(f"kill {number}")
         driver.counts["kills"] += 1
@@ -171,6 +203,11 @@ def kills(driver: Driver) -> None:
             if done.returncode != 1 or len(_statuses(driver)) != _CASES:
                 driver.fault(f"kill {number}: the run after it ended with {done.returncode}: {done.stderr[-500:]!r}")
     print(f"  {shown_ever} verdicts were shown before a kill")
+
+
+def _shown(output: bytes) -> dict[str, str]:
+    """Return the status that a run printed for each case."""
+    return {name.decode(): _STATUSES[word] for word, name in _AFTER.findall(output)}
 
 
 def _statuses(driver: Driver) -> dict[str, str]:
@@ -265,27 +302,32 @@ def screens(driver: Driver) -> None:
         driver.clear()
         driver.run("--fresh")
         how = ("remove", "replace", "folder", "mode", "damage")[number % 5]
-        terminal = Terminal([sys.executable, "-m", "workbench", str(driver.root)], driver.environment)
-        terminal.wait_for(b"cases")
-        terminal.write(b"gr")
-        _read_for(terminal, driver.dice.uniform(0.5, 4.0))
-        with contextlib.suppress(OSError):
-            _take_away(driver, how)
-        for keys in (b"jjj", b"34", b"n", b"H", b"\x1b", b"2", b"G", b"1"):
-            _read_for(terminal, 0.5)
-            terminal.write(keys)
-        _read_for(terminal, 5.0)
-        deadline = time.monotonic() + _LONGEST
-        while terminal.process.poll() is None and time.monotonic() < deadline:
-            for key in (b"\x1b", b"q"):  # Together, they are one key.
-                terminal.write(key)
-                _read_for(terminal, 1.0)
-        code = terminal.process.poll()
-        if b"Traceback" in terminal.seen or code != 0:
-            driver.fault(f"screen {number}, {how}: exit code {code}: {terminal.seen[-1500:]!r}")
-        terminal.close()
+        _use_screen(driver, f"screen {number}, {how}", lambda: _take_away(driver, how))  # noqa: B023
         driver.read_everything(f"screen {number}, {how}")
         driver.counts[f"screens: {how}"] += 1
+
+
+def _use_screen(driver: Driver, what: str, fault: Callable[[], None]) -> None:
+    """Run all cases on a screen, let a fault happen at a random moment, look at everything, and quit."""
+    terminal = Terminal([*driver.program, str(driver.root)], driver.environment)
+    terminal.wait_for(b"cases")
+    terminal.write(b"gr")
+    _read_for(terminal, driver.dice.uniform(0.5, 4.0))
+    with contextlib.suppress(OSError):
+        fault()
+    for keys in (b"jjj", b"34", b"n", b"H", b"\x1b", b"2", b"G", b"1"):
+        _read_for(terminal, 0.5)
+        terminal.write(keys)
+    _read_for(terminal, 5.0)
+    deadline = time.monotonic() + _LONGEST
+    while terminal.process.poll() is None and time.monotonic() < deadline:
+        for key in (b"\x1b", b"q"):  # Together, they are one key.
+            terminal.write(key)
+            _read_for(terminal, 1.0)
+    code = terminal.process.poll()
+    if b"Traceback" in terminal.seen or code != 0:
+        driver.fault(f"{what}: exit code {code}: {terminal.seen[-1500:]!r}")
+    terminal.close()
 
 
 def _read_for(terminal: Terminal, seconds: float) -> None:
@@ -343,6 +385,84 @@ def disks(driver: Driver) -> None:
             subprocess.run(["umount", "-l", str(folder)], check=False, capture_output=True)
 
 
+_NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+_AGAIN = "import os, sys; os.execv(sys.executable, [sys.executable, '-c', ''])"
+_READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
+
+
+def locked(driver: Driver) -> None:
+    """Use a project whose database cannot be written, as another user than root."""
+    nobody = [*_NOBODY, *driver.program]
+    home = driver.root.parent / "state"
+    home.mkdir()
+    driver.root.parent.chmod(0o711)
+    driver.environment |= {"HOME": str(home)}
+    if os.geteuid() or subprocess.run([*_NOBODY, sys.executable, "-c", _AGAIN], capture_output=True).returncode:
+        print("  left out: it needs root, and a Python that other users can start")
+        return
+    for number in range(driver.options.locked):
+        for how in ("mount", "killed, then mount", "folder", "file", "newer"):
+            driver.clear()
+            for path in (home, driver.root, *driver.root.rglob("*")):
+                os.chown(path, 65534, 65534)
+            driver.program = nobody
+            driver.run("--fresh")
+            process = driver.start("--fresh")
+            shown = driver.until_shown(process) if how.startswith("killed") else b""
+            process.kill() if shown else None
+            shown += process.communicate()[0]
+            _lock(driver, how)
+            _use_locked(driver, f"{how} {number}", how, shown)
+            driver.state.chmod(0o700)
+    driver.program = nobody[len(_NOBODY) :]
+
+
+def _lock(driver: Driver, how: str) -> None:
+    match how:
+        case "folder":
+            driver.state.chmod(0o500)
+        case "file":
+            (driver.state / "runs.db").chmod(0o400)
+        case "newer":
+            with contextlib.closing(sqlite3.connect(driver.state / "runs.db")) as connection:
+                connection.execute("PRAGMA user_version=1000")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        case _:
+            driver.program = ["unshare", "-m", "sh", "-c", _READ_ONLY, str(driver.root), *driver.program]
+
+
+def _use_locked(driver: Driver, what: str, how: str, shown: bytes) -> None:
+    """Read, run and open a project whose database cannot be written, and look whether it is as before."""
+    before = (driver.state / "runs.db").read_bytes()
+    runs = _read_locked(driver, what, "history")["runs"]
+    stored = {case["eval_id"]: case["status"] for case in _read_locked(driver, what, "status")["cases"]}
+    for name, status in stored.items():
+        driver.check(what, name, status)
+    if how == "newer":
+        if runs or any(stored.values()):
+            driver.fault(f"{what}: {len(runs)} runs and {stored} are read")
+    elif len(runs) != 2 or any(stored.get(name) != status for name, status in _shown(shown).items()):
+        driver.fault(f"{what}: {_shown(shown)} was shown, {stored} is stored, in {len(runs)} runs")
+    done = driver.run("--fresh")
+    if done.returncode != 1 or b"Traceback" in done.stderr or b"kept in memory" not in done.stderr:
+        driver.fault(f"{what}: the run ended with {done.returncode}: {done.stderr[-1000:]!r}")
+    _use_screen(driver, what, lambda: None)
+    if (driver.state / "runs.db").read_bytes() != before:
+        driver.fault(f"{what}: the database was changed")
+    driver.counts[f"locked: {how}"] += 1
+
+
+def _read_locked(driver: Driver, what: str, command: str) -> Any:
+    """Return the JSON that a command prints."""
+    words = [*driver.program, command, str(driver.root), "--json"]
+    done = subprocess.run(words, env=driver.environment, capture_output=True, check=False, timeout=_LONGEST)
+    if done.returncode or b"Traceback" in done.stderr:
+        driver.fault(f"{what}: {command} ended with {done.returncode}: {done.stderr[-1000:]!r}")
+    if what.startswith("newer") and b"later version" not in done.stderr:
+        driver.fault(f"{what}: {command} does not say why: {done.stderr[-1000:]!r}")
+    return json.loads(done.stdout)
+
+
 def clocks(driver: Driver) -> None:
     """Let the clock jump between the runs, and while another process writes one."""
     driver.clear()
@@ -369,35 +489,55 @@ def clocks(driver: Driver) -> None:
 
 
 class _Shared:
-    """Threads that follow runs and edit a file of the project, while other processes run its cases."""
+    """A screen and an editor of the project, used in threads while other processes run its cases."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
         self._over = threading.Event()
         self.slowest: dict[str, float] = {}
-        self.edits = 0
-        self._threads = [threading.Thread(target=work) for work in (self._follow, self._edit)]
+        self.counts: Counter[str] = Counter()
+        self._terminal = Terminal([*driver.program, str(driver.root)], driver.environment)
+        self._terminal.wait_for(b"everything")
+        self._threads = [threading.Thread(target=self._note_faults, args=(work,)) for work in (self._look, self._edit)]
         for thread in self._threads:
             thread.start()
 
     def end(self) -> None:
-        """Let the threads end."""
+        """Let the threads end, and close the screen."""
         self._over.set()
         for thread in self._threads:
-            thread.join(60)
+            thread.join(_LONGEST)
+        if b"Traceback" in self._terminal.seen or self._terminal.process.poll() is not None:
+            self._driver.fault(f"the screen: {self._terminal.seen[-1500:]!r}")
+        self._terminal.close()
+
+    def _note_faults(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except (Exception, SystemExit) as error:
+            self._driver.fault(repr(error))
 
     def _timed(self, name: str, work: Callable[[], object]) -> None:
         began = time.monotonic()
         work()
+        self.counts[name] += 1
         self.slowest[name] = max(self.slowest.get(name, 0.0), time.monotonic() - began)
 
-    def _follow(self) -> None:
-        state, files = self._driver.state, self._driver.files
-        others = OtherRuns(state, lambda run_id: False)
-        others.begin()
-        while not self._over.wait(0.2):
-            self._timed("look at runs of others", others.look)
-            self._timed("newest verdicts", lambda: list(latest_runs(state, files)))
+    def _look(self) -> None:
+        """Press keys on the screen. Each must show something new, while runs of other programs are shown, too."""
+        terminal = self._terminal
+        steps = (b"j", b"Overview: desk"), (b"k", b"Overview: everything"), (b"H", b"history of"), (b"\x1b", b"cases")
+        terminal.write(b"g")
+        _read_for(terminal, 5.0)
+        for key, _ in steps:  # The first time, code is loaded.
+            terminal.write(key)
+            _read_for(terminal, 3.0)
+        while not self._over.is_set():
+            for key, text in steps:
+                terminal.seen = terminal.seen[-1500:] if b"Traceback" in terminal.seen else b""
+                terminal.write(key)
+                self._timed(f"key {key!r}", lambda: terminal.wait_for(text))  # noqa: B023
+                _read_for(terminal, 0.2)
 
     def _edit(self) -> None:
         saver, file = Saver(self._driver.state, self._driver.root), self._driver.root / "notes.txt"
@@ -406,18 +546,19 @@ class _Shared:
         while not self._over.wait(0.3):
             before = file.read_bytes()
             self._timed("edit", lambda: saver.save("note", {file: (before, before + b"1")}))  # noqa: B023
-            self.edits += 1
 
 
 def together(driver: Driver) -> None:
     """Let several programs use one project at the same time, and measure how long each change takes."""
     driver.clear()
     ended = time.monotonic() + 60 * driver.options.minutes
+    driver.run()
     watch = driver.start("--watch")
-    shared, runs = _Shared(driver), 0
+    shared, runs, load = _Shared(driver), 1, [os.getloadavg()[0]]
     while time.monotonic() < ended:
         done = driver.run("--fresh")
         runs += 1
+        load.append(os.getloadavg()[0])
         if done.returncode != 1 or b"Traceback" in done.stderr or b"memory" in done.stderr:
             driver.fault(f"run {runs}: exit code {done.returncode}: {done.stderr[-1000:]!r}")
     shared.end()
@@ -425,12 +566,13 @@ def together(driver: Driver) -> None:
     _, err = watch.communicate(timeout=_LONGEST)
     if b"Traceback" in err:
         driver.fault(f"the watch: {err[-1000:]!r}")
+    print(f"  load average {min(load):.1f} to {max(load):.1f}")
     for name, seconds in shared.slowest.items():
-        print(f"  slowest {name}: {seconds:.3f} s")
+        print(f"  slowest of {shared.counts[name]:,} × {name}: {seconds:.3f} s")
         if seconds > 1.0:
             driver.fault(f"{name} took {seconds:.2f} s")
-    _check_all_is_there(driver, runs, shared.edits + 1)
-    driver.counts.update({"runs": runs, "edits": shared.edits})
+    _check_all_is_there(driver, runs, shared.counts["edit"] + 1)
+    driver.counts.update({"runs": runs, "edits": shared.counts["edit"]})
     driver.read_everything("together")
 
 
@@ -448,8 +590,18 @@ def _check_all_is_there(driver: Driver, runs: int, edits: int) -> None:
                 driver.fault(event.message)
 
 
-_TIMES = {"kills": 200, "pages": 2000, "flips": 300, "cuts": 100, "removals": 20, "screens": 10, "disks": 20}
-DRIVERS = (kills, pages, flips, cuts, removals, screens, disks, clocks, together)
+_TIMES = {
+    "kills": 200,
+    "unshared": 40,
+    "pages": 2000,
+    "flips": 400,
+    "cuts": 100,
+    "removals": 20,
+    "screens": 10,
+    "disks": 20,
+    "locked": 4,
+}
+DRIVERS = (kills, unshared, pages, flips, cuts, removals, screens, disks, locked, clocks, together)
 
 
 def main() -> int:
