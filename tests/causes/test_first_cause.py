@@ -16,6 +16,7 @@ from workbench.causes.cause import UNKNOWN
 from workbench.causes.first_cause import case_cause, criterion_cause
 from workbench.causes.groups import group_by_cause
 from workbench.details import DetailCache
+from workbench.engine.scoring.verdict import metric_error
 from workbench.event_json import to_json
 from workbench.events import (
     CaseError,
@@ -81,10 +82,10 @@ def planted(number: int) -> dict[str, CaseError | list[Scored]]:
     # The calls of some cases also lead to another answer, which must not count.
     answer = late if number % 2 else fine
     return {
-        "LookupError: no order … in …": CaseError(
+        "LookupError: no order <id> in <path>": CaseError(
             "agent_raised", f"LookupError: no order '{order}' in /srv/{number}/orders.db"
         ),
-        "no answer within … s": CaseError("timeout", f"no answer within {number} s"),
+        "no answer within <number> s": CaseError("timeout", f"no answer within {number} s"),
         "refund: amount is text, expected number": compared(
             paid, invocation(answer, find, ("refund", {"id": order, "amount": f"{price:.2f}"}))
         ),
@@ -166,10 +167,25 @@ def test_error_comes_before_any_verdict() -> None:
 
 
 def test_error_of_a_criterion_is_the_cause_of_an_error_without_a_message() -> None:
-    results = [MetricResult(CALLS, "failed", 0.0, 1.0), MetricResult("m", "error", None, 0.8, "turn 2: 429 quota")]
+    results = [MetricResult(CALLS, "failed", 0.0, 1.0), MetricResult("m", "error", None, 0.8, "turn 2: no 7 quota")]
     found = case_cause("error", None, [(result, ()) for result in results])
     assert found is not None
-    assert (found.layer, found.text) == ("error", "m: turn …: … quota")
+    assert (found.layer, found.text) == ("error", "m: no <number> quota")
+
+
+def test_error_of_a_criterion_names_it_whole_and_is_the_same_in_any_turn() -> None:
+    found = set()
+    for turn, unlabelled, of in ((1, 1, 1), (2, 3, 7), (12, 10, 31)):
+        reason = f"turn {turn}: {unlabelled} of {of} sentences have no label"
+        for name in ("hallucinations_v1", "my-metric2"):
+            results = [(MetricResult(name, "error", None, 0.8, reason), ())]
+            case = metric_error([Scored(*result) for result in results])
+            assert case is not None
+            with_message, without = case_cause("error", case.message, results), case_cause("error", None, results)
+            assert with_message == without
+            found.add(with_message)
+    texts = {cause and cause.text for cause in found}
+    assert texts == {f"{name}: some sentences have no label" for name in ("hallucinations_v1", "my-metric2")}
 
 
 def test_failed_case_counts_under_its_failure_whatever_else_broke() -> None:

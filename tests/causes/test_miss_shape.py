@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from tests.agents.worker.test_matching import call, frame, gate, why
-from workbench.causes.error_shape import error_text
-from workbench.causes.miss_shape import miss_text
+from workbench.causes.error_shape import error_text, miss_text
 
 
 def missed(then: list[dict[str, Any]], now: dict[str, Any], tool: str = "refund") -> str:
@@ -26,7 +25,7 @@ def missed(then: list[dict[str, Any]], now: dict[str, Any], tool: str = "refund"
             "refund",
             "refund: n differs from the rec",
         ),
-        ([{"n": 1, "to": [{"id": 4}]}], {"n": 1, "to": [{"id": 5}]}, "refund", "refund: to[…].id differs from the"),
+        ([{"n": 1, "to": [{"id": 4}]}], {"n": 1, "to": [{"id": 5}]}, "refund", "refund: to[].id differs from the"),
         ([{"n": 1}], {}, "refund", "refund: n differs from the recording"),
         ([{"n": 1}], {"n": 1}, "refund", "refund: more calls than recorded"),
         ([{"n": 1}], {"n": 1}, "find", "find: call is not in the recording"),

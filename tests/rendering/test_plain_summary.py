@@ -262,7 +262,7 @@ def test_causes_are_counted_before_the_last_line_and_say_who_judged() -> None:
     lines = lines_of(feed([started(refs)], *runs, [RunFinished(1.0)]))
     assert lines[-5:-2] == [
         "Why cases fail:",
-        "  2  no answer within … s (error)",
+        "  2  no answer within <number> s (error)",
         "  2  answer is not safe (function)",
     ]
 

@@ -4,14 +4,16 @@ import re
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args
 
+from workbench.causes.error_shape import KINDS
 from workbench.fast_dataclass import dataclass
 from workbench.text import one_line
 
 Layer: TypeAlias = Literal["error", "calls", "answer", "judged", "other"]
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 """The layers in order. A case counts under a cause of the first layer that has one."""
-TEXT_LIMIT = 120
-_SEPARATORS = re.compile(r"[^\w]+")
+TEXT_LIMIT = 200
+_SEPARATORS = re.compile(rf"(?:<(?:{'|'.join(KINDS)})>|\W)+")
+"""Kinds of values separate, too: an order may have the id `7` in one case and `A-7` in another."""
 _BY_FUNCTION = "-by-function"
 
 

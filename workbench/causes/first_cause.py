@@ -34,9 +34,11 @@ def first_cause(status: str, error_message: str | None, causes: Iterable[tuple[s
     `error_message` is None for a case without an error of its own. `causes` are the names of its criteria with the
     results of `criterion_cause`, in any order.
     """
-    if status == "error" and error_message is not None:
-        return make_cause("error", error_text(error_message) or "error without a message")
     causes = [item for item in causes if status != "failed" or item[1].layer != "error"]
+    if status == "error" and error_message is not None:
+        # The error of a criterion begins with its name, in which nothing is a value.
+        own = (cause for name, cause in causes if error_message.startswith(f"{name}: ") and cause.layer == "error")
+        return next(own, None) or make_cause("error", error_text(error_message) or "error without a message")
     if status not in ("failed", "error") or not causes:
         return UNKNOWN if status in ("failed", "error") else None
     # Judges answer in any order, so the order of a layer's criteria is that of their documentation, then by name.
@@ -47,7 +49,7 @@ def first_cause(status: str, error_message: str | None, causes: Iterable[tuple[s
 def criterion_cause(result: MetricResult, turns: Sequence[MetricResult] = ()) -> Cause | None:
     """Return the cause that a criterion gives for a failing case, or None if the criterion did not fail."""
     if result.status == "error":
-        return make_cause("error", error_text(f"{result.name}: {result.reason}"))
+        return make_cause("error", f"{result.name}: {error_text(result.reason) or 'error without a message'}")
     if result.status != "failed":
         return None
     # The user's own function may replace a criterion of the same name. It compares no threshold.
