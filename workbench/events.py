@@ -131,6 +131,16 @@ class Usage:
     judge_input_tokens: int = 0
     judge_output_tokens: int = 0
 
+    @property
+    def tokens(self) -> int:
+        """All tokens, in and out: those of the agent, the simulated user and the judges."""
+        return self.input_tokens + self.output_tokens + self.judge_input_tokens + self.judge_output_tokens
+
+    @property
+    def lacks_tokens(self) -> bool:
+        """Whether the agent called a model that reported no tokens."""
+        return self.model_calls > 0 and self.input_tokens + self.output_tokens == 0
+
 
 @dataclass(frozen=True, slots=True)
 class MetricResult:

@@ -129,11 +129,9 @@ def seconds_cell(record: CaseRecord | None) -> Cell:
 
 def tokens_cell(record: CaseRecord | None) -> Cell:
     """Return `1,204` or `318k`: the tokens of the agent, the simulated user and the judges. None were reported: `–`."""
-    from workbench.rendering.charts.figures import tokens
-
     if record is None or not record.has_verdict:
         return EMPTY
-    found = tokens(record)
+    found = record.usage.tokens
     if not found:
         return NOT_APPLICABLE
     return Cell(f"{found:,}" if found < _MANY else f"{found // 1000:,}k", None, Rank.VALUE, found)

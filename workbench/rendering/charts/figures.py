@@ -163,13 +163,7 @@ def most_tokens(records: Iterable[CaseRecord]) -> list[Share]:
 
     The tokens are those of the agent, the simulated user and the judges, in and out.
     """
-    return _largest((record, float(tokens(record))) for record in records)
-
-
-def tokens(record: CaseRecord) -> int:
-    """Return the number of all tokens of an execution."""
-    usage = record.usage
-    return usage.input_tokens + usage.output_tokens + usage.judge_input_tokens + usage.judge_output_tokens
+    return _largest((record, float(record.usage.tokens)) for record in records)
 
 
 def seconds_text(amount: float) -> str:

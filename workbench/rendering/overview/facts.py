@@ -54,7 +54,8 @@ class Changes:
 class Spent:
     """The time and money that the cases took, as safe texts. "" is left out.
 
-    `dear` has the most expensive cases with the cost of each. `why_unknown` says why costs are missing.
+    `cost` has tokens where prices are missing. `dear` has the most expensive cases with the cost of each. `why_unknown`
+    says why costs are missing.
     """
 
     time: str = ""

@@ -19,8 +19,9 @@ class Tally:
     """Sums over cases.
 
     `states` counts the cases by status, without those that never ran. `scores` has the criteria in the order in which
-    they appear. `model_calls` are calls of agents and judges, `seconds` the durations of all executions. `slowest` has
-    the slowest execution of the slowest cases. `executions` is the number of finished ones.
+    they appear. `model_calls` are calls of agents and judges, `tokens` all that were reported, and `without_tokens` is
+    the number of executions that called a model and have none. `seconds` are the durations of all executions. `slowest`
+    has the slowest execution of the slowest cases. `executions` is the number of finished ones.
 
     Frozen verdicts say nothing about live ones: `frozen` has the states and scores of frozen cases, which are not in
     `live` and `scores`. `replays` says how each of their executions was replayed.
@@ -38,6 +39,8 @@ class Tally:
     frozen_scores: tuple[Scores, ...] = ()
     replays: tuple[Frozen, ...] = ()
     failed_with_errors: int = 0
+    tokens: int = 0
+    without_tokens: int = 0
 
     @property
     def live(self) -> Counter[Status]:
@@ -100,6 +103,8 @@ def tally(states: Mapping[Status, int], cases: Iterable[Sequence[CaseRecord]]) -
         _scores(replayed),
         tuple(record.frozen for executions in replayed for record in executions if record.frozen is not None),
         sum(any(record.failed_with_errors for record in executions) for executions in cases),
+        sum(usage[number].tokens * times for number, times in calls.items()),
+        sum(usage[number].lacks_tokens * times for number, times in calls.items()),
     )
 
 
@@ -132,6 +137,8 @@ def added(parts: Sequence[Tally]) -> Tally:
         _merged(part.frozen_scores for part in parts),
         tuple(replay for part in parts for replay in part.replays),
         sum(part.failed_with_errors for part in parts),
+        sum(part.tokens for part in parts),
+        sum(part.without_tokens for part in parts),
     )
 
 

@@ -37,22 +37,35 @@ class Spending:
             self._known.update((record.ref, (record, found.amounts.get(record.ref))) for record in records)
 
     def spent(self, time: str, tally: Tally, records: Sequence[CaseRecord]) -> Spent:
-        """Return time and costs as texts. `records` are the finished executions of the tally."""
+        """Return time and costs as texts, with tokens where costs are not known.
+
+        `records` are the finished executions of the tally.
+        """
         if not self._prices:
-            return Spent(time, "cost unknown" if tally.model_calls else "", (), NO_PRICES if tally.model_calls else "")
+            tokens = _sum("", tally.tokens, tally.without_tokens)
+            return Spent(time, tokens, (), NO_PRICES if tokens else "")
         known = [(record, self._known[record.ref][1]) for record in records if self._has(record)]
         if len(known) < len(records):
             many = len(records) - len(known) > MOST
-            return Spent(time, "cost not read" if many else "", (), "too many cases: see the charts" if many else "")
+            tokens = _sum("", tally.tokens, tally.without_tokens) if many else ""
+            return Spent(time, tokens, (), "too many cases: see the charts" if many else "")
         currency = self._prices.currency
         amounts = [(record, amount) for record, amount in known if amount is not None]
-        unknown = len(known) - len(amounts)
-        total = money(sum(amount for _, amount in amounts), currency)
-        cost = total if not unknown else f"{total} + {unknown:,} unknown" if amounts else "cost unknown"
+        unpriced = [record.usage for record, amount in known if amount is None]
+        total = money(sum(amount for _, amount in amounts), currency) if amounts or not unpriced else ""
+        cost = _sum(total, sum(usage.tokens for usage in unpriced), sum(not usage.tokens for usage in unpriced))
         dear = sorted(amounts, key=lambda one: -one[1])[:LONGEST]
-        why = f"cost of {counted(unknown, 'execution')} unknown" if unknown else "no costs"
+        why = f"cost of {counted(len(unpriced), 'execution')} unknown" if unpriced else "no costs"
         return Spent(time, cost, [(record, money(amount, currency)) for record, amount in dear if amount > 0], why)
 
     def _has(self, record: CaseRecord) -> bool:
         known = self._known.get(record.ref)
         return known is not None and known[0] is record
+
+
+def _sum(total: str, tokens: int, unknown: int) -> str:
+    """Return `$0.12 + 1,234 tokens + 2 unknown`, without what is missing. `unknown` counts executions."""
+    known = " + ".join(filter(None, (total, counted(tokens, "token") if tokens else "")))
+    if not unknown:
+        return known
+    return f"{known} + {unknown:,} unknown" if known else "cost unknown"

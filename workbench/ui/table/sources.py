@@ -54,9 +54,7 @@ class CriteriaCells:
         """Return the column for cost, or else for tokens, if any of these executions reported some."""
         if self._costs is not None:
             return (COST,)
-        from workbench.rendering.charts.figures import tokens
-
-        return (TOKENS,) if any(map(tokens, records)) else ()
+        return (TOKENS,) if any(record.usage.tokens for record in records) else ()
 
     def name(self, pair: Pair) -> str:
         """Return the name of a case."""
