@@ -1,6 +1,7 @@
-"""The past run that a run is best compared with."""
+"""The past runs that a run is best compared with."""
 
 from collections.abc import Sequence
+from datetime import date, datetime
 from pathlib import Path
 
 from workbench.engine.plan.run_options import UsageFaultError
@@ -10,6 +11,35 @@ from workbench.history.votes import Case, are_enough, case_votes
 
 _MAX_RUNS = 20
 """Number of past runs whose summaries are read, the newest first."""
+
+
+def runs_by_question(
+    state: Path, run: ListedRun, others: Sequence[ListedRun], pinned: str | None, today: date
+) -> list[tuple[str, ListedRun]]:
+    """Return the past runs that answer common questions, each with its question, such as `since yesterday`.
+
+    A run of today has changed since yesterday if it differs from the last comparable run of an earlier day. It has
+    changed since the last commit if it differs from the last comparable run of the same commit without other changes.
+    `pinned` is the baseline. Reads summaries, so call it in a thread.
+    """
+    baseline = next((other for other in others if other.run_id == pinned and not other.adk), None)
+    earlier = [other for other in others if (day := _day(other)) is not None and day < today]
+    committed = [other for other in others if run.commit and other.commit == run.commit and not other.dirty]
+    found = [
+        ("against the baseline", baseline),
+        ("since the run before", last_comparable(state, run, others)),
+        ("since yesterday", last_comparable(state, run, earlier) if _day(run) == today else None),
+        ("since the last commit", last_comparable(state, run, committed)),
+    ]
+    return [(question, other) for question, other in found if other is not None]
+
+
+def _day(run: ListedRun) -> date | None:
+    """Return the day of a run in the user's time zone, or None if it is unknown."""
+    try:
+        return datetime.fromisoformat(run.started).astimezone().date()
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def last_comparable(state: Path, run: ListedRun, others: Sequence[ListedRun]) -> ListedRun | None:

@@ -1,7 +1,7 @@
 """The history screens: from H to a run, to a case in it, to a comparison, and back."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,11 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
+from workbench.history import comparable
+from workbench.history.comparable import runs_by_question
 from workbench.history.compare import Comparison
-from workbench.history.retention import delete_runs
+from workbench.history.listed_runs import ListedRun
+from workbench.history.retention import delete_runs, pin
 from workbench.history.run_names import baseline
 from workbench.history.run_writer import RunWriter
 from workbench.history.stored_runs import list_runs
@@ -208,6 +211,51 @@ async def test_compare_shows_what_changed_between_two_runs(open_screen: OpenScre
         await _shows(screen, pilot, "a run cannot be read", "Deleted meanwhile: the run of")
         await pilot.press("escape")
         await screen.until(pilot, lambda: screen.app.screen is screen.main)
+
+
+async def test_compare_offers_the_runs_that_answer_common_questions(
+    open_screen: OpenScreen, kept: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relative_times, "now", lambda: datetime(2026, 1, 2, 12, tzinfo=UTC).astimezone())
+    keep(kept, "2025-12-31T10-00-00-0000", {"on_time": "failed", "late_parcel": "failed"})
+    state = kept.root / ".workbench"
+    pin(state, "2025-12-31T10-00-00-0000")
+    screen = open_screen(kept)
+    async with screen.open(size=(80, 24)) as pilot:
+        await _shows(screen, pilot, "of 2")
+        await pilot.press("C")
+        await _shows(screen, pilot, "against the baseline  2025-12-31T10-00-00-0000", "all runs")
+        await _shows(screen, pilot, "yest. ", "since yesterday       2026-01-01T10-00-00-aaaa", "2✓")
+        assert "since the last commit" not in screen.text
+        await pilot.press(*"yesterday", "enter")
+        await _shows(screen, pilot, "1 regression")
+
+
+def _listed(run_id: str, started: str, commit: str = "", *, dirty: bool = False) -> ListedRun:
+    return ListedRun(run_id, f"/state/{run_id}", started, commit=commit, dirty=dirty)
+
+
+def test_questions_are_offered_only_if_a_run_answers_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparable, "last_comparable", lambda state, run, others: next(iter(others), None))
+    now = _listed("now", "2026-01-05T12:00:00Z", "c2", dirty=True)
+    same_day = _listed("same_day", "2026-01-05T11:00:00Z", "c2", dirty=True)
+    clean = _listed("clean", "2026-01-05T10:30:00Z", "c2")
+    before = _listed("before", "2026-01-02T12:00:00Z", "c1")
+    today, others = date(2026, 1, 5), [same_day, clean, before]
+
+    def asked(run: ListedRun, others: list[ListedRun], pinned: str | None = None, day: date = today) -> dict[str, str]:
+        return {question: one.run_id for question, one in runs_by_question(Path(), run, others, pinned, day)}
+
+    assert asked(now, others, "before") == {
+        "against the baseline": "before",
+        "since the run before": "same_day",
+        "since yesterday": "before",
+        "since the last commit": "clean",
+    }
+    assert asked(now, [same_day], "deleted") == {"since the run before": "same_day"}
+    assert "since yesterday" not in asked(now, others, day=date(2026, 1, 9)), "nothing ran since"
+    assert asked(_listed("now", "2026-01-05T12:00:00Z"), [_listed("odd", "no time")]) == {"since the run before": "odd"}
+    assert asked(now, []) == {}
 
 
 async def test_o_opens_the_current_state_of_a_changed_case(open_screen: OpenScreen, kept: Workspace) -> None:

@@ -1,6 +1,7 @@
 """Stored runs: their list, one run, or two runs compared."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from workbench.text import one_line
@@ -166,7 +167,7 @@ class History(Controller):
         await self._choose_and_compare(run, runs)
 
     async def _choose_and_compare(self, after: "ListedRun", runs: "list[ListedRun] | None" = None) -> None:
-        from workbench.history.comparable import last_comparable
+        from workbench.history.comparable import runs_by_question
         from workbench.history.run_names import baseline
 
         if after.injected or after.fork:
@@ -179,14 +180,14 @@ class History(Controller):
         if not others:
             self.view.notify("no other run to compare with")
             return
-        first = next((run for run in others if run.run_id == pinned and not run.adk), None)
-        if first is None:
-            first = await asyncio.to_thread(last_comparable, self.session.state_dir, after, others)
-        ordered = [*([first] if first is not None else []), *(run for run in others if run is not first)]
-        items = _items(ordered[:_OFFERED], pinned)
+        today = relative_times.now().date()
+        named = await asyncio.to_thread(runs_by_question, self.session.state_dir, after, others, pinned, today)
+        items = _items([run for _, run in named], pinned, [question for question, _ in named])
+        items += [Item("all runs", heading=True)] if named else []
+        items += _items(others[:_OFFERED], pinned)
         from workbench.ui.history import run_labels
 
-        prefix = "" if first is not None else "no comparable run: "
+        prefix = "" if named else "no comparable run: "
         title = f"{prefix}compare {run_labels.agents_and_evalsets(after)} with"
         before = await self.view.pick(one_line(title, limit=70), items)
         if before is not None:
@@ -223,21 +224,23 @@ def _import_screens() -> None:
     import workbench.ui.history.screen  # noqa: F401
 
 
-def _items(runs: "list[ListedRun]", pinned: str | None) -> list[Item]:
+def _items(runs: "list[ListedRun]", pinned: str | None, questions: Sequence[str] = ()) -> list[Item]:
+    """Return the runs as items. Each of those that answer a question has it and its ID as label."""
     from workbench.rendering.cells import fit
     from workbench.rendering.plain_lines import commit_words
     from workbench.ui.history import run_labels
 
     now = relative_times.now()
+    width = max(map(len, questions), default=0)
     items = []
-    for run in runs:
+    for number, run in enumerate(runs):
         special = run_labels.flags(run, baseline=pinned, running="")
-        hint = "".join(text for text, _ in run_labels.counts(run.counts))
+        hint = "" if questions else "".join(text for text, _ in run_labels.counts(run.counts))
         name = "  ".join([run_labels.agents_and_evalsets(run), *map(run_labels.sign_of, special)])
         details = ", ".join([f"{run.run_id}: {run_labels.counts_in_words(run.counts)}", *special])
         if run.commit:
             details += f", commit {commit_words(run.commit, run.dirty)}"
-        items.append(
-            Item(name, run, hint=hint, help=one_line(details), kind=fit(run_labels.short_time(run.started, now), 12))
-        )
+        time = fit(run_labels.short_time(run.started, now), 12)
+        shown = f"{fit(questions[number], width)}  {one_line(run.run_id)}" if questions else name
+        items.append(Item(shown, run, hint=hint, help=one_line(details), kind=time))
     return items
