@@ -225,7 +225,7 @@ async def test_copy_message_does_not_claim_that_the_text_was_copied(open_screen:
         assert len(screen.sent) == 6
 
 
-async def test_palette_finds_actions_themes_and_cases(open_screen: OpenScreen) -> None:
+async def test_palette_finds_actions_and_cases(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press(":", *"techn", "enter")
@@ -247,16 +247,42 @@ async def test_palette_finds_actions_themes_and_cases(open_screen: OpenScreen) -
         assert "type to find" not in screen.text
 
 
-async def test_theme_is_previewed_while_moving_and_saved_only_when_chosen(open_screen: OpenScreen) -> None:
+async def test_theme_is_previewed_only_in_its_own_list_and_saved_only_when_chosen(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
-        await pilot.press(":", *"theme tide")
+        await pilot.press(":", *"theme", "down", "up")
+        assert screen.app.theme == "night"
+        await pilot.press("enter", *"tide")
         assert screen.app.theme == "tide"
         await pilot.press("escape")
         assert screen.app.theme == "night"
-        await pilot.press(":", *"theme paper", "enter")
+        await pilot.press(":", *"colours", "enter", *"paper", "enter")
         assert screen.app.theme == "paper"
         assert read_settings(screen.app._settings.file).theme == "paper"
+
+
+async def test_help_finds_keys_by_label_and_synonym(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        for query in ("copy id", "clipboard"):
+            await pilot.press("?", *query)
+            assert "Copy the ID of the case" in screen.text
+            await pilot.press("escape")
+
+
+async def test_flaky_cases_are_shown_from_the_palette(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("r")
+        await screen.until(pilot, lambda: len(screen.runs) == 1)
+        for case in screen.runs[0].refs:
+            screen.runs[0].end_case(case, "passed")
+        screen.runs[0].end()
+        await screen.until(pilot, lambda: "run 8 cases" in screen.text)
+        await pilot.press(":", *"flaky", "enter")
+        await screen.until(pilot, lambda: ":flaky" in screen.text and "no case matches" in screen.text)
+        await pilot.press("escape")
+        assert ":flaky" not in screen.text
 
 
 async def test_help_lists_the_active_keys_and_runs_the_picked_action(open_screen: OpenScreen) -> None:

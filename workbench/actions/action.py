@@ -42,6 +42,7 @@ class Action:
         footer: Its place in the footer of a dialog or another screen, smallest first; 0 keeps it out. On the main
             screen, `places.py` decides.
         id: Its name in the keymap of the user's settings. Default: the name of the method.
+        also: Further words that find it in the palette and in the help.
     """
 
     does: str
@@ -51,6 +52,7 @@ class Action:
     group: str
     footer: int = 0
     id: str = ""
+    also: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "id", self.id or self.method)

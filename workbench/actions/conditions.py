@@ -142,6 +142,7 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "resume": (_read, _idle),
     "next_problem": (_problems,),
     "previous_problem": (_problems,),
+    "flaky": (_verdicts,),
     "review": (_reviewable,),
     "next_changed": (_changed,),
     "previous_changed": (_changed,),

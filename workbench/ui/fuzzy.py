@@ -1,17 +1,44 @@
-"""Fuzzy search: find names by some of their letters, in order."""
+"""Search by words, and by some letters of a name, in order."""
 
+import re
 from collections.abc import Sequence
 
 _COMPARED = 300
 """Characters of a text that are compared. Names are shorter."""
 
 
-def positions(query: str, text: str) -> tuple[int, ...] | None:
-    """Return the positions of the letters of `query` in `text`, or None unless all occur in order.
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text: what stands between blanks, and its parts without punctuation."""
+    small = text.lower()
+    return frozenset([*small.split(), *re.findall(r"[^\W_]+", small)])
 
-    Blanks in `query` are ignored. A connected piece is preferred to scattered letters.
+
+def word_rank(query: str, texts: Sequence[frozenset[str]]) -> tuple[int, int] | None:
+    """Return how well the words of `query` fit, smaller is better, or None if one of them fits nowhere.
+
+    `texts` are the words of several texts, the most important first. A whole word in any of them beats the beginning
+    of a word, which beats a piece of a word in the first text. The word that fits worst decides first.
     """
-    return _positions(_small(query.strip()), _small(text[:_COMPARED]))
+    ranks = [_rank(wanted, texts) for wanted in query.lower().split()]
+    known = [rank for rank in ranks if rank is not None]
+    return (max(known, default=0), sum(known)) if len(known) == len(ranks) else None
+
+
+def _rank(wanted: str, texts: Sequence[frozenset[str]]) -> int | None:
+    fits = [wanted in text for text in texts]
+    fits += [any(word.startswith(wanted) for word in text) for text in texts]
+    fits += [any(wanted in word for word in texts[0])]
+    return fits.index(True) if True in fits else None
+
+
+def marked(query: str, text: str, *, scattered: bool) -> tuple[int, ...]:
+    """Return the positions in `text` of the words of `query`, or with `scattered` of its letters in order."""
+    within = _small(text[:_COMPARED])
+    if scattered:
+        return _positions(_small(query.strip()), within) or ()
+    words = _small(query).split()
+    found = {place + letter for word in words if (place := within.find(word)) >= 0 for letter in range(len(word))}
+    return tuple(sorted(found))
 
 
 def score(query: str, text: str) -> float | None:

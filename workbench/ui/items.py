@@ -11,9 +11,9 @@ from workbench.ui import fuzzy
 class Item:
     """One row of a pick list. All texts are safe.
 
-    `kind` is dimmed before the label ("theme", "case"), `hint` is on the right. `help` is shown while the cursor is on
-    the row. A heading cannot be picked. `why_not` is why the item has no effect now, or "". Such items are dimmed and
-    found last.
+    `kind` is dimmed before the label ("case"), `hint` is on the right. `help` is shown while the cursor is on the row.
+    A heading cannot be picked. `why_not` is why the item has no effect now, or "". Such items are dimmed and found
+    last. `also` has further words that find the item.
     """
 
     label: str
@@ -23,28 +23,43 @@ class Item:
     kind: str = ""
     heading: bool = False
     why_not: str = ""
+    also: str = ""
+
+    @property
+    def name(self) -> str:
+        """All that its row shows of itself: kind, label and hint."""
+        return f"{self.kind} {self.label} {self.hint}".strip()
+
+    def words(self) -> tuple[frozenset[str], ...]:
+        """Return the words that find it: those of its row, the further ones, and those of its help."""
+        return tuple(map(fuzzy.words, (self.name, self.also, self.help)))
 
 
+_UNFIT = -1000.0
+"""The score of a label that lacks the letters, because they are in the hint."""
 Search: TypeAlias = Callable[[str], Sequence[Item]]
 """Returns the items for the typed text, best first."""
 
 
-def searching(items: Sequence[Item]) -> Search:
-    """Return a search over fixed items.
+def searching(items: Sequence[Item], more: Search = lambda query: ()) -> Search:
+    """Return a search over fixed items, followed by what `more` finds.
 
-    An empty text finds all items with their headings, other texts the best first. If no item has it, those are found
-    whose help has all of its words.
+    An empty text finds all items with their headings. Other texts find the items with all of their words: in kind,
+    label or hint, else in `also`, else in the help. If none has them, letters in order find labels, too.
     """
     pickable = [item for item in items if not item.heading]
-    texts = [f"{item.kind} {item.label} {item.hint}".strip() for item in pickable]
+    names = [item.name for item in pickable]
+    texts = [item.words() for item in pickable]
 
     def search(query: str) -> Sequence[Item]:
         if not query.strip():
             return items
-        found = [pickable[number] for number in fuzzy.best(query, texts, limit=200)]
-        if not found:
-            words = query.lower().split()
-            found = [item for item in pickable if all(word in item.help.lower() for word in words)]
-        return sorted(found, key=lambda item: bool(item.why_not))
+        ranks = (fuzzy.word_rank(query, of_item) for of_item in texts)
+        named = sorted((rank, number) for number, rank in enumerate(ranks) if rank is not None)
+        found = sorted((pickable[number] for _, number in named), key=lambda item: bool(item.why_not))
+        if found:
+            return [*found, *more(query)]
+        scattered = [*(pickable[number] for number in fuzzy.best(query, names, limit=200)), *more(query)]
+        return sorted(scattered, key=lambda item: (bool(item.why_not), -(fuzzy.score(query, item.label) or _UNFIT)))
 
     return search

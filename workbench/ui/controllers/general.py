@@ -55,22 +55,15 @@ class General(Controller):
     # Finding actions
 
     def palette(self) -> None:
-        """Open the palette to find an action, a theme or a case."""
+        """Open the palette to find an action or a case."""
         at = self.view.situation
         rows = self._palette_rows(at)
         do = [
-            Item(row.label, ("do", row.call), self._keys_of(row), row.help, why_not=why_not(row.id, at)) for row in rows
+            Item(row.label, ("do", row.call), self._keys_of(row), row.help, why_not=why_not(row.id, at), also=row.also)
+            for row in rows
         ]
         do.sort(key=lambda item: bool(item.why_not))
-        themes = self._theme_items()
-        chosen = searching([*do, *themes])
-
-        def search(query: str) -> Sequence[Item]:
-            found = chosen(query)
-            return [*found, *self._find_cases(query)] if len(query.strip()) > 1 else found
-
-        kinds = "an action, a theme or a case" if themes else "an action or a case"
-        self._pick("palette", search, placeholder=kinds, on_move=self._preview)
+        self._pick("palette", searching(do, self._find_cases), placeholder="an action or a case")
 
     def keys(self) -> None:
         """List the keys: first those that are most useful here, then the rest by group."""
@@ -88,6 +81,7 @@ class General(Controller):
                     kind=fit(self._keys_of(row), 11),
                     help=row.help,
                     why_not=why_not(row.id, at),
+                    also=f"{row.label} {row.also}",
                 )
                 for row in rows
             ]
@@ -98,8 +92,12 @@ class General(Controller):
         if not self._host.theme_names:
             self.view.say("NO_COLOR is set, so all themes look alike", warning=True)
             return
+        items = [
+            Item(name, ("theme", name), help="Shown as a preview. Press enter to use it.")
+            for name in self._host.theme_names
+        ]
         current = ("theme", self.view.theme_name)
-        self._pick("theme", searching(self._theme_items()), on_move=self._preview, current=current)
+        self._pick("theme", searching(items), on_move=self._preview, current=current)
 
     def notices(self) -> None:
         """List the notices of the last run."""
@@ -229,18 +227,14 @@ class General(Controller):
                 self.view.go_to(evalset, case)
                 self.view.go_left()
 
-    def _preview(self, value: Any) -> None:
-        self._host.preview_theme(value[1] if isinstance(value, tuple) and value[0] == "theme" else None)
+    def _preview(self, value: tuple[str, str] | None) -> None:
+        self._host.preview_theme(value[1] if value is not None else None)
 
     def _palette_rows(self, at: Situation) -> list[Action]:
         """Return the actions of the palette in its order: those of an empty folder first, if this is one."""
         own = [row for row in ACTIONS if row.where == "empty" and at.folder == "nothing"]
         known = {row.call for row in own}
-        rows = [
-            row
-            for row in ACTIONS
-            if row.where == "main" and row.group in _PALETTE and row.id not in ("palette", "theme")
-        ]
+        rows = [row for row in ACTIONS if row.where == "main" and row.group in _PALETTE and row.id != "palette"]
         rows.sort(key=lambda row: _PALETTE.index(row.group))
         return [*own, *(row for row in rows if row.call not in known)]
 
@@ -249,13 +243,9 @@ class General(Controller):
             return digits_label(row.keys)
         return " ".join(map(key_label, self.view.keys[row.id]))
 
-    def _theme_items(self) -> list[Item]:
-        return [
-            Item(name, ("theme", name), kind="theme", help="Shown as a preview. Press enter to use it.")
-            for name in self._host.theme_names
-        ]
-
     def _find_cases(self, query: str) -> list[Item]:
+        if len(query.strip()) < 2:
+            return []
         entries = self.view.rows.entries
         pairs = [(evalset, case.index) for evalset, entry in enumerate(entries) for case in entry.document.cases]
         texts = [case.eval_id for entry in entries for case in entry.document.cases]

@@ -242,5 +242,5 @@ def _items(runs: "list[ListedRun]", pinned: str | None, questions: Sequence[str]
             details += f", commit {commit_words(run.commit, run.dirty)}"
         time = fit(run_labels.short_time(run.started, now), 12)
         shown = f"{fit(questions[number], width)}  {one_line(run.run_id)}" if questions else name
-        items.append(Item(shown, run, hint=hint, help=one_line(details), kind=time))
+        items.append(Item(shown, run, hint=hint, help=one_line(details), kind=time, also=name))
     return items

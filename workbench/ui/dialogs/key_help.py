@@ -16,7 +16,10 @@ def key_items(where: Where, keys: Mapping[str, tuple[str, ...]]) -> list[Item]:
     rows = [row for row in ACTIONS if row.where == where and keys[row.id]]
     labels = [" ".join(map(key_label, keys[row.id])) for row in rows]
     width = max(map(cell_len, labels), default=0)
-    return [Item(row.help, row.call, kind=fit(shown, width)) for row, shown in zip(rows, labels, strict=True)]
+    return [
+        Item(row.help, row.call, kind=fit(shown, width), also=f"{row.label} {row.also}")
+        for row, shown in zip(rows, labels, strict=True)
+    ]
 
 
 def show_keys(screen: Screen[Any], where: Where, keys: Mapping[str, tuple[str, ...]], title: str = "keys") -> None:

@@ -10,6 +10,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from workbench.rendering.cells import cut
 from workbench.ui import fuzzy
 from workbench.ui.items import Item, Search
 from workbench.ui.widgets.plain_input import PlainInput
@@ -51,14 +52,16 @@ class PickList(RowsOf[Item]):
         if item.heading:
             return [(item.label, "label")], []
         kind = [(item.kind + "  ", "label")] if item.kind else []
-        hint = "  ".join(text for text in (item.why_not, item.hint) if text)
+        # A long reason leaves room for the label.
+        hint = "  ".join(text for text in (cut(item.why_not, width // 2), item.hint) if text)
         right = [(hint, "label")] if hint else []
-        return [*kind, *self._label(item.label, "muted" if item.why_not else "")], right
+        return [*kind, *self._label(item, "muted" if item.why_not else "")], right
 
-    def _label(self, label: str, plain: str) -> list[Piece]:
-        marked = set(fuzzy.positions(self.query_text, label) or ()) if self.query_text.strip() else set()
+    def _label(self, item: Item, plain: str) -> list[Piece]:
+        scattered = fuzzy.word_rank(self.query_text, item.words()) is None
+        marked = set(fuzzy.marked(self.query_text, item.label, scattered=scattered))
         pieces: list[Piece] = []
-        for number, letter in enumerate(label):
+        for number, letter in enumerate(item.label):
             name = "match" if number in marked else plain
             if pieces and pieces[-1][1] == name:
                 pieces[-1] = (pieces[-1][0] + letter, name)

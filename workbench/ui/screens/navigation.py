@@ -201,6 +201,11 @@ class Navigation:
         self._screen.remove_class("-no-tree")
         self._screen.cases.input.open()
 
+    def show_only(self, text: str) -> None:
+        """Filter the cases by a text."""
+        self._screen.remove_class("-no-tree")
+        self._screen.set_filter(text)
+
     def sort(self) -> None:
         """Switch to the next sort order."""
         self._screen.tree_view.next_sort()
