@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.regular_file import open_regular, read_regular, size_words
+from workbench.regular_file import open_regular, read_regular, size_words, unreadable_text
 
 
 def test_file_is_read_through_links(tmp_path: Path) -> None:
@@ -73,3 +73,11 @@ def test_file_without_available_data_is_an_error(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("workbench.regular_file.open_regular", lambda path, limit: Silent())
     with pytest.raises(OSError, match="nothing to read"):
         read_regular(tmp_path / "kmsg")
+
+
+def test_reason_is_told_in_words_with_the_file(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="Errno 2") as missing:
+        read_regular(tmp_path / "none.json")
+    assert unreadable_text(missing.value) == f"{tmp_path / 'none.json'}: No such file or directory"
+    assert unreadable_text(OSError("no number")) == "no number"
+    assert unreadable_text(ValueError("no JSON")) == "no JSON"

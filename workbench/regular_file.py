@@ -25,6 +25,13 @@ def real_path(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
+def unreadable_text(error: OSError | ValueError) -> str:
+    """Return why a file cannot be read, with its name, and in words in place of the number of an error."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
+
+
 def read_regular(path: Path, limit: int = LARGEST) -> bytes:
     """Return the content of the regular file at `path`, following links.
 

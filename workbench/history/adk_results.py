@@ -17,7 +17,7 @@ from workbench.dependencies.run_inputs import RunInputs
 from workbench.events import Frozen, MetricStatus
 from workbench.history.list_entries import ListEntry, list_entry
 from workbench.history.summary import STATUSES, Summary, number, step_digests, texts
-from workbench.regular_file import read_regular
+from workbench.regular_file import read_regular, unreadable_text
 
 ENDING = ".evalset_result.json"
 HISTORY = Path(".adk", "eval_history")
@@ -112,7 +112,7 @@ def adk_entries(
                 continue
             entry = list_entry(path.name.removesuffix(ENDING), adk_summary(path, root))
         except (OSError, ValueError) as error:
-            trouble.append(str(error))
+            trouble.append(unreadable_text(error))
             continue
         file = path.relative_to(root) if path.is_relative_to(root) else path
         entries.append({**entry, "seconds": None, "adk": True, "file": file.as_posix()})

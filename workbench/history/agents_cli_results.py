@@ -33,7 +33,7 @@ from workbench.history.list_entries import ListEntry, list_entry
 from workbench.history.summary import Summary, number, summarize_events
 from workbench.json_values import mapping, objects, parts_of, string
 from workbench.model.invocation import content_text
-from workbench.regular_file import open_regular, read_regular
+from workbench.regular_file import open_regular, read_regular, unreadable_text
 
 AGENTS_CLI = "agents-cli"
 RESULTS = Path("artifacts", "grade_results")
@@ -86,7 +86,7 @@ def agents_cli_entries(agents: Iterable[Path], root: Path) -> tuple[list[ListEnt
         try:
             entry = list_entry(path.stem, agents_cli_summary(path))
         except (OSError, ValueError) as error:
-            trouble.append(str(error))
+            trouble.append(unreadable_text(error))
             continue
         file = path.relative_to(root) if path.is_relative_to(root) else path
         entries.append({**entry, "seconds": None, "adk": True, "made_by": AGENTS_CLI, "file": file.as_posix()})

@@ -21,6 +21,7 @@ from workbench.history.run_names import find_run
 from workbench.history.state_dir import is_stored
 from workbench.history.stored_events import read_run
 from workbench.history.stored_report import report_events
+from workbench.regular_file import unreadable_text
 
 END_IS_LOST = "the end of this case cannot be read: the database is damaged"
 
@@ -43,7 +44,7 @@ def read_run_events(word: str, state: Path, folder: Path) -> list[Event]:
             return list(agents_cli_events(path))
         return list(report_events(path))
     except (OSError, ValueError) as error:
-        raise UsageFaultError(str(error), kind="broken_file") from None
+        raise UsageFaultError(unreadable_text(error), kind="broken_file") from None
 
 
 def _stored_events(path: Path) -> list[Event]:

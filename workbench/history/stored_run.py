@@ -10,6 +10,7 @@ from workbench.history.run_names import find_run
 from workbench.history.state_dir import is_stored
 from workbench.history.stored_events import UNREADABLE_CASES, is_reading_problem, read_run
 from workbench.history.stored_report import read_report
+from workbench.regular_file import unreadable_text
 
 
 def open_run(word: str, state: Path, folder: Path) -> StoredRun:
@@ -24,7 +25,7 @@ def open_run(word: str, state: Path, folder: Path) -> StoredRun:
     try:
         return _read_stored(path) if is_stored(path) else read_report(path)
     except OSError as error:
-        raise UsageFaultError(f"{path}: {error.strerror or error}", kind="broken_file") from None
+        raise UsageFaultError(unreadable_text(error), kind="broken_file") from None
 
 
 def _read_stored(path: Path) -> StoredRun:
@@ -41,7 +42,7 @@ def _read_stored(path: Path) -> StoredRun:
     try:
         run = collect(readable())
     except (OSError, ValueError) as error:
-        raise UsageFaultError(str(error), kind="broken_file") from None
+        raise UsageFaultError(unreadable_text(error), kind="broken_file") from None
     run.trouble, run.file = trouble, path
     if UNREADABLE_CASES in run.cases:
         why = CaseError("broken_file", "the list of the run's cases cannot be read: the database is damaged")

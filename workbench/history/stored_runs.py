@@ -27,6 +27,7 @@ from workbench.history.list_entries import ListEntry, list_entry
 from workbench.history.state_dir import run_path
 from workbench.history.stored_events import stored_events
 from workbench.history.summary import Summary, SummaryBuilder, row_key
+from workbench.regular_file import unreadable_text
 
 
 @dataclass
@@ -47,7 +48,7 @@ def list_runs(state: Path) -> RunList:
     try:
         rows = database(state).read(all_runs) or []
     except OSError as error:
-        found.trouble.append(f"{error.filename}: {error.strerror or error}")
+        found.trouble.append(unreadable_text(error))
         return found
     aside = damaged_files(database(state).path)
     found.trouble += [f"{file} was damaged and set aside. What could be read of it is shown" for file in aside]
@@ -68,8 +69,8 @@ def _entry(state: Path, row: RunRow, found: RunList) -> ListEntry | None:
     try:
         summary, trouble = load_summary(state, row.run_id)
     except (OSError, ValueError) as error:
-        found.trouble.append(str(error))
-        found.unreadable[row.run_id] = str(error)
+        found.unreadable[row.run_id] = unreadable_text(error)
+        found.trouble.append(found.unreadable[row.run_id])
         return None
     if not summary.rows and not trouble:
         return None  # Another program is about to begin it, or was killed before it did.

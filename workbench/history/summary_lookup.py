@@ -12,6 +12,7 @@ from workbench.history.state_dir import is_stored, state_of
 from workbench.history.stored_report import report_events
 from workbench.history.stored_runs import load_summary
 from workbench.history.summary import Summary, summarize_events
+from workbench.regular_file import unreadable_text
 
 
 def open_summary(word: str, state: Path, folder: Path) -> tuple[Summary, list[str]]:
@@ -24,7 +25,7 @@ def open_summary(word: str, state: Path, folder: Path) -> tuple[Summary, list[st
         path = find_run(word, state, folder)
         return load_summary(state_of(path), path.name) if is_stored(path) else _file_summary(path)
     except (OSError, ValueError) as error:
-        raise UsageFaultError(str(error), kind="broken_file") from None
+        raise UsageFaultError(unreadable_text(error), kind="broken_file") from None
 
 
 def _file_summary(path: Path) -> tuple[Summary, list[str]]:
