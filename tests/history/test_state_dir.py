@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.history.state_dir import nested_states
+from workbench.history.state_dir import nested_states, not_shown
 from workbench.state_folder import STATE_FOLDER, make_state_dir
 
 
@@ -31,9 +31,17 @@ def test_repositories_and_environments_are_ignored(tmp_path: Path, folder: str) 
 
 
 def test_older_state_folder_of_a_stranger_is_not_used(tmp_path: Path) -> None:
-    (tmp_path / "bot" / STATE_FOLDER).mkdir(parents=True)
-    (tmp_path / "bot" / STATE_FOLDER / "runs.db").touch()
-    assert nested_states(tmp_path) == []
+    own = _state(tmp_path)
+    assert not_shown(own) == []
+    for name in ("bot", "desk", "shop"):
+        (tmp_path / name / STATE_FOLDER).mkdir(parents=True)
+        (tmp_path / name / STATE_FOLDER / "runs.db").touch()
+        assert nested_states(tmp_path) == []
+    first, more = not_shown(own)
+    folder = tmp_path / "bot" / STATE_FOLDER
+    why = "you did not create it on this machine"
+    assert first == f"{folder} is neither read nor written: {why}; --state-dir {folder} uses it anyway"
+    assert more == "the same holds for 2 more folders below"
 
 
 def test_unreadable_folder_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,7 +129,7 @@ def _keep(words: tuple[str, ...], keep: int, state_dir: Path | None) -> bool:
 def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: Path | None) -> bool:
     from workbench.history.ages import ages
     from workbench.history.run_names import baseline, no_run_message
-    from workbench.history.state_dir import old_runs_text, states_of
+    from workbench.history.state_dir import not_shown, states_of
     from workbench.history.stored_runs import list_runs
 
     root = _root(words)
@@ -154,8 +154,9 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
         write_line(sys.stdout, _line(run, is_baseline=run["run_id"] in pinned))
     if not runs:
         write_line(sys.stderr, one_line(no_run_message(state), limit=1000))
-    elif old := old_runs_text(state):
-        write_line(sys.stderr, one_line(old, limit=1000))
+    else:
+        for line in not_shown(state):
+            write_line(sys.stderr, one_line(line, limit=1000))
     return True
 
 

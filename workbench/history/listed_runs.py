@@ -13,7 +13,7 @@ from workbench.history.adk_results import adk_entries
 from workbench.history.agents_cli_results import agents_cli_entries
 from workbench.history.ages import Age, ages
 from workbench.history.list_entries import ListEntry
-from workbench.history.state_dir import old_runs_text, run_path
+from workbench.history.state_dir import not_shown, run_path
 from workbench.history.stored_runs import list_runs
 from workbench.history.summary import split_unreached
 
@@ -101,7 +101,7 @@ def list_all_runs(state: Path, root: Path, agents: Iterable[Path]) -> tuple[list
         broken = ListedRun(run_id, _named(state, run_id), _start_time(run_id), trouble=why)
         insort(runs, broken, key=lambda run: _reversed(run.started))
     partly = [line for line in found.trouble if line not in found.unreadable.values()]
-    return runs, [*partly, *trouble, *filter(None, (old_runs_text(state),))]
+    return runs, [*partly, *trouble, *not_shown(state)]
 
 
 def _named(state: Path, run_id: str) -> str:

@@ -14,7 +14,7 @@ from workbench.database.runs import run_ids as stored_ids
 from workbench.database.values import get_value
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.history.ages import ages
-from workbench.history.state_dir import is_stored, old_runs_text, run_path, state_of, states_of
+from workbench.history.state_dir import is_stored, not_shown, run_path, state_of, states_of
 from workbench.history.stored_events import announcement
 from workbench.json_values import mapping
 from workbench.regular_file import real_path
@@ -204,8 +204,8 @@ def _run_hint(state: Path) -> str:
 
 def no_run_message(state: Path) -> str:
     """Return a message that `state` holds no run, and how to get one."""
-    old = old_runs_text(state)
-    return f"N{_no_run(state)[1:]}; {_NO_RUN_HINT}" + (f". {old[:1].upper()}{old[1:]}" if old else "")
+    others = (line[:1].upper() + line[1:] for line in not_shown(state))
+    return ". ".join([f"N{_no_run(state)[1:]}; {_NO_RUN_HINT}", *others])
 
 
 def _no_run(state: Path) -> str:

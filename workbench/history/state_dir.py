@@ -9,7 +9,7 @@ from pathlib import Path
 from workbench.agents.walk import is_repository
 from workbench.counting import counted
 from workbench.database.opening import FILE_NAME
-from workbench.state_folder import STATE_FOLDER, is_trusted, stored_folders
+from workbench.state_folder import STATE_FOLDER, is_trusted, stored_folders, untrusted_text
 
 _MAX_DEPTH = 4
 _MAX_FOLDERS = 2_000
@@ -44,7 +44,12 @@ def states_of(state: Path) -> list[Path]:
 
 
 def nested_states(root: Path) -> list[Path]:
-    """Return the trusted state folders with runs below `root`, nearest first. `root` must have no links in its path.
+    """Return the trusted state folders with runs below `root`, nearest first. `root` must have no links in its path."""
+    return [state for state in _states_below(root) if is_trusted(state)]
+
+
+def _states_below(root: Path) -> list[Path]:
+    """Return all state folders with runs below `root`, nearest first.
 
     The search goes a few levels deep. It ignores repositories, hidden folders, environments and installed packages.
     """
@@ -58,7 +63,7 @@ def nested_states(root: Path) -> list[Path]:
                 return found
             below += _folders_in(folder)
         states = [folder / STATE_FOLDER for folder in below]
-        found += [state for state in states if os.path.lexists(state / FILE_NAME) and is_trusted(state)]
+        found += [state for state in states if os.path.lexists(state / FILE_NAME)]
         level = below
     return found
 
@@ -67,6 +72,14 @@ def _folders_in(folder: Path) -> list[Path]:
     names = sorted(stored_folders(folder))
     paths = [folder / name for name in names if not name.startswith(".") and name not in _IGNORED]
     return [path for path in paths if not is_repository(path) and not os.path.lexists(path / "pyvenv.cfg")]
+
+
+def not_shown(state: Path) -> list[str]:
+    """Return lines about runs that are not shown: those of older versions, and those in nested folders of others."""
+    below = _states_below(state.parent) if state.name == STATE_FOLDER else []
+    strange = ["; ".join(untrusted_text(one.parent)) for one in below if not is_trusted(one)]
+    more = [f"the same holds for {counted(len(strange) - 1, 'more folder')} below"] if len(strange) > 1 else []
+    return [*filter(None, (old_runs_text(state),)), *strange[:1], *more]
 
 
 def old_runs_text(state: Path) -> str:
