@@ -6,7 +6,7 @@ KINDS = ("address", "value", "path", "time", "number", "id")
 """The kinds of values, as they are named in a cause."""
 _LONGEST = 2_000
 _SAYS_NOTHING = re.compile(r"^(?:RuntimeError|Exception): (?=\S)|\bturn \d+: ")
-_REPLY = re.compile(r"[\s:.-]*\{.{0,200}?(['\"])message\1: ?(['\"])(.+?)\2[,}].*", re.DOTALL)
+_REPLY = re.compile(r"[\s:.-]{0,4}\{.{0,100}?(['\"])message\1: ?(['\"])(.{1,400}?)\2[,}].*", re.DOTALL)
 """The reply of a service, as JSON or as a Python dict, whose message says what is wrong."""
 _VALIDATION = re.compile(r"\d+ (validation error)s?( for .*)\n(.*)\n\s*(.*?)(?: \[type=.*)?$", re.MULTILINE)
 """A message of pydantic, which names the field and the fault on lines of their own."""
