@@ -10,16 +10,17 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from typing import Any, Final, get_args
+from typing import Any, Final, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from workbench.agents.ownership import OwnerRule
 from workbench.agents.worker.usage import is_other_model
 from workbench.event_json import to_json
-from workbench.events import CaseError, ForkOf, Frozen, MetricResult, Thawed
+from workbench.events import ForkOf, Frozen, MetricResult, Thawed
 from workbench.exporting import SCHEMA
 from workbench.exporting.exporter import Exporter
+from workbench.exporting.report_parts import Part
 from workbench.exporting.report_shape import (
     CaseMetric,
     CriterionRepeats,
@@ -52,6 +53,7 @@ from workbench.rendering.judged import judge_questions, versions
 from workbench.repeats.summary import CaseRepeats, summarize_all
 from workbench.store import CaseRecord, Store
 
+PartT = TypeVar("PartT", bound=Part)
 _NO_PRICES = Prices()
 _OPTIONAL = ("judged_by", "fault", "fork", "drift", "tool_faults", "inner_calls", "shard", "for_merge")
 """Fields that are left out instead of null."""
@@ -177,15 +179,10 @@ def json_schema() -> dict[str, Any]:
 
 
 def _case(record: CaseRecord, prices: Prices, *, for_merge: bool = False) -> ReportCase:
-    ref = record.ref
     return ReportCase(
-        agent=ref.agent,
-        evalset_file=ref.evalset_file,
-        eval_set_id=ref.eval_set_id,
-        eval_id=ref.eval_id,
-        repeat=ref.repeat,
+        **asdict(record.ref),
         status=record.status,
-        error=_error(record.error) if record.error else None,
+        error=_part(ReportError, record.error) if record.error else None,
         frozen=_frozen(record.frozen) if record.frozen else None,
         drift=_drift(record.thawed) if record.thawed else None,
         place=record.machine or None,
@@ -215,8 +212,7 @@ def _for_merge(record: CaseRecord) -> ReportForMerge:
 
 
 def _fork(fork: ForkOf) -> ReportFork:
-    values = {name: getattr(fork, name) for name in ReportFork.model_fields}
-    return ReportFork(**{**values, "turn": fork.turn + 1, "call": fork.call or None})
+    return _part(ReportFork, fork, turn=fork.turn + 1, call=fork.call or None)
 
 
 def _fault(record: CaseRecord) -> ReportFault | None:
@@ -226,14 +222,7 @@ def _fault(record: CaseRecord) -> ReportFault | None:
     if handling is None:
         return ReportFault(tool=fault.tool, way=fault.way, outcome=None, reason="", facts_without_source=[])
     by = judged_by(handling.details)
-    return ReportFault(
-        tool=fault.tool,
-        way=fault.way,
-        outcome=handling.outcome,
-        reason=handling.reason,
-        judged_by=by,
-        facts_without_source=list(handling.facts_without_source),
-    )
+    return _part(ReportFault, handling, tool=fault.tool, way=fault.way, judged_by=by)
 
 
 def _tool_faults(store: Store) -> ToolFaults:
@@ -255,30 +244,21 @@ def _rule(matched_by: str) -> OwnerRule | None:
 
 
 def _usage(record: CaseRecord, prices: Prices) -> ReportUsage:
-    counts = {name: getattr(record.usage, name) for name in ReportUsage.model_fields if name != "judge_cost"}
-    return ReportUsage(**counts, judge_cost=case_cost(record.metrics.values(), record.simulated, prices))
-
-
-def _error(error: CaseError) -> ReportError:
-    return ReportError(kind=error.kind, message=error.message, hint=error.hint, traceback=error.traceback)
-
-
-_LISTS = ("reordered", "drifted", "redeclared")
+    cost = case_cost(record.metrics.values(), record.simulated, prices)
+    return _part(ReportUsage, record.usage, judge_cost=cost)
 
 
 def _frozen(frozen: Frozen) -> ReportFrozen:
-    values: dict[str, Any] = asdict(frozen) | {name: list(getattr(frozen, name)) for name in _LISTS}
-    return ReportFrozen(**values | {"recorded": frozen.recorded or None})
+    return _part(ReportFrozen, frozen, recorded=frozen.recorded or None)
 
 
 def _drift(thawed: Thawed) -> ReportDrift:
-    values = {name: getattr(thawed, name) for name in ReportDrift.model_fields if name not in ("recorded", "changes")}
     changes = []
     for change in thawed.changes:
         # A run of another version may have other forms.
         with contextlib.suppress(ValidationError):
             changes.append(DriftChange.model_validate(change))
-    return ReportDrift(**values, recorded=thawed.recorded or None, changes=changes)
+    return _part(ReportDrift, thawed, recorded=thawed.recorded or None, changes=changes)
 
 
 def _invocations(record: CaseRecord) -> Iterator[ReportInvocation]:
@@ -303,14 +283,7 @@ def _invocations(record: CaseRecord) -> Iterator[ReportInvocation]:
 
 
 def _turn_metric(result: MetricResult) -> TurnMetric:
-    return TurnMetric(
-        name=result.name,
-        score=_number(result.score),
-        status=result.status,
-        reason=result.reason,
-        judged_by=judged_by(result.details),
-        details=result.details,
-    )
+    return _part(TurnMetric, result, score=_number(result.score), judged_by=judged_by(result.details))
 
 
 def _case_metric(result: MetricResult, prices: Prices) -> CaseMetric:
@@ -340,27 +313,20 @@ def _repeats(case: CaseRepeats) -> ReportRepeats:
         kind=case.kind,
         until_sure=case.until,
         sure=case.sure,
-        criteria=[
-            CriterionRepeats(
-                name=each.name,
-                passed=each.passed,
-                failed=each.failed,
-                varies=each.cause,
-                split=each.split,
-                rejudged=each.rejudged,
-            )
-            for each in case.criteria
-        ],
-        trajectories=[
-            TrajectoryRepeats(
-                calls=[[{"name": name, "args": json.loads(args)} for name, args in turn] for turn in path.calls],
-                times=path.times,
-                passed=path.passed,
-            )
-            for path in case.paths
-        ],
+        criteria=[_part(CriterionRepeats, each, varies=each.cause) for each in case.criteria],
+        trajectories=[_part(TrajectoryRepeats, path, calls=_calls(path.calls)) for path in case.paths],
         answers=case.answers,
     )
+
+
+def _calls(turns: Iterable[Iterable[tuple[str, str]]]) -> list[list[dict[str, Any]]]:
+    return [[{"name": name, "args": json.loads(args)} for name, args in turn] for turn in turns]
+
+
+def _part(form: type[PartT], source: object, **others: Any) -> PartT:
+    """Return a part of the report with the fields of `source` that it has, except for `others`."""
+    values = {name: getattr(source, name) for name in form.model_fields if name not in others}
+    return form(**values, **others)
 
 
 def _number(value: float | None) -> float | None:

@@ -395,7 +395,7 @@ class Report(Part):
     currency: Words | None
     """Currency of the user's price table; null without one."""
     warnings: list[Words]
-    """Models of agents, judges and simulated users with an announced end, and replies from other models."""
+    """Models with an announced end, replies from other models, and why the run is not stored as a whole, if so."""
     tool_faults: ToolFaults | None = None
     """The matrix of tool faults. Present only with `--inject matrix`."""
     shard: ReportShard | None = None
