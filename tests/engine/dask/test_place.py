@@ -139,6 +139,25 @@ async def test_silent_worker_gets_no_case_as_long_as_there_is_another(lab: Lab) 
     other.cancel()
 
 
+async def test_no_case_goes_to_a_worker_that_does_not_fit(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LOOK_EVERY", 0.01)
+    lab.workers(worker("w2", "Python 3.11, needs 3.12"), worker("w3", None))
+    _, task = lab.part()
+    await asyncio.sleep(0)
+    assert submitted(lab) == [["tcp://w1"]], "it left, and may come back"
+    lab.place.refuse("w1", "it has no google-adk")
+    _, other = lab.part()
+    await asyncio.sleep(0)
+    assert submitted(lab)[1:] == [["dask://h:1"]], "none ever fitted"
+    lab.workers(worker("w2", "Python 3.11, needs 3.12"), worker("w3"))
+    async with asyncio.timeout(20):
+        while len(submitted(lab)) < 4:
+            await asyncio.sleep(0.01)
+    assert submitted(lab)[2:] == [["tcp://w3"], ["tcp://w3"]]
+    task.cancel()
+    other.cancel()
+
+
 async def test_progress_counts_what_each_worker_runs_and_has_done(lab: Lab) -> None:
     lab.workers(worker("w1"), worker("w2"))
     _, task = lab.part()

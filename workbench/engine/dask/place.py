@@ -491,11 +491,17 @@ class DaskPlace:
                     self._lost(f"no worker could be used for {_NO_WORKER:g} s")
 
     def _addresses(self, without: str) -> list[str] | None:
-        """Return the workers that may run a task, or None for all."""
+        """Return the workers that may run a task, or None for all.
+
+        If no worker fits at the moment, the task waits for one that did. `_look` gives it to the next one that fits.
+        """
         present = [worker for worker in self._workers.values() if not worker.gone]
         fit = [worker.address for worker in present if worker.unfit == ""]
         good = [address for address in fit if address != without and not self._workers[address].is_silent] or fit
-        return None if not good or len(good) == len(present) else good
+        if good:
+            return None if len(good) == len(present) else good
+        # No worker has the scheduler's address, so a task for it waits, too.
+        return [worker.address for worker in self._workers.values() if worker.unfit == ""] or [self.address]
 
     def _state(self, worker: _Worker, cases: tuple[tuple[str, int], ...]) -> MachineState:
         state = MachineState(
