@@ -245,6 +245,8 @@ def _damage(driver: Driver, name: str, times: int, change: Callable[[bytearray],
         except OSError as error:
             driver.counts[f"not writable: {error.strerror}"] += 1
         driver.counts[name] += 1
+    if not driver.counts["verdicts read"]:
+        driver.fault("no verdict could be read in any of the files")
 
 
 def pages(driver: Driver) -> None:
@@ -364,7 +366,7 @@ def disks(driver: Driver) -> None:
     for number in range(driver.options.disks):
         driver.clear()
         folder = Path(tempfile.mkdtemp())
-        size = driver.dice.choice([64, 128, 256, 300, 400])
+        size = driver.dice.choice([64, 300, 500, 600, 700, 800, 1000])
         words = ["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", str(folder)]
         if subprocess.run(words, capture_output=True, check=False).returncode:
             print("  left out: no file system can be mounted here")

@@ -1,5 +1,6 @@
 """Damaged databases: set aside, and read as far as possible."""
 
+import os
 import random
 import sqlite3
 from contextlib import closing
@@ -70,6 +71,18 @@ def test_rows_around_a_damaged_page_are_copied(tmp_path: Path, page: int) -> Non
     assert len(after) > len(before) * 0.6
     assert sql(tmp_path, "PRAGMA integrity_check") == [("ok",)]
     assert (tmp_path / "runs.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_file_that_was_cut_is_read_up_to_there(tmp_path: Path) -> None:
+    fill(tmp_path)
+    path = tmp_path / "runs.db"
+    before = events(tmp_path)
+    os.truncate(path, path.stat().st_size * 6 // 10)
+    assert set_aside(path) is not None
+    after = events(tmp_path)
+    assert set(after) <= set(before)
+    assert len(after) > len(before) // 2
+    assert [run.run_id for run in Database(tmp_path).read(all_runs) or []][:1] == ["2026-11-20T10-00-00-aaaa"]
 
 
 def test_events_that_are_not_in_order_are_damage(tmp_path: Path) -> None:

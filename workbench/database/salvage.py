@@ -137,6 +137,7 @@ def _copy(path: Path, fresh: Path) -> None:
         made.connection.execute("PRAGMA journal_mode=DELETE").fetchone()
         made.connection.execute("BEGIN IMMEDIATE")
         with contextlib.suppress(*SQLITE_ERRORS), contextlib.closing(_open(path)) as old:
+            old.execute("PRAGMA writable_schema=ON")  # Otherwise, SQLite reads nothing of a file that was cut.
             for table in TABLES:
                 _CopiedTable(old, made.connection, table).copy()
         _mark_lost_runs(made.connection)
