@@ -46,7 +46,7 @@ OTHERS: tuple[Part, ...] = (
     ("edit_typing",),
     ("frozen",),
     ("history",),
-    ("journal",),
+    ("storing",),
     ("machines",),
     ("many_cases",),
     ("review",),

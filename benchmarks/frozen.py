@@ -4,7 +4,7 @@
 
 The agent is a real `LlmAgent` with a scripted model that answers at once, and its tool does nothing. So a replay can
 save no waiting time, and the ratios show its own cost. CPU seconds are those of all processes together. Live and
-frozen runs both write a journal and record their calls for replay, as every run does, so `cost` and `starts` compare
+frozen runs both store their events and record their calls for replay, as every run does, so `cost` and `starts` compare
 nothing but replay with a live call: reading the frozen file, sending its calls and finding the answer. What recording
 costs, `record` shows; with `--before`, it also measures a checkout of a version that recorded nothing.
 """

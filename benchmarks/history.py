@@ -1,7 +1,11 @@
-"""The history: 10 000 runs of 100 cases open in at most 0.2 s more than an empty list (by the command, and by H on the
-screen), and two runs of 10 000 cases are compared in at most 1 s (by the command, and on the screen from the key to the
-last line)."""
+"""The history: 10,000 runs of 100 cases open in at most 0.2 s more than an empty list (by the command, and by H on the
+screen), and two runs of 10,000 cases are compared in at most 1 s (by the command, and on the screen from the key to the
+last line).
 
+    python -m benchmarks.history [--runs 10000] [--cases 10000]
+"""
+
+import argparse
 import json
 import os
 import subprocess
@@ -22,23 +26,28 @@ from workbench.history.list_entries import list_entry
 from workbench.history.summary import Summary
 from workbench.state_folder import make_state_dir, state_dir
 
-RUNS, CASES, LARGE = 10_000, 100, 10_000
+CASES = 100
+"""Cases of each run in the list."""
 BYTES = 24_000
 """Bytes of the events of one case of the sample agents."""
 MORE, COMPARED = 0.2, 1.0
-COMPARE = (b"C", b"compare "), (b"\r", b"9,000 unchanged")
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=10_000)
+    parser.add_argument("--cases", type=int, default=10_000, help="cases of the two runs that are compared")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        empty, full = _lists(root / "a")
-        _figure("list of 10 000 runs, more than empty", _list_seconds(empty, full), MORE)
-        more = _screen_seconds(full, (b"H", b"refunds")) - _screen_seconds(empty, (b"H", b"No run is kept"))
+        empty, full = _lists(root / "a", options.runs)
+        _figure(f"list of {options.runs:,} runs, more than empty", _list_seconds(empty, full), MORE)
+        more = _screen_seconds(full, (b"H", b"refunds")) - _screen_seconds(empty, (b"H", b"No stored runs yet"))
         _figure("the list on the screen, more than empty", more, MORE)
-        two = _two_runs(root / "b")
-        _figure("compare two runs of 10 000 cases", _compare_seconds(two), COMPARED)
-        _figure("the comparison on the screen", _screen_seconds(two, *COMPARE), COMPARED)
+        two = _two_runs(root / "b", options.cases)
+        _figure(f"compare two runs of {options.cases:,} cases", _compare_seconds(two), COMPARED)
+        unchanged = f"{options.cases - -(-options.cases // 10):,} unchanged".encode()
+        _figure("the comparison on the screen", _screen_seconds(two, (b"C", b"compare "), (b"\r", unchanged)), COMPARED)
 
 
 def _figure(name: str, value: float, limit: float) -> None:
@@ -58,13 +67,13 @@ def _list_seconds(empty: Path, full: Path) -> float:
     )
 
 
-def _lists(folder: Path) -> tuple[Path, Path]:
+def _lists(folder: Path, runs: int) -> tuple[Path, Path]:
     """Measure a project without runs and one with many."""
     empty, full = _project(folder / "empty"), _project(folder / "full")
     summary = _summary(CASES, "x")
 
     def store(connection: Connection) -> None:
-        for number in range(RUNS):
+        for number in range(runs):
             _add(connection, f"2026-01-01T00-00-00-{number:05d}", summary, rows=False)
 
     database(full / ".workbench").write(store)
@@ -76,9 +85,9 @@ def _add(connection: Connection, run_id: str, summary: Summary, *, rows: bool) -
     """Add a run that has ended, with or without its executions and their events."""
     row = add_run(connection, run_id)
     events = len(summary.rows) if rows else 0
+    save_facts(connection, row.id, facts_text(summary))
     if rows:
         text = json.dumps({"event": "OutputCaptured", "text": os.urandom(BYTES // 2).hex()})
-        save_facts(connection, row.id, facts_text(summary))
         for number, one in enumerate(summary.rows.values()):
             place = Place(execution_id(row.id, number))
             place.take(number + 1, "CaseStarted", BYTES, 1)
@@ -114,11 +123,11 @@ def _screen_seconds(folder: Path, *steps: tuple[bytes, bytes], rounds: int = 5) 
     return min(times)
 
 
-def _two_runs(folder: Path) -> Path:
+def _two_runs(folder: Path, cases: int) -> Path:
     """Measure a project with two runs of many cases, whose events are as long as those of real agents."""
     state = _project(folder) / ".workbench"
     for name, said in (("2026-01-01T00-00-00-aaaa", "one"), ("2026-01-02T00-00-00-bbbb", "two")):
-        database(state).write(lambda connection: _add(connection, name, _summary(LARGE, said), rows=True))  # noqa: B023
+        database(state).write(lambda connection: _add(connection, name, _summary(cases, said), rows=True))  # noqa: B023
     close_databases()
     return folder
 

@@ -4,7 +4,8 @@
 
 The agent is a Python function that answers at once. The machine may be busy, so CPU seconds are compared, not wall
 time. `open`: a terminal shows the last verdicts within three times the time to the first frame. `memory`: the
-peak of a headless run grows by at most 8 KiB for each case, and reports add at most a tenth. `linear`: four times as
+peak of a headless run grows by at most 8 KiB for each case, and reports add at most a tenth; also the size of the
+database, and the peak of a screen that shows the verdicts. `linear`: four times as
 many cases take at most five times as many CPU seconds, without the seconds that ten cases take.
 """
 
@@ -21,6 +22,8 @@ from typing import NamedTuple
 
 from benchmarks import figures
 from benchmarks.screen import Terminal
+from workbench.database.database import close_databases
+from workbench.history.run_names import run_ids
 
 PER_FILE = 2_500
 ONE_IN = 50
@@ -94,8 +97,9 @@ def _case(number: int) -> dict[str, object]:
 
 def run(root: Path, *words: str) -> Took:
     """Run the workbench in a project."""
-    before = sorted(found.name for found in (root / ".workbench/runs").glob("2*"))[-2:-1] if BEFORE in words else []
-    command = [sys.executable, "-m", "workbench", *(before[0] if word == BEFORE else word for word in words)]
+    before = sorted(run_ids(root / ".workbench"))[-2] if BEFORE in words else ""
+    close_databases()
+    command = [sys.executable, "-m", "workbench", *(before if word == BEFORE else word for word in words)]
     with (root / "output").open("wb") as output:
         child = subprocess.Popen(command, cwd=root, stdout=output, stderr=output)
         _, status, used = os.wait4(child.pid, 0)
@@ -145,6 +149,14 @@ def memory(folder: Path, cases: int) -> None:
     )
     _figure("memory of a headless run, a case more", growth, "KiB", GROWTH_GOAL)
     _figure("its peak with --json and --junit, to without", reports.peak / many.peak, "x", REPORTS_GOAL)
+    size = (root / ".workbench/runs.db").stat().st_size / 2
+    _figure("size on disk of 1,000 cases", size / cases / 1000, "MB", None)
+    terminal = Terminal([sys.executable, "-m", "workbench", str(root)])
+    terminal.wait_for(f"{cases - cases // ONE_IN} pass".encode())
+    terminal.quiet(2.0)
+    status = Path(f"/proc/{terminal.process.pid}/status").read_text()
+    terminal.close()
+    _figure(f"peak of a screen with {cases:,} verdicts", int(status.split("VmHWM:")[1].split()[0]) / 1024, "MiB", None)
 
 
 def linear(folder: Path, cases: int) -> None:

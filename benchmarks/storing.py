@@ -1,10 +1,10 @@
-"""The cost of the journal in a run without latency, 100 cases of an agent that answers at once: at most 2 % of its CPU
-time and of its wall time.
+"""The cost of storing a run without latency, 100 cases of an agent that answers at once.
 
-One such run takes more or less by itself than the journal costs. So runs with and without a journal follow each other
-in pairs, each pair in the other order than the one before, and the cost is the median of the differences in the pairs.
-Beside it stand the quartiles of the differences, and how sure the median is: ± 1.57 times their distance by the root of
-the number of pairs (the notch of a box plot; McGill, Tukey and Larsen 1978).
+At most 2 % of its CPU time and of its wall time. One such run takes more or less by itself than storing costs. So runs
+that are stored and runs that are not follow each other in pairs, each pair in the other order than the one before, and
+the cost is the median of the differences in the pairs. Beside it stand the quartiles of the differences, and how sure
+the median is: ± 1.57 times their distance by the root of the number of pairs (the notch of a box plot; McGill, Tukey
+and Larsen 1978).
 """
 
 import argparse
@@ -39,7 +39,7 @@ _TICK = os.sysconf("SC_CLK_TCK")
 class Took:
     """Seconds of one run. `begin`: until the first verdict; `end`: from the last one until all is done. CPU time is
     that of our own process (`cpu`), of what it waited for (`git`), and of the processes that run the agent (`cases`);
-    the first two are where the journal is."""
+    the first two are where a run is stored."""
 
     wall: float
     begin: float
@@ -71,16 +71,16 @@ def _project(root: Path) -> Path:
 
 
 async def _pairs(root: Path, count: int) -> list[tuple[Took, Took]]:
-    """Return the run without a journal and the run with it for each pair, after two pairs that only warm up."""
+    """Return the run that is not stored and the stored run for each pair, after two pairs that only warm up."""
     found: list[tuple[Took, Took]] = []
     async with Children() as children:
         for number in range(count + 2):
-            pair = {kept: await _run(root, children, journal=kept) for kept in (number % 2 == 0, number % 2 == 1)}
+            pair = {kept: await _run(root, children, stored=kept) for kept in (number % 2 == 0, number % 2 == 1)}
             found.append((pair[False], pair[True]))
     return found[2:]
 
 
-async def _run(root: Path, children: Children, *, journal: bool) -> Took:
+async def _run(root: Path, children: Children, *, stored: bool) -> Took:
     verdicts: list[float] = []
     ended: list[Event] = []
 
@@ -93,7 +93,7 @@ async def _run(root: Path, children: Children, *, journal: bool) -> Took:
     selection = parse_targets((str(root),), folder=root, agent=None, case_ids=())
     plan = make_plan(open_selection(selection, folder=root), selection, options)
     before, cases, began = _cpu(), _cpu_of_children(), time.perf_counter()
-    writer = RunWriter.open(root / ".workbench", plan.run_id) if journal else None
+    writer = RunWriter.open(root / ".workbench", plan.run_id) if stored else None
     await Run(plan, publish, children, writer).execute()
     over = time.perf_counter()
     assert isinstance(ended[-1], RunFinished)
@@ -127,7 +127,7 @@ def _below(pid: int) -> Iterator[int]:
 
 
 def _show(pairs: Sequence[tuple[Took, Took]]) -> None:
-    print(f"{len(pairs)} pairs of runs of {CASES} cases, milliseconds; what the journal adds, and its quartiles")
+    print(f"{len(pairs)} pairs of runs of {CASES} cases, milliseconds; what storing adds, and its quartiles")
     print(f"{'':8} {'without':>9} {'with':>9} {'adds':>9} {'±':>8}   {'quartiles':>19}")
     sums = [(_sums(plain), _sums(kept)) for plain, kept in pairs]
     names = [*(field.name for field in fields(Took)), "own cpu", "all cpu"]
@@ -143,8 +143,9 @@ def _show(pairs: Sequence[tuple[Took, Took]]) -> None:
             whole = statistics.median(pair[0][of] for pair in sums)
             share, spread = middle / whole, notch / whole
             print(f"{'':8} {share:9.1%} of the run's {what} time, ± {spread:.1%}")
-            figures.record("runs", f"journal, share of a run's {what} time", 100 * share, "%", goal=100 * GOAL)
-            figures.record("runs", f"the same, how sure: ± (half a notch of {len(adds)} pairs)", 100 * spread, "%")
+            figures.record("runs", f"storing, share of a run's {what} time", 100 * share, "%", goal=100 * GOAL)
+            figures.record("runs", f"storing, {what} time a case", 1000 * middle / CASES, "ms")
+            figures.record("runs", f"the share, how sure: ± (half a notch of {len(adds)} pairs)", 100 * spread, "%")
 
 
 def _sums(took: Took) -> tuple[float, ...]:
