@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench.details import read_records
 from workbench.events import (
     AgentActed,
     AttemptLost,
@@ -26,7 +27,6 @@ from workbench.events import (
     TurnFinished,
 )
 from workbench.history.stored_events import read_run
-from workbench.stored_records import read_records
 
 DESK = """
 import asyncio, os, uuid

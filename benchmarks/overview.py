@@ -14,10 +14,10 @@ from pathlib import Path
 
 from benchmarks import figures
 from workbench.causes.cause import make_cause
-from workbench.details import Brief, short_score
 from workbench.events import CaseRef, MetricResult, PlannedCase, Usage
+from workbench.execution import Execution, short_score
 from workbench.rendering.overview.layout import overview_document
-from workbench.store import CaseRecord, RunSummary
+from workbench.store import RunSummary
 from workbench.ui.overview.contents import Contents
 from workbench.ui.overview.scope import Scope, scope_of
 from workbench.ui.session import Session
@@ -85,7 +85,7 @@ def _session(folder: Path, cases: int) -> tuple[Session, Tree]:
     return session, tree
 
 
-def _record(ref: CaseRef, number: int) -> CaseRecord:
+def _record(ref: CaseRef, number: int) -> Execution:
     fails = number % 5 == 0
     scores: dict[str, MetricResult] = {
         "tool_trajectory_avg_score": short_score(
@@ -94,8 +94,7 @@ def _record(ref: CaseRef, number: int) -> CaseRecord:
         "response_match_score": short_score("response_match_score", "passed", 1 - number % 150 / 1000, 0.8, ()),
         "safety_v1": short_score("safety_v1", "passed", 1.0, 0.8, (("model", "judge-1"), ("kind", "model"))),
     }
-    brief = Brief(scores, None, None, None)  # type: ignore[arg-type]
-    record = CaseRecord.without_details(PlannedCase(ref, None, ""), "failed" if fails else "passed", brief)
+    record = Execution(PlannedCase(ref, None, ""), "failed" if fails else "passed", scores=scores)
     record.duration_seconds, record.usage = number % 97 / 10, Usage(2)
     record.cause = make_cause("calls", f"cause {number % 200}") if fails else None
     return record

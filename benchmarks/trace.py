@@ -15,6 +15,7 @@ from textual.app import App, ComposeResult
 
 from benchmarks.figures import record as figure
 from workbench.agents.worker.spans import SPANS_LIMIT
+from workbench.details import read_details
 from workbench.engine.run.event_lines import as_line
 from workbench.events import (
     CaseFinished,
@@ -27,12 +28,13 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
+from workbench.execution import CaseRecord
 from workbench.history.run_writer import RunWriter
 from workbench.prices import Price, Prices
 from workbench.rendering.document import Subject
 from workbench.rendering.rows import View
 from workbench.rendering.trace.pane import build
-from workbench.store import CaseRecord, Store
+from workbench.store import Store
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.pane import CaseDetail
 from workbench.ui.themes import read_theme, variable_defaults
@@ -82,7 +84,7 @@ def made_up(state: Path, turns: int, events: int) -> CaseRecord:
     store.apply(RunFinished(1.0))
     writer.write([as_line(RunFinished(1.0))], sync=False)
     writer.close()
-    return store.records[ref]
+    return read_details(store.records[ref])
 
 
 def _turn(turn: int, count: int) -> tuple[list[Any], list[Any], dict[str, str]]:

@@ -1,15 +1,13 @@
-import gc
 import json
-import weakref
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 
 from tests.cli.stores import PASSED as ON_TIME
 from tests.cli.stores import case_events
 from tests.cli.stores import started as started_run
-from workbench.details import Brief, DetailCache
+from workbench.details import read_details
 from workbench.engine.plan.transcripts import collect
 from workbench.event_json import from_json, to_json
 from workbench.events import (
@@ -35,7 +33,7 @@ from workbench.events import (
 )
 from workbench.history.summary import summarize_events
 from workbench.repeats.outcome_change import rate_of
-from workbench.store import CaseRecord, Store
+from workbench.store import Store
 
 ONE = CaseRef("desk", "desk/r.evalset.json", "r", "one")
 TWO = CaseRef("desk", "desk/r.evalset.json", "r", "two")
@@ -74,10 +72,10 @@ def test_case_goes_from_queued_to_passed() -> None:
     apply(store, *whole_case(ONE))
     record = store.records[ONE]
     assert record.finished
-    assert record.output == {"stdout": "ab"}
-    assert record.turns[0].note == "MAX_TOKENS"
-    assert record.turns[0].metrics["response_match_score"].score == 1.0
-    assert record.metrics["response_match_score"].status == "passed"
+    assert read_details(record).output == {"stdout": "ab"}
+    assert read_details(record).turns[0].note == "MAX_TOKENS"
+    assert read_details(record).turns[0].metrics["response_match_score"].score == 1.0
+    assert read_details(record).metrics["response_match_score"].status == "passed"
     assert store.counts() == {"passed": 1, "queued": 1}
 
 
@@ -179,53 +177,15 @@ def test_listeners_are_called_after_the_state_is_updated() -> None:
 def test_second_attempt_discards_the_first() -> None:
     store = Store()
     apply(store, started(ONE), *whole_case(ONE)[:4], *whole_case(ONE))
-    assert len(store.records[ONE].turns) == 1
-    assert store.records[ONE].output == {"stdout": "ab"}
-
-
-class AllKept:
-    """A journal that has the whole case."""
-
-    def __init__(self, record: CaseRecord) -> None:
-        self._record = record
-
-    def size(self, ref: CaseRef) -> int:
-        return 1
-
-    def read(self, ref: CaseRef) -> tuple[CaseRecord, str]:
-        return self._record, ""
-
-
-def test_record_without_details_still_has_every_field() -> None:
-    """A field that is neither kept in memory nor read again would raise when the screen asks for it."""
-    store = Store()
-    apply(store, started(ONE), *whole_case(ONE))
-    whole = replace(store.records[ONE], attempt=2)
-    brief = Brief(whole.metrics, None, AllKept(whole), DetailCache())
-    folded = CaseRecord.without_details(whole.planned, "passed", brief)
-    for field in fields(CaseRecord):
-        assert hasattr(folded, field.name), field.name
-    assert folded.attempt == 2
-
-
-def test_detail_cache_keeps_no_replaced_record_alive() -> None:
-    store = Store()
-    apply(store, started(ONE), *whole_case(ONE))
-    detail_cache = DetailCache()
-    detail_cache.put(store.records[ONE], 100)
-    held = weakref.ref(store.records[ONE])
-    for _ in range(2):  # The verdict before the newest one stays: it stands again if the newest is cancelled.
-        apply(store, started(ONE), *whole_case(ONE))
-    gc.collect()
-    assert held() is None
-    detail_cache.put(store.records[ONE], detail_cache.budget)  # The replaced one makes room without being folded.
+    assert len(read_details(store.records[ONE]).turns) == 1
+    assert read_details(store.records[ONE]).output == {"stdout": "ab"}
 
 
 def test_only_the_end_of_long_output_is_kept() -> None:
     store = Store()
     apply(store, started(ONE), OutputCaptured(ONE, "stderr", "x" * 500_000), OutputCaptured(ONE, "stderr", "end"))
-    assert len(store.records[ONE].output["stderr"]) == 200_000
-    assert store.records[ONE].output["stderr"].endswith("xend")
+    assert len(read_details(store.records[ONE]).output["stderr"]) == 200_000
+    assert read_details(store.records[ONE]).output["stderr"].endswith("xend")
 
 
 def test_event_of_an_unknown_case_raises() -> None:
@@ -242,7 +202,11 @@ def test_verdicts_are_in_the_order_of_the_criteria() -> None:
         result = MetricResult(name, "passed", 1.0, 0.5)
         store.apply(MetricScored(ONE, result, (result,)))
     record = store.records[ONE]
-    assert list(record.metrics) == list(record.turns[0].metrics) == ["judged", "computed", "measured besides"]
+    assert (
+        list(read_details(record).metrics)
+        == list(read_details(record).turns[0].metrics)
+        == ["judged", "computed", "measured besides"]
+    )
 
 
 def test_dropped_repeats_are_removed() -> None:

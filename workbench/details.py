@@ -1,114 +1,136 @@
-"""A cache of the details of finished cases, which can be read again from the database.
+"""Details of finished executions, read from the stored run when something shows or exports them.
 
-A run may have many thousand cases. Status, scores and seconds are small and always stay in the record of a case.
-Conversations, reasons and output are large. A finished record drops them when there are too many, and reads them
-again when one of them is accessed.
+A run may have many thousand cases. Their verdicts are small and stay in memory (`workbench.execution`). Conversations,
+reasons and output are large, so only those lately read are in memory.
 """
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field
-from functools import lru_cache
-from sys import intern
-from typing import Any, Protocol, get_args
-from weakref import ref
+from collections.abc import Collection
+from pathlib import Path
 
-from workbench.events import CaseError, CaseRef, MetricResult, MetricStatus
-from workbench.judge.judge_details import judge_in
+from workbench.causes.cause import make_cause
+from workbench.dependencies.run_inputs import RunInputs
+from workbench.events import CaseError, CaseRef, RunStarted
+from workbench.execution import CaseRecord, Execution, apply_to_case
 
-BUDGET = 4 * 2**20
+_BUDGET = 4 * 2**20
 """Bytes of events whose details may be in memory. As Python objects they take about ten times as much."""
-_NO_DETAILS: dict[str, Any] = {}
-_STATUSES: dict[str, MetricStatus] = {status: status for status in get_args(MetricStatus)}
+_SMALLEST = 2_000
+"""Bytes that each case counts at least."""
+_LEAST = 3
+"""Executions whose details stay in memory whatever their size: a screen needs two of them at a time."""
+_LOST = "the database is damaged: the conversation of this case is lost"
+
+_lock = threading.Lock()
+_recent: OrderedDict[int, tuple[Execution, CaseRecord]] = OrderedDict()
+"""The executions whose details were used last, by identity, the least recently used first."""
+_bytes = 0
 
 
-class DetailSource(Protocol):
-    """A run on disk from which the details of its cases can be read."""
-
-    def size(self, ref: CaseRef) -> int:
-        """Return the bytes of the events of a case, or 0 if it cannot be read there."""
-        ...
-
-    def read(self, ref: CaseRef) -> "tuple[Any, str]":
-        """Return a record with all details of a case, and why something is missing ("" if nothing is)."""
-        ...
-
-
-class Evictable(Protocol):
-    """A record that can drop its details."""
-
-    def drop_details(self) -> None:
-        """Remove the details from memory."""
-        ...
+def known_details(execution: Execution) -> CaseRecord | None:
+    """Return an execution with its details if they are in memory, else None. Reads nothing."""
+    if isinstance(execution, CaseRecord):
+        return execution
+    with _lock:
+        known = _recent.get(id(execution))
+        if known is None:
+            return None
+        _recent.move_to_end(id(execution))
+        return known[1]
 
 
-@dataclass(slots=True)
-class Brief:
-    """The part of a finished record that always stays in memory.
+def read_details(execution: Execution) -> CaseRecord:
+    """Return an execution with its details, which takes a few milliseconds if they are on disk.
 
-    `scores` have neither reason nor details, except for who judged. `error` has only its kind.
+    The verdict is always that of the execution. If details are lost, `read_error` of both says so, and there is no part
+    of the conversation, because a part would look like the whole.
     """
+    record = known_details(execution)
+    if record is None:
+        record, execution.read_error = _read(execution)
+        if record is None:
+            record = CaseRecord(execution.planned, scores=execution.scores, error=execution.error)
+        record.take_verdict(execution)
+        keep_details(execution, record)
+    return record
 
-    scores: dict[str, MetricResult]
-    error: CaseError | None
-    source: DetailSource
-    cache: "DetailCache"
-    read_error: str = ""
-    """Why the details could not be read again, or ""."""
+
+def keep_details(execution: Execution, record: CaseRecord) -> None:
+    """Keep the details of an execution in memory, and drop those that were not used for long."""
+    global _bytes
+    with _lock:
+        if id(execution) not in _recent:
+            _bytes += _size(execution)
+        _recent[id(execution)] = execution, record
+        while _bytes > _BUDGET and len(_recent) > _LEAST:
+            _bytes -= _size(_recent.popitem(last=False)[1][0])
 
 
-@dataclass(slots=True)
-class DetailCache:
-    """Records whose details are in memory and can be read again, the least recently used first.
+def forget_details() -> None:
+    """Remove all details from memory."""
+    global _bytes
+    with _lock:
+        _recent.clear()
+        _bytes = 0
 
-    The cache holds weak references, so a record that a newer run replaced is freed at once.
+
+def _size(execution: Execution) -> int:
+    return max(execution.size, _SMALLEST)
+
+
+def _read(execution: Execution) -> tuple[CaseRecord | None, str]:
+    """Return the stored record of an execution, or None and why there is none."""
+    if execution.file is None:
+        return None, ""
+    try:
+        record = read_records(execution.file, {execution.ref})[execution.ref]
+    except OSError as error:
+        return None, f"this run cannot be read: {error.strerror or type(error).__name__}"
+    except (ValueError, KeyError, IndexError):
+        return None, _LOST
+    return (record, "") if record.finished else (None, _LOST)
+
+
+def read_records(file: Path, refs: Collection[CaseRef]) -> dict[CaseRef, CaseRecord]:
+    """Read the records of these cases from a stored run. Call it in a thread.
+
+    A case without any event gets a record of a case that never began.
+
+    Raises:
+        OSError: the run cannot be read.
+        ValueError: a part of a case is lost.
     """
+    # Imported late, so that verdicts appear on the screen sooner.
+    from workbench.history.case_events import case_events
 
-    budget: int = BUDGET
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    read_error: str = ""
-    """Why details could not be read again, for the first case with that problem."""
-    _held: "OrderedDict[int, tuple[ref[Evictable], int]]" = field(default_factory=OrderedDict)
-    _bytes: int = 0
-
-    def put(self, record: Evictable, size: int) -> None:
-        """Add a record with its details, and drop the details of others if the budget is exceeded."""
-        with self.lock:
-            self.drop(record)
-            self._held[id(record)] = ref(record), size
-            self._bytes += size
-            while self._bytes > self.budget and len(self._held) > 1:
-                held, freed = self._held.popitem(last=False)[1]
-                self._bytes -= freed
-                other = held()
-                if other is not None:
-                    other.drop_details()
-
-    def drop(self, record: Evictable) -> None:
-        """Remove a record from the cache, so that it keeps its details."""
-        with self.lock:
-            _, size = self._held.pop(id(record), (None, 0))
-            self._bytes -= size
+    records: dict[CaseRef, CaseRecord] = {}
+    inputs = RunInputs()
+    for event in case_events(file, refs):
+        if isinstance(event, RunStarted):
+            inputs = RunInputs(event.inputs)
+            records = {
+                planned.case: CaseRecord(planned, run_id=event.run_id, until_sure=event.until_sure)
+                for planned in event.cases
+            }
+        elif (case := getattr(event, "case", None)) is not None:
+            apply_to_case(records[case], event, inputs)
+    return records
 
 
-def brief_score(result: MetricResult) -> MetricResult:
-    """Return a verdict without its reason and details."""
-    judge = ((str(name), str(value)) for name, value in judge_in(result.details).items())
-    return short_score(result.name, result.status, result.score, result.threshold, tuple(judge))
+def end_all(records: dict[CaseRef, CaseRecord], *, damaged: bool = False) -> dict[CaseRef, CaseRecord]:
+    """End all unfinished records, because nothing runs in a stored run.
 
+    An unfinished case counts as cancelled. With `damaged` (the run ended, but a part of it is lost) it is an
+    error.
+    """
+    from workbench.history.run_events import END_IS_LOST
 
-@lru_cache(4096)
-def short_score(
-    name: str, status: str, score: float | None, threshold: float | None, judge: tuple[tuple[str, str | None], ...]
-) -> MetricResult:
-    """Return a verdict with only these fields. Equal verdicts of many cases share one object."""
-    details = {"judge": dict(judge)} if judge else _NO_DETAILS
-    return MetricResult(intern(name), _STATUSES.get(status, "error"), score, threshold, "", details)
-
-
-def brief_error(kind: Any) -> CaseError:
-    """Return an error with only its kind."""
-    return _ERRORS.setdefault(kind, CaseError(kind, ""))
-
-
-_ERRORS: dict[str, CaseError] = {}
+    for record in records.values():
+        if not record.finished:
+            if damaged:
+                record.state, record.error = "error", CaseError("broken_file", END_IS_LOST)
+                record.cause = make_cause("error", END_IS_LOST)
+            else:
+                record.cancel()
+    return records

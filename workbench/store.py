@@ -4,294 +4,30 @@ The store is a plain object without threads, clocks or widgets. The screen, the 
 read the same store, so they cannot disagree.
 """
 
-import dataclasses
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias
 
-from workbench.causes.cause import Cause
-from workbench.dependencies.record import Bundle
 from workbench.dependencies.run_inputs import RunInputs
-from workbench.details import Brief, DetailCache, DetailSource, brief_error, brief_score
+from workbench.details import keep_details, read_details
 from workbench.events import (
-    AgentActed,
-    AttemptLost,
-    CallsRecorded,
-    CaseError,
     CaseFinished,
     CaseName,
-    CasePlaced,
     CaseRef,
-    CaseStarted,
-    CaseStatus,
     Event,
-    FaultHandling,
     FilesRead,
-    Frozen,
-    InnerCalls,
     JudgeWaits,
-    LostAttempt,
-    MetricResult,
     Noticed,
-    OutputCaptured,
-    PlannedCase,
     RepeatsDropped,
     RunFinished,
     RunResumed,
     RunStarted,
-    SpansRecorded,
-    Thawed,
-    TurnFinished,
-    TurnStarted,
-    Usage,
-    UserSimulated,
-    drift_count,
 )
-from workbench.events import MetricScored as Scored
+from workbench.execution import CaseRecord, CaseState, Execution, apply_to_case
 from workbench.fast_dataclass import dataclass
 from workbench.shards import Shard
-
-CaseState: TypeAlias = Literal["queued", "running", "passed", "failed", "error", "not_evaluated", "cancelled"]
-MetricNames: TypeAlias = dict[str, MetricResult]
-_OUTPUT_KEPT = 200_000
-"""Characters of printed output kept in memory for each case and stream. The database has all captured output."""
-
-
-@dataclasses.dataclass(slots=True)
-class Turn:
-    """One turn: the user's message, the agent's steps as they happen, and the finished invocation."""
-
-    user: dict[str, Any]
-    acted: list[dict[str, Any]] = field(default_factory=list)
-    actual: dict[str, Any] | None = None
-    note: str = ""
-    state: dict[str, Any] | None = None
-    """The session state after the turn, as far as it is known."""
-    metrics: MetricNames = field(default_factory=dict)
-    spans: SpansRecorded | None = None
-    """The spans of the turn, or None if none were recorded."""
-    calls: tuple[CallsRecorded, ...] = ()
-    """The calls of the turn for replay, as far as they were recorded."""
-    inner_calls: InnerCalls = None
-
-    @property
-    def so_far(self) -> dict[str, Any]:
-        """The finished invocation, or the steps so far if the turn did not finish."""
-        if self.actual is not None:
-            return self.actual
-        return {"user_content": self.user, "intermediate_data": {"invocation_events": list(self.acted)}}
-
-
-_NO_USAGE = Usage()
-_MOST_AHEAD = 0.1
-"""The largest part of the cache that one case may take when it is read ahead."""
-_DETAILS = (
-    *("expected", "criteria", "scenario", "rubrics", "custom_metrics", "simulator", "session"),
-    *(
-        "final_session_state",
-        "dataset_case",
-        "attempt",
-        "lost",
-        "turns",
-        "simulated",
-        "metrics",
-        "output",
-        "error",
-        "thawed",
-    ),
-)
-"""Fields that a record of a finished case may drop from memory, because the database has them."""
-
-
-@dataclasses.dataclass(slots=True, weakref_slot=True)
-class CaseRecord:
-    """All that is known about one execution of one case.
-
-    After the case has ended, its details may leave memory (`workbench.details`). Access to one of them reads all of
-    them again, which takes about a millisecond. To loop over many cases, use `scores` and `brief_error`, which are
-    always in memory.
-    """
-
-    planned: PlannedCase
-    state: CaseState = "queued"
-    started_at: float | None = None
-    expected: tuple[dict[str, Any], ...] | None = None
-    criteria: dict[str, Any] = field(default_factory=dict)
-    scenario: dict[str, Any] | None = None
-    rubrics: tuple[dict[str, Any], ...] = ()
-    custom_metrics: dict[str, Any] = field(default_factory=dict)
-    simulator: dict[str, Any] | None = None
-    session: dict[str, Any] | None = None
-    final_session_state: dict[str, Any] | None = None
-    dataset_case: dict[str, Any] | None = None
-    attempt: int = 1
-    """Counted from 1. Earlier attempts lost their process or their machine."""
-    lost: tuple[LostAttempt, ...] = ()
-    """Earlier attempts that were lost with their machines."""
-    machine: str = ""
-    """The other machine on which the last attempt runs or ran, or "" for this machine. Always in memory."""
-    turns: list[Turn] = field(default_factory=list)
-    simulated: list[UserSimulated] = field(default_factory=list)
-    """One event for each turn of the simulated user and one for the end; empty for fixed messages."""
-    metrics: MetricNames = field(default_factory=dict)
-    output: dict[str, str] = field(default_factory=dict)
-    error: CaseError | None = None
-    """Why the case has no verdict, or what broke beside a failed criterion."""
-    duration_seconds: float = 0.0
-    usage: Usage = field(default_factory=Usage)
-    run_id: str = ""
-    """The run that this execution belongs to."""
-    inputs: tuple[Bundle, ...] = ()
-    """Inputs of the verdict besides those in the evalset and the config; empty if they are not known."""
-    frozen: Frozen | None = None
-    """How the case was replayed, or None if it ran live. Always in memory."""
-    handling: FaultHandling | None = None
-    """What the agent did about the fault in `planned`, or None without one. Always in memory."""
-    thawed: Thawed | None = None
-    """How a live case differs from its recording, or None if they were not compared."""
-    drifted: int | None = None
-    """Number of changes in `thawed` that can be accepted, or None if `thawed` is None. Always in memory."""
-    until_sure: float | None = None
-    """The pass rate that the repeats of this run should establish, or None."""
-    cause: Cause | None = None
-    """Why the case fails, or None unless it failed or ended in an error. Always in memory."""
-    brief: Brief | None = field(default=None, compare=False, repr=False)
-    """The part that stays in memory without the details, or None if this record never drops them."""
-
-    if not TYPE_CHECKING:  # The type checker would accept any misspelt field name otherwise.
-
-        def __getattr__(self, name: str) -> Any:
-            """Read the details again. Only they can be missing."""
-            brief = self.brief
-            if name not in _DETAILS or brief is None:
-                raise AttributeError(name)
-            with brief.cache.lock:
-                if _is_loaded(self, name):
-                    # Another thread has just read them.
-                    return object.__getattribute__(self, name)
-                return getattr(self._read_again(brief), name)
-
-    @property
-    def ref(self) -> CaseRef:
-        """The case and repeat of this record."""
-        return self.planned.case
-
-    @property
-    def mode(self) -> str:
-        """How it was replayed: `tools` or `all`, or "" if it was live."""
-        return "" if self.frozen is None else self.frozen.mode
-
-    @property
-    def scores(self) -> MetricNames:
-        """The verdicts of the criteria. Reasons and details may be missing, but never who judged."""
-        return self.metrics if self.brief is None else self.brief.scores
-
-    @property
-    def brief_error(self) -> CaseError | None:
-        """The error of the case. Everything but its kind may be missing."""
-        return self.error if self.brief is None else self.brief.error
-
-    @property
-    def has_details(self) -> bool:
-        """Whether the details are in memory at the moment."""
-        return _is_loaded(self, "turns")
-
-    @property
-    def read_error(self) -> str:
-        """Why the details could not be read again, or "" if they could."""
-        return "" if self.brief is None else self.brief.read_error
-
-    @classmethod
-    def without_details(cls, planned: PlannedCase, state: CaseState, brief: Brief) -> "CaseRecord":
-        """Return the record of a finished case whose details were never in memory."""
-        record = cls.__new__(cls)
-        record.planned, record.state, record.brief = planned, state, brief
-        record.started_at, record.duration_seconds, record.usage = None, 0.0, _NO_USAGE
-        record.run_id, record.until_sure, record.inputs, record.cause = "", None, (), None
-        record.frozen, record.handling, record.drifted, record.machine = None, None, None, ""
-        return record
-
-    def make_evictable(self, source: DetailSource, cache: DetailCache) -> None:
-        """Allow `cache` to drop the details when memory is short. They are read from `source` again."""
-        size = source.size(self.ref)
-        if size:
-            scores = {result.name: brief_score(result) for result in self.metrics.values()}
-            error = None if self.error is None else brief_error(self.error.kind)
-            self.brief = Brief(scores, error, source, cache)
-            cache.put(self, size)
-
-    def drop_details(self) -> None:
-        """Remove the details from memory."""
-        for name in _DETAILS:
-            if _is_loaded(self, name):
-                delattr(self, name)
-
-    def read_ahead(self) -> None:
-        """Load the details unless they are in memory, for the thread that will need them soon. Call it in a thread.
-
-        A case that takes much of the cache is not loaded, because it could drop those that are in use.
-        """
-        brief = self.brief
-        if brief is None:
-            return
-        with brief.cache.lock:
-            if not self.has_details and brief.source.size(self.ref) <= brief.cache.budget * _MOST_AHEAD:
-                self._read_again(brief)
-
-    def pin_details(self) -> None:
-        """Load the details and keep them in memory, because they are about to change."""
-        brief = self.brief
-        if brief is not None:
-            with brief.cache.lock:
-                if not _is_loaded(self, "turns"):
-                    self._read_again(brief)
-                brief.cache.drop(self)
-                self.brief = None
-
-    def _read_again(self, brief: Brief) -> "CaseRecord":
-        """Load the details, and return a copy whose details another thread cannot drop."""
-        with brief.cache.lock:
-            found, brief.read_error = brief.source.read(self.ref)
-            brief.cache.read_error = brief.cache.read_error or brief.read_error
-            if brief.read_error:
-                # Keep the verdict, but no part of the conversation: a part would look like the whole.
-                found = CaseRecord(self.planned, metrics=brief.scores, error=brief.error)
-            for name in _DETAILS:
-                setattr(self, name, getattr(found, name))
-            brief.cache.put(self, brief.source.size(self.ref))
-            copied: CaseRecord = found
-            return copied
-
-    @property
-    def finished(self) -> bool:
-        """Whether the case has ended, with or without a verdict."""
-        return self.state not in ("queued", "running")
-
-    @property
-    def has_verdict(self) -> bool:
-        """Whether the case has ended and was not cancelled."""
-        return self.finished and self.state != "cancelled"
-
-    @property
-    def failed_with_errors(self) -> bool:
-        """Whether the case failed, and something broke beside that, which `error` names."""
-        return self.state == "failed" and self.brief_error is not None
-
-    @property
-    def broken_by(self) -> CaseError | None:
-        """The error that kept the case from a verdict, or None. A failed case has a verdict, whatever else broke."""
-        return None if self.state == "failed" else self.error
-
-    @property
-    def status(self) -> CaseStatus:
-        """The status for a report. A case that has not ended counts as cancelled."""
-        return "cancelled" if self.state == "queued" or self.state == "running" else self.state
-
-    def cancel(self) -> None:
-        """Mark an execution as cancelled because its run ended before it did."""
-        when = "while this case was running" if self.state == "running" else "before this case started"
-        self.state, self.error = "cancelled", CaseError("cancelled", f"the run ended {when}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,15 +52,6 @@ class RunSummary:
     """Number of cancelled executions of a stored run that the store does not have: earlier verdicts count for them."""
     shard: Shard | None = None
     """The part of its plan that it is, or None for the whole plan."""
-
-
-def _is_loaded(record: CaseRecord, name: str) -> bool:
-    """Return whether a field is in memory, without reading it through the record."""
-    try:
-        object.__getattribute__(record, name)
-    except AttributeError:
-        return False
-    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,6 +93,19 @@ class _Request:
     number: int | None = None
 
 
+class OpenRun(Protocol):
+    """The writer of a run (`workbench.history.run_writer.RunWriter`)."""
+
+    @property
+    def path(self) -> Path:
+        """The path that names the run."""
+        ...
+
+    def size(self, ref: CaseRef) -> int:
+        """Return the bytes of a case's events, or 0 if they are not stored."""
+        ...
+
+
 Listener: TypeAlias = Callable[[Event], None]
 
 
@@ -378,7 +118,7 @@ class Store:
 
     def __init__(self) -> None:
         self.run = RunSummary()
-        self.records: dict[CaseRef, CaseRecord] = {}
+        self.records: dict[CaseRef, Execution] = {}
         """The cases of the newest run in plan order, and cases of older runs that it did not run again."""
         self.current: list[CaseRef] = []
         """The cases of the newest run, in plan order."""
@@ -391,17 +131,15 @@ class Store:
         """Number of executions of `current` that differ from their recordings."""
         self._counts: Counter[CaseState] = Counter()
         """Number of executions of `current` in each state. Updated with each event, because every frame reads it."""
-        self.detail_cache = DetailCache()
-        """Details of finished cases that are in memory and can be read again."""
-        self.detail_sources: dict[str, DetailSource] = {}
-        """Run id → source of its details. The details of other runs stay in memory."""
+        self.writers: dict[str, OpenRun] = {}
+        """Run id → its writer. Executions of other runs keep their details in memory."""
         self._executions: dict[CaseName, list[CaseRef]] = {}
         """The executions of each case of the newest run."""
         self._owners: dict[CaseName, tuple[str, str]] = {}
         """The agent and the evalset's id of each case's newest run. Verdicts made with others do not count."""
-        self._previous: dict[CaseName, list[CaseRecord]] = {}
+        self._previous: dict[CaseName, list[Execution]] = {}
         """The verdicts that the cases of the newest run had before it began."""
-        self._cancelled: dict[CaseRef, CaseRecord] = {}
+        self._cancelled: dict[CaseRef, Execution] = {}
         """Cancelled executions of the newest run whose case has an older verdict in `records`."""
         self.reinstated: dict[CaseName, list[CaseRef]] = {}
         """Case → executions of its older verdict, if the newest run of the case decided nothing."""
@@ -477,12 +215,12 @@ class Store:
             case FilesRead():
                 self._inputs.extend(event.bundles)
             case _:
-                self._apply_counted(self.current_record(event.case), event)
+                self._apply_counted(event.case, event)
         for listener in tuple(self._listeners):
             listener(event)
-        self._make_evictable(event)
+        self._drop_details(event)
 
-    def restore(self, run: RunSummary, current: list[CaseRef], records: Mapping[CaseRef, CaseRecord]) -> None:
+    def restore(self, run: RunSummary, current: list[CaseRef], records: Mapping[CaseRef, Execution]) -> None:
         """Add the stored verdicts of earlier sessions. Verdicts of this session win."""
         self.records = {**records, **self.records}
         self._owners = {**{ref.name: _owner(ref) for ref in records}, **self._owners}
@@ -491,7 +229,7 @@ class Store:
         self._count()
 
     def adopt(
-        self, records: Mapping[CaseRef, CaseRecord], run: RunSummary | None = None, current: Collection[CaseRef] = ()
+        self, records: Mapping[CaseRef, Execution], run: RunSummary | None = None, current: Collection[CaseRef] = ()
     ) -> None:
         """Replace verdicts by newer ones that another program stored. Call it while no run is active.
 
@@ -524,15 +262,19 @@ class Store:
         """Return the number of executions of the newest run that failed, and in which something else broke."""
         return sum(record.failed_with_errors for record in self.current_records())
 
-    def problems(self) -> Iterator[CaseRecord]:
+    def problems(self) -> Iterator[Execution]:
         """Yield the cases of the newest run that failed or ended with an error, in plan order."""
         return (record for record in self.current_records() if record.state in ("failed", "error"))
 
-    def current_records(self) -> Iterator[CaseRecord]:
+    def current_records(self) -> Iterator[Execution]:
         """Yield the executions of the newest run in plan order, including cancelled ones."""
         return map(self.current_record, self.current)
 
-    def current_record(self, ref: CaseRef) -> CaseRecord:
+    def read_current(self) -> Iterator[CaseRecord]:
+        """Yield the executions of the newest run with their details, which are read one by one."""
+        return map(read_details, self.current_records())
+
+    def current_record(self, ref: CaseRef) -> Execution:
         """Return the newest run's record of one of its executions."""
         return self._cancelled.get(ref) or self.records[ref]
 
@@ -552,8 +294,8 @@ class Store:
             shard=event.shard,
         )
         self.current = [planned.case for planned in event.cases]
-        for run_id in [other for other in self.detail_sources if other != event.run_id]:
-            del self.detail_sources[run_id]  # Records that need the source hold it themselves.
+        for run_id in [other for other in self.writers if other != event.run_id]:
+            del self.writers[run_id]
         self.notices.clear()
         self.waits.clear()
         self._executions = {}
@@ -580,33 +322,41 @@ class Store:
             self._executions[ref.name].remove(ref)
         self._count()
 
-    def _make_evictable(self, event: Event) -> None:
-        """Allow the details of a finished case to leave memory, after all listeners have seen its end."""
-        if isinstance(event, CaseFinished):
-            record = self.current_record(event.case)
-            source = self.detail_sources.get(record.run_id)
-            if source is not None and record.brief is None:
-                record.make_evictable(source, self.detail_cache)
+    def _drop_details(self, event: Event) -> None:
+        """Replace the record of a finished case whose events are stored, after all listeners have seen its end."""
+        if not isinstance(event, CaseFinished):
+            return
+        ref, record = event.case, self.current_record(event.case)
+        writer = self.writers.get(record.run_id)
+        size = 0 if writer is None else writer.size(ref)
+        if writer is not None and size and isinstance(record, CaseRecord):
+            execution = record.without_details(writer.path, size)
+            self._replace(execution)
+            keep_details(execution, record)
+
+    def _replace(self, execution: Execution) -> None:
+        """Replace an execution of the newest run."""
+        (self._cancelled if execution.ref in self._cancelled else self.records)[execution.ref] = execution
 
     def has_current_owner(self, ref: CaseRef) -> bool:
         """Return whether an execution has the same owner as the newest run of its case."""
         return self._owners.get(ref.name, _owner(ref)) == _owner(ref)
 
-    def latest_verdicts(self) -> Iterator[CaseRecord]:
+    def latest_verdicts(self) -> Iterator[Execution]:
         """Yield the executions that make up the latest verdict of each case, over all runs."""
         return (record for records in self._latest_by_case().values() for record in records)
 
-    def _latest_by_case(self, cases: Collection[CaseName] | None = None) -> dict[CaseName, list[CaseRecord]]:
+    def _latest_by_case(self, cases: Collection[CaseName] | None = None) -> dict[CaseName, list[Execution]]:
         """Return the latest verdicts of these cases, or of all cases.
 
         They come from the newest run that decided the case. The first repeat always belongs to that run.
         """
-        of_case: dict[CaseName, list[CaseRecord]] = {}
+        of_case: dict[CaseName, list[Execution]] = {}
         for record in self.records.values():
             case = record.ref.name
             if (cases is None or case in cases) and self.has_current_owner(record.ref):
                 of_case.setdefault(case, []).append(record)
-        latest: dict[CaseName, list[CaseRecord]] = {}
+        latest: dict[CaseName, list[Execution]] = {}
         for case, records in of_case.items():
             first = min(records, key=lambda record: record.ref.repeat)
             decided = [record for record in records if record.run_id == first.run_id and record.has_verdict]
@@ -641,10 +391,14 @@ class Store:
             self.reinstated[case] = [record.ref for record in previous]
         return [record.ref for record in previous]
 
-    def _apply_counted(self, record: CaseRecord, event: Event) -> None:
-        record.pin_details()
+    def _apply_counted(self, ref: CaseRef, event: Event) -> None:
+        record = self.current_record(ref)
+        if not isinstance(record, CaseRecord):
+            # This is rare: it is tried again, or its verdict could not be kept on disk.
+            record = read_details(record)
+            self._replace(record)
         before, was_frozen, had_drifted = record.state, record.frozen is not None, bool(record.drifted)
-        self._apply_to_case(record, event)
+        apply_to_case(record, event, self._inputs)
         self.frozen += (record.frozen is not None) - was_frozen
         self.drifted += bool(record.drifted) - had_drifted
         if record.state != before:
@@ -652,115 +406,3 @@ class Store:
             self._counts[record.state] += 1
         if record.state == "cancelled":
             self._reinstate_if_cancelled(record.ref.name)
-
-    def _apply_to_case(self, record: CaseRecord, event: Event) -> None:
-        match event:
-            case CaseStarted():
-                _begin(record, event)
-            case CasePlaced() | AttemptLost():
-                _note_machine(record, event)
-            case TurnStarted():
-                record.turns.append(Turn(event.user))
-            case AgentActed() | TurnFinished() | SpansRecorded() | CallsRecorded():
-                _apply_to_turn(record.turns[event.turn], event)
-            case UserSimulated():
-                record.simulated.append(event)
-            case OutputCaptured():
-                kept = record.output.get(event.stream, "") + event.text
-                record.output[event.stream] = kept[-_OUTPUT_KEPT:]
-            case Scored():
-                _put(record.metrics, event.result, record.criteria)
-                for turn, result in zip(record.turns, event.turns, strict=False):
-                    _put(turn.metrics, result, record.criteria)
-            case CaseFinished():
-                # Set the inputs first: a comparison in another thread expects them in each case with a verdict.
-                record.inputs = self._inputs.of(event.inputs)
-                record.state = event.status
-                record.error = event.error
-                record.duration_seconds = event.duration_seconds
-                record.usage = event.usage
-                record.frozen = event.frozen
-                record.handling = event.handling
-                record.thawed = event.thawed
-                record.machine = event.machine
-                record.drifted = None if event.thawed is None else drift_count(event.thawed.changes)
-                record.cause = _cause(record)
-
-
-def _begin(record: CaseRecord, event: CaseStarted) -> None:
-    """Begin an attempt at a case."""
-    # A case starts again after its process was lost or its run was resumed. Discard the attempt before.
-    record.turns.clear()
-    record.simulated.clear()
-    record.output.clear()
-    record.metrics.clear()
-    record.error = record.cause = record.frozen = record.handling = None
-    record.thawed = record.drifted = None
-    record.state = "running"
-    record.started_at = event.at
-    record.expected = event.expected
-    record.criteria = event.criteria
-    record.scenario = event.scenario
-    record.rubrics = event.rubrics
-    record.custom_metrics = event.custom_metrics
-    record.simulator = event.simulator
-    record.session = event.session
-    record.final_session_state = event.final_session_state
-    record.dataset_case = event.dataset_case
-    record.attempt = event.attempt
-    record.lost = event.lost
-    record.machine = ""
-
-
-def _note_machine(record: CaseRecord, event: CasePlaced | AttemptLost) -> None:
-    """Note where an attempt runs, or that it was lost there."""
-    if isinstance(event, CasePlaced):
-        record.machine = event.machine
-    else:
-        record.lost = (*record.lost, event.lost)
-
-
-def _cause(record: CaseRecord) -> Cause | None:
-    """Return why a case fails, while its details are in memory.
-
-    An execution with an injected fault has no cause: its faults are in a table of their own.
-    """
-    if record.state not in ("failed", "error") or record.planned.fault is not None:
-        return None
-    # Imported late, because it needs the descriptions of criteria, and many runs have no failure.
-    from workbench.causes.first_cause import case_cause
-
-    scored = (
-        (result, [turn.metrics[name] for turn in record.turns if name in turn.metrics])
-        for name, result in record.metrics.items()
-    )
-    return case_cause(record.state, None if record.error is None else record.error.message, scored)
-
-
-def _apply_to_turn(turn: Turn, event: AgentActed | TurnFinished | SpansRecorded | CallsRecorded) -> None:
-    match event:
-        case AgentActed():
-            turn.acted.append(event.acted)
-        case TurnFinished():
-            turn.actual, turn.note, turn.state = event.actual, event.note, event.state
-            turn.inner_calls = event.inner_calls
-        case SpansRecorded():
-            turn.spans = event
-        case CallsRecorded():
-            turn.calls += (event,)
-
-
-def _put(metrics: MetricNames, result: MetricResult, criteria: Mapping[str, Any]) -> None:
-    """Add a verdict in the order of the config's criteria. Other measurements come last.
-
-    Judges answer in any order.
-    """
-    metrics[result.name] = result
-    if result.name not in criteria:
-        return
-    places = {name: place for place, name in enumerate(criteria)}
-    order = [places.get(name, len(places)) for name in metrics]
-    if order != sorted(order):
-        sorted_metrics = sorted(metrics.items(), key=lambda item: places.get(item[0], len(places)))
-        metrics.clear()
-        metrics.update(sorted_metrics)

@@ -35,7 +35,7 @@ async def make() -> list[Path]:
         async with Project.open(root) as project:
             matrix = await project.fault_matrix(await project.plan(options=RunOptions(inject="matrix")))
             if matrix.first is not None:
-                matrix.add((await project.run(matrix.first).result()).current_records())
+                matrix.add((await project.run(matrix.first).result()).read_current())
             store = await project.run(matrix.plan()).result()
             lines = list(summary_lines(store, Prices()))
     table = next(number for number, line in enumerate(lines) if line.text == "Tool faults:")

@@ -6,10 +6,10 @@ import pytest
 
 from workbench.authoring.what_if import Outlook, WhatIf
 from workbench.events import CaseRef, MetricResult, PlannedCase
+from workbench.execution import CaseRecord, Turn
 from workbench.metrics.base import ScoreRequest
 from workbench.metrics.trajectory import score
 from workbench.model.criteria import CriteriaConfig, Criterion, stored_config
-from workbench.store import CaseRecord, Turn
 
 TRAJECTORY = "tool_trajectory_avg_score"
 MATCH = "response_match_score"
@@ -22,7 +22,7 @@ def invocation(*names: str, amount: int = 1) -> dict[str, Any]:
 
 def record(name: str, *metrics: MetricResult, criteria: Any = None, repeat: int = 1) -> CaseRecord:
     one = CaseRecord(PlannedCase(CaseRef("desk", "a.evalset.json", "a", name, repeat), None, ""))
-    one.metrics = {metric.name: metric for metric in metrics}
+    one.scores = {metric.name: metric for metric in metrics}
     statuses = {metric.status for metric in metrics}
     one.state = "failed" if "failed" in statuses else "error" if "error" in statuses else "passed"
     one.criteria = criteria or {}
@@ -186,7 +186,7 @@ def test_rules_for_arguments_are_scored_from_the_transcript() -> None:
     # Scored by rules, and then without them.
     sides = (invocation("a", amount=1),), (invocation("a", amount=2),)
     scored = score(ScoreRequest(Criterion(TRAJECTORY, 1.0, 1.0, rules), sides[0], sides[1]))
-    records[0].metrics = {TRAJECTORY: scored.result}
+    records[0].scores = {TRAJECTORY: scored.result}
     records[0].state = "passed"
     assert [flip.after for flip in under(records, {TRAJECTORY: 1.0}).flips] == ["failed"]
     assert under(records, {TRAJECTORY: {"threshold": 1.0, "args_match": {"a": {"amount": 7}}}}).flips == ()

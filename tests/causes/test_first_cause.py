@@ -15,7 +15,6 @@ from tests.cli.stores import case_events, feed, ref, started
 from workbench.causes.cause import UNKNOWN
 from workbench.causes.first_cause import case_cause, criterion_cause
 from workbench.causes.groups import group_by_cause
-from workbench.details import DetailCache
 from workbench.engine.scoring.verdict import metric_error
 from workbench.event_json import to_json
 from workbench.events import (
@@ -29,14 +28,13 @@ from workbench.events import (
     RunFinished,
     TurnStarted,
 )
-from workbench.history.execution_rows import Place, rows_from, to_stored
+from workbench.history.execution_rows import Place, rows_from, stored_executions, to_stored
 from workbench.history.summary import Summary, summarize_events
 from workbench.metrics import registry
 from workbench.metrics.base import Scored, ScoreRequest
 from workbench.metrics.description import CriterionDescription
 from workbench.model.criteria import Criterion
 from workbench.rendering.causes import failing_groups
-from workbench.stored_records import brief_records
 
 CALLS, ANSWER = "tool_trajectory_avg_score", "response_match_score"
 FUNCTION = {"judge": {"model": "python:desk.judge:decide", "kind": "python", "by": "function"}}
@@ -152,7 +150,7 @@ def test_stored_causes_equal_those_of_the_running_run(dice: random.Random, chose
     made = summarize_events(map(to_json, events))
     summary = Summary(plans=made.plans)
     rows_from(summary, [to_stored(row, made, Place(number), 1) for number, row in enumerate(made.rows.values())])
-    stored = brief_records(summary, Path("no journal is read"), summary.rows.values(), DetailCache())
+    stored = stored_executions(summary, Path("no journal is read"), summary.rows.values())
     live = {record.ref: record.cause for record in store.current_records()}
     assert {case: record.cause for case, record in stored.items()} == live
     assert len(summary.causes) == len(set(live.values()))

@@ -32,10 +32,10 @@ from tests.cli.stores import (
 )
 from tests.hostile import HOSTILE
 from workbench.authoring.triage.entry import About, Entry, Judged
-from workbench.authoring.triage.judged import answer_of
 from workbench.authoring.triage.triage_file import changed, triage_path
 from workbench.cli.export_command import _write
 from workbench.cli.refusal import Refused
+from workbench.details import read_details
 from workbench.events import MetricResult, MetricStatus, Noticed, RunFinished, SpansRecorded, TurnFinished
 from workbench.exporting import html as export_html
 from workbench.exporting.adk import build_adk
@@ -103,7 +103,7 @@ def test_hostile_text_stays_text_in_html(text: str) -> None:
         [started([PASSED, FAILED], text)], case_events(FAILED, "failed", [failed], text=text), [RunFinished(1.0)]
     )
     span = {"id": 1, "kind": "tool", "name": text, "start": 0.0, "end": 1.0, "error": text, "note": text}
-    store.records[FAILED].turns[0].spans = SpansRecorded(FAILED, 0, json.dumps([span]))
+    read_details(store.records[FAILED]).turns[0].spans = SpansRecorded(FAILED, 0, json.dumps([span]))
     content = build_html(store)
     page = _page(content)
     assert b"Trace: durations of each step" in content
@@ -314,7 +314,7 @@ def test_charts_and_triage_are_in_html_as_text() -> None:
         case_events(PASSED, "passed", [passed]),
         [RunFinished(1.0)],
     )
-    answer = answer_of(store.records[FAILED])
+    answer = store.records[FAILED].answer
     said = Entry(About("late_parcel", ATTACK), Judged("failed", answer), "judge wrong", "passed", ATTACK)
     earlier = Entry(About("on_time"), Judged("passed", "another"), "agent bug", "failed", "of an earlier answer")
     triage = {(FAILED.evalset_file, "late_parcel"): (said,), (PASSED.evalset_file, "on_time"): (earlier,)}

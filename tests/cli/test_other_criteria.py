@@ -8,13 +8,15 @@ import pytest
 
 from tests.cli.stores import ANSWER_PASSED, FILE, case_events, ref
 from workbench.__main__ import main
-from workbench.details import DetailCache
+from workbench.details import read_details, read_records
 from workbench.engine.run.event_lines import as_line
 from workbench.events import Event, PlannedCase, RunFinished, RunStarted
+from workbench.execution import CaseRecord
 from workbench.exporting.html import build_html
 from workbench.exporting.junit import junit_pieces
 from workbench.exporting.report import report_pieces
 from workbench.exporting.tables import build_csv, build_markdown
+from workbench.history.execution_rows import stored_executions
 from workbench.history.listed_runs import list_all_runs
 from workbench.history.run_events import read_run_events
 from workbench.history.run_writer import RunWriter
@@ -24,8 +26,7 @@ from workbench.rendering.document import Subject
 from workbench.rendering.plain_case import plain_case
 from workbench.rendering.plain_lines import case_line
 from workbench.rendering.title import summary
-from workbench.store import CaseRecord, Store
-from workbench.stored_records import brief_records, read_records
+from workbench.store import Store
 from workbench.ui.history.run_labels import flags
 
 RUN = "2026-11-21T10-30-00-3f2a"
@@ -62,7 +63,7 @@ def is_marked(record: CaseRecord) -> bool:
 def test_other_criteria_are_marked_in_lines_title_and_pane(events: list[Event]) -> None:
     store = store_of(events)
     assert store.run.other_criteria
-    assert [is_marked(store.records[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]
+    assert [is_marked(read_details(store.records[case])) for case in (CHANGED, AS_IN_FILE)] == [True, False]
 
 
 def test_each_export_marks_only_the_case_with_other_criteria(events: list[Event]) -> None:
@@ -91,9 +92,12 @@ def test_mark_is_stored_with_the_run(events: list[Event], tmp_path: Path, capsys
     with pytest.raises(SystemExit):
         main(["history", str(tmp_path), "--state-dir", str(tmp_path)])
     assert "other criteria" in capsys.readouterr().out
-    brief = brief_records(kept, journal.path, kept.rows.values(), DetailCache())
-    assert ["(other criteria)" in case_line(brief[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]
-    assert [is_marked(brief[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]
+    brief = stored_executions(kept, journal.path, kept.rows.values())
+    assert ["(other criteria)" in case_line(read_details(brief[case])) for case in (CHANGED, AS_IN_FILE)] == [
+        True,
+        False,
+    ]
+    assert [is_marked(read_details(brief[case])) for case in (CHANGED, AS_IN_FILE)] == [True, False]
 
 
 def test_mark_survives_reading_a_report(events: list[Event], tmp_path: Path) -> None:
@@ -101,7 +105,7 @@ def test_mark_survives_reading_a_report(events: list[Event], tmp_path: Path) -> 
     file.write_bytes(b"".join(report_pieces(store_of(events))))
     assert read_report(file).cases[CHANGED].planned.criteria_changed == (SENTENCE,)
     again = store_of(read_run_events(str(file), tmp_path, tmp_path))
-    assert [is_marked(again.records[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]
+    assert [is_marked(read_details(again.records[case])) for case in (CHANGED, AS_IN_FILE)] == [True, False]
 
 
 @pytest.mark.parametrize("foreign", [None, 3, "text", {"a": 1}, [1, None, SENTENCE]])

@@ -12,7 +12,7 @@ from workbench.agents.workspace import open_workspace
 from workbench.dependencies import agent_inputs
 from workbench.dependencies.agent_inputs import packages_bundle
 from workbench.dependencies.change import Change, describe
-from workbench.dependencies.current import CurrentInputs, Execution, Options
+from workbench.dependencies.current import CurrentInputs, Options, PastRun
 from workbench.dependencies.digests import Digests, project_digests
 from workbench.dependencies.record import Record, compare
 
@@ -64,7 +64,7 @@ class Desk:
     def config(self, **other: Any) -> None:
         self.write("desk/test_config.json", {**CONFIG, **other})
 
-    def made(self, number: int = 0, *, read: bool = True, timed_out: bool = False) -> Execution:
+    def made(self, number: int = 0, *, read: bool = True, timed_out: bool = False) -> PastRun:
         """Return an execution that read its prompt and listed the data. If `read` is False, its reads are unknown."""
         now, entry = self.now(Options())
         agent = entry.agent
@@ -72,7 +72,7 @@ class Desk:
         files = now.files(agent)
         seen = {self.root / "desk/agent.py", self.root / "desk/prompt.txt"} if read else set()
         simulated = number == 1
-        first = now.case(entry.document, number, Execution(Record("", ())))
+        first = now.case(entry.document, number, PastRun(Record("", ())))
         bundles = (
             *(first, *now.criteria(entry.criteria.config, is_simulated=simulated)),
             *(*now.options(timed_out=timed_out), now.owner(agent)),
@@ -80,14 +80,14 @@ class Desk:
             *(*now.environment(agent, files.names_in_sources), now.packages(agent)),
             files.bundle(seen, [self.root / "data"], everything=not read),
         )
-        return Execution(Record(entry.relative, bundles), now.text(entry.document, number))
+        return PastRun(Record(entry.relative, bundles), now.text(entry.document, number))
 
     def now(self, options: Options) -> Any:
         workspace = open_workspace(self.root)
         (entry,) = workspace.evalsets
         return CurrentInputs(self.root, workspace.agents, Digests("salt"), lambda value: value, options), entry
 
-    def changes(self, then: Execution, options: Options | None = None) -> tuple[Change, ...]:
+    def changes(self, then: PastRun, options: Options | None = None) -> tuple[Change, ...]:
         now, entry = self.now(options or Options())
         number = 1 if then.record.names("scenario") else 0
         return compare(then.record, now.record(entry, number, then))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from workbench.details import read_details
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.run_plan import make_plan
@@ -15,7 +16,8 @@ from workbench.engine.processes.children import Children
 from workbench.engine.run.recorder import EventWriter
 from workbench.engine.run.run import Run
 from workbench.events import CaseRef, Event, Noticed
-from workbench.store import CaseRecord, Store
+from workbench.execution import CaseRecord
+from workbench.store import Store
 
 
 def turn(text: str, answer: str = "", calls: Iterable[dict[str, Any]] = ()) -> dict[str, Any]:
@@ -79,9 +81,8 @@ class Outcome:
             watcher(event)
 
     def record(self, eval_id: str, repeat: int = 1) -> CaseRecord:
-        return next(
-            record for ref, record in self.store.records.items() if ref.eval_id == eval_id and ref.repeat == repeat
-        )
+        known = self.store.records.items()
+        return next(read_details(record) for ref, record in known if (ref.eval_id, ref.repeat) == (eval_id, repeat))
 
     def ref(self, eval_id: str) -> CaseRef:
         return self.record(eval_id).ref

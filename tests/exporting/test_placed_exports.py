@@ -3,7 +3,9 @@
 import csv
 import io
 
+from workbench.details import read_details
 from workbench.events import LostAttempt
+from workbench.execution import CaseRecord
 from workbench.exporting.exporter import EXPORTERS, ExportedRun
 from workbench.rendering.document import Subject
 from workbench.rendering.lines import text_of
@@ -11,14 +13,14 @@ from workbench.rendering.log import build as build_log
 from workbench.rendering.placed import placed_texts, placed_words
 from workbench.rendering.rows import View
 from workbench.rendering.trace.pane import build as build_trace
-from workbench.store import CaseRecord, Store
+from workbench.store import Store
 
 
 def placed(store: Store) -> CaseRecord:
     record = next(record for record in store.current_records() if record.state == "failed")
-    record.machine, record.attempt = "two", 2
-    record.lost = (LostAttempt(1, "=one", "the connection\nwas cut"),)
-    return record
+    record.machine, read_details(record).attempt = "two", 2
+    read_details(record).lost = (LostAttempt(1, "=one", "the connection\nwas cut"),)
+    return read_details(record)
 
 
 def exported(store: Store, name: str) -> str:
@@ -56,7 +58,7 @@ def test_log_and_trace_name_machine_and_attempt(store: Store) -> None:
 
 def test_first_attempt_here_has_no_words(store: Store) -> None:
     record = next(iter(store.current_records()))
-    assert placed_words(record) == ""
-    assert list(placed_texts(record)) == []
-    record.attempt = 2
-    assert placed_words(record) == "attempt 2"
+    assert placed_words(read_details(record)) == ""
+    assert list(placed_texts(read_details(record))) == []
+    read_details(record).attempt = 2
+    assert placed_words(read_details(record)) == "attempt 2"

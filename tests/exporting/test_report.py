@@ -11,6 +11,7 @@ import pytest
 from tests.cli.stores import BROKEN, CRASH, FAILED, all_statuses, case_events, failed_with_errors, feed, ref, started
 from tests.hostile import HOSTILE
 from workbench.cli.refusal import Refused, refusal_json
+from workbench.details import read_details
 from workbench.events import (
     CaseRef,
     CaseStarted,
@@ -118,7 +119,7 @@ def test_broken_off_case_shows_its_steps_so_far(store: Store) -> None:
 
 
 def test_report_has_the_error_code_of_a_blocked_model(store: Store) -> None:
-    store.records[FAILED].turns[0].note = "the model answered with error code SAFETY"
+    read_details(store.records[FAILED]).turns[0].note = "the model answered with error code SAFETY"
     case = next(case for case in written(store)["cases"] if case["eval_id"] == FAILED.eval_id)
     assert case["invocations"][0]["note"] == "the model answered with error code SAFETY"
 
@@ -148,7 +149,7 @@ def test_missing_turns_of_the_reference_are_in_the_report() -> None:
     case = ref("short")
     invocation = {"user_content": {"parts": [{"text": "and then?"}]}}
     store = feed([started([case])], case_events(case, "error"))
-    store.records[case].expected = (invocation, invocation)
+    read_details(store.records[case]).expected = (invocation, invocation)
     turns = written(store)["cases"][0]["invocations"]
     assert turns[1] == {
         "user": invocation["user_content"],

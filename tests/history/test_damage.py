@@ -24,6 +24,7 @@ from workbench.engine.plan.interrupted import InterruptedRun
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.events import CaseRef, Noticed
+from workbench.execution import CaseState
 from workbench.history.latest import latest_runs
 from workbench.history.resuming import Resumable, read_results, resume
 from workbench.history.stored_events import read_run
@@ -31,7 +32,7 @@ from workbench.history.stored_run import open_run
 from workbench.history.stored_runs import list_runs, load_summary
 from workbench.project.scoring import plan_of_run
 from workbench.project.targets import Targets
-from workbench.store import CaseState, Store
+from workbench.store import Store
 
 COMMANDS = (
     ["history"],

@@ -9,6 +9,7 @@ from tests.injection import eight_agents
 from tests.injection.fault_agents import STYLES, write_project
 from workbench import Project, RunOptions, UsageFaultError
 from workbench.cli.exit_codes import exit_code
+from workbench.details import read_details
 from workbench.events import FaultOutcome
 from workbench.history.run_names import run_ids
 from workbench.injection.injection_file import parse_injection
@@ -43,7 +44,7 @@ async def test_matrix_of_agents_that_retry_apologise_and_invent(tmp_path: Path) 
         store = await project.run(matrix.first).result()
         assert {record.state for record in store.current_records()} == {"passed"}
         ordinary = store.run.run_id
-        matrix.add(store.current_records())
+        matrix.add(store.read_current())
         assert outcomes(await project.run(matrix.plan()).result()) == EXPECTED
         invented = [record.handling for record in store.current_records() if record.state == "failed"]
         assert {handling.facts_without_source for handling in invented if handling} == {("10:30",)}
@@ -79,7 +80,10 @@ async def test_matrix_of_agents_that_retry_apologise_and_invent(tmp_path: Path) 
         injection = parse_injection(tmp_path / "faults.json", json.dumps(rules).encode())
         options = RunOptions(inject=injection, frozen="tools")
         await project.run(await project.plan("retrying", "apologising", options=options)).result()
-        states = {record.ref.agent: record.metrics["response_match_score"].status for record in store.current_records()}
+        states = {
+            record.ref.agent: read_details(record).metrics["response_match_score"].status
+            for record in store.current_records()
+        }
         assert states == {"retrying": "passed", "apologising": "failed"}
         assert {verdict.run_id for verdict in await project.status()} == {ordinary}
         assert len(run_ids(tmp_path / ".workbench")) == 4
@@ -107,7 +111,7 @@ async def test_invented_answers_are_never_a_recovery(
     async with Project.open(tmp_path) as project:
         matrix = await project.fault_matrix(await project.plan(options=RunOptions(inject="matrix")))
         assert matrix.first is not None
-        matrix.add((await project.run(matrix.first).result()).current_records())
+        matrix.add((await project.run(matrix.first).result()).read_current())
         store = await project.run(matrix.plan()).result()
     decided = {**BY_RULES, "not_late": "made_up", "polling": "made_up"} if judge else BY_RULES
     assert outcomes(store) == {style: dict.fromkeys(WAYS, outcome) for style, outcome in decided.items()}

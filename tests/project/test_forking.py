@@ -7,10 +7,10 @@ import pytest
 from tests.forking.desk import counted, write_desk
 from workbench import Project, UsageFaultError
 from workbench.events import ForkOf
+from workbench.execution import CaseRecord
 from workbench.history.run_names import last_run
 from workbench.history.state_dir import run_path
 from workbench.history.stored_runs import list_runs
-from workbench.store import CaseRecord
 
 pytest.importorskip("google.adk")
 
@@ -27,7 +27,7 @@ async def test_fork_tries_a_change_and_leaves_the_verdict_or_says_where_it_diver
         instruction = "Print a label for the order {last} quickly."
         fork = await project.fork(case="label", turn=1, call=3, change="instruction", value=instruction, agent="desk")
         await fork.result()
-        records = list(store.current_records())
+        records = list(store.read_current())
         assert [(record.ref.repeat, record.state) for record in records] == [(n, "passed") for n in (1, 2, 3)]
         assert records[0].planned.fork == ForkOf(ordinary, 1, 0, 3, "instruction", "desk", instruction)
         assert sorted(counted(folder)[5:]) == sorted(["model", "print_label True", "model"] * 3)
@@ -45,7 +45,7 @@ async def test_fork_tries_a_change_and_leaves_the_verdict_or_says_where_it_diver
         fork = await project.fork(
             case="label", turn=1, call=3, change="instruction", value=instruction, agent="desk", tries=1, frozen=True
         )
-        (record,) = (await fork.result()).current_records()
+        (record,) = (await fork.result()).read_current()
         assert record.error is not None
         assert record.frozen is not None
         assert (record.error.kind, record.frozen.misses) == ("frozen_miss", 1)
@@ -60,7 +60,7 @@ async def test_fork_tries_a_change_and_leaves_the_verdict_or_says_where_it_diver
         (folder / "agent.py").write_text(source.replace("    tools=[", f"{callback}    tools=["), "utf-8")
         before = len(counted(folder))
         fork = await project.fork(case="thanks", turn=2, change="message", value="No.", tries=1)
-        (record,) = (await fork.result()).current_records()
+        (record,) = (await fork.result()).read_current()
         assert record.error is not None
         assert record.error.kind == "fork_diverged"
         assert 'turn 1, event 2: content.parts[0].function_response.response.item was "kettle"' in record.error.message
@@ -74,4 +74,4 @@ async def test_fork_tries_a_change_and_leaves_the_verdict_or_says_where_it_diver
 
 
 async def states(project: Project, target: str) -> list[CaseRecord]:
-    return list((await project.run(await project.plan(target)).result()).current_records())
+    return list((await project.run(await project.plan(target)).result()).read_current())

@@ -5,6 +5,7 @@ from pathlib import Path
 from tests.cli.projects import GOOD, Project
 from tests.recordings.recordings import recording
 from workbench.authoring.capture import Choice, of_turns, recording_of
+from workbench.details import read_details
 from workbench.project.freezing import freezing_of_cases
 from workbench.project.project import Project as OpenProject
 from workbench.recordings.recording import ToolCall
@@ -43,16 +44,16 @@ async def test_case_that_is_kept_from_a_run_has_its_recording(tmp_path: Path) ->
         store = await project.run(await project.plan()).result()
         (record,) = store.current_records()
         state = state_dir(tmp_path)
-        plain = captured_from_record(record, None, "echo")
-        first = with_recording(plain, record, tmp_path, state)
+        plain = captured_from_record(read_details(record), None, "echo")
+        first = with_recording(plain, read_details(record), tmp_path, state)
         assert not first.keeps_recording, "the case has none, so the user chooses it"
         assert (await project.freeze()).contents
-    captured = with_recording(plain, record, tmp_path, state)
+    captured = with_recording(plain, read_details(record), tmp_path, state)
     assert captured.keeps_recording
     made = recording_of(captured, Choice("kept", frozenset({0})))
     assert made is not None
     assert (made.eval_id, [call.answer for call in made.calls]) == ("kept", [{"status": "late"}])
-    assert with_recording(plain, record, tmp_path / "elsewhere", tmp_path / "gone").recording is not None
+    assert with_recording(plain, read_details(record), tmp_path / "elsewhere", tmp_path / "gone").recording is not None
 
 
 def test_recorded_calls_of_answered_turns_are_numbered_as_in_the_kept_case() -> None:

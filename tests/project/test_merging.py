@@ -16,6 +16,7 @@ from tests.stored import change_event, drop_events, event_texts, forget_rows, nu
 from workbench.cli.exit_codes import exit_code
 from workbench.database.database import database
 from workbench.database.runs import delete_runs
+from workbench.details import read_details
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.run.event_lines import as_line
 from workbench.events import (
@@ -77,9 +78,11 @@ def _events_of(store: Store, ref: CaseRef) -> list[Event]:
     record = store.current_record(ref)
     if record.state == "cancelled":
         return []  # It never started.
-    if not record.turns:
+    if not read_details(record).turns:
         return [CaseFinished(ref, record.status, record.error, 0.0)]
-    events = case_events(ref, record.status, record.metrics.values(), record.error, text=f"hello {ref.label}")
+    events = case_events(
+        ref, record.status, read_details(record).metrics.values(), record.error, text=f"hello {ref.label}"
+    )
     simulated = UserSimulated(ref, 1, "stop_signal", {"model": "m", "replies": []})
     return [*events[:-1], simulated, OutputCaptured(ref, "stderr", "a warning\n"), events[-1]]
 

@@ -8,10 +8,10 @@ import pytest
 from workbench.dependencies.change import Effect
 from workbench.engine.watch.job_queue import Limit
 from workbench.events import CaseRef, MetricResult, PlannedCase, SpansRecorded, Usage
+from workbench.execution import CaseRecord, Turn
 from workbench.model.criteria import stored_config
 from workbench.prices import Price, Prices
 from workbench.project.watch_cost import estimate, limit_words
-from workbench.store import CaseRecord, Turn
 
 PRICES = Prices({"gemini-2.5-flash": Price(1.0, 10.0), "judge": Price(2.0, 0.0)})
 
@@ -28,7 +28,7 @@ def ran(*models: str, calls: int | None = None, judged: int = 0, cached: int = 0
     count = len(models) if calls is None else calls
     record.usage = Usage(model_calls=count, judge_calls=judged, judge_calls_cached=cached)
     details: dict[str, Any] = {"judge": {"model": judge}, "tally": {"calls": judged, "input_tokens": 500 * judged}}
-    record.metrics = {"m": MetricResult("m", "passed", 1.0, 1.0, "", details)}
+    record.scores = {"m": MetricResult("m", "passed", 1.0, 1.0, "", details)}
     return record
 
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from textual.pilot import Pilot
 from tests.cli.projects import BAD, GOOD, Project
 from tests.ui.conftest import Screen
 from workbench import config
+from workbench.details import read_details
+from workbench.events import Usage
 from workbench.ui.session import Session
 from workbench.ui.themes import Themes
 from workbench.ui.tree.query import parse_query
@@ -203,8 +206,8 @@ async def test_job_above_the_limit_waits_for_a_key(tmp_path: Path) -> None:
     async with watched.opened():
         await watched.press("r")
         await watched.ran()
-        for record in watched.session.store.records.values():
-            record.usage = type(record.usage)(model_calls=5)
+        records = watched.session.store.records
+        records |= {ref: replace(read_details(record), usage=Usage(model_calls=5)) for ref, record in records.items()}
         await watched.arm()
         first = watched.session.store.run.run_id
         watched.project.write("echo/agent.py", agent("I say "))

@@ -7,6 +7,7 @@ import pytest
 
 from tests.ui.transcripts import Call, content, execute, recorded, turn
 from workbench.events import MetricResult
+from workbench.execution import Turn
 from workbench.metrics.base import ScoreRequest
 from workbench.metrics.trajectory import score
 from workbench.model.criteria import Criterion
@@ -14,7 +15,6 @@ from workbench.model.invocation import ToolCall, tool_calls
 from workbench.rendering.calls import CallPiece, call_lines, call_section, made_calls, match_type_lines
 from workbench.rendering.lines import Line
 from workbench.rendering.rows import View
-from workbench.store import Turn
 
 Texts = Callable[[Iterable[Line]], list[str]]
 FIND, REFUND = ("find_order", {"id": "A-7"}), ("refund", {"amount": 12.5})

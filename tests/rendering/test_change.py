@@ -9,6 +9,7 @@ from tests.hostile import HOSTILE, leaks
 from tests.rendering.conftest import Texts
 from tests.ui.transcripts import LATE_PARCEL
 from workbench.events import CaseError, MetricResult, MetricStatus, PlannedCase
+from workbench.execution import CaseRecord, CaseState, Turn
 from workbench.history.causes import Cause, ChangedFile
 from workbench.history.compare import ChangedCase, ComparedCase
 from workbench.rendering.change import applies, build
@@ -16,7 +17,6 @@ from workbench.rendering.changed import Change
 from workbench.rendering.document import Subject
 from workbench.rendering.lines import width_of
 from workbench.rendering.rows import View
-from workbench.store import CaseRecord, CaseState, Turn
 
 WIDTHS = (24, 36, 56, 78)
 """The width of the pane in screens of 60, 80 and 120 columns, and maximised."""
@@ -33,7 +33,7 @@ def record(state: CaseState, answer: str, *, tool: str = "find_order", error: st
     metric = MetricResult("response_match_score", status, 0.5, 0.8, answer[:50])
     turn = Turn({"role": "user", "parts": [{"text": "hi"}]})
     turn.actual = actual
-    made.state, made.turns, made.metrics = state, [turn], {metric.name: metric}
+    made.state, made.turns, made.scores = state, [turn], {metric.name: metric}
     made.error = CaseError("agent_raised", error) if error else None
     return made
 
@@ -43,7 +43,7 @@ def compared(*files: ChangedFile, why: tuple[Cause, ...] = (Cause("prompt", "a f
 
 
 def subject(before: CaseRecord, after: CaseRecord, found: ComparedCase | None = None) -> Subject:
-    return Subject(after, change=Change(before), compared=found)
+    return Subject(after, change=Change(before), before=before, compared=found)
 
 
 def test_pane_applies_only_after_a_changed_verdict() -> None:
@@ -81,7 +81,12 @@ def test_rates_of_all_repeats_are_shown_above_the_current_repeat(texts: Texts) -
     one = subject(record("passed", "yes"), record("failed", "no"))
     assert "all repeats" not in "".join(texts(build(one, View(60)).lines))
     change = Change(record("passed", "yes"), ("5/5 passed", "0/5 passed"))
-    lines = [line.strip() for line in texts(build(Subject(record("failed", "no"), change=change), View(60)).lines)]
+    lines = [
+        line.strip()
+        for line in texts(
+            build(Subject(record("failed", "no"), change=change, before=record("passed", "yes")), View(60)).lines
+        )
+    ]
     assert lines[:3] == ["all repeats", "− 5/5 passed", "+ 0/5 passed"]
 
 

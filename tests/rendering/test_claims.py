@@ -7,12 +7,12 @@ import pytest
 from tests.rendering.conftest import Texts
 from tests.ui.judged import CLAIMS, FUNCTION, SENTENCES, claims, events, judged_case, record_of
 from workbench.events import MetricResult
+from workbench.execution import CaseRecord
 from workbench.rendering.claims import build
 from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.faces import LABELS
 from workbench.rendering.lines import text_of
 from workbench.rendering.rows import View
-from workbench.store import CaseRecord
 
 
 def shown(record: CaseRecord, width: int = 76) -> Document:
@@ -130,7 +130,7 @@ def test_scripted_model_is_named_with_the_judge(texts: Texts) -> None:
 def test_missing_verdict_has_a_reason_and_a_hint(status: str, texts: Texts) -> None:
     why = "gemini-2.5-flash needs a key: set GOOGLE_API_KEY in order_desk/.env"
     record = judged_case()
-    record.metrics = {CLAIMS: MetricResult(CLAIMS, status, None, 0.8, why)}  # type: ignore[arg-type]
+    record.scores = {CLAIMS: MetricResult(CLAIMS, status, None, 0.8, why)}  # type: ignore[arg-type]
     for turn in record.turns:
         turn.metrics.clear()
     document = shown(record)

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable
 
 from tests.ui.transcripts import CRITERIA, RAISED, execute, late_parcel, recorded, turn
 from workbench.events import CaseError, MetricResult, Thawed
+from workbench.execution import CaseRecord
 from workbench.rendering import diff
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.lines import Line
 from workbench.rendering.rows import View
-from workbench.store import CaseRecord
 
 Texts = Callable[[Iterable[Line]], list[str]]
 
@@ -147,7 +147,7 @@ def test_actual_calls_are_listed_without_a_reference(texts: Texts) -> None:
 def test_criterion_without_a_verdict_has_a_reason(texts: Texts) -> None:
     record = execute([turn("hi", (), "Hello")], [recorded("hi", (), "Hello")])
     why = "safety_v1 needs a project: set GOOGLE_CLOUD_PROJECT in order_desk/.env"
-    record.metrics = {"safety_v1": MetricResult("safety_v1", "not_evaluated", None, 0.8, why)}
+    record.scores = {"safety_v1": MetricResult("safety_v1", "not_evaluated", None, 0.8, why)}
     lines = texts(build(record).lines)
     # The line over the pane has its name and status.
     assert lines[0] == " ? safety: safety_v1 needs a project: set GOOGLE_CLOUD_PROJECT in"

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.hostile import HOSTILE, leaks
 from workbench.events import CaseRef, FaultHandling, FaultOutcome, FaultWay, PlannedCase, ToolFault
+from workbench.execution import CaseRecord
 from workbench.injection.matrix import WAYS
 from workbench.injection.outcome import STATUS
 from workbench.rendering.cells import cell_len
@@ -22,7 +23,6 @@ from workbench.rendering.fault_grid import (
     status_of,
     text_of,
 )
-from workbench.store import CaseRecord
 
 FUNCTION = {"judge": {"model": "python:desk.judge:decide", "kind": "python", "by": "function"}}
 

@@ -13,6 +13,7 @@ import pytest
 from tests.cli.stores import case_events, feed, ref
 from tests.hostile import FORBIDDEN, HOSTILE
 from workbench.cli.exit_codes import exit_code
+from workbench.details import read_details
 from workbench.events import (
     CaseError,
     CaseFinished,
@@ -110,7 +111,7 @@ def test_tools_are_beside_their_cells_if_there_is_room() -> None:
 
 
 def test_plain_line_names_the_fault_and_what_the_agent_did(store: Store) -> None:
-    lines = [case_line(record) for record in store.current_records()]
+    lines = [case_line(read_details(record)) for record in store.current_records()]
     assert lines[0] == "PASS desk/refunds/late [search · error] recovered: because recovered"
     assert lines[1] == "ERROR desk/refunds/late [search · timeout] crashed: because crashed"
     assert lines[2] == "FAIL desk/refunds/late [search · no answer] made up (function): because made_up"

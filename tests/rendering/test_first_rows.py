@@ -8,11 +8,11 @@ import pytest
 from tests.ui.judged import judged_case, record_of, scenario_events
 from tests.ui.transcripts import Call, execute, recorded, turn
 from workbench.events import CaseError, MetricResult, SpansRecorded
+from workbench.execution import CaseRecord
 from workbench.rendering import diff
 from workbench.rendering.document import Subject
 from workbench.rendering.lines import text_of
 from workbench.rendering.rows import View
-from workbench.store import CaseRecord
 from workbench.ui.detail.position import Position
 
 Make: TypeAlias = Callable[[], CaseRecord]

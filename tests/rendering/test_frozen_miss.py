@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from workbench.events import CallsRecorded, CaseError, CaseRef, Frozen, PlannedCase
+from workbench.execution import CaseRecord, Turn
 from workbench.recordings.miss import MissedCall, MissedRequest, missed_call, missed_request
 from workbench.rendering.frozen_miss import case_error_lines, miss_lines
 from workbench.rendering.lines import text_of
 from workbench.rendering.rows import View
-from workbench.store import CaseRecord, Turn
 
 REF = CaseRef("desk", "desk/a.evalset.json", "a", "late")
 

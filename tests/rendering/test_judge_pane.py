@@ -79,7 +79,7 @@ def test_evaluation_service_is_shown_too(texts: Texts) -> None:
     record = judged_case()
     fault = {"kind": "quota", "code": "429", "message": "too many"}
     details = {"explanation": "Nothing in it is unsafe.", "error": None, "seconds": 1.0, "attempts": 1, "cached": False}
-    record.metrics = {"safety_v1": MetricResult("safety_v1", "error", None, 0.8, "429", {})}
+    record.scores = {"safety_v1": MetricResult("safety_v1", "error", None, 0.8, "429", {})}
     record.turns[0].metrics = {"safety_v1": MetricResult("safety_v1", "passed", 1.0, 0.8, "", details)}
     record.turns[1].metrics = {"safety_v1": MetricResult("safety_v1", "error", None, 0.8, "429", {"error": fault})}
     lines = texts(build(Subject(record), View(76)).lines)

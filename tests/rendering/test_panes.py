@@ -12,6 +12,7 @@ from tests.hostile import HOSTILE, leaks
 from tests.ui.judged import CLAIMS, MATCH, REF, RUBRICS, USER, judged_case, record_of, scenario_events, with_text
 from tests.ui.transcripts import RAISED, execute, recorded, turn
 from workbench.events import CaseError, CaseRef, CaseStatus, MetricResult, PlannedCase, SpansRecorded, UserSimulated
+from workbench.execution import CaseRecord, Turn
 from workbench.rendering import log
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Subject
@@ -21,7 +22,6 @@ from workbench.rendering.panes import PANES
 from workbench.rendering.plain_case import plain_case
 from workbench.rendering.rows import View
 from workbench.rendering.title import summary, title, verdict
-from workbench.store import CaseRecord, Turn
 
 WIDTHS = (24, 30, 46, 60, 76, 100, 140)
 TEXT = st.sampled_from([text for text in HOSTILE if len(text) < 300]) | st.text(max_size=20)
@@ -186,7 +186,7 @@ def records(draw: st.DrawFn) -> CaseRecord:
     record.state = draw(states)
     record.expected = draw(st.none() | st.lists(INVOCATION, max_size=3).map(tuple))
     record.turns = draw(st.lists(TURN, max_size=3))
-    record.metrics = draw(RESULTS)
+    record.scores = draw(RESULTS)
     record.simulated = draw(st.lists(SIMULATED, max_size=3))
     record.scenario = draw(st.none() | SCENARIO)
     record.output = draw(st.dictionaries(st.sampled_from(["stdout", "stderr"]), TEXT))

@@ -77,7 +77,7 @@ def test_simulated_conversation_shows_its_plan() -> None:
 def test_successful_service_has_no_error() -> None:
     details = {"explanation": "Harmless.", "error": None, "seconds": 1.0, "attempts": 1, "cached": False}
     record = judged_case()
-    record.metrics = {"safety_v1": MetricResult("safety_v1", "failed", 0.0, 0.8, "rated 0", {})}
+    record.scores = {"safety_v1": MetricResult("safety_v1", "failed", 0.0, 0.8, "rated 0", {})}
     record.turns[0].metrics = {"safety_v1": MetricResult("safety_v1", "failed", 0.0, 0.8, "rated 0", details)}
     del record.turns[1:]
     found = "\n".join(plain_case(record, 100))

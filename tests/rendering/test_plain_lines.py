@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.cli.stores import BROKEN, FAILED, NO_FILE, PASSED, UNKNOWN, case_events, feed, ref, started
 from tests.hostile import HOSTILE, leaks
 from tests.ui.judged import FUNCTION, judged_case
+from workbench.details import read_details
 from workbench.events import CaseError, CaseRef, MetricResult, Noticed
 from workbench.judge.base import Reply, reply_record
 from workbench.rendering.plain_lines import case_line, error_text, notice_line
@@ -34,7 +35,7 @@ from workbench.store import Store
     ],
 )
 def test_each_status_has_a_line(store: Store, case: CaseRef, line: str) -> None:
-    assert case_line(store.records[case]) == line
+    assert case_line(read_details(store.records[case])) == line
 
 
 def test_error_kind_is_not_repeated() -> None:
@@ -45,13 +46,13 @@ def test_error_kind_is_not_repeated() -> None:
 def test_score_never_appears_to_reach_its_threshold() -> None:
     metric = MetricResult("response_match_score", "failed", 0.7999999999999999, 0.8)
     store = feed([started([FAILED])], case_events(FAILED, "failed", [metric]))
-    assert case_line(store.records[FAILED]).endswith("response_match_score=0.7999<0.8")
+    assert case_line(read_details(store.records[FAILED])).endswith("response_match_score=0.7999<0.8")
 
 
 def test_verdict_without_a_score_is_a_word() -> None:
     metric = MetricResult("m", "failed", None, 0.8)
     store = feed([started([FAILED])], case_events(FAILED, "failed", [metric]))
-    assert case_line(store.records[FAILED]).endswith(" m=failed")
+    assert case_line(read_details(store.records[FAILED])).endswith(" m=failed")
 
 
 def test_judge_marks_follow_the_score() -> None:
@@ -73,7 +74,7 @@ def test_cached_verdict_is_marked() -> None:
         details = {"questions": [{"kind": "final_response_match", "replies": replies}]}
         metric = MetricResult("m", "passed", 1.0, 0.5, "", details)
         store = feed([started([PASSED])], case_events(PASSED, "passed", [metric]))
-        assert case_line(store.records[PASSED]).endswith(f" m=1.0>=0.5{mark}")
+        assert case_line(read_details(store.records[PASSED])).endswith(f" m=1.0>=0.5{mark}")
 
 
 @settings(deadline=None, max_examples=50)
@@ -83,7 +84,7 @@ def test_foreign_text_stays_on_its_line_without_control_codes(text: str) -> None
     metric = MetricResult(text, "error", math.nan, math.inf, text)
     events = case_events(case, "error", [metric], CaseError("agent_raised", text, text, text))
     for line in (
-        case_line(feed([started([case])], events).records[case]),
+        case_line(read_details(feed([started([case])], events).records[case])),
         notice_line(Noticed("warning", text, text)),
         error_text(CaseError("timeout", text, text)),
     ):

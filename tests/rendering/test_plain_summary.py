@@ -1,5 +1,6 @@
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -16,12 +17,14 @@ from tests.cli.stores import (
     started,
 )
 from tests.hostile import HOSTILE, leaks
+from workbench.details import read_details
 from workbench.events import CaseError, CaseRef, MetricResult, MetricScored, PlannedCase, RunFinished, RunStarted
+from workbench.execution import Execution
 from workbench.judge.base import JudgeIdentity
 from workbench.rendering.cells import cell_len
 from workbench.rendering.explain import reasons, score_text, verdict
 from workbench.rendering.plain_summary import brief_lines, count_text, summary_lines
-from workbench.store import CaseRecord, Store
+from workbench.store import Store
 
 
 def lines_of(store: Store, *, detailed: bool = False) -> list[str]:
@@ -77,7 +80,9 @@ def test_case_is_one_line_on_a_terminal_with_different_names(width: int, name: s
     store = feed([started(refs)], *(case_events(one, "failed", [TRAJECTORY_FAILED]) for one in refs))
     before: dict[tuple[str, ...], str] = {}
     ids = [one.eval_id for one in refs]
-    first, *others = ([*map(str, brief_lines(record, "/p", width, before, ids))] for record in store.records.values())
+    first, *others = (
+        [*map(str, brief_lines(read_details(record), "/p", width, before, ids))] for record in store.records.values()
+    )
     heads = [first[0], *(lines[0] for lines in others)]
     assert len(set(heads)) == 3
     assert all(line.startswith("FAIL  …/") and cell_len(line) <= width for line in heads)
@@ -100,7 +105,10 @@ def test_evalsets_with_the_same_criteria_share_a_line() -> None:
     planned = tuple(PlannedCase(case, None, "defaults" if case != cases[0] else "own") for case in cases)
     store = feed([RunStarted("id", "/", "2026-01-01T00:00:00Z", planned)])
     for case in cases:
-        store.records[case].criteria = {"m": {"threshold": 0.5, "contains": ["A-7"], "judge_model_options": {}}, "n": 1}
+        read_details(store.records[case]).criteria = {
+            "m": {"threshold": 0.5, "contains": ["A-7"], "judge_model_options": {}},
+            "n": 1,
+        }
     lines = [line for line in lines_of(store, detailed=True) if line.startswith("  ")]
     assert lines[:2] == ['  m 0.5 (contains ["A-7"]), n 1 (own)', "    a/0.evalset.json"]
     assert lines[2] == '  m 0.5 (contains ["A-7"]), n 1 (defaults)'
@@ -110,7 +118,7 @@ def test_evalsets_with_the_same_criteria_share_a_line() -> None:
 
 def test_code_of_a_blocked_model_is_shown() -> None:
     store = feed([started([FAILED])], case_events(FAILED, "failed", [TRAJECTORY_FAILED]), [RunFinished(1.0)])
-    store.records[FAILED].turns[0].note = "the model answered with error code SAFETY: \x1b[31mblocked"
+    read_details(store.records[FAILED]).turns[0].note = "the model answered with error code SAFETY: \x1b[31mblocked"
     lines = lines_of(store)
     assert lines[lines.index("Failures:") + 3] == "    the model answered with error code SAFETY: ␛[31mblocked"
 
@@ -148,12 +156,12 @@ def test_crashed_metric_is_named_once() -> None:
     error = CaseError("metric_crashed", "m: division by zero")
     store = feed([started([FAILED])], case_events(FAILED, "error", [metric]))
     store.records[FAILED].error = error
-    assert reasons(store.records[FAILED]) == ["metric_crashed: m: division by zero"]
+    assert reasons(read_details(store.records[FAILED])) == ["metric_crashed: m: division by zero"]
 
 
 def test_what_broke_stands_below_the_failure() -> None:
     store = feed([started([FAILED, PASSED])], failed_with_errors(FAILED), case_events(PASSED, "failed"))
-    assert reasons(store.records[FAILED]) == [
+    assert reasons(read_details(store.records[FAILED])) == [
         'tool_trajectory_avg_score 0.5 < 1.0: turn 2: args.amount: number 12.5, got text "12.50"',
         "judge: final_response_match_v2: turn 1: no connection",
     ]
@@ -165,7 +173,7 @@ def test_each_broken_metric_is_named() -> None:
     more = MetricResult("m", "error", None, 0.8, "division by zero")
     *events, end = failed_with_errors(FAILED)
     store = feed([started([FAILED])], events, [MetricScored(FAILED, more), end])
-    assert reasons(store.records[FAILED])[1:] == [
+    assert reasons(read_details(store.records[FAILED]))[1:] == [
         "m error: division by zero",
         "judge: final_response_match_v2: turn 1: no connection",
     ]
@@ -271,20 +279,14 @@ def test_causes_are_not_counted_if_none_is_shared() -> None:
     assert "Why cases fail:" not in lines_of(all_statuses())
 
 
-def test_summary_reads_no_details_of_passed_cases_that_compared_nothing() -> None:
-    class Source:
-        def size(self, ref: CaseRef) -> int:
-            return 1
-
-        def read(self, ref: CaseRef) -> tuple[CaseRecord, str]:
-            raise AssertionError(f"{ref} was read again")
-
+def test_summary_reads_no_details_of_passed_cases_that_compared_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     other = replace(PASSED, eval_id="other")
     store = feed(
         [started([PASSED, other])], case_events(PASSED, "passed"), case_events(other, "passed"), [RunFinished(0.31)]
     )
-    # The first case of each evalset tells the criteria.
-    for record in list(store.current_records())[1:]:
-        record.make_evictable(Source(), store.detail_cache)
-        record.drop_details()
+    reads: list[Execution] = []
+    monkeypatch.setattr("workbench.details._read", reads.append)
+    for record in list(store.read_current()):
+        store.records[record.ref] = record.without_details(Path("a run"), 1)
     assert lines_of(store)[-1] == "2 cases in 0.3 s: 2 passed"
+    assert reads == []

@@ -4,6 +4,7 @@ import pytest
 
 from tests.hostile import HOSTILE
 from workbench.events import CaseError, CaseRef, MetricResult, PlannedCase
+from workbench.execution import CaseRecord, CaseState, Turn
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Subject
 from workbench.rendering.lines import text_of, width_of
@@ -12,7 +13,6 @@ from workbench.rendering.repeats import bar, build
 from workbench.rendering.rows import View
 from workbench.rendering.title import summary, title, verdict
 from workbench.repeats.summary import summarize
-from workbench.store import CaseRecord, CaseState, Turn
 
 CALLS = "tool_trajectory_avg_score"
 
@@ -29,7 +29,7 @@ def execution(repeat: int, state: CaseState, tools: tuple[str, ...] = ("find",),
     said = {"role": "model", "parts": [{"text": text}]}
     record.turns = [Turn({}, actual={"final_response": said, "intermediate_data": {"tool_uses": uses}})]
     result = MetricResult(CALLS, "passed" if state == "passed" else "failed", float(state == "passed"), 1.0)
-    record.metrics = {CALLS: result, text: MetricResult(text, "passed", 1.0, 1.0)}
+    record.scores = {CALLS: result, text: MetricResult(text, "passed", 1.0, 1.0)}
     return record
 
 

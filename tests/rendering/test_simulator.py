@@ -7,11 +7,11 @@ import pytest
 from tests.rendering.conftest import Texts
 from tests.ui.judged import REF, USER, record_of, scenario_events
 from workbench.events import CaseError, CaseRef, PlannedCase
+from workbench.execution import CaseRecord
 from workbench.rendering.document import Subject, Target
 from workbench.rendering.panes import panes_of
 from workbench.rendering.rows import View
 from workbench.rendering.simulator import build
-from workbench.store import CaseRecord
 
 
 def lines_of(record: CaseRecord, texts: Texts, width: int = 76) -> list[str]:

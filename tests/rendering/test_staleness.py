@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from tests.cli.stores import FAILED, all_statuses
 from tests.hostile import HOSTILE
 from workbench.dependencies.change import Change
+from workbench.details import read_details
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Subject
 from workbench.rendering.lines import width_of
@@ -62,8 +63,8 @@ def test_names_of_files_cannot_reach_the_terminal(name: str) -> None:
 @pytest.mark.parametrize("width", [30, 60, 120])
 def test_title_keeps_the_case_before_the_reason(width: int) -> None:
     store = all_statuses()
-    fresh = Subject(store.records[FAILED])
-    stale = Subject(store.records[FAILED], stale=(MODEL, PROMPT))
+    fresh = Subject(read_details(store.records[FAILED]))
+    stale = Subject(read_details(store.records[FAILED]), stale=(MODEL, PROMPT))
     tail = ending(stale, width)
     assert "".join(text for text, _ in tail).startswith(("stale: ", "~"))
     room = width - width_of(tail)

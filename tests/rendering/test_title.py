@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from workbench.events import CaseError, CaseRef, Frozen, MetricResult, PlannedCase
+from workbench.execution import CaseRecord
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Subject
 from workbench.rendering.lines import text_of
@@ -12,7 +13,6 @@ from workbench.rendering.scores import chips
 from workbench.rendering.status import score_text
 from workbench.rendering.title import ending, summary, title
 from workbench.scores import amount
-from workbench.store import CaseRecord
 
 LONG = CaseRef("a_rather_long_agent", "x.evalset.json", "an_evalset_with_a_name", "the_case_itself", 2)
 
@@ -108,7 +108,7 @@ def test_summary_of_an_error_names_its_kind() -> None:
 
 def test_score_without_a_threshold_is_shown_and_said_to_decide_nothing() -> None:
     record = CaseRecord(PlannedCase(LONG, None, ""), "not_evaluated", criteria={"quality": None, "safety": None})
-    record.metrics = {
+    record.scores = {
         "quality": MetricResult("quality", "informational", 5.0, None),
         "safety": MetricResult("safety", "not_applicable", None, None),
         "token_usage_v1": MetricResult("token_usage_v1", "informational", 60.0, None),

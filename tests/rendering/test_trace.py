@@ -7,6 +7,7 @@ import pytest
 
 from tests.ui.transcripts import execute, turn
 from workbench.events import SpansRecorded
+from workbench.execution import CaseRecord, Turn
 from workbench.prices import Price, Prices
 from workbench.rendering import diff
 from workbench.rendering.document import Document, Subject
@@ -18,7 +19,6 @@ from workbench.rendering.trace.pane import build, trace_lines
 from workbench.rendering.trace.reading import read_again, read_trace
 from workbench.rendering.trace.row import duration, in_column, row_line
 from workbench.rendering.trace.sections import BRIEF, data_lines
-from workbench.store import CaseRecord, Turn
 from workbench.trace.spans import read_turn
 
 PIECES = {

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from workbench.cli.watch_run import changed_lines, outcomes
 from workbench.events import CaseError, CaseRef, PlannedCase
+from workbench.execution import CaseRecord, CaseState
 from workbench.repeats.outcome_change import differs, outcome
-from workbench.store import CaseRecord, CaseState
 
 STATES: dict[str, CaseState] = {"p": "passed", "f": "failed", "e": "error", "n": "not_evaluated", "r": "error"}
 

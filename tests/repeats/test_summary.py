@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.events import CaseError, CaseRef, CaseStatus, ErrorKind, MetricResult, MetricStatus, PlannedCase
+from workbench.execution import CaseRecord, CaseState, Turn
 from workbench.rates import pass_rate
 from workbench.repeats.repeat_texts import interval, percent, sentence, share, sureness
 from workbench.repeats.summary import CaseRepeats, criterion_repeats, summarize, summarize_all
 from workbench.repeats.votes import hangs_on_one
-from workbench.store import CaseRecord, CaseState, Turn
 
 JUDGED = "final_response_match_v2"
 CALLS = "tool_trajectory_avg_score"
@@ -46,7 +46,7 @@ def execution(
     verdict: MetricStatus = status or ("passed" if state == "passed" else "failed")
     number = score if score is not None else float(state == "passed")
     result = MetricResult(name, verdict, number, 1.0, "", details)
-    record.metrics, turn.metrics = {name: result}, {name: result}
+    record.scores, turn.metrics = {name: result}, {name: result}
     record.turns = [turn]
     return record
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.ui.transcripts import content
+from workbench.details import read_details
 from workbench.events import (
     CaseError,
     CaseFinished,
@@ -22,8 +23,9 @@ from workbench.events import (
     Usage,
     UserSimulated,
 )
+from workbench.execution import CaseRecord
 from workbench.judge.base import JudgeFault, JudgeIdentity, Question, Reply, record, reply_record
-from workbench.store import CaseRecord, Store
+from workbench.store import Store
 
 GEMINI = JudgeIdentity("gemini-2.5-flash", "gemini", base_url="http://127.0.0.1:8123")
 FUNCTION = JudgeIdentity("python:desk.judge:decide", "python", "a Python function", by="function")
@@ -293,7 +295,7 @@ def record_of(happened: Iterator[Event]) -> CaseRecord:
     store = Store()
     for event in happened:
         store.apply(event)
-    return store.records[REF]
+    return read_details(store.records[REF])
 
 
 def judged_case(judge: JudgeIdentity = GEMINI, **more: Any) -> CaseRecord:
@@ -307,7 +309,7 @@ _KEPT = frozenset({"kind", "label", "verdict", "origin", "ended", "id", "name", 
 
 def with_text(case: CaseRecord, text: str) -> CaseRecord:
     """Return the record with each text from outside replaced."""
-    case.metrics = {name: _result_with_text(result, text) for name, result in case.metrics.items()}
+    case.scores = {name: _result_with_text(result, text) for name, result in case.metrics.items()}
     for turn in case.turns:
         turn.metrics = {name: _result_with_text(result, text) for name, result in turn.metrics.items()}
         turn.user = content(text, "user")

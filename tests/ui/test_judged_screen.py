@@ -7,6 +7,7 @@ import pytest
 
 from tests.ui import judged
 from tests.ui.conftest import OpenScreen, Screen
+from workbench.details import read_details
 from workbench.events import CaseFinished, CaseRef, CaseStarted, Event, JudgeWaits, Usage
 from workbench.judge.base import JudgeIdentity
 from workbench.store import Store
@@ -35,7 +36,7 @@ async def run_first(screen: Screen, pilot: Any, judge: JudgeIdentity = judged.GE
     await pilot.press("j", "j", "j", "r")
     await screen.until(pilot, lambda: bool(screen.runs) and screen.session.store.activity.running)
     ref = play(screen, judge, ends=ends)
-    await screen.until(pilot, lambda: len(screen.session.store.records[ref].metrics) == 3)
+    await screen.until(pilot, lambda: len(read_details(screen.session.store.records[ref]).metrics) == 3)
     await pilot.pause()
     return ref
 

@@ -25,6 +25,7 @@ from tests.ui.criteria.test_form import with_config
 from tests.ui.history.test_history_screen import keep
 from tests.ui.triage.test_triage_screen import run_all
 from workbench.authoring import config_file
+from workbench.details import read_details
 from workbench.events import SpansRecorded
 from workbench.ui import key_order
 from workbench.ui.criteria.form import CriteriaScreen
@@ -113,7 +114,7 @@ async def project(
             await run_all(screen, pilot)
         if name == "forkable":
             (record,) = screen.session.store.current_records()
-            for turn in range(len(record.turns)):
+            for turn in range(len(read_details(record).turns)):
                 screen.session.store.apply(SpansRecorded(record.ref, turn, "[]"))
         await pilot.press("j", "j", "j")
         yield pilot, screen
@@ -297,7 +298,21 @@ def _groups() -> Iterator[str]:
 
 
 AWAITED = frozenset(
-    {"ask", "back", "compare", "delete", "edit", "faults", "history", "open", "pin", "save", "screenshot", "sort"}
+    {
+        "ask",
+        "back",
+        "compare",
+        "delete",
+        "details",
+        "edit",
+        "faults",
+        "history",
+        "open",
+        "pin",
+        "save",
+        "screenshot",
+        "sort",
+    }
     | {"talk"}
 )
 """Groups of workers that a key starts and that the next key waits for."""

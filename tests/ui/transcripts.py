@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from workbench.details import read_details
 from workbench.events import (
     AgentActed,
     CaseError,
@@ -18,10 +19,11 @@ from workbench.events import (
     TurnStarted,
     Usage,
 )
+from workbench.execution import CaseRecord
 from workbench.metrics import registry
 from workbench.metrics.base import ScoreRequest
 from workbench.model.criteria import Criterion
-from workbench.store import CaseRecord, Store
+from workbench.store import Store
 
 Call: TypeAlias = tuple[str, dict[str, Any] | None]
 CRITERIA = (Criterion("tool_trajectory_avg_score", 1.0, 1.0, {}), Criterion("response_match_score", 0.8, 0.8, {}))
@@ -92,8 +94,8 @@ def execute(
     record = store.records[ref]
     if ends:
         usage = Usage(model_calls=4, input_tokens=1200, output_tokens=340)
-        store.apply(CaseFinished(ref, _status(record, error), error, 1.94, usage))
-    return record
+        store.apply(CaseFinished(ref, _status(read_details(record), error), error, 1.94, usage))
+    return read_details(record)
 
 
 def _status(record: CaseRecord, error: CaseError | None) -> CaseStatus:

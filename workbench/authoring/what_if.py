@@ -5,12 +5,15 @@ from stored details or the transcript, also if it is new. Other changed options 
 of ADK's custom metrics, which decide by themselves. Such cases are reported as unknown.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+from workbench.details import read_details
 from workbench.engine.scoring.verdict import case_status
 from workbench.events import CaseRef, CaseStatus, MetricResult
+from workbench.execution import CaseRecord, Execution
 from workbench.metrics.base import NotScorableError, ScoreRequest, status_of
 from workbench.metrics.description import CriterionDescription, Options, choices_of, field_extra, read_options
 from workbench.metrics.registry import CRITERIA, descriptions, score
@@ -18,7 +21,6 @@ from workbench.model.criteria import CriteriaConfig, Criterion, stored_config
 from workbench.model.metrics_config import own_entry
 from workbench.plugins import resolve
 from workbench.prices import Prices
-from workbench.store import CaseRecord
 
 Outcome: TypeAlias = CaseStatus | Literal["unknown"]
 """Status of a case; `unknown` if it depends on a criterion without a stored score."""
@@ -72,11 +74,12 @@ class Outlook:
 class WhatIf:
     """Computes outcomes under other criteria, and caches scores so that moving a threshold is fast."""
 
-    def __init__(self, records: Iterable[CaseRecord], prices: Prices | None = None) -> None:
+    def __init__(self, records: Iterable[Execution], prices: Prices | None = None) -> None:
         self._records = [record for record in records if record.has_verdict]
         self._prices = prices or Prices()
         self._again: dict[tuple[CaseRef, str, str], MetricResult | None] = {}
         self._options: dict[CaseRef, dict[str, dict[str, Any]]] = {}
+        self._custom: dict[CaseRef, dict[str, Any]] = {}
 
     def __len__(self) -> int:
         return len(self._records)
@@ -84,8 +87,10 @@ class WhatIf:
     def under(self, config: CriteriaConfig) -> Outlook:
         """Return the outlook under these criteria.
 
-        Scoring transcripts again takes a few milliseconds per case, so call it in a thread.
+        Reading transcripts and scoring them again takes a few milliseconds per case, so call it in a thread.
         """
+        for execution in self._records:
+            self._prepare(execution, config.criteria)
         criteria = {criterion.name: self._criterion(criterion) for criterion in config.criteria}
         flips, unknown = [], 0
         for record in self._records:
@@ -95,11 +100,27 @@ class WhatIf:
                 flips.append(Flip(record.ref, _name(record), record.state, after))
         return Outlook(len(self._records), tuple(flips), unknown, criteria)
 
+    def _prepare(self, execution: Execution, criteria: Sequence[Criterion]) -> None:
+        """Take from the details of an execution what these criteria need. Each is read at most once."""
+        wanted = [
+            (name, options)
+            for name, options in itertools.chain.from_iterable(map(_all_options, criteria))
+            if (execution.ref, name, options.model_dump_json()) not in self._again
+        ]
+        if wanted or execution.ref not in self._options:
+            record = read_details(execution)
+            then = stored_config(record.criteria, {}, None).criteria
+            self._options[record.ref] = {one.name: one.options for one in then}
+            self._custom[record.ref] = record.custom_metrics
+            for name, options in wanted:
+                again = _score_again(record, descriptions()[name], options, self._prices)
+                self._again[record.ref, name, options.model_dump_json()] = again
+
     def _criterion(self, criterion: Criterion) -> CriterionOutlook:
         scored = new = before = after = redo = 0
         flips = []
         for record in self._records:
-            was, now = record.metrics.get(criterion.name), self._result(record, criterion)
+            was, now = record.scores.get(criterion.name), self._result(record, criterion)
             if now is None or now.status not in ("passed", "failed"):
                 continue
             then = was.status if was is not None and was.status in ("passed", "failed") else ""
@@ -123,21 +144,22 @@ class WhatIf:
             counted[name] = sum(value is not None and value >= criterion.threshold for value in scores)
         return counted
 
-    def _outcome(self, record: CaseRecord, criteria: Sequence[Criterion]) -> Outcome:
+    def _outcome(self, record: Execution, criteria: Sequence[Criterion]) -> Outcome:
         results = [self._result(record, criterion) for criterion in criteria]
         found = [result for result in results if result is not None]
-        if record.state == "error" and not any(result.status == "error" for result in record.metrics.values()):
+        if record.state == "error" and not any(result.status == "error" for result in record.scores.values()):
             return "error"
         status = case_status(found)
         # A case that fails already does not depend on missing verdicts. All others do.
         return status if status == "failed" or len(found) == len(results) else "unknown"
 
-    def _result(self, record: CaseRecord, criterion: Criterion) -> MetricResult | None:
+    def _result(self, record: Execution, criterion: Criterion) -> MetricResult | None:
         """Return the verdict that the case would have, or None if that needs a new score."""
-        was = record.metrics.get(criterion.name)
-        if own_entry(record.custom_metrics.get(criterion.name)):
+        was = record.scores.get(criterion.name)
+        custom = self._custom[record.ref]
+        if own_entry(custom.get(criterion.name)):
             return was if was is None or was.score is None else _decided(was, criterion)
-        if criterion.name in record.custom_metrics:
+        if criterion.name in custom:
             # A custom metric receives its threshold and decides by itself.
             return was if was is None or was.score is None or was.threshold == criterion.threshold else None
         now = self._scored_again(record, criterion) or was
@@ -145,22 +167,16 @@ class WhatIf:
             return now
         return replace(now, status=status_of(now.score, criterion.threshold), threshold=criterion.threshold)
 
-    def _scored_again(self, record: CaseRecord, criterion: Criterion) -> MetricResult | None:
+    def _scored_again(self, record: Execution, criterion: Criterion) -> MetricResult | None:
         """Return the result under the options of a criterion that asks nobody, or None if it cannot be known."""
         found = _free(criterion)
         return None if found is None else self._with_options(record, criterion.name, found[1])
 
-    def _with_options(self, record: CaseRecord, name: str, options: Options) -> MetricResult | None:
-        key = (record.ref, name, options.model_dump_json())
-        if key not in self._again:
-            self._again[key] = _score_again(record, descriptions()[name], options, self._prices)
-        return self._again[key]
+    def _with_options(self, record: Execution, name: str, options: Options) -> MetricResult | None:
+        return self._again[record.ref, name, options.model_dump_json()]
 
-    def _options_changed(self, record: CaseRecord, criterion: Criterion) -> bool:
+    def _options_changed(self, record: Execution, criterion: Criterion) -> bool:
         info = descriptions().get(criterion.name)
-        if record.ref not in self._options:
-            then = stored_config(record.criteria, {}, None).criteria
-            self._options[record.ref] = {one.name: one.options for one in then}
         options = self._options[record.ref].get(criterion.name)
         if options is None:
             return False
@@ -227,6 +243,14 @@ def _free(criterion: Criterion) -> tuple[CriterionDescription, Options] | None:
         return None
 
 
+def _all_options(criterion: Criterion) -> Iterator[tuple[str, Options]]:
+    """Yield the options of a criterion that is free, and each choice of its deciding options."""
+    if (found := _free(criterion)) is not None:
+        yield criterion.name, found[1]
+        if found[0].deciding:
+            yield from ((criterion.name, options) for _, options in _ways(*found))
+
+
 def _ways(info: CriterionDescription, options: Options) -> Iterator[tuple[str, Options]]:
     """Yield each choice of the deciding options, with the options: `IN_ORDER`; `EXACT by names only`."""
     chosen = ""
@@ -239,5 +263,5 @@ def _ways(info: CriterionDescription, options: Options) -> Iterator[tuple[str, O
             yield f"{chosen} {way}".strip(), options.model_copy(update={name: True})
 
 
-def _name(record: CaseRecord) -> str:
+def _name(record: Execution) -> str:
     return record.ref.eval_id + (f"#{record.ref.repeat}" if record.ref.repeat > 1 else "")

@@ -121,7 +121,7 @@ async def _was_interrupted(project: Project, matrix: "FaultMatrix", store: Store
     with Interruption(run, progress.message) as interruption, progress, followed:
         progress.message(matrix.first_message)
         await _execute(run, progress)
-    matrix.add(store.current_records())
+    matrix.add(store.read_current())
     return bool(interruption.count)
 
 
@@ -215,8 +215,8 @@ def write_outputs(outputs: Outputs, store: Store, results: TextIO, prices: Price
             write_line(results, str(line))
     if outputs.json == "-":
         write_pieces(sys.stdout, (piece.decode("ascii") for piece in _exported("json", store, prices)))
-    if store.detail_cache.read_error:
-        write_line(sys.stderr, f"error: the outputs lack details of cases: {store.detail_cache.read_error}")
+    if lost := next((record.read_error for record in store.current_records() if record.read_error), ""):
+        write_line(sys.stderr, f"error: the outputs lack details of cases: {lost}")
         done = False
     return done and not has_failed()
 
@@ -259,5 +259,5 @@ def _write_details(store: Store, results: TextIO) -> None:
 
     fallback = (_WIDTH_WITHOUT_TERMINAL, 24)
     width = shutil.get_terminal_size(fallback).columns if results.isatty() else _WIDTH_WITHOUT_TERMINAL
-    for record in store.current_records():
+    for record in store.read_current():
         write_line(results, "\n".join(["", *plain_case(record, width)]))

@@ -15,6 +15,7 @@ from rich.live import Live
 from rich.text import Text
 
 from workbench.cli.streams import can_show, silence, spelled_for, write_line
+from workbench.details import read_details
 from workbench.events import CaseFinished, Event, JudgeWaits, Noticed, RunStarted
 from workbench.places.place import MachineState
 from workbench.remaining import STARTING_AGENTS, RemainingTime, is_waiting_for_agents, left_words
@@ -145,7 +146,7 @@ class LiveProgress:
             if self._elsewhere is not None and event.seconds > 0:
                 self.message(wait_line(event))
         elif isinstance(event, CaseFinished):
-            record = self._store.current_record(event.case)
+            record = read_details(self._store.current_record(event.case))
             # The summary names cancelled cases, with those that never started.
             if record.state != "cancelled" and (record.state != "passed" or len(self._store.current) <= _ALL_NAMED):
                 width = self._console.width

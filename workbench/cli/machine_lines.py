@@ -99,6 +99,6 @@ class MachineLines:
         cases = Counter(record.machine for record in self._store.current_records())
         for state in self._machines():
             self._say(machine_line(state, cases[state.name]))
-        errors = {record.brief_error.kind for record in self._store.current_records() if record.brief_error is not None}
+        errors = {record.error.kind for record in self._store.current_records() if record.error is not None}
         if self._check and errors & _OF_MACHINES:
             self._say(self._check)

@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Protocol, Self, TextIO
 
 from workbench.cli.streams import write_line
+from workbench.details import read_details
 from workbench.events import CaseFinished, CaseRef, Event, JudgeWaits, Noticed, RunFinished
 from workbench.places.place import MachineState
 from workbench.rendering.plain_lines import case_line, notice_line, wait_line
@@ -79,7 +80,7 @@ class PlainProgress:
             self.message(wait_line(event))
 
     def _line_of(self, ref: CaseRef, *, cancelled: bool) -> None:
-        write_line(self._results, case_line(self._store.current_record(ref)))
+        write_line(self._results, case_line(read_details(self._store.current_record(ref))))
         if cancelled:
             self._cancelled.add(ref)
 

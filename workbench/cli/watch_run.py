@@ -20,6 +20,7 @@ from workbench.counting import few
 from workbench.engine.plan.plan import Plan
 from workbench.engine.watch.watcher import Saved
 from workbench.events import CaseName, CaseRef, RunFinished
+from workbench.execution import Execution
 from workbench.project.project import Project
 from workbench.project.watch import News, RunningWatch, Waiting
 from workbench.project.watch_cost import limit_words
@@ -29,7 +30,6 @@ from workbench.rendering.faces import COUNTED
 from workbench.rendering.plain_lines import label
 from workbench.rendering.repeat_lines import repeat_lines, repeats_of
 from workbench.repeats.outcome_change import Outcome, differs, outcome
-from workbench.store import CaseRecord
 
 Outcomes: TypeAlias = dict[CaseName, tuple[CaseRef, Outcome]]
 """Results of cases, each with its first execution. The agent of a case may have been another one before."""
@@ -140,9 +140,9 @@ def _keys(watch: RunningWatch) -> Iterator[None]:
             loop.remove_reader(sys.stdin.fileno())
 
 
-def outcomes(records: Iterable[CaseRecord]) -> Outcomes:
+def outcomes(records: Iterable[Execution]) -> Outcomes:
     """Return the outcome of each case with a verdict, over all its executions."""
-    found: dict[CaseName, list[CaseRecord]] = {}
+    found: dict[CaseName, list[Execution]] = {}
     for record in records:
         if record.has_verdict:
             found.setdefault(record.ref.name, []).append(record)

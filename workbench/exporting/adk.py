@@ -11,11 +11,12 @@ from datetime import datetime
 from itertools import count
 from typing import Any, Final
 
+from workbench.execution import CaseRecord
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.report import plain, report_cases
 from workbench.history.adk_results import ENDING
 from workbench.model.invocation import recorded_events
-from workbench.store import CaseRecord, Store
+from workbench.store import Store
 
 _NAME_BYTES = 200
 """Maximum size of a file name before the time and the extension, in bytes. File systems allow 255 in all."""
@@ -36,9 +37,8 @@ def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
     With `adk_version`, write the form that this version of ADK reads.
     """
     created = _timestamp(store.run.started)
-    criteria = {record.ref: record for record in store.current_records()}
     sets: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for number, (case, record) in enumerate(zip(report_cases(store), criteria.values(), strict=True), 1):
+    for number, (case, record) in enumerate(zip(report_cases(store), store.read_current(), strict=True), 1):
         if not case.evalset_file and not case.eval_set_id:
             continue  # Placeholder for unknown cases.
         data = plain(case)

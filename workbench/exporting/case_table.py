@@ -8,12 +8,12 @@ import base64
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
+from workbench.execution import Execution
 from workbench.exporting.html_text import class_name, html_line
 from workbench.rendering.case_table.cells import Cell, Rank, criterion_cell, seconds_cell, tokens_cell
 from workbench.rendering.case_table.columns import CASE, TIME, TOKENS, Column, criterion_columns
 from workbench.rendering.faces import FACES
 from workbench.rendering.plain_lines import case_label
-from workbench.store import CaseRecord
 
 SCRIPT = """
 for (const button of document.querySelectorAll("th button")) {
@@ -43,7 +43,7 @@ SCRIPT_DIGEST = "sha256-" + base64.b64encode(hashlib.sha256(SCRIPT.encode()).dig
 _LARGEST = 1e300
 
 
-def case_table(records: Sequence[CaseRecord], anchors: Mapping[int, str]) -> Iterator[str]:
+def case_table(records: Sequence[Execution], anchors: Mapping[int, str]) -> Iterator[str]:
     """Yield the table. `anchors` has the place of each case in the page by the `id` of its record."""
     columns = (*criterion_columns((), records), TOKENS, TIME)
     yield '<h2>Table</h2>\n<div class="cases" tabindex="0"><table><thead><tr>'
@@ -64,7 +64,7 @@ def case_table(records: Sequence[CaseRecord], anchors: Mapping[int, str]) -> Ite
     yield f"</tbody></table></div>\n<script>{SCRIPT}</script>\n"
 
 
-def _cell_of(record: CaseRecord, column: Column) -> Cell:
+def _cell_of(record: Execution, column: Column) -> Cell:
     match column.kind:
         case "tokens":
             return tokens_cell(record)

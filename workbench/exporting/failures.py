@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from workbench.counting import counted
+from workbench.execution import CaseRecord
 from workbench.exporting.tables import code_span
 from workbench.rendering.document import Subject
 from workbench.rendering.explain import reasons
@@ -11,7 +12,6 @@ from workbench.rendering.lines import text_of
 from workbench.rendering.plain_lines import case_label
 from workbench.rendering.review.evidence import evidence
 from workbench.rendering.rows import View
-from workbench.store import CaseRecord
 
 _WIDTH = 100
 _MAX_NAMES = 50

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from workbench.authoring.triage.agreement import agreements, left_out
+from workbench.details import read_details
+from workbench.execution import CaseRecord, Execution
 from workbench.exporting.case_table import SCRIPT_DIGEST, case_table
 from workbench.exporting.charts import agreement_tables, bars, distribution, rates_chart
 from workbench.exporting.exporter import Exporter
@@ -33,7 +35,7 @@ from workbench.rendering.thawed import drift_texts, thawed_total
 from workbench.rendering.trace.pane import trace_lines
 from workbench.repeats.repeat_texts import cells
 from workbench.scores import cut_score
-from workbench.store import CaseRecord, Store
+from workbench.store import Store
 
 _WIDTH = 110
 _POLICY = (
@@ -62,7 +64,10 @@ def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[
     if run.scored_from:
         yield f"<p>Scored again from {html_line(run.scored_from)}; no agent ran</p>\n"
     records = list(store.current_records())
-    totals = frozen_total(record.frozen for record in records), thawed_total(record.thawed for record in records)
+    totals = (
+        frozen_total(record.frozen for record in records),
+        thawed_total(read_details(record).thawed for record in records if record.drifted is not None),
+    )
     yield from (f"<p><b>{html_line(text)}</b></p>\n" for text in totals if text)
     for notice in store.notices:
         if notice.forecast:
@@ -96,15 +101,15 @@ def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[
         is_open = record.state not in ("passed", "cancelled") and opened < _MAX_OPEN
         opened += is_open
         if shortened and record.state == "passed":
-            yield f'<p id="{anchor}">{_head(record, context)}</p>\n'
+            yield f'<p id="{anchor}">{_head(read_details(record), context)}</p>\n'
         else:
-            yield from _case(record, context, anchor, is_open=is_open)
+            yield from _case(read_details(record), context, anchor, is_open=is_open)
     entries = list(context.entries())
     yield from agreement_tables(agreements(entries), left_out(entries))
     yield "</main></body></html>\n"
 
 
-def _causes(records: list[CaseRecord]) -> Iterator[str]:
+def _causes(records: list[Execution]) -> Iterator[str]:
     """Yield the table of causes, if any two cases have the same."""
     groups = failing_groups(records)
     if any(map(is_shared, groups)):
@@ -114,7 +119,7 @@ def _causes(records: list[CaseRecord]) -> Iterator[str]:
         yield "</tbody></table>\n"
 
 
-def _faults(records: list[CaseRecord]) -> Iterator[str]:
+def _faults(records: list[Execution]) -> Iterator[str]:
     """Yield the table of tool faults."""
     yield "<h2>Tool faults</h2>\n<table><thead><tr><th>agent › tool"
     yield "".join(f"<th>{html_line(way.title)}" for way in WAYS.values())
@@ -128,7 +133,7 @@ def _faults(records: list[CaseRecord]) -> Iterator[str]:
     yield "</tbody></table>\n"
 
 
-def _criteria(records: list[CaseRecord]) -> Iterator[str]:
+def _criteria(records: list[Execution]) -> Iterator[str]:
     """Yield the table of criteria: cases passed, mean score and distribution, one vote per case."""
     found = scores(records)
     if not found:
@@ -143,9 +148,9 @@ def _criteria(records: list[CaseRecord]) -> Iterator[str]:
     yield "</tbody></table>\n"
 
 
-def _expensive(records: list[CaseRecord], prices: Prices | None) -> Iterator[str]:
+def _expensive(records: list[Execution], prices: Prices | None) -> Iterator[str]:
     """Yield the most expensive cases, and a note about unknown costs."""
-    found = costs(records, prices)
+    found = costs(map(read_details, records), prices)
     shares = most_expensive(records, found) if found is not None else []
     note = NO_PRICES if found is None else not_known(found)
     if found is not None:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 from xml.etree import ElementTree as Tree
 
+from workbench.details import read_details
+from workbench.execution import CaseRecord, Execution
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.report import OUTPUT_LIMIT
 from workbench.rendering.explain import criteria_and_source, matched_by_location, other_criteria, reasons
@@ -24,7 +26,7 @@ from workbench.rendering.plain_case import plain_case
 from workbench.rendering.thawed import drift_texts
 from workbench.repeats.repeat_texts import sentence
 from workbench.repeats.summary import summarize_all
-from workbench.store import CaseRecord, RunSummary, Store
+from workbench.store import RunSummary, Store
 from workbench.text import one_line, plain
 
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -36,7 +38,7 @@ _TAGS = {"failed": "failure", "not_evaluated": "skipped", "cancelled": "skipped"
 
 def junit_pieces(store: Store) -> Iterator[bytes]:
     """Yield the newest run as JUnit XML, UTF-8, case by case to save memory."""
-    suites: dict[tuple[str, str], list[CaseRecord]] = {}
+    suites: dict[tuple[str, str], list[Execution]] = {}
     for record in store.current_records():
         suites.setdefault((record.ref.agent, record.ref.evalset_file), []).append(record)
     root = Tree.Element("testsuites", {"name": "agent-workbench", **_figures(store.current_records())})
@@ -45,7 +47,7 @@ def junit_pieces(store: Store) -> Iterator[bytes]:
     yield from _around(root, 0, (piece for records in suites.values() for piece in _suite(records, store.run)))
 
 
-def _suite(records: list[CaseRecord], run: RunSummary) -> Iterator[bytes]:
+def _suite(records: list[Execution], run: RunSummary) -> Iterator[bytes]:
     ref = records[0].ref
     suite = Tree.Element("testsuite", {"name": _line(f"{ref.agent or '?'}/{ref.eval_set_id or ref.evalset_file}")})
     suite.attrib.update(_figures(records))
@@ -53,7 +55,9 @@ def _suite(records: list[CaseRecord], run: RunSummary) -> Iterator[bytes]:
     # The schema requires a time without a zone. By convention it is UTC.
     suite.set("timestamp", _line(run.started.removesuffix("Z")))
     suite.set("file", _line(ref.evalset_file))
-    criteria = criteria_and_source(next((record for record in records if record.criteria), records[0]))
+    criteria = criteria_and_source(
+        next((one for one in map(read_details, records) if one.criteria), read_details(records[0]))
+    )
     properties = Tree.Element("properties")
     Tree.SubElement(properties, "property", {"name": "criteria", "value": _line(criteria)})
     for note in matched_by_location(records):
@@ -61,7 +65,7 @@ def _suite(records: list[CaseRecord], run: RunSummary) -> Iterator[bytes]:
     for case in summarize_all(records, run.until_sure):
         repeats = {"name": _line(f"repeats of {case.ref.eval_id}"), "value": _line(sentence(case))}
         Tree.SubElement(properties, "property", repeats)
-    parts = itertools.chain((properties,), map(_case, records))
+    parts = itertools.chain((properties,), map(_case, map(read_details, records)))
     yield from _around(suite, 1, (_piece(part, 2) for part in parts))
 
 
@@ -126,7 +130,7 @@ def _properties(record: CaseRecord, by_function: list[str]) -> dict[str, str]:
     }
 
 
-def _figures(records: Iterable[CaseRecord]) -> dict[str, str]:
+def _figures(records: Iterable[Execution]) -> dict[str, str]:
     counts = Counter(_TAGS.get(record.state, record.state) for record in records)
     decided = {tag: counts[tag] for tag in ("passed", "failure", "skipped")}
     return {

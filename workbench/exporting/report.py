@@ -18,6 +18,7 @@ from workbench.agents.ownership import OwnerRule
 from workbench.agents.worker.usage import is_other_model
 from workbench.event_json import to_json
 from workbench.events import ForkOf, Frozen, MetricResult, Thawed
+from workbench.execution import CaseRecord, Execution
 from workbench.exporting import SCHEMA
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.report_parts import Part
@@ -51,7 +52,7 @@ from workbench.prices import Prices, case_cost, criterion_cost, total
 from workbench.rendering.fault_table import fault_rows, outcomes
 from workbench.rendering.judged import judge_questions, versions
 from workbench.repeats.summary import CaseRepeats, summarize_all
-from workbench.store import CaseRecord, Store
+from workbench.store import Store
 
 PartT = TypeVar("PartT", bound=Part)
 _NO_PRICES = Prices()
@@ -73,7 +74,7 @@ def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
     warnings = {notice.message: None for notice in store.notices if notice.in_report}
 
     def cases() -> Iterator[ReportCase]:
-        for record in store.current_records():
+        for record in store.read_current():
             case = _case(record, prices, for_merge=store.run.shard is not None)
             costs.append(case.usage.judge_cost)
             warnings.update(dict.fromkeys(answering_models(record)))
@@ -116,7 +117,7 @@ def answering_models(record: CaseRecord) -> Iterator[str]:
 
 def report_cases(store: Store, prices: Prices = _NO_PRICES) -> Iterator[ReportCase]:
     """Yield the cases of the newest run in the form of the report."""
-    return (_case(record, prices) for record in store.current_records())
+    return (_case(record, prices) for record in store.read_current())
 
 
 def _frame(store: Store, prices: Prices) -> Report:
@@ -215,7 +216,7 @@ def _fork(fork: ForkOf) -> ReportFork:
     return _part(ReportFork, fork, turn=fork.turn + 1, call=fork.call or None)
 
 
-def _fault(record: CaseRecord) -> ReportFault | None:
+def _fault(record: Execution) -> ReportFault | None:
     fault, handling = record.planned.fault, record.handling
     if fault is None:
         return None

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from workbench.authoring.triage.entry import Entry
-from workbench.authoring.triage.judged import answer_of, standing
+from workbench.authoring.triage.judged import standing
 from workbench.authoring.triage.triage_file import BrokenTriageError, read_triage
 from workbench.events import CaseName
+from workbench.execution import Execution
 from workbench.history.pass_rates import Trend, pass_rates
-from workbench.store import CaseRecord, Store
-from workbench.stored_records import case_keys
+from workbench.history.votes import case_keys
+from workbench.store import Store
 
 
 @dataclass(frozen=True)
@@ -24,13 +25,12 @@ class RunContext:
     triage: Mapping[CaseName, tuple[Entry, ...]] = field(default_factory=dict)
     trouble: tuple[str, ...] = ()
 
-    def triage_of(self, record: CaseRecord) -> list[Entry]:
+    def triage_of(self, record: Execution) -> list[Entry]:
         """Return the triage entries that apply to a record's answer and verdicts, newest first."""
         found = self.triage.get(record.ref.name, ())
         if not found:
             return []
-        answer = answer_of(record)
-        mine = [entry for entry in found if entry.triage and standing(entry, record, answer) == "now"]
+        mine = [entry for entry in found if entry.triage and standing(entry, record) == "now"]
         return sorted(mine, key=lambda entry: entry.at, reverse=True)
 
     def entries(self) -> list[Entry]:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from workbench.details import read_details
+from workbench.execution import CaseRecord, Execution
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.run_context import RunContext
 from workbench.injection.matrix import WAYS
@@ -22,7 +24,7 @@ from workbench.rendering.plain_summary import count_text
 from workbench.rendering.repeat_lines import by_need, repeats_of
 from workbench.rendering.thawed import drift_texts, thawed_total
 from workbench.repeats.repeat_texts import cells
-from workbench.store import CaseRecord, Store
+from workbench.store import Store
 from workbench.text import one_line
 
 _MAX_TEXT = 300
@@ -55,7 +57,7 @@ def build_csv(store: Store) -> bytes:
     out = io.StringIO()
     table = csv.writer(out)
     table.writerow(_COLUMNS.split())
-    for record in store.current_records():
+    for record in store.read_current():
         table.writerows(_rows(store, record))
     return codecs.BOM_UTF8 + out.getvalue().encode("utf-8", "replace")
 
@@ -83,7 +85,7 @@ def _markdown(store: Store, context: RunContext, most: int) -> Iterator[str]:
     if frozen := frozen_total(record.frozen for record in records):
         yield ""
         yield frozen
-    if thawed := thawed_total(record.thawed for record in records):
+    if thawed := thawed_total(read_details(record).thawed for record in records if record.drifted is not None):
         yield ""
         yield thawed
     for note in matched_by_location(records):
@@ -108,14 +110,14 @@ def _markdown(store: Store, context: RunContext, most: int) -> Iterator[str]:
     yield from _folded("cancelled", cancelled, context, most)
 
 
-def _folded(word: str, records: list[CaseRecord], context: RunContext, most: int) -> Iterator[str]:
+def _folded(word: str, records: list[Execution], context: RunContext, most: int) -> Iterator[str]:
     """Yield a folded list of cases and the criteria they passed; nothing without cases."""
     if not records:
         return
     yield ""
     yield f"<details><summary>{len(records)} {word}</summary>"
     yield ""
-    for record in records[:most]:
+    for record in map(read_details, records[:most]):
         scores = ", ".join(
             verdict(replace(result, reason=""), marks(record, result))
             for result in record.metrics.values()
@@ -132,20 +134,20 @@ def _folded(word: str, records: list[CaseRecord], context: RunContext, most: int
     yield "</details>"
 
 
-def _problems(records: list[CaseRecord], context: RunContext) -> Iterator[str]:
+def _problems(records: list[Execution], context: RunContext) -> Iterator[str]:
     """Yield a table of cases that did not pass, with reasons; nothing without cases."""
     if records:
         yield ""
         yield "| | case | why |"
         yield "|---|---|---|"
-    for record in records:
+    for record in map(read_details, records):
         texts = [*map(code_span, reasons(record)), *(f"⚑ {code_span(text)}" for text in _triage(record, context))]
         texts += _marks(record)
         why = "<br>".join(texts) or "no criterion applied"
         yield f"| {_STATES.get(record.state, '⚠️ error')} | {code_span(case_label(record))} | {why} |"
 
 
-def _causes(records: list[CaseRecord], most: int) -> Iterator[str]:
+def _causes(records: list[Execution], most: int) -> Iterator[str]:
     """Yield the table of causes, if any two cases have the same."""
     groups = failing_groups(records)
     if not any(map(is_shared, groups)):
@@ -160,7 +162,7 @@ def _causes(records: list[CaseRecord], most: int) -> Iterator[str]:
         yield f"and {len(groups) - most} more causes"
 
 
-def _faults(records: list[CaseRecord]) -> Iterator[str]:
+def _faults(records: list[Execution]) -> Iterator[str]:
     """Yield the table of tool faults."""
     yield ""
     yield f"| agent | tool |{''.join(f' {way.title} |' for way in WAYS.values())}"
@@ -191,12 +193,12 @@ def _marks(record: CaseRecord) -> list[str]:
     return [*marks, *map(code_span, placed_texts(record))]
 
 
-def _other_criteria(record: CaseRecord) -> list[str]:
+def _other_criteria(record: Execution) -> list[str]:
     changed = other_criteria(record)
     return [f"≠ other criteria: {code_span(changed)}"] if changed else []
 
 
-def _frozen_mark(record: CaseRecord) -> list[str]:
+def _frozen_mark(record: Execution) -> list[str]:
     return [f"**{FROZEN}** ({frozen_words(record.frozen)})"] if record.frozen is not None else []
 
 
@@ -225,7 +227,7 @@ def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:
         yield [*before, "", None, None, "", "", *after, *behind, None]
 
 
-def _frozen(record: CaseRecord) -> list[object]:
+def _frozen(record: Execution) -> list[object]:
     """Return the mode of a replayed case, and its numbers of replayed, live and missed calls."""
     frozen = record.frozen
     if frozen is None:

@@ -16,7 +16,8 @@ from workbench.dependencies.record import Bundle, digest
 from workbench.dependencies.run_inputs import RunInputs
 from workbench.events import Frozen, MetricStatus
 from workbench.history.list_entries import ListEntry, list_entry
-from workbench.history.summary import STATUSES, Summary, number, step_digests, texts
+from workbench.history.summary import STATUSES, Summary, number, step_digests
+from workbench.model.invocation import texts
 from workbench.regular_file import read_regular, unreadable_text
 
 ENDING = ".evalset_result.json"

@@ -1,19 +1,24 @@
-"""Rows of a summary as rows of the database, and back."""
+"""Rows of a summary as rows of the database, and back, and as executions."""
 
 import gc
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
+from workbench.causes.cause import cause_from_json
 from workbench.database.runs import ExecutionRow, plain
-from workbench.history.summary import USAGE, Row, Summary
+from workbench.events import CaseRef, MetricResult, PlannedCase, Usage
+from workbench.execution import Execution, brief_error, short_score
+from workbench.history.summary import USAGE, Row, Summary, fault_of, frozen_of, handling_of
 from workbench.json_values import short_json
 
 _MORE = ("usage", "given", "inputs", "text", "said", "steps", "plan")
 """Fields of a row that are always among the others in the column `more`."""
-_SOMETIMES = ("frozen", "drifted", "machine", "unseen", "apart", "fault", "handling")
+_SOMETIMES = ("frozen", "drifted", "machine", "unseen", "apart", "fault", "handling", "answer", "split", "hint")
 _LARGEST = 1 << 62
 _FACTS = ("root", "versions", "models", "sources", "git", "until_sure", "plans", "salt_id", "fork", "options", "damage")
 """Fields of a summary that are stored beside the row of its run."""
@@ -162,3 +167,55 @@ def _number(value: float | None) -> float | str | None:
 
 def _read_number(value: Any) -> float | None:
     return float(value) if isinstance(value, str) else value
+
+
+_Plan = tuple[str | None, str, tuple[str, ...], str]
+_UNKNOWN: _Plan = (None, "not known", (), "")
+
+
+def stored_executions(summary: Summary, file: Path, rows: Collection[Row]) -> dict[CaseRef, Execution]:
+    """Return finished executions, made from the summary of their run.
+
+    Their details can be read from the stored run or the file `file`.
+    """
+    plans: list[_Plan] = [(config, source, tuple(changed), rule) for config, source, changed, rule in summary.plans]
+    usage = lru_cache(Usage)
+    causes = [cause_from_json(cause) for cause in summary.causes]
+    found: dict[CaseRef, Execution] = {}
+    for row in rows:
+        ref = CaseRef(*row["ref"])
+        plan = _UNKNOWN if row["plan"] is None else plans[row["plan"]]
+        found[ref] = Execution(
+            PlannedCase(ref, *plan, row["text"], fault_of(row)),
+            row["status"],
+            0.0 if row["given"] else None,
+            _scores(row),
+            brief_error(*row["error"], row.get("hint", "")) if row["error"] else None,
+            row.get("machine", ""),
+            row["seconds"],
+            usage(*row["usage"]),
+            summary.run_id,
+            summary.inputs(row),
+            frozen_of(row),
+            handling_of(row),
+            row.get("drifted"),
+            summary.until_sure,
+            None if row.get("cause") is None else causes[row["cause"]],
+            row.get("answer", ""),
+            row.get("split", False),
+            file,
+            row.get("size", 0),
+        )
+    return found
+
+
+def _scores(row: Row) -> dict[str, MetricResult]:
+    return {
+        name: short_score(name, status, score, threshold, _judge(judge, by))
+        for name, (score, threshold, status, _, judge, by) in row["metrics"].items()
+    }
+
+
+def _judge(model: str | None, by: str | None) -> tuple[tuple[str, str | None], ...]:
+    """Return who judged, from the fields of a summary."""
+    return (("model", model), ("kind", "model"), ("by", by)) if model else ()

@@ -13,7 +13,7 @@ from workbench.database.values import model_answers
 from workbench.dependencies.agent_inputs import WRITTEN
 from workbench.dependencies.case_inputs import started_bundles
 from workbench.dependencies.change import CASE_INPUTS, Change, describe, not_recorded
-from workbench.dependencies.current import CurrentInputs, Execution, Options
+from workbench.dependencies.current import CurrentInputs, Options, PastRun
 from workbench.dependencies.digests import project_digests
 from workbench.dependencies.record import Bundle, Record, compare
 from workbench.dependencies.run_inputs import RunInputs
@@ -264,13 +264,13 @@ def _changes_of(
     agent = ref.agent if planned.matched_by == "given" else None
     if case.has_result and stored.started is not None and source.index is not None:
         bundles = (*started_bundles(to_json(stored.started), planned.config_file), *stored.inputs)
-        then = Execution(Record(ref.evalset_file, bundles), planned.text, agent)
+        then = PastRun(Record(ref.evalset_file, bundles), planned.text, agent)
         return compare(then.record, now.record(evalset, source.index, then))
     bundles = found.inputs.of_planned(ref.agent, ref.evalset_file, planned.text)
     if not bundles:
         return not_recorded(["agent_file"])
     written = dict.fromkeys(found.written.get(ref.agent, ()), WRITTEN)
-    then = Execution(Record(ref.evalset_file, (*bundles, Bundle({"agent_folder": written}))), planned.text, agent)
+    then = PastRun(Record(ref.evalset_file, (*bundles, Bundle({"agent_folder": written}))), planned.text, agent)
     return compare(then.record, now.planned(evalset, source.index, then))
 
 

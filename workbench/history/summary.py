@@ -23,9 +23,10 @@ from workbench.events import (
     drift_count,
     ended_as,
 )
-from workbench.json_values import mapping, objects, parts_of, string
+from workbench.execution import answer_digest, is_split
+from workbench.json_values import mapping, objects, string
 from workbench.judge.judge_details import judge_in, judged_by
-from workbench.model.invocation import recorded_events
+from workbench.model.invocation import texts, tool_steps
 
 STATUSES = ("passed", "failed", "error", "not_evaluated", "cancelled")
 _MAX_TEXT = 2000
@@ -41,6 +42,7 @@ Row = dict[str, Any]
 - `ref`: [agent, evalset_file, eval_set_id, eval_id, repeat].
 - `status`: None until it ended.
 - `error`: [kind, message] or None.
+- `hint`: how to continue after the error. Missing without one.
 - `seconds`, `calls`, `tokens`.
 - `usage`: the numbers of `workbench.events.Usage` in order.
 - `metrics`: name → [score, threshold, status, reason, judge, judged by].
@@ -60,6 +62,8 @@ Row = dict[str, Any]
 - `fault`: [tool, way] of its fault in a matrix of tool faults. Missing otherwise.
 - `handling`: what the agent did about that fault, as `workbench.events.FaultHandling` with only the judge as details.
   Missing otherwise, and until it ended.
+- `answer`: digest of the agent's answers and tool calls (`workbench.execution.answer_digest`). Missing until it ended.
+- `split`: true if votes of a judge disagree. Missing otherwise.
 - `size`: bytes of the events of its last attempt. Missing if unknown.
 """
 
@@ -230,7 +234,8 @@ class SummaryBuilder:
         self.bundles: list[str] = []
         """The bundles of the summary."""
         self.summary = Summary(bundles=self.bundles)
-        self._outputs: dict[tuple[Any, ...], tuple[list[Any], list[str]]] = {}
+        self._turns: dict[tuple[Any, ...], list[Any]] = {}
+        """The invocations of the running cases, None for turns that did not finish."""
         self._run_inputs = RunInputs()
         self._bundles: dict[str, int] = {}
         """Number of each bundle in the summary, by its text."""
@@ -245,6 +250,7 @@ class SummaryBuilder:
         self._takes: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "RunStarted": self._run_started,
             "CaseStarted": self._case_started,
+            "TurnStarted": self._turn_started,
             "TurnFinished": self._turn_finished,
             "MetricScored": self._metric_scored,
             "CaseFinished": self._case_finished,
@@ -302,7 +308,7 @@ class SummaryBuilder:
     def _case_started(self, data: Mapping[str, Any]) -> None:
         row = self._row(data["case"])
         row.update({**_new_row(row["ref"]), "plan": row["plan"], "text": row["text"]})
-        self._outputs[tuple(row["ref"])] = ([], [])
+        self._turns[tuple(row["ref"])] = []
         self._failed.pop(tuple(row["ref"]), None)
         config = None if row["plan"] is None else self.summary.plans[row["plan"]][0]
         # Imported late: it needs pydantic, which is slow to load, and most lists of runs do not need it.
@@ -310,12 +316,14 @@ class SummaryBuilder:
 
         row["given"] = self._numbers(started_bundles(data, config))
 
+    def _turn_started(self, data: Mapping[str, Any]) -> None:
+        self._turns.setdefault(row_key(data["case"]), []).append(None)
+
     def _turn_finished(self, data: Mapping[str, Any]) -> None:
-        row = self._row(data["case"])
-        answers, steps = self._outputs.setdefault(tuple(row["ref"]), ([], []))
-        actual = data["actual"]
-        answers.append(texts(actual.get("final_response")))
-        steps += step_digests(actual)
+        turns = self._turns.setdefault(row_key(data["case"]), [])
+        if turns and turns[-1] is None:
+            turns.pop()
+        turns.append(mapping(data["actual"]))
 
     def _metric_scored(self, data: Mapping[str, Any]) -> None:
         row, result = self._row(data["case"]), data["result"]
@@ -330,6 +338,8 @@ class SummaryBuilder:
         )
         name = string(result["name"])
         row["metrics"][name] = self._metrics.setdefault(metric, list(metric))
+        if is_split([mapping(one.get("details")) for one in (result, *(data.get("turns") or ()))]):
+            row["split"] = True
         failed = self._failed.setdefault(tuple(row["ref"]), {})
         failed.pop(name, None)
         if metric[2] in ("failed", "error") and (cause := _criterion_cause(data)) is not None:
@@ -338,6 +348,8 @@ class SummaryBuilder:
     def _case_finished(self, data: Mapping[str, Any]) -> None:
         row, error, usage = self._row(data["case"]), data.get("error"), mapping(data.get("usage"))
         row["error"] = None if error is None else [string(error["kind"]), string(error["message"])[:_MAX_TEXT]]
+        if hint := string(mapping(error).get("hint"))[:_MAX_TEXT]:
+            row["hint"] = hint
         row["status"] = ended_as(string(data["status"]) or "error", row["error"] and row["error"][0])
         row["cause"] = self._cause(row, None if error is None else string(error["message"]))
         row["seconds"] = float(data["duration_seconds"])
@@ -359,9 +371,14 @@ class SummaryBuilder:
         if numbers not in self._inputs:
             self._inputs[numbers] = self._numbers(self._run_inputs.of(numbers))
         row["inputs"] = self._inputs[numbers]
-        outputs = self._outputs.pop(tuple(row["ref"]), None)
-        if outputs is not None:
-            row["said"], row["steps"] = digest(outputs[0]), outputs[1]
+        turns = self._turns.pop(tuple(row["ref"]), None)
+        if turns is not None:
+            finished = [turn for turn in turns if turn is not None]
+            row["said"] = digest([texts(turn.get("final_response")) for turn in finished])
+            row["steps"] = [step for turn in finished for step in step_digests(turn)]
+            if row["status"] != "cancelled":
+                broken = row["error"] if row["status"] != "failed" else None
+                row["answer"] = answer_digest(turns, broken and broken[0])
 
     def _cause(self, row: Row, message: str | None) -> int | None:
         """Return the number of the cause of a case that has ended, or None if it does not fail."""
@@ -417,25 +434,6 @@ def summarize_events(events: Iterable[Mapping[str, Any]]) -> Summary:
     return builder.summary
 
 
-def tool_steps(actual: Mapping[str, Any]) -> "list[tuple[Any, Any]]":
-    """Return the tool calls and tool results of an ADK invocation, in order.
-
-    Calls are ([name, args], None); results are (None, [name, response]).
-    """
-    data = mapping(actual.get("intermediate_data"))
-    steps: list[tuple[Any, Any]] = []
-    for event in recorded_events(actual) or ():
-        for part in parts_of(mapping(event).get("content")):
-            call, result = part.get("function_call"), part.get("function_response")
-            if isinstance(call, dict):
-                steps.append(([call.get("name"), call.get("args")], None))
-            if isinstance(result, dict):
-                steps.append((None, [result.get("name"), result.get("response")]))
-    steps += [([call.get("name"), call.get("args")], None) for call in data.get("tool_uses") or ()]
-    steps += [(None, [item[0], item[1:]]) for item in data.get("tool_responses") or () if item]
-    return steps
-
-
 def step_digests(actual: Mapping[str, Any]) -> list[str]:
     """Return the row's `steps` for one invocation."""
     return [f"r{digest(result)}" if call is None else f"c{digest(call)}" for call, result in tool_steps(actual)]
@@ -444,11 +442,6 @@ def step_digests(actual: Mapping[str, Any]) -> list[str]:
 def number(value: Any) -> float | None:
     """Return a score, threshold or time from a file, or None if it is not a number."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def texts(content: Any) -> list[str]:
-    """Return the texts of an ADK content."""
-    return [part["text"] for part in parts_of(content) if isinstance(part.get("text"), str)]
 
 
 def _criterion_cause(scored: Mapping[str, Any]) -> Cause | None:

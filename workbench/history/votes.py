@@ -11,7 +11,8 @@ execution says nothing about a live one, so each way of running a case has its o
 from collections.abc import Collection, Iterable
 from typing import TypeAlias
 
-from workbench.events import CaseError, Frozen
+from workbench.events import CaseError, CaseName, Frozen
+from workbench.execution import Execution
 from workbench.history.summary import Row, frozen_of, is_apart
 from workbench.rates import counts
 
@@ -47,3 +48,12 @@ def case_votes(rows: Iterable[Row]) -> dict[Case, float]:
 def are_enough(shared: Collection[Case], wanted: Collection[Case]) -> bool:
     """Return whether the shared cases are at least one, and at least half of the wanted cases."""
     return bool(shared) and 2 * len(shared) >= len(wanted)
+
+
+def case_keys(names: Iterable[CaseName], records: Iterable[Execution]) -> set[Case]:
+    """Return the keys under which past runs have comparable votes for these cases.
+
+    A case whose verdict among `records` is frozen is compared with frozen ones. Others are compared with live ones.
+    """
+    frozen = {record.ref.name: record.frozen for record in records if record.frozen is not None}
+    return {case_key(*name, frozen.get(name)) for name in names}

@@ -33,3 +33,22 @@ def judged_by(details: Mapping[str, Any]) -> JudgedBy | None:
 def is_without_model(by: JudgedBy | None) -> bool:
     """Return whether code judged, and no language model: a function, or the rules of an extension."""
     return by in ("function", "rules")
+
+
+_NO_VOTES = frozenset({"unread", "missing", "unclear"})
+
+
+def is_split_in(details: Mapping[str, Any]) -> bool:
+    """Return whether votes in a result's details disagree: those of its turn, of one of its rubrics, or of the end."""
+    return details.get("split") is True or any(
+        map(votes_differ, [*objects(details.get("rubrics")), mapping(details.get("stop"))])
+    )
+
+
+def votes_differ(item: Mapping[str, Any]) -> bool:
+    """Return whether more than one verdict has votes in `item["votes"]`.
+
+    Unreadable and undecided replies are not votes.
+    """
+    votes = mapping(item.get("votes"))
+    return sum(isinstance(many, int) and many > 0 for name, many in votes.items() if name not in _NO_VOTES) > 1

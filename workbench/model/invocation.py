@@ -5,7 +5,7 @@ People write the first (`tool_uses`, `tool_responses`, `intermediate_responses`)
 (`invocation_events`). Every function here reads both.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,3 +118,27 @@ def _recorded_parts(invocation: Invocation) -> Iterator[tuple[dict[str, Any], di
     for event in recorded_events(invocation) or ():
         for part in parts_of(event.get("content")):
             yield event, part
+
+
+def tool_steps(actual: Mapping[str, Any]) -> "list[tuple[Any, Any]]":
+    """Return the tool calls and tool results of an ADK invocation, in order.
+
+    Calls are ([name, args], None); results are (None, [name, response]).
+    """
+    data = mapping(actual.get("intermediate_data"))
+    steps: list[tuple[Any, Any]] = []
+    for event in recorded_events(actual) or ():
+        for part in parts_of(mapping(event).get("content")):
+            call, result = part.get("function_call"), part.get("function_response")
+            if isinstance(call, dict):
+                steps.append(([call.get("name"), call.get("args")], None))
+            if isinstance(result, dict):
+                steps.append((None, [result.get("name"), result.get("response")]))
+    steps += [([call.get("name"), call.get("args")], None) for call in data.get("tool_uses") or ()]
+    steps += [(None, [item[0], item[1:]]) for item in data.get("tool_responses") or () if item]
+    return steps
+
+
+def texts(content: Any) -> list[str]:
+    """Return the texts of an ADK content."""
+    return [part["text"] for part in parts_of(content) if isinstance(part.get("text"), str)]

@@ -13,6 +13,7 @@ from workbench.engine.plan.judge_calls import CallRange, criterion_calls, option
 from workbench.engine.plan.plan import Plan, PlanEntry, new_run_id
 from workbench.engine.plan.source import AgentSource
 from workbench.events import CaseName, CaseRef, Event
+from workbench.execution import CaseRecord
 from workbench.history.case_events import case_events
 from workbench.history.latest import LatestRun, latest_runs
 from workbench.judge.vertex import SERVICE_NAME
@@ -25,7 +26,6 @@ from workbench.recordings.from_run import NotRecordedError, take_recording
 from workbench.recordings.frozen_file import read_frozen
 from workbench.recordings.frozen_path import frozen_path
 from workbench.recordings.recording import Origin
-from workbench.store import CaseRecord
 
 
 @dataclass(frozen=True, slots=True)

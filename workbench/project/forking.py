@@ -10,13 +10,13 @@ from workbench.engine.plan.fork_plan import fork_plan as plan_of_fork
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.plan.transcripts import StoredCase
 from workbench.events import CaseRef, CaseStarted, Event, ForkChange, TurnFinished, TurnStarted
+from workbench.execution import CaseRecord, Turn
 from workbench.forking.fork import Change, Fork
 from workbench.forking.original import CannotForkError, Original, read_original
 from workbench.history.state_dir import is_stored, state_of
 from workbench.history.stored_run import open_run
 from workbench.project.transcripts import stored_case
 from workbench.state_folder import state_dir
-from workbench.store import CaseRecord, Turn
 
 CHAT = "chat"
 """The name of a live conversation, which has no run."""

@@ -8,10 +8,12 @@ from workbench.agents.targets import find_root
 from workbench.authoring.freezing import Freezing, freezing_of, taken_from
 from workbench.authoring.saving import ChangedOnDiskError, Saver
 from workbench.authoring.thawing import ThawedFile, thawed_file
+from workbench.details import read_details
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.plan.selection import refuse_unknown_cases
 from workbench.engine.plan.transcripts import StoredRun
 from workbench.events import CaseRef, RunStarted
+from workbench.execution import Execution
 from workbench.history.run_names import LAST, find_stored_run, last_unharmed_run
 from workbench.history.stored_events import read_run
 from workbench.history.stored_run import open_run
@@ -24,13 +26,12 @@ from workbench.recordings.frozen_path import frozen_path
 from workbench.recordings.merging import merged
 from workbench.recordings.recording import Recording
 from workbench.state_folder import state_dir
-from workbench.store import CaseRecord
 
 _TRIES = 3
 
 
 def freezing_of_cases(
-    records: Iterable[CaseRecord], root: Path, state: Path, *, models: bool = False, prune: bool = False
+    records: Iterable[Execution], root: Path, state: Path, *, models: bool = False, prune: bool = False
 ) -> Freezing:
     """Prepare the freezing of cases on the screen. It reads files and writes none.
 
@@ -39,7 +40,7 @@ def freezing_of_cases(
     Raises:
         OSError: a file cannot be read.
     """
-    by_run: dict[str, list[CaseRecord]] = {}
+    by_run: dict[str, list[Execution]] = {}
     for record in records:
         by_run.setdefault(record.run_id, []).append(record)
     runs = [_run_of(run_id, found, state) for run_id, found in by_run.items()]
@@ -47,7 +48,7 @@ def freezing_of_cases(
     return freezing_of(runs, root, cases=ids, models=models, prune=prune)
 
 
-def recording_of_run(record: CaseRecord, root: Path, state: Path) -> tuple[Recording | None, bool]:
+def recording_of_run(record: Execution, root: Path, state: Path) -> tuple[Recording | None, bool]:
     """Return the recording that freezing a case would write, and whether the case has one now. Reads files.
 
     It is None if the run did not record what a replay needs.
@@ -65,7 +66,7 @@ def recording_of_run(record: CaseRecord, root: Path, state: Path) -> tuple[Recor
 
 
 def thawed_files(
-    records: Iterable[CaseRecord], root: Path, state: Path
+    records: Iterable[Execution], root: Path, state: Path
 ) -> tuple[dict[CaseRef, ThawedFile], dict[CaseRef, str]]:
     """Compare live cases on the screen with their recordings. Return the files, and why cases are left out.
 
@@ -77,7 +78,7 @@ def thawed_files(
     for record in records:
         run = runs.setdefault(record.run_id, _run_of(record.run_id, (), state))
         try:
-            found[record.ref] = thawed_file(stored_case(record), run, root)
+            found[record.ref] = thawed_file(stored_case(read_details(record)), run, root)
         except OwnFileError as error:
             left_out[record.ref] = error.faults[0].sentence(error.faults[0].file.name)
         except NotRecordedError as error:
@@ -85,9 +86,9 @@ def thawed_files(
     return found, left_out
 
 
-def _run_of(run_id: str, records: Iterable[CaseRecord], state: Path) -> StoredRun:
+def _run_of(run_id: str, records: Iterable[Execution], state: Path) -> StoredRun:
     """Return a run with these cases. A run that was not stored has its calls in memory."""
-    run = StoredRun(run_id, cases={record.ref: stored_case(record) for record in records})
+    run = StoredRun(run_id, cases={record.ref: stored_case(read_details(record)) for record in records})
     with contextlib.suppress(UsageFaultError, OSError, ValueError):
         run.file = find_stored_run(run_id, state)
         for event in read_run(run.file):

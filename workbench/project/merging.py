@@ -19,11 +19,13 @@ from workbench.database.database import database
 from workbench.database.opening import FILE_NAME
 from workbench.database.runs import runs_by_age
 from workbench.database.salvage import last_set_aside
+from workbench.details import read_details
 from workbench.engine.plan.plan import new_run_id
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.engine.scoring.verdict import case_status
 from workbench.event_json import sentences
 from workbench.events import CallsRecorded, Event, Noticed, PlannedCase, RunFinished, RunStarted, SpansRecorded
+from workbench.execution import CaseRecord
 from workbench.exporting.report import report_pieces
 from workbench.exporting.report_shape import Report, ReportCase, Summary
 from workbench.history.ages import started_at
@@ -33,7 +35,7 @@ from workbench.history.stored_report import events_of_report, read_report_data
 from workbench.project.shards import plan_digest
 from workbench.shards import Shard
 from workbench.state_folder import STATE_FOLDER, state_dir
-from workbench.store import CaseRecord, Store
+from workbench.store import Store
 
 _RUN = "agent-workbench run … --shard {} --json FILE"
 _AGAIN = f"Run this shard again: `{_RUN.format('K/N')}`"
@@ -321,7 +323,7 @@ def _check_verdicts(part: _Part, store: Store) -> None:
             raise _damaged(f"{part.path}: its summary says {name} {number}, but its cases say {counts[name]}")
     allow = bool(part.shard.options.get("--allow-not-evaluated"))
     for record in records:
-        if record.status == "passed" and (doubt := _doubt(record, allow_not_evaluated=allow)):
+        if record.status == "passed" and (doubt := _doubt(read_details(record), allow_not_evaluated=allow)):
             raise _damaged(f"{part.path}: {record.ref.label} passed, but {doubt}")
 
 

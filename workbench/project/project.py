@@ -44,7 +44,6 @@ from workbench.project.targets import NamedTargets, Targets
 from workbench.project.watch import News, RunningWatch
 from workbench.state_folder import state_dir as state_of
 from workbench.store import Store
-from workbench.stored_records import register_details
 
 if TYPE_CHECKING:
     from workbench.authoring.freezing import Freezing
@@ -494,7 +493,7 @@ class Project:
         state = state_of(plan.root, self._explicit_state)
         writer = self._writer(state, plan)
         if writer is not None:
-            register_details(self.store.detail_sources, writer)
+            self.store.writers[plan.run_id] = writer
         cache = state if writer is not None or state.is_dir() else None
 
         def make(take: Publish) -> Run:

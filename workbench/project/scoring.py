@@ -14,12 +14,14 @@ from workbench.agents.targets import discover_for, find_root
 from workbench.agents.workspace import EvalsetEntry, Workspace, app_name
 from workbench.counting import few
 from workbench.dependencies.change import Input, describe_few
+from workbench.details import read_details
 from workbench.engine.plan.blocking import lost_agent, lost_in
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.rescore_plan import CriteriaOf, make_rescore_plan
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.transcripts import StoredCase, StoredRun
 from workbench.events import CaseError, CaseName, Noticed
+from workbench.execution import Execution
 from workbench.history.run_names import LAST, last_run
 from workbench.history.state_dir import states_of
 from workbench.history.stored_run import open_run
@@ -28,7 +30,6 @@ from workbench.model.evalset import EvalCase, EvalsetDocument, case_or_none, ope
 from workbench.project.staleness import stale_transcripts
 from workbench.project.transcripts import stored_case
 from workbench.state_folder import state_dir
-from workbench.store import CaseRecord
 
 _NAMED = 10
 _LISTED = 5
@@ -82,7 +83,7 @@ def plan_of_run(
 def plan_of_cases(
     workspace: Workspace,
     cases: Collection[tuple[int, int]],
-    records: Sequence[CaseRecord],
+    records: Sequence[Execution],
     state: Path,
     options: RunOptions,
     *,
@@ -153,8 +154,8 @@ def _take_reference(stored: StoredCase, case: EvalCase | None) -> None:
         stored.planned = replace(stored.planned, text="")
 
 
-def _of_session(records: Sequence[CaseRecord]) -> StoredRun:
-    cases = {record.ref: case for record in records if not (case := stored_case(record)).empty}
+def _of_session(records: Sequence[Execution]) -> StoredRun:
+    cases = {record.ref: case for record in records if not (case := stored_case(read_details(record))).empty}
     used = [record.run_id for record in records if record.ref in cases]
     return StoredRun(", ".join(dict.fromkeys(used)), cases=cases)
 

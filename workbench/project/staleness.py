@@ -9,7 +9,7 @@ from workbench.agents.environment import agent_environment
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.dependencies.case_inputs import started_bundles
 from workbench.dependencies.change import Change
-from workbench.dependencies.current import CurrentInputs, Execution, Options
+from workbench.dependencies.current import CurrentInputs, Options, PastRun
 from workbench.dependencies.digests import project_digests
 from workbench.dependencies.record import Record, compare
 from workbench.engine.plan.project_setting import FILE, known_mode
@@ -17,11 +17,11 @@ from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.transcripts import StoredCase
 from workbench.event_json import to_json
 from workbench.events import CaseName, CaseRef, PlannedCase
+from workbench.execution import CaseRecord, Execution
 from workbench.history.latest import LatestRun, newest_options
 from workbench.history.state_dir import state_of
 from workbench.history.summary import Row, Summary
 from workbench.project.transcripts import stored_case
-from workbench.store import CaseRecord
 
 Changes: TypeAlias = tuple[Change, ...]
 
@@ -54,9 +54,10 @@ def stale_cases(latest: Iterable[LatestRun], workspace: Workspace) -> dict[CaseN
     return stale
 
 
-def stale_records(records: Iterable[CaseRecord], workspace: Workspace, state: Path) -> dict[CaseName, Changes]:
+def stale_records(records: Iterable[Execution], workspace: Workspace, state: Path) -> dict[CaseName, Changes]:
     """Return the stale verdicts of this session that are not stored, with their changed inputs."""
-    return stale_transcripts((stored_case(record) for record in records if record.brief is None), workspace, state)
+    whole = (record for record in records if isinstance(record, CaseRecord))
+    return stale_transcripts(map(stored_case, whole), workspace, state)
 
 
 def stale_transcripts(cases: Iterable[StoredCase], workspace: Workspace, state: Path) -> dict[CaseName, Changes]:
@@ -96,4 +97,4 @@ class _Entry:
         if number is None:
             return ()
         given = planned.case.agent if planned.matched_by == "given" else None
-        return compare(then, self._now.record(self._entry, number, Execution(then, planned.text, given)))
+        return compare(then, self._now.record(self._entry, number, PastRun(then, planned.text, given)))

@@ -13,7 +13,7 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.store import CaseRecord
+from workbench.execution import CaseRecord
 
 _STREAMS: tuple[Literal["stdout", "stderr"], ...] = ("stdout", "stderr")
 

@@ -1,15 +1,17 @@
 """The estimated cost of stale cases, from their cost in the last run."""
 
+import itertools
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from workbench.counting import counted
 from workbench.dependencies.change import Effect
+from workbench.details import read_details
 from workbench.engine.watch.job_queue import Estimate, Limit
 from workbench.events import CaseRef
+from workbench.execution import CaseRecord, Execution
 from workbench.model.criteria import CriteriaConfig
 from workbench.prices import Prices, criterion_cost, judge_name, money, simulation_cost, total
-from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.trace.totals import ConversationCost, conversation_cost
 
@@ -26,7 +28,7 @@ class _Cost:
 
 def estimate(
     cases: int,
-    records: Collection[CaseRecord],
+    records: Collection[Execution],
     depth: Effect,
     prices: Prices,
     times: float = 1,
@@ -41,7 +43,7 @@ def estimate(
         return Estimate(cases, 0)
     costs = [
         _with_new(_cost(record, depth, prices), record, criteria_of(record.ref))
-        for record, _ in zip(records, range(_SAMPLE), strict=False)
+        for record in map(read_details, itertools.islice(records, _SAMPLE))
     ]
     if not costs:
         return Estimate(cases, None)

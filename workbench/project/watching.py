@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from workbench.agents.workspace import Workspace
 from workbench.config import Settings
 from workbench.dependencies.change import Effect
+from workbench.details import read_details
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.processes.agent_process import Touched
 from workbench.engine.watch.impact import relative
@@ -22,11 +23,12 @@ from workbench.engine.watch.job_queue import Estimate, Job, JobQueue, Limit
 from workbench.engine.watch.recurring import Recurring
 from workbench.engine.watch.watcher import Saved, Watcher
 from workbench.events import CaseFinished, CaseName, CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
+from workbench.execution import CaseRecord, Execution
 from workbench.metrics.base import Scored
 from workbench.prices import Prices
 from workbench.project.transcripts import stored_case
 from workbench.project.watch_cost import estimate
-from workbench.store import CaseRecord, Store
+from workbench.store import Store
 
 if TYPE_CHECKING:
     from workbench.engine.plan.plan import Plan
@@ -222,7 +224,7 @@ class Watching:
         workspace = self.watcher.snapshot.workspace
         if job.depth == "run":
             return run_plan(workspace, job.keys, self._options())
-        records = self._records(job.keys)
+        records = list(map(read_details, self._records(job.keys)))
         stored = [stored_case(record) for record in records]
         verdicts = {record.ref: list(_scored(record)) for record in records}
         used = ", ".join(dict.fromkeys(record.run_id for record in records))
@@ -294,13 +296,17 @@ class Watching:
     def _skip_what_was_never_run(self) -> None:
         """Remove cases without a transcript from scoring jobs. They have no verdict that could be stale."""
         scored = [key for key, depth in self.jobs.depths.items() if depth != "run"]
-        known = {record.ref.name for record in self._records(scored) if stored_case(record).why_incomplete() is None}
+        known = {
+            record.ref.name
+            for record in self._records(scored)
+            if stored_case(read_details(record)).why_incomplete() is None
+        }
         self.jobs.drop(key for key in scored if key not in known)
 
     def _failing(self, key: CaseName) -> bool:
         return any(record.state in ("failed", "error") for record in self._records([key]))
 
-    def _records(self, keys: Iterable[CaseName]) -> list[CaseRecord]:
+    def _records(self, keys: Iterable[CaseName]) -> list[Execution]:
         if self._index_of != len(self.store.records):
             self._index = {}
             for ref in self.store.records:

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from workbench.execution import Turn
 from workbench.json_values import parts_of
 from workbench.model.invocation import content_text, recorded_events
 from workbench.rendering.document import Document, Target
 from workbench.rendering.lines import Line
 from workbench.rendering.rows import View
-from workbench.store import Turn
 
 
 class Anchor(NamedTuple):

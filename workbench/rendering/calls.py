@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from workbench.counting import counted
 from workbench.events import MetricResult
+from workbench.execution import Turn
 from workbench.json_values import objects, string
 from workbench.metrics.call_rows import call_rows
 from workbench.metrics.json_difference import shown, type_name
@@ -28,7 +29,6 @@ from workbench.rendering.lines import (
 )
 from workbench.rendering.rows import GLYPHS, View, label, mark_lead, pair, side_lead, under
 from workbench.scores import cut_score
-from workbench.store import Turn
 from workbench.text import one_line, plain
 
 BRIEF_LINES = 12

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 from workbench.causes.cause import ONE_OF_A_KIND, UNKNOWN, Cause
 from workbench.causes.groups import CauseGroup, group_by_cause
+from workbench.execution import Execution
 from workbench.rendering.faces import BY_FUNCTION
-from workbench.store import CaseRecord
 
 
-def failing_groups(records: Iterable[CaseRecord]) -> list[CauseGroup[CaseRecord]]:
+def failing_groups(records: Iterable[Execution]) -> list[CauseGroup[Execution]]:
     """Return the executions that failed or ended in an error in groups that share a cause, the biggest first.
 
     Executions with injected faults are left out: they fail for the injected reason.
@@ -17,7 +17,7 @@ def failing_groups(records: Iterable[CaseRecord]) -> list[CauseGroup[CaseRecord]
     return group_by_cause((record, record.cause or UNKNOWN) for record in failing)
 
 
-def is_shared(group: CauseGroup[CaseRecord]) -> bool:
+def is_shared(group: CauseGroup[Execution]) -> bool:
     """Return whether the cases of a group have the same cause."""
     return len(group.cases) > 1 and group.cause != ONE_OF_A_KIND
 
@@ -28,12 +28,12 @@ def cause_text(cause: Cause) -> str:
     return " ".join([cause.text, *(f"({mark})" for mark in marks)])
 
 
-def by_cause(records: Iterable[CaseRecord]) -> list[CaseRecord]:
+def by_cause(records: Iterable[Execution]) -> list[Execution]:
     """Return the executions that failed or ended in an error, by cause, then all others in their order."""
     records = list(records)
     failing = [record for group in failing_groups(records) for record in group.cases]
     return [*failing, *(record for record in records if not _has_cause(record))]
 
 
-def _has_cause(record: CaseRecord) -> bool:
+def _has_cause(record: Execution) -> bool:
     return record.state in ("failed", "error") and not record.planned.is_apart

@@ -3,9 +3,10 @@
 import difflib
 from collections.abc import Iterable, Iterator
 
+from workbench.execution import CaseRecord, Turn
 from workbench.history.causes import ChangedFile
 from workbench.history.compare import ComparedCase
-from workbench.history.summary import tool_steps
+from workbench.model.invocation import tool_steps
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.faces import BY_FUNCTION, FACES
 from workbench.rendering.json_text import compact
@@ -14,7 +15,6 @@ from workbench.rendering.judged import is_function, message_text
 from workbench.rendering.lines import Line, Segment, beside, column_width, hang, hang_text, heading, safe
 from workbench.rendering.rows import View, remark
 from workbench.scores import cut_score
-from workbench.store import CaseRecord, Turn
 from workbench.text import one_line
 
 _CAUSE = 13
@@ -28,8 +28,8 @@ def applies(subject: Subject, criteria: frozenset[str]) -> bool:
 def build(subject: Subject, view: View) -> Document:
     """Return the whole pane."""
     document = Document()
-    change, record = subject.change, subject.record
-    if change is None or record is None:
+    change, record, before = subject.change, subject.record, subject.before
+    if change is None or record is None or before is None:
         return document
     if change.flaky:
         known = f"Known flaky: {change.flaky} when repeated. One more verdict proves little. Press X to repeat it."
@@ -47,7 +47,7 @@ def build(subject: Subject, view: View) -> Document:
         add_causes(document, subject.compared, view)
     document.gap()
     document.add([heading("before and after", view.width)])
-    add_before_and_after(document, change.before, record, view)
+    add_before_and_after(document, before, record, view)
     return document
 
 

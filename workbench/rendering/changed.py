@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from itertools import count
 
 from workbench.events import CaseFinished, CaseRef, Event, RunStarted
+from workbench.execution import CaseState, Execution
 from workbench.fast_dataclass import dataclass
 from workbench.rendering.faces import FACES
 from workbench.repeats.outcome_change import are_alike, differs, mode_of, outcome, rate_of
-from workbench.store import CaseRecord, CaseState, Store
+from workbench.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class Change:
     the last run with repeats if they did not agree, else "".
     """
 
-    before: CaseRecord
+    before: Execution
     rates: tuple[str, str] = ("", "")
     flaky: str = ""
 
@@ -31,7 +32,7 @@ class Earlier:
     """
 
     runs: set[str]
-    before: dict[CaseRef, list[CaseRecord]]
+    before: dict[CaseRef, list[Execution]]
     flaky: dict[tuple[CaseRef, str | None], str]
 
 
@@ -45,9 +46,9 @@ class ChangedVerdicts:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._before: dict[CaseRef, list[CaseRecord]] = {}
+        self._before: dict[CaseRef, list[Execution]] = {}
         """The previous finished executions, by the first execution of each case."""
-        self._undecided: dict[CaseRef, list[CaseRecord]] = {}
+        self._undecided: dict[CaseRef, list[Execution]] = {}
         """The cases of the newest run that it has not decided yet, with the executions of their verdict so far."""
         self._replaces = False
         """Whether the first verdict of the newest run removes the changes of the runs before."""
@@ -94,13 +95,13 @@ class ChangedVerdicts:
             self.runs |= {record.run_id for record in earlier}
         self._decided.add(case)
 
-    def compared_with(self, earlier: Iterable[CaseRecord]) -> "Earlier":
+    def compared_with(self, earlier: Iterable[Execution]) -> "Earlier":
         """Compare verdicts that cases had before the newest run with the current ones. A thread may call this.
 
         A case with the same outcome as before is left out, because there may be thousands.
         """
         runs: set[str] = set()
-        found: dict[CaseRef, list[CaseRecord]] = {}
+        found: dict[CaseRef, list[Execution]] = {}
         for record in earlier:
             runs.add(record.run_id)
             found.setdefault(_first(record.ref), []).append(record)
@@ -120,21 +121,21 @@ class ChangedVerdicts:
             self._before |= earlier.before
             self._flaky |= earlier.flaky
 
-    def _update_flaky(self, case: CaseRef, records: list[CaseRecord]) -> None:
+    def _update_flaky(self, case: CaseRef, records: list[Execution]) -> None:
         came = outcome(records)
         if came.rate.flaky:
             self._flaky[case, came.mode] = came.words()
         elif came.rate.total > 1:
             self._flaky.pop((case, came.mode), None)
 
-    def flaky(self, record: CaseRecord) -> str:
+    def flaky(self, record: Execution) -> str:
         """Return `3/5 passed` if the case had different outcomes when it was last repeated, else "".
 
         One more verdict says little about such a case.
         """
         return self._flaky.get((_first(record.ref), record.mode), "")
 
-    def before(self, record: CaseRecord) -> CaseRecord | None:
+    def before(self, record: Execution) -> Execution | None:
         """Return the previous record of the case, or None if it never ran before or did not run since.
 
         It is the record of the same repeat. If only the combined outcome of all repeats changed, it is the
@@ -148,7 +149,7 @@ class ChangedVerdicts:
             return next((one for one in earlier if one.state != record.state), same)
         return same
 
-    def rates(self, record: CaseRecord) -> tuple[str, str]:
+    def rates(self, record: Execution) -> tuple[str, str]:
         """Return how often the case passed, before and now. Both are "" if it ran only once each time."""
         case = _first(record.ref)
         then, now = outcome(self._before.get(case, [])), outcome(self._finished(case))
@@ -190,12 +191,12 @@ class ChangedVerdicts:
             return False
         return differs(outcome(before), outcome(ended))
 
-    def _finished(self, case: CaseRef) -> list[CaseRecord]:
+    def _finished(self, case: CaseRef) -> list[Execution]:
         return [record for record in self._executions(case) if record.has_verdict]
 
-    def _executions(self, case: CaseRef) -> list[CaseRecord]:
+    def _executions(self, case: CaseRef) -> list[Execution]:
         """Return all executions of the case in its newest run. A previous run may have had more of them."""
-        records: list[CaseRecord] = []
+        records: list[Execution] = []
         for repeat in count(1):
             record = self._store.records.get(_repeat(case, repeat))
             if record is None or (records and record.run_id != records[0].run_id):
@@ -213,6 +214,6 @@ def _repeat(ref: CaseRef, number: int) -> CaseRef:
     return ref if same else CaseRef(ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, number)
 
 
-def _worst(records: Iterable[CaseRecord]) -> int:
+def _worst(records: Iterable[Execution]) -> int:
     """Return the place of the worst verdict. An error is no improvement on a failure."""
     return min(0 if record.state == "error" else FACES[record.state].rank + 1 for record in records)

@@ -6,6 +6,7 @@ from typing import Any
 
 from workbench.counting import counted
 from workbench.events import MetricResult
+from workbench.execution import CaseRecord
 from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.faces import HOLDS, LABELS, Face
@@ -27,7 +28,6 @@ from workbench.rendering.rows import View, part, under
 from workbench.rendering.trace.conversation import events_of
 from workbench.rendering.triaged import overridden
 from workbench.scores import cut_score
-from workbench.store import CaseRecord
 from workbench.text import one_line, plain
 
 _NARROW = 60

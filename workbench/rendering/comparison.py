@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from workbench import counting
+from workbench.execution import CaseRecord
 from workbench.history.causes import ChangedFile
 from workbench.history.compare import ChangedCase, ComparedCase, Comparison
 from workbench.history.summary import Row, Summary
@@ -16,7 +17,6 @@ from workbench.rendering.faces import FACES
 from workbench.rendering.lines import Line, Segment, flow, hang, hang_text, heading, safe
 from workbench.rendering.plain_lines import commit_words
 from workbench.rendering.rows import View, remark
-from workbench.store import CaseRecord
 from workbench.text import one_line
 
 CHANGES = {

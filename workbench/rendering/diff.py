@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from workbench.execution import CaseRecord, Turn
 from workbench.model.invocation import content_text
 from workbench.rendering.anchors import add_pieces, anchors
 from workbench.rendering.calls import value_lines
@@ -18,7 +19,6 @@ from workbench.rendering.status import badge
 from workbench.rendering.thawed import thawed_lines
 from workbench.rendering.title import left_out
 from workbench.rendering.turn import turn_pieces, turn_status
-from workbench.store import CaseRecord, Turn
 from workbench.text import one_line
 
 _FIRST_ROWS = 8

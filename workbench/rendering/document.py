@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from workbench.agents.workspace import EvalsetEntry
+from workbench.execution import CaseRecord
 from workbench.model.evalset import EvalCase
 from workbench.model.faults import Fault
 from workbench.prices import Prices
@@ -14,7 +15,6 @@ from workbench.rendering.changed import Change
 from workbench.rendering.lazy_list import LazyList
 from workbench.rendering.lines import Line
 from workbench.repeats.summary import CaseRepeats
-from workbench.store import CaseRecord
 
 if TYPE_CHECKING:
     from workbench.authoring.triage.entry import Entry
@@ -36,11 +36,12 @@ class Subject:
     case: EvalCase | None = None
     change: Change | None = None
     """The state before the newest verdict, if the verdict changed."""
+    before: CaseRecord | None = field(default=None, compare=False)
+    """The previous execution with its details, if the verdict changed."""
     found: tuple[Fault, ...] = ()
     """The problems that `check` found in the case or the file."""
     triage: "tuple[Entry, ...]" = ()
-    """The user's triage of the case and its labels, for any answer. `answer` is the digest of the answer shown."""
-    answer: str = ""
+    """The user's triage of the case and its labels, for any answer."""
     state: Path | None = field(default=None, compare=False)
     """The state folder with the stored runs, which has the requests to models."""
     prices: Prices | None = field(default=None, compare=False)

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from workbench.events import CaseError, MetricResult
+from workbench.execution import CaseRecord, Execution
 from workbench.metrics.description import JUDGE, RUBRICS
 from workbench.model.breaches import snake
 from workbench.rendering.json_text import compact
 from workbench.rendering.plain_lines import error_text, marks
 from workbench.scores import amount, compared, sign
-from workbench.store import CaseRecord
 from workbench.text import one_line
 
 _OF_METRICS = ("judge", "quota", "metric_crashed")
@@ -92,7 +92,7 @@ def way_out(error: CaseError, root: str) -> Iterator[str]:
         yield one_line(error.hint, limit=1000)
 
 
-def other_criteria(record: CaseRecord) -> str:
+def other_criteria(record: Execution) -> str:
     """Return the criteria of a verdict that differ from those in the file, or ""."""
     return "; ".join(one_line(sentence, limit=300) for sentence in record.planned.criteria_changed)
 
@@ -103,7 +103,7 @@ def criteria_and_source(record: CaseRecord) -> str:
     return f"{text} ({source})" if text else source
 
 
-def matched_by_location(records: Iterable[CaseRecord]) -> list[str]:
+def matched_by_location(records: Iterable[Execution]) -> list[str]:
     """Return a sentence for each agent that was matched by location, with its evalsets."""
     files: dict[str, dict[str, None]] = {}
     for record in records:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from workbench.events import MetricStatus
+from workbench.execution import CaseState
 from workbench.fast_dataclass import dataclass
-from workbench.store import CaseState
 
 Status: TypeAlias = CaseState | MetricStatus | Literal["not_run"]
 

@@ -10,15 +10,15 @@ from typing import Final, NamedTuple, TypeAlias
 
 from workbench.counting import counted
 from workbench.events import FaultOutcome, FaultWay
+from workbench.execution import Execution
 from workbench.injection.matrix import WAYS
 from workbench.injection.outcome import STATUS
 from workbench.rendering.cells import cell_len, fit
 from workbench.rendering.faces import BY_FUNCTION, FACES, Status
 from workbench.rendering.fault_table import WORDS, by_function, cell_text, outcome_of, outcomes
-from workbench.store import CaseRecord
 from workbench.text import one_line
 
-Cell: TypeAlias = tuple[CaseRecord, ...]
+Cell: TypeAlias = tuple[Execution, ...]
 """The executions of a cell, the worst first."""
 Cells: TypeAlias = Mapping[FaultWay, Cell]
 
@@ -53,9 +53,9 @@ class GridRow:
         return self.cells is None
 
 
-def grid_rows(records: Iterable[CaseRecord], *, by_case: bool) -> list[GridRow]:
+def grid_rows(records: Iterable[Execution], *, by_case: bool) -> list[GridRow]:
     """Return the rows, in the order of the plan: below each agent its tools, with `by_case` a row for each case."""
-    found: dict[str, dict[str, dict[tuple[str, str], dict[FaultWay, list[CaseRecord]]]]] = {}
+    found: dict[str, dict[str, dict[tuple[str, str], dict[FaultWay, list[Execution]]]]] = {}
     for record in records:
         fault = record.planned.fault
         if fault is not None:
@@ -66,7 +66,7 @@ def grid_rows(records: Iterable[CaseRecord], *, by_case: bool) -> list[GridRow]:
 
 
 def _of_agent(
-    agent: str, tools: Mapping[str, Mapping[tuple[str, str], Mapping[FaultWay, list[CaseRecord]]]], by_case: bool
+    agent: str, tools: Mapping[str, Mapping[tuple[str, str], Mapping[FaultWay, list[Execution]]]], by_case: bool
 ) -> Iterator[GridRow]:
     yield GridRow(one_line(agent, limit=100) or "?", agent=agent)
     for name, cases in tools.items():
@@ -78,7 +78,7 @@ def _of_agent(
             yield GridRow(one_line(eval_id, limit=200) if by_case else tool, cells, tool, agent)
 
 
-def _rank(record: CaseRecord) -> int:
+def _rank(record: Execution) -> int:
     return _RANKS[outcome_of(record)] if record.finished else len(_RANKS)
 
 
@@ -195,7 +195,7 @@ def _waiting(cell: Cell, waiting: int) -> str:
     return word if len(cell) == 1 else f"{waiting:,} {word if waiting == len(cell) else 'to come'}"
 
 
-def progress_text(records: Sequence[CaseRecord]) -> str:
+def progress_text(records: Sequence[Execution]) -> str:
     """Return `7 of 15 faults`, or `15 faults` if all have ended."""
     ended = sum(record.finished for record in records)
     return counted(len(records), "fault") if ended == len(records) else f"{ended:,} of {counted(len(records), 'fault')}"

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from workbench.events import CaseStatus, FaultHandling, FaultOutcome, FaultWay, PlannedCase, ToolFault
+from workbench.execution import Execution
 from workbench.injection.matrix import WAYS
 from workbench.injection.outcome import STATUS
 from workbench.judge.judge_details import is_without_model, judged_by
 from workbench.rendering.cells import cell_len
 from workbench.rendering.faces import BY_FUNCTION, FACES
-from workbench.store import CaseRecord
 from workbench.text import one_line
 
 WORDS: Final[Mapping[FaultOutcome, str]] = {
@@ -59,14 +59,14 @@ class FaultRow:
     cells: Mapping[FaultWay, tuple[Outcome, ...]]
 
 
-def has_faults(records: Iterable[CaseRecord]) -> bool:
+def has_faults(records: Iterable[Execution]) -> bool:
     """Return whether these are the executions of a matrix of tool faults."""
     return any(record.planned.fault is not None for record in records)
 
 
-def fault_rows(records: Iterable[CaseRecord]) -> list[FaultRow]:
+def fault_rows(records: Iterable[Execution]) -> list[FaultRow]:
     """Return the rows of the table, in the order of the plan. Executions of the same agent and tool share a row."""
-    found: dict[tuple[str, str], dict[FaultWay, list[CaseRecord]]] = {}
+    found: dict[tuple[str, str], dict[FaultWay, list[Execution]]] = {}
     for record in records:
         fault = record.planned.fault
         if fault is not None:
@@ -78,7 +78,7 @@ def fault_rows(records: Iterable[CaseRecord]) -> list[FaultRow]:
     ]
 
 
-def outcomes(records: Iterable[CaseRecord]) -> tuple[Outcome, ...]:
+def outcomes(records: Iterable[Execution]) -> tuple[Outcome, ...]:
     """Return the outcomes of executions with faults, worst first."""
     counts: Counter[FaultOutcome] = Counter()
     functions: set[FaultOutcome] = set()
@@ -92,7 +92,7 @@ def outcomes(records: Iterable[CaseRecord]) -> tuple[Outcome, ...]:
     return tuple(Outcome(name, counts[name], name in functions) for name in WORDS if counts[name])
 
 
-def outcome_of(record: CaseRecord) -> FaultOutcome:
+def outcome_of(record: Execution) -> FaultOutcome:
     """Return what the agent did. An execution that was cancelled or could not start has no result."""
     return "no_result" if record.handling is None else record.handling.outcome
 
@@ -132,7 +132,7 @@ class TableLine(NamedTuple):
     spans: tuple[tuple[int, int, CaseStatus], ...] = ()
 
 
-def table_lines(records: Iterable[CaseRecord]) -> Iterator[TableLine]:
+def table_lines(records: Iterable[Execution]) -> Iterator[TableLine]:
     """Yield the table as lines of text. Each agent has a heading above its tools.
 
     If the table is too wide, each tool has a line of its own above its cells.
@@ -167,7 +167,7 @@ def _laid_out(texts: Sequence[str], widths: Sequence[int], statuses: Iterable[Ca
     return TableLine(line.rstrip(), tuple(spans))
 
 
-def counts_text(records: Iterable[CaseRecord], *, signs: bool = False) -> str:
+def counts_text(records: Iterable[Execution], *, signs: bool = False) -> str:
     """Return `3 crashed, 2 made up, 10 recovered`, or "" if nothing ended.
 
     With `signs`, each outcome has the sign of its cells: `3! crashed, 2✗ made up, 10✓ recovered`.

@@ -6,6 +6,7 @@ from itertools import zip_longest
 from typing import Any
 
 from workbench.counting import counted
+from workbench.execution import CaseRecord
 from workbench.forking.choices import Point
 from workbench.forking.original import Original, events_with_answer
 from workbench.json_values import mapping, parts_of
@@ -15,7 +16,6 @@ from workbench.recordings.recording import ModelCall
 from workbench.rendering.document import Document
 from workbench.rendering.lines import Line, Segment, cut_line, hang_text, heading, pad, safe, wrap
 from workbench.rendering.trace.conversation import part_words
-from workbench.store import CaseRecord
 from workbench.text import one_line
 
 _NARROWEST_COLUMN = 26

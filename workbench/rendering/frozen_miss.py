@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.execution import CaseRecord
 from workbench.metrics.value_rules import compare, described
 from workbench.rendering.calls import call_lines, difference_lines
 from workbench.rendering.error import error_lines
 from workbench.rendering.lines import Line, Segment, hang_text, safe, wrap
 from workbench.rendering.rows import View, label, mark_lead, under
-from workbench.store import CaseRecord
 from workbench.text import one_line
 
 if TYPE_CHECKING:

@@ -5,7 +5,9 @@ from itertools import groupby
 
 from workbench.counting import counted
 from workbench.events import MetricResult
+from workbench.execution import CaseRecord
 from workbench.json_values import mapping, string
+from workbench.judge.judge_details import votes_differ
 from workbench.metrics.registry import descriptions
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.faces import FACES, SPLIT, VERDICTS, Status
@@ -17,12 +19,11 @@ from workbench.rendering.judge_texts import (
     verdict_mark,
     vote_words,
 )
-from workbench.rendering.judged import JudgeQuestion, judge_of, judge_questions, reply_verdicts, results, votes_differ
+from workbench.rendering.judged import JudgeQuestion, judge_of, judge_questions, reply_verdicts, results
 from workbench.rendering.lines import BLANK, Line, Segment, flow, hang, heading, joined, safe
 from workbench.rendering.replies import question_lines
 from workbench.rendering.rows import View, label, part, under
 from workbench.rendering.triaged import overridden
-from workbench.store import CaseRecord
 from workbench.text import one_line
 
 _ABOUT = {

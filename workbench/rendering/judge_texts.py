@@ -5,7 +5,9 @@ from typing import Any
 
 from workbench.counting import counted
 from workbench.events import MetricResult
+from workbench.execution import CaseRecord
 from workbench.json_values import mapping, string
+from workbench.judge.judge_details import votes_differ
 from workbench.rendering.cells import cut_name
 from workbench.rendering.document import Document
 from workbench.rendering.faces import BY_FUNCTION, FACES, SPLIT, VERDICTS, Face
@@ -20,12 +22,10 @@ from workbench.rendering.judged import (
     number,
     replies,
     versions,
-    votes_differ,
 )
 from workbench.rendering.lines import Line, Segment, flow, heading, safe, width_of
 from workbench.rendering.rows import View, label, part, remark, under
 from workbench.rendering.status import badge, score_text
-from workbench.store import CaseRecord
 from workbench.text import one_line
 
 _RULES = 7

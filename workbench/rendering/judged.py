@@ -9,14 +9,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.events import MetricResult
+from workbench.execution import CaseRecord, Turn
 from workbench.json_values import mapping, objects, parts_of, string
-from workbench.judge.judge_details import is_without_model, judge_in, judged_by
-from workbench.store import CaseRecord, Turn
+from workbench.judge.judge_details import is_split_in, is_without_model, judge_in, judged_by
 
 if TYPE_CHECKING:
     from workbench.metrics.description import Shown
-
-_NO_VOTES = frozenset({"unread", "missing", "unclear"})
 
 
 @cache
@@ -109,19 +107,7 @@ def is_function(result: MetricResult) -> bool:
 
 def is_split(result: MetricResult) -> bool:
     """Return whether the votes for this result disagree: those of its turn, of one of its rubrics, or of the end."""
-    details = result.details
-    return details.get("split") is True or any(
-        map(votes_differ, [*objects(details.get("rubrics")), mapping(details.get("stop"))])
-    )
-
-
-def votes_differ(item: dict[str, Any]) -> bool:
-    """Return whether more than one verdict has votes in `item["votes"]`.
-
-    Unreadable and undecided replies are not votes.
-    """
-    votes = mapping(item.get("votes"))
-    return sum(count(many) > 0 for name, many in votes.items() if name not in _NO_VOTES) > 1
+    return is_split_in(result.details)
 
 
 def case_is_split(record: CaseRecord, criterion: str) -> bool:

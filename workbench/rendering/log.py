@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from workbench.counting import counted
+from workbench.execution import Turn
 from workbench.json_values import parts_of
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.error import error_lines
@@ -13,7 +14,6 @@ from workbench.rendering.lines import Line, Segment, fold, hang, hang_text, head
 from workbench.rendering.placed import lost_words, machine_name
 from workbench.rendering.rows import View, remark
 from workbench.rendering.trace.conversation import events_of
-from workbench.store import Turn
 from workbench.text import one_line, plain
 
 BRIEF_OUTPUT = 200

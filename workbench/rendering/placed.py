@@ -6,7 +6,7 @@ All text is safe for a terminal.
 from collections.abc import Iterator
 
 from workbench.events import LostAttempt
-from workbench.store import CaseRecord
+from workbench.execution import CaseRecord
 from workbench.text import one_line
 
 _MOST_NAME = 100

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from workbench.execution import CaseRecord
 from workbench.metrics.description import Shown
 from workbench.rendering import claims, diff, judge_pane, rubrics, score_pane, simulator
 from workbench.rendering.document import Document, Subject
@@ -12,7 +13,6 @@ from workbench.rendering.lines import BLANK, Line, hang, heading, text_of
 from workbench.rendering.panes import criteria_of
 from workbench.rendering.rows import View, remark
 from workbench.rendering.title import title, verdict
-from workbench.store import CaseRecord
 
 _ASIDE = 6
 
@@ -67,7 +67,7 @@ def _only_voted(subject: Subject) -> Subject:
     metrics = {
         name: result for name, result in record.metrics.items() if not any(is_shown_in(name, where) for where in own)
     }
-    return Subject(replace(record, metrics=metrics, criteria={}), subject.entry, subject.case)
+    return Subject(replace(record, scores=metrics, criteria={}), subject.entry, subject.case)
 
 
 def _with_asides(document: Document, view: View) -> Document:

@@ -6,10 +6,10 @@ All text is safe for a terminal: foreign text has gone through `workbench.text`.
 from dataclasses import replace
 
 from workbench.events import CaseError, CaseRef, JudgeWaits, MetricResult, Noticed
+from workbench.execution import CaseRecord, Execution
 from workbench.rendering.faces import COUNTED, FACES
 from workbench.rendering.judged import case_is_split, is_cached, is_function, judge_questions
 from workbench.scores import amount, compared
-from workbench.store import CaseRecord
 from workbench.text import one_line
 
 VERDICTS = {state: FACES[state].word.upper().replace(" ", "_") for state in COUNTED}
@@ -61,7 +61,7 @@ def _judged(record: CaseRecord) -> list[MetricResult]:
     return [result for result in record.metrics.values() if result.status != "informational" or result.name in own]
 
 
-def _frozen(record: CaseRecord) -> list[str]:
+def _frozen(record: Execution) -> list[str]:
     if record.frozen is None:
         return []
     from workbench.rendering.frozen import frozen_mark  # Most runs are live.
@@ -69,7 +69,7 @@ def _frozen(record: CaseRecord) -> list[str]:
     return [frozen_mark(record.frozen)]
 
 
-def case_label(record: CaseRecord) -> str:
+def case_label(record: Execution) -> str:
     """Return the name of an execution, with its repeat from the second on, or its fault: `… [search · timeout]`."""
     if record.planned.fault is None:
         return label(record.ref)

@@ -7,7 +7,9 @@ from typing import TypeAlias
 
 from workbench.causes.groups import CauseGroup
 from workbench.counting import counted, counted_status, few
+from workbench.details import read_details
 from workbench.events import Thawed
+from workbench.execution import CaseRecord, CaseState, Execution
 from workbench.json_values import string
 from workbench.judge.judge_details import judge_in
 from workbench.prices import Prices, case_cost, money, total
@@ -20,7 +22,7 @@ from workbench.rendering.judged import judge_of
 from workbench.rendering.plain_lines import VERDICTS, brief_marks, case_label, label
 from workbench.rendering.repeat_lines import repeat_lines, repeats_of
 from workbench.rendering.thawed import change_texts, thawed_total
-from workbench.store import CaseRecord, CaseState, Store
+from workbench.store import Store
 from workbench.text import one_line
 
 _SECTIONS: tuple[tuple[CaseState, str, str], ...] = (
@@ -86,7 +88,7 @@ def brief_lines(
     yield from lines
 
 
-def _short(record: CaseRecord, width: int, others: Iterable[str]) -> str:
+def _short(record: Execution, width: int, others: Iterable[str]) -> str:
     """Return the case's name in at most `width` cells. It loses the names of agent and evalset first."""
     name = case_label(record)
     if cell_len(name) <= width:
@@ -118,8 +120,8 @@ def summary_lines(
     yield from _repeats(store)
     yield from _causes(records)
     yield from _faults(store, records)
-    # Most runs compare nothing. Those that do have the comparison on disk, so it is read once.
-    thawed = [(record, record.thawed) for record in records if record.drifted is not None]
+    # Most runs compare nothing.
+    thawed = [(record, read_details(record).thawed) for record in records if record.drifted is not None]
     yield from _drift(thawed)
     yield SummaryLine("")
     if store.run.scored_from:
@@ -134,7 +136,7 @@ def summary_lines(
     yield SummaryLine(count_text(store), style="bold")
 
 
-def _drift(thawed: Iterable[tuple[CaseRecord, Thawed | None]]) -> Iterator[SummaryLine]:
+def _drift(thawed: Iterable[tuple[Execution, Thawed | None]]) -> Iterator[SummaryLine]:
     """Yield how the calls of each case differ from its recording."""
     changed = [(record, found) for record, found in thawed if found is not None and found.changes]
     if changed:
@@ -146,7 +148,7 @@ def _drift(thawed: Iterable[tuple[CaseRecord, Thawed | None]]) -> Iterator[Summa
             yield SummaryLine(text, 4)
 
 
-def judged_text(records: Sequence[CaseRecord], prices: Prices) -> str:
+def judged_text(records: Sequence[Execution], prices: Prices) -> str:
     """Return `Judged with 15 calls (5 more answers cached), 12,345 tokens in, 678 out, $0.01`, or "" without."""
     calls = sum(record.usage.judge_calls for record in records)
     kept = sum(record.usage.judge_calls_cached for record in records)
@@ -159,7 +161,8 @@ def judged_text(records: Sequence[CaseRecord], prices: Prices) -> str:
     if read or written:
         parts.append(f"{counted(read, 'token')} in, {written:,} out")
     if prices:
-        cost = total(case_cost(record.metrics.values(), record.simulated, prices) for record in records)
+        details = map(read_details, records)
+        cost = total(case_cost(record.metrics.values(), record.simulated, prices) for record in details)
         unknown = "cost unknown: a judge has no price or reports no tokens"
         parts.append(unknown if cost is None else money(cost, prices.currency))
     return ", ".join(parts)
@@ -183,7 +186,7 @@ def count_text(store: Store) -> str:
     return f"{interrupted}{cases} in {store.run.duration_seconds:.1f} s: {', '.join(parts) or 'nothing ran'}"
 
 
-def _faults(store: Store, records: Sequence[CaseRecord]) -> Iterator[SummaryLine]:
+def _faults(store: Store, records: Sequence[Execution]) -> Iterator[SummaryLine]:
     """Yield the table of tool faults, if faults were injected by tool and way."""
     if not store.run.has_faults:
         return
@@ -210,7 +213,7 @@ def _repeats(store: Store) -> Iterator[SummaryLine]:
         yield SummaryLine(result, 4, "yellow" if is_flaky else "")
 
 
-def _causes(records: Sequence[CaseRecord]) -> Iterator[SummaryLine]:
+def _causes(records: Sequence[Execution]) -> Iterator[SummaryLine]:
     """Yield how many cases fail for each cause, if any two have the same. It stands near the end, where eyes are."""
     groups = failing_groups(records)
     if not any(map(is_shared, groups)):
@@ -224,7 +227,7 @@ def _causes(records: Sequence[CaseRecord]) -> Iterator[SummaryLine]:
         yield SummaryLine(f"{sum(len(group.cases) for group in rest):>{width},}  {len(rest)} more causes", 2)
 
 
-def _problems(records: Sequence[CaseRecord], root: str) -> Iterator[SummaryLine]:
+def _problems(records: Sequence[Execution], root: str) -> Iterator[SummaryLine]:
     """Yield the cases with their reasons: cases with the same cause together, then all others."""
     groups = failing_groups(records)
     if not groups:
@@ -233,9 +236,9 @@ def _problems(records: Sequence[CaseRecord], root: str) -> Iterator[SummaryLine]
         yield from _shared(group, root) if is_shared(group) else _cases(_by_reasons(group.cases, root))
 
 
-def _shared(group: CauseGroup[CaseRecord], root: str) -> Iterator[SummaryLine]:
+def _shared(group: CauseGroup[Execution], root: str) -> Iterator[SummaryLine]:
     """Yield the first cases with one cause, below a heading unless their reasons are the same anyway."""
-    names: dict[str, list[CaseRecord]] = {}
+    names: dict[str, list[Execution]] = {}
     for record in group.cases:
         names.setdefault(_name(record), []).append(record)
     named = [record for records in itertools.islice(names.values(), _CASES_NAMED) for record in records]
@@ -255,11 +258,11 @@ _Cases: TypeAlias = dict[tuple[SummaryLine, ...], dict[str, list[int]]]
 """Reasons → case → its repeats that have them."""
 
 
-def _by_reasons(records: Iterable[CaseRecord], root: str) -> _Cases:
+def _by_reasons(records: Iterable[Execution], root: str) -> _Cases:
     found: _Cases = {}
     for record in records:
         repeat = 1 if record.planned.fault is not None else record.ref.repeat
-        found.setdefault(tuple(_reasons(record, root)), {}).setdefault(_name(record), []).append(repeat)
+        found.setdefault(tuple(_reasons(read_details(record), root)), {}).setdefault(_name(record), []).append(repeat)
     return found
 
 
@@ -277,7 +280,7 @@ def _cases(cases: _Cases, more: int = 0) -> Iterator[SummaryLine]:
         yield from lines
 
 
-def _name(record: CaseRecord) -> str:
+def _name(record: Execution) -> str:
     return case_label(record) if record.planned.fault is not None else label(replace(record.ref, repeat=1))
 
 
@@ -291,14 +294,14 @@ def _reasons(record: CaseRecord, root: str) -> Iterator[SummaryLine]:
             yield SummaryLine(line, 6)
 
 
-def _criteria(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
+def _criteria(records: Iterable[Execution]) -> Iterator[SummaryLine]:
     """Yield the criteria of each evalset and their source. Evalsets with the same criteria share a line."""
     criteria: dict[str, str] = {}
     sources: dict[str, str] = {}
     for record in records:
         file = record.ref.evalset_file
         sources[file] = record.planned.criteria_source
-        criteria[file] = criteria.get(file) or criteria_text(record)
+        criteria[file] = criteria.get(file) or criteria_text(read_details(record))
     files: dict[tuple[str, str], list[str]] = {}
     for file, source in sources.items():
         files.setdefault((criteria[file], source), []).append(file)
@@ -310,7 +313,7 @@ def _criteria(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
         yield SummaryLine(few(map(one_line, names), _FILES_NAMED), 4, "dim")
 
 
-def _agents(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
+def _agents(records: Iterable[Execution]) -> Iterator[SummaryLine]:
     """Yield the agents that were matched with their evalsets only by location."""
     sentences = matched_by_location(records)
     if sentences:
@@ -320,7 +323,7 @@ def _agents(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
         yield SummaryLine(sentence, 2)
 
 
-def _judges(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
+def _judges(records: Iterable[Execution]) -> Iterator[SummaryLine]:
     """Yield the judges and their criteria, with notes such as a function instead of a model, or a foreign address."""
     criteria: dict[str, list[str]] = {}
     for record in records:

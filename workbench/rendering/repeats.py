@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 
 from workbench.counting import counted
+from workbench.execution import Execution
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.faces import FACES, FLAKY
 from workbench.rendering.lines import Line, Segment, cut_line, flow, fold, hang, hang_text, wrap
@@ -11,7 +12,6 @@ from workbench.rendering.rows import View, label, part, remark, under
 from workbench.rendering.status import badge, glyph
 from workbench.repeats.repeat_texts import CAUSES, interval, percent, share, spread, sureness
 from workbench.repeats.summary import CaseRepeats, CriterionRepeats, Path
-from workbench.store import CaseRecord
 from workbench.text import one_line
 
 BAR = 40
@@ -129,7 +129,7 @@ def _executions(case: CaseRepeats, view: View) -> Iterator[Line]:
         yield from under((), [fold(f"and {len(begun) - _EXECUTIONS} more", view.room)])
 
 
-def _execution(record: CaseRecord) -> Line:
+def _execution(record: Execution) -> Line:
     return (glyph(record.state), Segment(f"{record.ref.repeat}", "muted"))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from workbench.events import MetricResult
+from workbench.execution import CaseRecord
 from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.judge_texts import judged_results, verdict_mark, vote_words
@@ -12,7 +13,6 @@ from workbench.rendering.lines import Line, Segment, flow, hang, hang_text, head
 from workbench.rendering.rows import View, part
 from workbench.rendering.triaged import overridden
 from workbench.scores import cut_score
-from workbench.store import CaseRecord
 from workbench.text import one_line, plain
 
 BRIEF_REASON = 4

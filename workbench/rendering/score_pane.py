@@ -5,6 +5,7 @@ from typing import Any
 
 from workbench.counting import counted
 from workbench.events import MetricResult
+from workbench.execution import CaseRecord
 from workbench.history.case_rows import PastRun
 from workbench.json_values import mapping, objects, string
 from workbench.metrics.registry import descriptions
@@ -30,7 +31,6 @@ from workbench.rendering.scores import verdict_head
 from workbench.rendering.status import glyph, score_text
 from workbench.rendering.triaged import triage_lines
 from workbench.scores import amount, cut_score
-from workbench.store import CaseRecord
 from workbench.text import one_line
 
 WORDS_SHOWN = 12

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from workbench.events import MetricResult
+from workbench.execution import CaseRecord, Turn
 from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Aside, Document, Subject, Target
 from workbench.rendering.faces import FACES, SPLIT
@@ -14,7 +15,6 @@ from workbench.rendering.lines import Line, Segment, flow, hang, hang_text, head
 from workbench.rendering.replies import question_lines
 from workbench.rendering.rows import View, label, part, remark, under
 from workbench.rendering.texts import text_lines
-from workbench.store import CaseRecord, Turn
 from workbench.text import one_line
 
 BRIEF_SETTING = 6

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from workbench.counting import counted
 from workbench.events import FaultHandling, MetricResult
+from workbench.execution import CaseRecord
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.document import Subject
 from workbench.rendering.error import KIND_WORDS
@@ -17,7 +18,6 @@ from workbench.rendering.staleness import stale_mark
 from workbench.rendering.status import badge, score_text
 from workbench.rendering.thawed import thawed_brief
 from workbench.rendering.triaged import triage_chip
-from workbench.store import CaseRecord
 from workbench.text import one_line
 
 _ARROW = " › "

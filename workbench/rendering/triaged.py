@@ -78,11 +78,11 @@ def _standing(entry: "Entry", subject: Subject) -> "Standing":
 
     Without an answer, it is always about those shown.
     """
-    if not subject.answer or subject.record is None:
+    if subject.record is None or not subject.record.answer:
         return "now"
     from workbench.authoring.triage.judged import standing
 
-    return standing(entry, subject.record, subject.answer)
+    return standing(entry, subject.record)
 
 
 def _label(entry: "Entry") -> str:

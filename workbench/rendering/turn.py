@@ -6,6 +6,7 @@ from typing import Any
 
 from workbench.counting import counted
 from workbench.events import MetricResult, MetricStatus
+from workbench.execution import Turn
 from workbench.metrics.alignment import lcs_pairs
 from workbench.metrics.description import Shown
 from workbench.model.invocation import content_text, intermediate_texts, leaves_out, tool_calls
@@ -19,7 +20,6 @@ from workbench.rendering.rows import View, label, part, side_lead, under
 from workbench.rendering.scores import brief_scores, turn_scores
 from workbench.rendering.status import badge, worst
 from workbench.rendering.texts import compared, text_lines
-from workbench.store import Turn
 from workbench.text import one_line
 
 _BRIEF = 2

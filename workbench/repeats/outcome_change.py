@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
+from workbench.execution import Execution
 from workbench.fast_dataclass import dataclass
 from workbench.rates import PassRate, counts, never_ran, pass_rate
-from workbench.store import CaseRecord
 
 
-def rate_of(records: Iterable[CaseRecord]) -> PassRate:
+def rate_of(records: Iterable[Execution]) -> PassRate:
     """Return the pass rate of a case over its repeats."""
-    counted = [record for record in records if counts(record.state, record.brief_error)]
+    counted = [record for record in records if counts(record.state, record.error)]
     return pass_rate(sum(record.state == "passed" for record in counted), len(counted))
 
 
@@ -33,15 +33,15 @@ class Outcome:
         return f"{self.rate.passed}/{self.rate.total} passed" if self.rate.total else "no verdict"
 
 
-def outcome(records: Sequence[CaseRecord]) -> Outcome:
+def outcome(records: Sequence[Execution]) -> Outcome:
     """Return the outcome of these repeats."""
     states = {record.state for record in records}
     return Outcome(states.pop() if len(states) == 1 else "", len(records), rate_of(records), mode_of(records))
 
 
-def mode_of(records: Iterable[CaseRecord]) -> str | None:
+def mode_of(records: Iterable[Execution]) -> str | None:
     """Return how repeats were replayed, "" if they were live, or None if none of them could run."""
-    return max((record.mode for record in records if not never_ran(record.state, record.brief_error)), default=None)
+    return max((record.mode for record in records if not never_ran(record.state, record.error)), default=None)
 
 
 def are_alike(one: str | None, other: str | None) -> bool:

@@ -24,12 +24,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from workbench.details import read_details
 from workbench.events import CaseRef
+from workbench.execution import CaseRecord, Execution
 from workbench.model.invocation import content_text, intermediate_texts, tool_calls, tool_responses
 from workbench.rates import PassRate, Sure, broke_off, pass_hat_k, sure
 from workbench.repeats.outcome_change import rate_of
 from workbench.repeats.votes import firmness
-from workbench.store import CaseRecord
 
 Cause: TypeAlias = Literal["agent", "judge", "both", "unknown"]
 Kind: TypeAlias = Literal["stable", "agent", "judge", "both", "unknown"]
@@ -82,7 +83,7 @@ class CaseRepeats:
     the agent. `until` is the pass rate that the run was to prove, or None.
     """
 
-    records: tuple[CaseRecord, ...] = field(repr=False)
+    records: tuple[Execution, ...] = field(repr=False)
     rate: PassRate
     broke: int
     kind: Kind
@@ -127,17 +128,18 @@ class CaseRepeats:
         return pass_hat_k(self.rate.passed, self.rate.total, k)
 
 
-def summarize(records: Sequence[CaseRecord], until: float | None = None) -> CaseRepeats:
-    """Return the summary of one case's repeats. There is at least one."""
-    ordered = tuple(sorted(records, key=lambda record: record.ref.repeat))
-    rate, broke = rate_of(ordered), sum(broke_off(record.state, record.brief_error) for record in ordered)
+def summarize(executions: Iterable[Execution], until: float | None = None) -> CaseRepeats:
+    """Return the summary of one case's repeats. There is at least one. Reads their details."""
+    listed = tuple(sorted(executions, key=lambda execution: execution.ref.repeat))
+    ordered = list(map(read_details, listed))
+    rate, broke = rate_of(ordered), sum(broke_off(record.state, record.error) for record in ordered)
     names = dict.fromkeys(
         name for record in ordered for name, result in record.metrics.items() if result.status != "informational"
     )
     criteria = tuple(criterion_repeats(ordered, name) for name in names)
     complete = [record for record in ordered if _has_transcript(record)]
     return CaseRepeats(
-        ordered,
+        listed,
         rate,
         broke,
         _kind(rate, broke, criteria),
@@ -148,12 +150,12 @@ def summarize(records: Sequence[CaseRecord], until: float | None = None) -> Case
     )
 
 
-def summarize_all(records: Iterable[CaseRecord], until: float | None = None) -> Iterator[CaseRepeats]:
+def summarize_all(records: Iterable[Execution], until: float | None = None) -> Iterator[CaseRepeats]:
     """Yield the summary of each case that was repeated, in the order of the records.
 
     Executions with injected faults and tries of forks are no repeats.
     """
-    cases: dict[tuple[str, ...], list[CaseRecord]] = {}
+    cases: dict[tuple[str, ...], list[Execution]] = {}
     for record in records:
         if record.planned.is_apart:
             continue
@@ -164,7 +166,7 @@ def summarize_all(records: Iterable[CaseRecord], until: float | None = None) -> 
 
 def _has_transcript(record: CaseRecord) -> bool:
     whole = bool(record.turns) and all(turn.actual is not None for turn in record.turns)
-    return record.finished and whole and not broke_off(record.state, record.brief_error)
+    return record.finished and whole and not broke_off(record.state, record.error)
 
 
 def criterion_repeats(records: Sequence[CaseRecord], name: str) -> CriterionRepeats:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.events import MetricResult
+from workbench.execution import CaseRecord
 from workbench.json_values import mapping
 from workbench.judge.judge_details import judged_by
-from workbench.store import CaseRecord
 
 _POSITIVE = ("valid", "yes")
 _NEGATIVE = ("invalid", "no")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.events import CaseError, CaseStatus, Frozen, MetricResult
+from workbench.execution import CaseRecord, Turn
 from workbench.judge.judge_details import is_without_model, judged_by
 from workbench.rendering.explain import criteria_and_source, reasons, way_out
 from workbench.rendering.faces import FACES
@@ -16,7 +17,7 @@ from workbench.rendering.plain_case import plain_case
 from workbench.rendering.plain_lines import case_line
 from workbench.repeats.repeat_texts import sentence
 from workbench.repeats.summary import CaseRepeats, summarize_all
-from workbench.store import CaseRecord, Store, Turn
+from workbench.store import Store
 from workbench.text import one_line, plain
 
 _EXPLAINED = 20
@@ -194,7 +195,7 @@ def outcomes(store: Store) -> tuple[CaseOutcome, ...]:
             matched_by=record.planned.matched_by,
             frozen=record.frozen,
         )
-        for record in store.current_records()
+        for record in store.read_current()
     )
 
 

@@ -1,7 +1,6 @@
 """Results of the latest import of each agent, by a run or a trial import."""
 
 from workbench.events import CaseError
-from workbench.store import CaseRecord
 
 _KINDS = ("import_failed", "no_framework")
 
@@ -21,16 +20,6 @@ class ImportResults:
         else:
             self.failed[agent] = error
             self.imported.discard(agent)
-
-    def add_record(self, record: CaseRecord) -> None:
-        """Add what a case's record shows about its agent's import.
-
-        The full error is read from the database only for the first failed import of an agent.
-        """
-        brief = record.brief_error
-        is_first = brief is not None and brief.kind in _KINDS and record.ref.agent not in self.failed
-        if is_first or brief is None or brief.kind not in _KINDS:
-            self.add_case(record.ref.agent, record.error if is_first else brief)
 
     def add_case(self, agent: str, error: CaseError | None) -> None:
         """Record what a finished case shows about its agent's import.

@@ -2,8 +2,8 @@
 
 from typing import Any, Literal, TypeAlias
 
+from workbench.execution import Execution
 from workbench.fast_dataclass import dataclass
-from workbench.store import CaseRecord
 
 Mode: TypeAlias = Literal["", "tools", "all", "thaw"]
 """What is answered from recordings. "": nothing; `thaw`: nothing, but live answers are compared with them."""
@@ -80,7 +80,7 @@ class RecordingOptions:
         return {"frozen": self.mode, "on_miss": "live" if self.live_on_miss else "error"}
 
 
-def lacks_recording(record: CaseRecord | None) -> bool:
+def lacks_recording(record: Execution | None) -> bool:
     """Return whether a case ended because its recording lacks a call, or cannot be used."""
-    error = record.brief_error if record is not None else None
+    error = record.error if record is not None else None
     return error is not None and error.kind in ("frozen_miss", "frozen_file")

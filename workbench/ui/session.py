@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from workbench.events import CaseRef, RunStarted
+from workbench.execution import Execution
 from workbench.prices import Prices
 from workbench.remaining import RemainingTime
 from workbench.rendering.changed import ChangedVerdicts
-from workbench.store import CaseRecord, Store
+from workbench.store import Store
 from workbench.text import one_line
 from workbench.ui.checking import Findings
 from workbench.ui.draft import Draft
@@ -204,7 +205,7 @@ class Session:
         except BrokenCaseError:
             return None
 
-    def record(self, row: Row) -> CaseRecord | None:
+    def record(self, row: Row) -> Execution | None:
         """Return the record of a row's case or repeat, or None if it never ran."""
         return self.verdicts.record(row.evalset, row.case, row.repeat)
 

@@ -14,7 +14,7 @@ from tests.engine.scripted_place import ScriptedPlace
 from workbench.agents.channel import Frame
 from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.dependencies.change import describe
-from workbench.dependencies.current import Execution
+from workbench.dependencies.current import PastRun
 from workbench.dependencies.digests import project_digests
 from workbench.dependencies.record import Record, compare
 from workbench.dependencies.run_inputs import RunInputs
@@ -241,7 +241,7 @@ class Verdict:
         then = Record(EVALSET, record.inputs)
         plan = Project(self.plan.root).plan(options)
         now = plan_inputs(plan, project_digests(plan.root / ".workbench"), lambda value: value)
-        found = compare(then, now.record(entry.source.evalset, 0, Execution(then)))
+        found = compare(then, now.record(entry.source.evalset, 0, PastRun(then)))
         return [describe(change) for change in found if change.name and change.input in ("frozen", "options")]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.engine.project import Project, execute
 from workbench.dependencies.change import describe
-from workbench.dependencies.current import CurrentInputs, Execution
+from workbench.dependencies.current import CurrentInputs, PastRun
 from workbench.dependencies.digests import Digests, project_digests
 from workbench.dependencies.record import Record, compare
 from workbench.engine.conversation.transcript import Transcript
@@ -74,7 +74,7 @@ class Run:
         source = self.plan.entries[0].source
         assert isinstance(source, AgentSource)
         now = plan_inputs(replace(self.plan), project_digests(self.state), lambda value: value)
-        found = compare(then, now.record(source.evalset, 0, Execution(then)))
+        found = compare(then, now.record(source.evalset, 0, PastRun(then)))
         return [describe(change) for change in found if change.name]
 
 

@@ -12,6 +12,7 @@ from tests.engine.project import Outcome, Project, evalset, execute, turn
 from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
 from workbench.agents.discovery import AgentFolder, discover, name_agents
 from workbench.dependencies.digests import Digests
+from workbench.details import read_details
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.rescore_plan import make_rescore_plan
@@ -115,7 +116,10 @@ async def rescored(
 
 
 def verdicts(outcome: Outcome) -> dict[str, Any]:
-    return {ref.eval_id: (record.state, record.error, record.metrics) for ref, record in outcome.store.records.items()}
+    return {
+        ref.eval_id: (record.state, record.error, read_details(record).metrics)
+        for ref, record in outcome.store.records.items()
+    }
 
 
 HEADERS = """

@@ -3,6 +3,7 @@
 import pytest
 
 from workbench.events import CaseRef, MetricResult, MetricStatus, PlannedCase, Usage
+from workbench.execution import CaseRecord, CaseState
 from workbench.rendering.case_table.cells import (
     Rank,
     cost_cell,
@@ -13,7 +14,6 @@ from workbench.rendering.case_table.cells import (
     seconds_cell,
     tokens_cell,
 )
-from workbench.store import CaseRecord, CaseState
 
 
 def record(state: CaseState = "passed", seconds: float = 1.0, **usage: int) -> CaseRecord:

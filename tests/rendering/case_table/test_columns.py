@@ -3,6 +3,7 @@
 import pytest
 
 from workbench.events import CaseRef, MetricResult, PlannedCase
+from workbench.execution import CaseRecord
 from workbench.rendering.case_table.columns import (
     CASE,
     INPUT,
@@ -13,14 +14,13 @@ from workbench.rendering.case_table.columns import (
     lay_out,
     reachable,
 )
-from workbench.store import CaseRecord
 
 TRAJECTORY = "tool_trajectory_avg_score"
 
 
 def record(*results: MetricResult) -> CaseRecord:
     planned = PlannedCase(CaseRef("desk", "a.json", "a", "one", 1), None, "")
-    return CaseRecord(planned, "passed", metrics={result.name: result for result in results})
+    return CaseRecord(planned, "passed", scores={result.name: result for result in results})
 
 
 def criteria(count: int) -> tuple[Column, ...]:

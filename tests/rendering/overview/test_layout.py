@@ -9,6 +9,7 @@ from tests.hostile import HOSTILE
 from workbench.causes.cause import make_cause
 from workbench.causes.groups import group_by_cause
 from workbench.events import CaseError, CaseRef, Frozen, MetricResult, PlannedCase
+from workbench.execution import CaseRecord, CaseState
 from workbench.history.pass_rates import RunRate, Trend
 from workbench.rendering.charts.figures import Scores
 from workbench.rendering.document import Document
@@ -17,7 +18,6 @@ from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.overview.facts import ChangedVerdict, Changes, Overview, Spent
 from workbench.rendering.overview.layout import CHANGED, case_of, overview_document
 from workbench.rendering.overview.tally import Tally, added, tally
-from workbench.store import CaseRecord, CaseState
 
 REFUND = make_cause("calls", "refund: amount is text, expected number")
 NO_KEY = make_cause("error", "GOOGLE_API_KEY is not set")
@@ -84,7 +84,7 @@ def test_failed_cases_with_errors_are_counted_beside_the_errors() -> None:
 def test_frozen_and_live_cases_are_never_in_one_rate() -> None:
     def case(name: str, state: CaseState, score: float, frozen: Frozen | None = None) -> list[CaseRecord]:
         record = CaseRecord(PlannedCase(CaseRef("a", "a.evalset.json", "a", name), None, ""), state, frozen=frozen)
-        record.metrics = {"match": MetricResult("match", state, score, 0.8)}  # type: ignore[arg-type]
+        record.scores = {"match": MetricResult("match", state, score, 0.8)}  # type: ignore[arg-type]
         return [record]
 
     replayed = Frozen("tools", "a.evalset.frozen/one.frozen.json", tools=4, live=1)
@@ -224,7 +224,7 @@ def record(name: str, *scores: float, seconds: float = 1.0, calls: int = 2) -> l
         one.state, one.duration_seconds = "passed" if score >= 0.8 else "failed", seconds
         one.usage = replace(one.usage, model_calls=calls)
         status = "passed" if score >= 0.8 else "failed"
-        one.metrics = {"match": MetricResult("match", status, score, 0.8)}  # type: ignore[arg-type]
+        one.scores = {"match": MetricResult("match", status, score, 0.8)}  # type: ignore[arg-type]
         found.append(one)
     return found
 

@@ -8,12 +8,12 @@ from tests.hostile import HOSTILE
 from tests.ui.judged import CLAIMS, RUBRICS, judged_case, with_text
 from tests.ui.transcripts import execute, late_parcel, recorded, turn
 from workbench.events import CaseError, MetricResult
+from workbench.execution import CaseRecord
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Subject
 from workbench.rendering.lines import text_of
 from workbench.rendering.review.evidence import evidence, place_in_case
 from workbench.rendering.rows import View
-from workbench.store import CaseRecord
 
 FIND = ("find_order", {"id": "A-7"})
 TRACK = ("track_parcel", {"id": "A-7"})

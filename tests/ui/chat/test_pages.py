@@ -20,10 +20,10 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
+from workbench.execution import CaseRecord, Turn
 from workbench.model.evalset import EvalCase
 from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.rows import View
-from workbench.store import CaseRecord, Turn
 from workbench.ui.chat.capturing import captured_from_conversation, captured_from_record
 from workbench.ui.chat.conversation import Conversation
 from workbench.ui.chat.conversation_view import ConversationView

@@ -11,6 +11,7 @@ from tests.ui.conftest import Feed, MakeWorkspace
 from workbench import config
 from workbench.actions import Situation, keymap
 from workbench.agents.workspace import Workspace
+from workbench.details import read_details
 from workbench.events import CaseRef, PlannedCase, RunStarted
 from workbench.rendering.document import Subject
 from workbench.ui.controllers.files import Files
@@ -128,8 +129,15 @@ class FakeView:
     def show_evidence(self) -> bool:
         return False
 
+    def is_read(self, row: Row) -> bool:
+        return True
+
+    async def read(self, row: Row) -> None:
+        pass
+
     def subject(self, row: Row) -> Subject:
-        return Subject(self.session.record(row), self.session.entry(row.evalset))
+        record = self.session.record(row)
+        return Subject(None if record is None else read_details(record), self.session.entry(row.evalset))
 
     def say(self, text: str, *, warning: bool = False, seconds: float = 3.0) -> None:
         self.said.append(text)

@@ -15,9 +15,9 @@ from tests.ui.judged import SENTENCES, claims, events, judged_case, record_of, r
 from tests.ui.shown import shown_strips
 from tests.ui.transcripts import late_parcel
 from workbench.events import CaseRef, SpansRecorded
+from workbench.execution import CaseRecord
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.lines import Segment
-from workbench.store import CaseRecord
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.pane import CaseDetail
 

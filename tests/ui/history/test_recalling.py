@@ -8,7 +8,6 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from tests.ui.history.test_history_screen import keep
-from workbench.details import DetailCache
 from workbench.ui.history import recall as module
 
 
@@ -42,15 +41,15 @@ async def test_verdicts_are_not_called_missing_while_loading(
 
 def test_cancelled_cases_are_compared_with_the_verdict_before_their_last_one(make_workspace: MakeWorkspace) -> None:
     workspace = make_workspace({"order_desk": {"refunds": ["on_time", "late_parcel"]}})
-    state, cache = workspace.root / ".workbench", DetailCache()
+    state = workspace.root / ".workbench"
     keep(workspace, "2026-01-02T10-00-00-aaaa", {"on_time": "failed", "late_parcel": "passed"})
     keep(workspace, "2026-01-03T10-00-00-bbbb", {"on_time": "passed", "late_parcel": "passed"})
     keep(workspace, "2026-01-04T10-00-00-cccc", {"on_time": "cancelled", "late_parcel": "failed"})
     keep(workspace, "2026-01-05T10-00-00-dddd", {"on_time": "cancelled", "late_parcel": "cancelled"})
-    parts = list(module.recall(state, workspace, cache))
+    parts = list(module.recall(state, workspace))
     found = {
         record.ref.eval_id: (record.run_id[-4:], record.state)
-        for record in module.recall_previous(state, workspace, parts, cache)
+        for record in module.recall_previous(state, workspace, parts)
     }
     assert found == {"late_parcel": ("bbbb", "passed"), "on_time": ("aaaa", "failed")}
 

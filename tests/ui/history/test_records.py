@@ -9,15 +9,14 @@ from tests.cli.stores import ANSWER_PASSED, FAILED, PASSED, case_events
 from tests.history.test_stored_runs import keep_run
 from tests.ui.conftest import MakeWorkspace
 from workbench.agents.workspace import Workspace, open_workspace
-from workbench.details import DetailCache
+from workbench.details import end_all, read_records
 from workbench.model.criteria import Criterion
 from workbench.project.staleness import stale_cases
-from workbench.stored_records import end_all, read_records
 from workbench.ui.history.recall import Recalled, recall
 
 
 def recalled(workspace: Workspace) -> list[Recalled]:
-    return list(recall(workspace.root / ".workbench", workspace, DetailCache()))
+    return list(recall(workspace.root / ".workbench", workspace))
 
 
 def stale(workspace: Workspace) -> set[str]:

@@ -6,9 +6,9 @@ import pytest
 
 from tests.cli.stores import ref
 from workbench.events import PlannedCase, Usage
+from workbench.execution import CaseRecord
 from workbench.prices import Price, Prices
 from workbench.rendering.overview.tally import added, tally
-from workbench.store import CaseRecord
 from workbench.ui.overview.spending import MOST, Spending
 
 

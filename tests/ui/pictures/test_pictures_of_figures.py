@@ -7,6 +7,7 @@ import pytest
 
 from tests.hostile import HOSTILE
 from workbench.events import CaseRef, MetricResult, PlannedCase, Usage
+from workbench.execution import CaseRecord, Turn
 from workbench.exporting.charts import distribution
 from workbench.history.pass_rates import RunRate, Trend
 from workbench.prices import Price, Prices
@@ -15,14 +16,13 @@ from workbench.rendering.charts.costs import costs
 from workbench.rendering.charts.figures import BINS, most_expensive, most_tokens, scores, slowest
 from workbench.rendering.charts.lines import chart_lines
 from workbench.rendering.lines import text_of
-from workbench.store import CaseRecord, Turn
 
 
 def record(name: str, score: float | None = None, seconds: float = 1.0, tokens: int = 10) -> CaseRecord:
     made = CaseRecord(PlannedCase(CaseRef("desk", "desk/talk.evalset.json", "talk", name), None, ""), "passed")
     if score is not None:
         status = "passed" if score >= 0.8 else "failed"
-        made.metrics = {"match": MetricResult("match", status, score, 0.8)}  # type: ignore[arg-type]
+        made.scores = {"match": MetricResult("match", status, score, 0.8)}  # type: ignore[arg-type]
     made.duration_seconds, made.usage = seconds, Usage(1, tokens, 0, judge_output_tokens=1)
     return made
 
@@ -124,14 +124,14 @@ def test_trend_names_its_cases_or_says_that_no_runs_are_comparable(trend: Trend,
 
 def test_repeats_of_a_case_share_one_vote_in_the_scores() -> None:
     records = [record("good", 1.0) for _ in range(44)] + [record("bad", 0.0) for _ in range(3)] + [record("new")]
-    records[-1].metrics = {"match": MetricResult("match", "error")}
+    records[-1].scores = {"match": MetricResult("match", "error")}
     (found,) = scores(records)
     assert (round(found.passed, 9), found.cases, found.undecided, round(found.mean, 9)) == (1, 2, 1, 0.5)
 
 
 def test_a_mean_below_its_threshold_does_not_appear_to_reach_it() -> None:
     one = record("a", 0.8)
-    one.metrics = {"match": MetricResult("match", "failed", 0.8, 0.8000001)}
+    one.scores = {"match": MetricResult("match", "failed", 0.8, 0.8000001)}
     told = " ".join(text_of(line) for line in chart_lines([one], Trend(), 100))
     assert "mean 0.80  ≥ 0.8000001" in told
     (found,) = scores([one])

@@ -2,18 +2,19 @@
 
 import json
 import threading
-from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
+from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.events import Key
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from tests.ui.triage.test_triage_screen import end, entries
 from workbench.actions import key_name
-from workbench.events import CaseError, CaseFinished, CaseRef, MetricResult, MetricScored
-from workbench.store import CaseRecord
+from workbench.details import read_details
+from workbench.events import CaseError, CaseFinished, MetricResult, MetricScored
+from workbench.execution import CaseRecord, Execution
 from workbench.ui.editing.editor import EditorScreen
 from workbench.ui.review.screen import CaseReviewScreen
 
@@ -162,7 +163,7 @@ async def test_panes_notes_and_changed_files_keep_the_position(
 
 
 async def test_cases_beside_the_one_on_the_screen_are_read_ahead_in_a_thread(
-    open_screen: OpenScreen, make_workspace: MakeWorkspace
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     screen = open_screen(make_workspace({"desk": {"talk": CASES}}))
     async with screen.open((80, 24)) as pilot:
@@ -170,34 +171,21 @@ async def test_cases_beside_the_one_on_the_screen_are_read_ahead_in_a_thread(
         await pilot.press("g", "V")
         await shows(screen, pilot, "desk › talk › late_1")
         store = screen.session.store
-        kept = Kept(store.records)
-        for record in store.records.values():
-            record.make_evictable(kept, store.detail_cache)
-            record.drop_details()
+        whole = {ref: read_details(record) for ref, record in store.records.items()}
+        reads: list[tuple[str, bool]] = []
+
+        def read(execution: Execution) -> tuple[CaseRecord, str]:
+            reads.append((execution.ref.eval_id, threading.current_thread() is threading.main_thread()))
+            return replace(whole[execution.ref]), ""
+
+        monkeypatch.setattr("workbench.details._read", read)
+        store.records = {ref: record.without_details(Path("a run"), 100) for ref, record in whole.items()}
         for before, name, after in zip(CASES[1:], CASES[2:], CASES[3:], strict=False):
             await pilot.press("n")
             await shows(screen, pilot, f"desk › talk › {name}")
-            await screen.until(pilot, partial(kept.has_read, {before, after}))
-        assert sorted(name for name, _ in kept.reads) == sorted(CASES[1:])
-        assert [name for name, in_screen in kept.reads if in_screen] == ["late_2"]
-
-
-class Kept:
-    """A journal with the cases of a store. `reads` are those read, each with whether that stopped the screen."""
-
-    def __init__(self, records: Mapping[CaseRef, CaseRecord]) -> None:
-        self._records = {ref: replace(record) for ref, record in records.items()}
-        self.reads: list[tuple[str, bool]] = []
-
-    def size(self, ref: CaseRef) -> int:
-        return 100
-
-    def read(self, ref: CaseRef) -> tuple[CaseRecord, str]:
-        self.reads.append((ref.eval_id, threading.current_thread() is threading.main_thread()))
-        return replace(self._records[ref]), ""
-
-    def has_read(self, names: set[str]) -> bool:
-        return names <= {name for name, _ in self.reads}
+            await screen.until(pilot, lambda wanted={before, after}: wanted <= {name for name, _ in reads})  # type: ignore[misc]
+        assert sorted(name for name, _ in reads) == sorted(CASES[1:])
+        assert not any(in_screen for _, in_screen in reads)
 
 
 async def test_passes_are_reviewed_if_only_passes_are_marked(

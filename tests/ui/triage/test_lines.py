@@ -6,7 +6,6 @@ from tests.hostile import HOSTILE
 from tests.ui.judged import CLAIMS, judged_case
 from workbench.authoring.triage.agreement import agreements
 from workbench.authoring.triage.entry import About, Entry, Judged
-from workbench.authoring.triage.judged import answer_of
 from workbench.rendering.agreement import agreement_lines
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Subject
@@ -16,11 +15,11 @@ from workbench.rendering.rows import View
 from workbench.rendering.title import summary
 
 RECORD = judged_case()
-NOW = answer_of(RECORD)
+NOW = RECORD.answer
 
 
 def subject(*said: Entry) -> Subject:
-    return Subject(RECORD, triage=said, answer=NOW)
+    return Subject(RECORD, triage=said)
 
 
 def pane(subject: Subject, title: str, width: int = 100) -> str:

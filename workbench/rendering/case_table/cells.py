@@ -5,9 +5,9 @@ from enum import IntEnum
 from typing import NamedTuple, TypeVar
 
 from workbench.events import MetricResult
+from workbench.execution import Execution
 from workbench.rendering.faces import FACES, Status
 from workbench.scores import amount, compared, cut_score
-from workbench.store import CaseRecord
 
 Item = TypeVar("Item")
 _MINUTE = 60
@@ -56,7 +56,7 @@ NOT_EVALUATED = Cell(FACES["not_evaluated"].glyph, "not_evaluated", Rank.NOT_EVA
 ERROR = Cell(FACES["error"].glyph, "error", Rank.ERROR)
 
 
-def criterion_cell(record: CaseRecord | None, name: str, *, configured: bool) -> Cell:
+def criterion_cell(record: Execution | None, name: str, *, configured: bool) -> Cell:
     """Return `✗0.50`, ` 1.00`, `!`, `?` or `–`, or an empty cell without a verdict yet.
 
     `configured` says whether the case has this criterion according to its files.
@@ -115,7 +115,7 @@ def _cut(score: float, threshold: float | None) -> str:
     return text.removesuffix(".")
 
 
-def seconds_cell(record: CaseRecord | None) -> Cell:
+def seconds_cell(record: Execution | None) -> Cell:
     """Return `3.2 s`, or `2:04 m` from a minute on."""
     if record is None or not record.has_verdict:
         return EMPTY
@@ -127,7 +127,7 @@ def seconds_cell(record: CaseRecord | None) -> Cell:
     return Cell(f"{minutes}:{rest:02}", None, Rank.VALUE, seconds)
 
 
-def tokens_cell(record: CaseRecord | None) -> Cell:
+def tokens_cell(record: Execution | None) -> Cell:
     """Return `1,204` or `318k`: the tokens of the agent, the simulated user and the judges. None were reported: `–`."""
     if record is None or not record.has_verdict:
         return EMPTY
@@ -137,7 +137,7 @@ def tokens_cell(record: CaseRecord | None) -> Cell:
     return Cell(f"{found:,}" if found < _MANY else f"{found // 1000:,}k", None, Rank.VALUE, found)
 
 
-def cost_cell(record: CaseRecord | None, cost: float | None, *, known: bool) -> Cell:
+def cost_cell(record: Execution | None, cost: float | None, *, known: bool) -> Cell:
     """Return `0.004`, `<.001`, or `?` if a price or a token count is missing. Not `known` yet: an empty cell."""
     if record is None or not record.has_verdict or not known:
         return EMPTY

@@ -4,12 +4,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
+from workbench.execution import Execution
 from workbench.metrics.description import short_title
 from workbench.metrics.registry import descriptions
 from workbench.rendering.cells import cell_len
 from workbench.rendering.faces import BY_FUNCTION
 from workbench.rendering.judged import is_function
-from workbench.store import CaseRecord
 
 Kind: TypeAlias = Literal["case", "input", "criterion", "run", "cost", "tokens", "time"]
 _LARGEST_FIRST = frozenset({"cost", "tokens", "time"})
@@ -48,7 +48,7 @@ CASE, INPUT = Column("case", "case"), Column("input", "input")
 COST, TOKENS, TIME = Column("cost", "cost"), Column("tokens", "tokens"), Column("time", "time")
 
 
-def criterion_columns(configured: Iterable[str], records: Iterable[CaseRecord]) -> list[Column]:
+def criterion_columns(configured: Iterable[str], records: Iterable[Execution]) -> list[Column]:
     """Return a column for each criterion: first those of the configs, then others that judged.
 
     Figures that never count have none.

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from workbench.counting import few
 from workbench.events import CaseRef
+from workbench.execution import CaseRecord
 from workbench.json_values import mapping
 from workbench.prices import Prices, criterion_cost, simulation_cost, total
 from workbench.rendering.trace.conversation import events_of
-from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.trace.spans import read_turn
 from workbench.trace.totals import totals

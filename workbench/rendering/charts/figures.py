@@ -9,9 +9,9 @@ from itertools import chain
 from typing import NamedTuple
 
 from workbench.events import CaseName, MetricResult
+from workbench.execution import Execution
 from workbench.rendering.charts.costs import Costs
 from workbench.rendering.judged import is_function
-from workbench.store import CaseRecord
 
 STEPS = 20
 BINS = STEPS + 1
@@ -63,29 +63,29 @@ class Scores:
 class Share:
     """An execution and its share of something: seconds, tokens or money."""
 
-    record: CaseRecord
+    record: Execution
     amount: float
 
 
-def scores(records: Iterable[CaseRecord]) -> list[Scores]:
+def scores(records: Iterable[Execution]) -> list[Scores]:
     """Return the scores by criterion, in the order in which they appear.
 
     Informational metrics and cancelled cases are left out.
     """
-    of_cases: dict[CaseName, list[CaseRecord]] = {}
+    of_cases: dict[CaseName, list[Execution]] = {}
     for record in records:
         of_cases.setdefault(record.ref.name, []).append(record)
     return [summed(name, votes, bins=BINS) for name, votes in votes_of(of_cases.values()).items()]
 
 
-def votes_of(cases: Iterable[Sequence[CaseRecord]]) -> dict[str, list[tuple[Vote, int]]]:
+def votes_of(cases: Iterable[Sequence[Execution]]) -> dict[str, list[tuple[Vote, int]]]:
     """Return the votes of cases by criterion, each with the number of cases that voted so.
 
     Each case is given by its executions. Verdicts of different cases are often one object, so 10,000 cases take a few
     milliseconds.
     """
-    single: list[CaseRecord] = []
-    repeated: list[Sequence[CaseRecord]] = []
+    single: list[Execution] = []
+    repeated: list[Sequence[Execution]] = []
     for executions in cases:
         if len(executions) == 1:
             single.append(executions[0])
@@ -148,17 +148,17 @@ def merged(parts: Sequence[Scores]) -> Scores:
     )
 
 
-def slowest(records: Iterable[CaseRecord]) -> list[Share]:
+def slowest(records: Iterable[Execution]) -> list[Share]:
     """Return the slowest cases, in seconds, each with its slowest execution."""
     return _largest((record, record.duration_seconds) for record in records)
 
 
-def most_expensive(records: Iterable[CaseRecord], costs: Costs) -> list[Share]:
+def most_expensive(records: Iterable[Execution], costs: Costs) -> list[Share]:
     """Return the most expensive cases with a known cost, each with its most expensive execution."""
     return _largest((record, costs.amounts.get(record.ref, 0.0)) for record in records)
 
 
-def most_tokens(records: Iterable[CaseRecord]) -> list[Share]:
+def most_tokens(records: Iterable[Execution]) -> list[Share]:
     """Return the cases with the most tokens, each with its largest execution.
 
     The tokens are those of the agent, the simulated user and the judges, in and out.
@@ -171,7 +171,7 @@ def seconds_text(amount: float) -> str:
     return f"{amount:.0f} s" if amount >= 100 else f"{amount:.2f} s"
 
 
-def _by_criterion(executions: Iterable[CaseRecord]) -> Mapping[str, list[MetricResult]]:
+def _by_criterion(executions: Iterable[Execution]) -> Mapping[str, list[MetricResult]]:
     found: dict[str, list[MetricResult]] = {}
     for record in executions:
         if record.has_verdict:
@@ -194,7 +194,7 @@ def _score(result: MetricResult) -> float | None:
     return result.score if counts else None
 
 
-def _largest(amounts: Iterable[tuple[CaseRecord, float]]) -> list[Share]:
+def _largest(amounts: Iterable[tuple[Execution, float]]) -> list[Share]:
     """Return the largest execution of each case. Several repeats of one case would leave no room for others."""
     found: dict[CaseName, Share] = {}
     for record, amount in amounts:

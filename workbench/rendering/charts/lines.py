@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from workbench.execution import Execution
 from workbench.history.pass_rates import Trend
 from workbench.prices import money
 from workbench.rendering.cells import cell_len, cut_name, fit_name
@@ -20,7 +21,6 @@ from workbench.rendering.charts.figures import (
 from workbench.rendering.charts.trend import tenths, trend_words
 from workbench.rendering.lines import BLANK, Line, Segment, cut_line, hang, heading, wrap
 from workbench.scores import compared, cut_score
-from workbench.store import CaseRecord
 from workbench.text import one_line
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
@@ -31,7 +31,7 @@ _LEAST_BAR = 8
 
 
 def chart_lines(
-    records: Sequence[CaseRecord], trend: Trend | None, width: int, costs: Costs | None = None
+    records: Sequence[Execution], trend: Trend | None, width: int, costs: Costs | None = None
 ) -> Iterator[Line]:
     """Yield the whole page in `width` cells.
 
@@ -151,7 +151,7 @@ def _bars(shares: Sequence[Share], words: Callable[[float], str], width: int, no
         yield cut_line((Segment(f"{fit_name(name, room)}  "), Segment(f"{figure:>{beside}}  ", "strong"), drawn), width)
 
 
-def _expensive(records: Sequence[CaseRecord], costs: Costs | None, width: int, *, reading: bool) -> Iterator[Line]:
+def _expensive(records: Sequence[Execution], costs: Costs | None, width: int, *, reading: bool) -> Iterator[Line]:
     if reading:
         yield from _nothing("loading", width)
     elif costs is None:
@@ -169,7 +169,7 @@ def _across(cells: float) -> str:
     return "━" * (halves // 2) + "╸" * (halves % 2)
 
 
-def _name(record: CaseRecord) -> str:
+def _name(record: Execution) -> str:
     ref = record.ref
     repeat = f" #{ref.repeat}" if ref.repeat > 1 else ""
     return one_line(f"{ref.eval_set_id} › {ref.eval_id}{repeat}", limit=200)

@@ -6,11 +6,11 @@ from typing import TypeAlias
 
 from workbench.agents.workspace import EvalsetEntry
 from workbench.causes.groups import CauseGroup
+from workbench.execution import Execution
 from workbench.history.pass_rates import Trend
 from workbench.model.faults import Fault
 from workbench.rendering.charts.figures import Share
 from workbench.rendering.overview.tally import Tally
-from workbench.store import CaseRecord
 
 LISTED_CHANGES = 8
 """The most lines about changed cases that are shown."""
@@ -60,7 +60,7 @@ class Spent:
 
     time: str = ""
     cost: str = ""
-    dear: Sequence[tuple[CaseRecord, str]] = ()
+    dear: Sequence[tuple[Execution, str]] = ()
     why_unknown: str = ""
 
 

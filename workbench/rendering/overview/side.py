@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from workbench.execution import Execution
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.charts.figures import seconds_text
 from workbench.rendering.lines import BLANK, Line, Segment, pad, wrap
 from workbench.rendering.overview.facts import Overview
-from workbench.store import CaseRecord
 from workbench.text import one_line
 
 
@@ -19,7 +19,7 @@ def side_lines(overview: Overview, width: int) -> Iterator[Line]:
         yield from _listed("Most expensive", overview.spent.dear, overview.spent.why_unknown, width)
 
 
-def _listed(title: str, cases: Sequence[tuple[CaseRecord, str]], otherwise: str, width: int) -> Iterator[Line]:
+def _listed(title: str, cases: Sequence[tuple[Execution, str]], otherwise: str, width: int) -> Iterator[Line]:
     yield (Segment(title, "heading"),)
     names = [_name(record) for record, _ in cases]
     for name, (_, amount) in zip(names, cases, strict=True):
@@ -29,6 +29,6 @@ def _listed(title: str, cases: Sequence[tuple[CaseRecord, str]], otherwise: str,
         yield from wrap([Segment(otherwise, "muted")], width)
 
 
-def _name(record: CaseRecord) -> str:
+def _name(record: Execution) -> str:
     ref = record.ref
     return one_line(f"{ref.eval_id} #{ref.repeat}" if ref.repeat > 1 else ref.eval_id, limit=200)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from workbench.events import Frozen
+from workbench.execution import Execution
 from workbench.rendering.charts.figures import LONGEST, Scores, Share, merged, summed, votes_of
 from workbench.rendering.faces import DECIDED, FACES, Status
-from workbench.store import CaseRecord
 
 _SECONDS = attrgetter("duration_seconds")
 
@@ -73,7 +73,7 @@ class Tally:
         return self.states.total() > 0
 
 
-def tally(states: Mapping[Status, int], cases: Iterable[Sequence[CaseRecord]]) -> Tally:
+def tally(states: Mapping[Status, int], cases: Iterable[Sequence[Execution]]) -> Tally:
     """Return the sums over cases with these counts by status.
 
     Each case is given by the executions of its newest run. Those that have not finished count nothing.
@@ -108,7 +108,7 @@ def tally(states: Mapping[Status, int], cases: Iterable[Sequence[CaseRecord]]) -
     )
 
 
-def _scores(cases: Iterable[Sequence[CaseRecord]]) -> tuple[Scores, ...]:
+def _scores(cases: Iterable[Sequence[Execution]]) -> tuple[Scores, ...]:
     return tuple(summed(name, votes) for name, votes in votes_of(cases).items())
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from workbench.counting import counted
 from workbench.events import MetricResult
+from workbench.execution import CaseRecord, Turn
 from workbench.metrics.registry import descriptions
 from workbench.model.invocation import content_text, tool_calls
 from workbench.rendering.calls import (
@@ -43,7 +44,6 @@ from workbench.rendering.rows import GLYPHS, GUTTER, View
 from workbench.rendering.scores import chips
 from workbench.rendering.status import badge, worst
 from workbench.rendering.texts import both_sides, text_lines
-from workbench.store import CaseRecord, Turn
 from workbench.text import one_line
 
 _ALIKE = 2

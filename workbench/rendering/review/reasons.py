@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from workbench.events import MetricResult
+from workbench.execution import Turn
 from workbench.json_values import objects, string
 from workbench.rendering.claims import face_of
 from workbench.rendering.faces import BY_FUNCTION, FACES, HOLDS, VERDICTS, Face
@@ -13,7 +14,6 @@ from workbench.rendering.lines import Line, Segment, shortened, wrap
 from workbench.rendering.review.frame import labelled, room
 from workbench.rendering.rows import View
 from workbench.rendering.scores import short_name
-from workbench.store import Turn
 from workbench.text import plain
 
 Labelled: TypeAlias = Callable[[str, Segment, Iterable[Line], View], Iterator[Line]]

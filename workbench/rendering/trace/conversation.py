@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from workbench.execution import Turn
 from workbench.json_values import mapping, parts_of, string
 from workbench.model.invocation import recorded_events
 from workbench.rendering.cells import cell_len, cut, fit
 from workbench.rendering.json_text import beginning
 from workbench.rendering.judged import message_text
 from workbench.rendering.lines import Line, Segment, fold
-from workbench.store import Turn
 from workbench.text import one_line
 from workbench.trace.spans import Node
 

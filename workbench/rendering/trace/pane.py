@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from workbench.counting import counted
+from workbench.execution import CaseRecord, Turn
 from workbench.prices import Prices, money
 from workbench.rendering.document import Document, Item, Subject, Target
 from workbench.rendering.judged import message_text
@@ -19,7 +20,6 @@ from workbench.rendering.trace.conversation import conversation_lines, own_event
 from workbench.rendering.trace.reading import TraceRead, TurnRead, read_again
 from workbench.rendering.trace.row import Columns, Scale, duration, name_of, row_line
 from workbench.rendering.trace.sections import add_sections, graph_lines
-from workbench.store import CaseRecord, Turn
 from workbench.text import one_line, plain
 from workbench.trace.spans import Node, TurnTrace
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from workbench.collecting import collector_paused
+from workbench.execution import Turn
 from workbench.prices import Prices
 from workbench.rendering.trace.conversation import Message, events_of, messages
-from workbench.store import Turn
 from workbench.trace.path import TurnPath, path_of, visited_names
 from workbench.trace.pieces import PieceLostError, Pieces
 from workbench.trace.requests import content_digests, request_of, tool_names

@@ -6,9 +6,9 @@ from typing import Any
 
 from workbench.authoring.capture import Captured, of_turns
 from workbench.counting import counted
+from workbench.execution import CaseRecord
 from workbench.model.evalset import EvalCase
 from workbench.model.invocation import content_text
-from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.chat.conversation import Conversation
 

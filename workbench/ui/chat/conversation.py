@@ -15,8 +15,8 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
+from workbench.execution import Turn
 from workbench.prices import Prices
-from workbench.store import Turn
 
 if TYPE_CHECKING:
     from workbench.rendering.document import Document

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.counting import counted
+from workbench.details import read_details
 from workbench.text import one_line
 from workbench.ui.controllers.criteria import Criteria
 from workbench.ui.controllers.edit import Edit
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from workbench.authoring.accept_turn import Hunk
     from workbench.authoring.bulk import Proposal
     from workbench.authoring.config_file import ConfigDraft
+    from workbench.execution import CaseRecord, Execution
     from workbench.model.criteria import Criterion
-    from workbench.store import CaseRecord
     from workbench.ui.accepting.screen import Acceptance
     from workbench.ui.accepting.transcript import Transcript
 
@@ -110,7 +111,9 @@ class Accept(Controller):
         left_out: Counter[str] = Counter()
         for pair, chosen, before in self._files.cases_on_disk(pairs, left_out):
             try:
-                transcript = self._transcript(self.view.rows.row_of(*pair), self.session.verdicts.record(*pair))
+                record = self.session.verdicts.record(*pair)
+                details = None if record is None else read_details(record)
+                transcript = self._transcript(self.view.rows.row_of(*pair), details)
                 if transcript is None:
                     raise NotComparableError("the case has no transcript: run it first")
                 criteria = self._criteria_of(self.session.entry(pair[0]))
@@ -123,9 +126,10 @@ class Accept(Controller):
                 found[pair] = Proposal(chosen, before, comparison.hunks, comparison.accepted)
         return found, left_out
 
-    async def accept_row(self, row: Row, record: "CaseRecord | None") -> bool:
+    async def accept_row(self, row: Row, record: "Execution | None") -> bool:
         """Let the user choose differences of one case, and save them. Return whether something was saved."""
-        about = await self._acceptance(row, record)
+        details = None if record is None else await asyncio.to_thread(read_details, record)
+        about = await self._acceptance(row, details)
         if about is None:
             return False
         from workbench.ui.accepting.screen import AcceptScreen

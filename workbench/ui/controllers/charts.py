@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.details import read_details
+from workbench.execution import Execution
 from workbench.home import expanded
 from workbench.rendering.lines import Line
-from workbench.store import CaseRecord
 from workbench.text import one_line, plain
 from workbench.ui.controllers.view import Controller
 
@@ -42,7 +43,7 @@ class Charts(Controller):
 
         async def read() -> None:
             from workbench.history.pass_rates import pass_rates
-            from workbench.stored_records import case_keys
+            from workbench.history.votes import case_keys
 
             trend, costs = await asyncio.to_thread(
                 lambda: (pass_rates(state, case_keys(wanted, records)), _costs(records, prices))
@@ -77,16 +78,16 @@ class Charts(Controller):
         self.view.say(one_line(f"saved: {file}"))
 
 
-def _lines(records: Sequence[CaseRecord], trend: "Trend | None", costs: "Costs | None", width: int) -> list[Line]:
+def _lines(records: Sequence[Execution], trend: "Trend | None", costs: "Costs | None", width: int) -> list[Line]:
     from workbench.rendering.charts.lines import chart_lines
 
     return list(chart_lines(records, trend, width, costs))
 
 
-def _costs(records: Sequence[CaseRecord], prices: "Prices | None") -> "Costs | None":
+def _costs(records: Sequence[Execution], prices: "Prices | None") -> "Costs | None":
     from workbench.rendering.charts.costs import costs
 
-    return costs(records, prices)
+    return costs(map(read_details, records), prices)
 
 
 def _fault(name: str) -> str:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from workbench.counting import counted, few
+from workbench.details import read_details
 from workbench.text import one_line
 from workbench.ui.controllers.history import History
 from workbench.ui.controllers.run import Run, Targets
@@ -115,7 +116,7 @@ class Faults(Controller):
             return
         if matrix.first is not None:  # Runs are not stored, so their calls are only in memory.
             records = [record for pair in pairs for record in self.session.verdicts.records(*pair)]
-            await asyncio.to_thread(matrix.add, records)
+            await asyncio.to_thread(lambda: matrix.add(map(read_details, records)))
         self._show(matrix)
 
     def _show(self, matrix: "FaultMatrix") -> None:
@@ -130,7 +131,7 @@ class Faults(Controller):
         build = self._engine.faults(plan)
         mode = "frozen" if plan.options.frozen else "live"
         self._push(
-            Matrix(sources=self.session.store.detail_sources),
+            Matrix(writers=self.session.store.writers),
             f"faults in {mode} tools",
             lambda wake: self._run.beside(build, wake),
         )

@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from workbench.details import read_details
 from workbench.rendering.cells import cut_name
 from workbench.text import one_line
 from workbench.ui.controllers.files import Files
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
     from workbench.authoring.prompt_edit import Prompt
     from workbench.events import CaseRef
+    from workbench.execution import CaseRecord, Execution
     from workbench.forking.choices import Choice, Point
     from workbench.forking.fork import Fork as ForkOfConversation
     from workbench.forking.original import Original
-    from workbench.store import CaseRecord
     from workbench.ui.chat.conversation import Conversation
     from workbench.ui.forking.dialog import Offer, Wanted
     from workbench.ui.forking.screen import Tries, Verdict
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 _NAME = 30
 """Cells of the longest name in a title."""
+
+_NOT_RUN = "the case has not run: r runs it, o first sets whether from its recording"
 
 
 class Fork(Controller):
@@ -41,13 +44,20 @@ class Fork(Controller):
         """Fork the conversation that is shown, at the turn or call under the cursor."""
         row = self.view.rows.cursor
         record = self.session.record(row) if row is not None and row.case >= 0 else None
-        if row is None or record is None or not record.turns:
-            self.view.say("the case has not run: r runs it, o first sets whether from its recording")
+        if row is None or record is None or record.state == "queued":
+            self.view.say(_NOT_RUN)
         elif not record.finished:
             self.view.say("the case is still running: wait until it ends", warning=True)
         else:
             names = self.view.right.detail.place_names if self.view.right.shows_case else ()
-            self.fork_record(record, names)
+            self.view.work(self._fork_execution(record, names), "talk")
+
+    async def _fork_execution(self, record: "Execution", names: Sequence[str]) -> None:
+        details = await asyncio.to_thread(read_details, record)
+        if details.turns:
+            self.fork_record(details, names)
+        else:
+            self.view.say(_NOT_RUN)
 
     def fork_record(self, record: "CaseRecord", names: Sequence[str]) -> None:
         """Fork a finished case of this session or of a stored run. `names` are those of the place under the cursor."""

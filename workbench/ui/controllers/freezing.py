@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.counting import counted
+from workbench.details import read_details
 from workbench.events import CaseName, Event, RunStarted
 from workbench.text import one_line
 from workbench.ui.controllers.files import Files
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from workbench.authoring.freezing import Freezing as Prepared
     from workbench.authoring.saving import Contents
     from workbench.engine.plan.run_options import FrozenMode
+    from workbench.execution import Execution
     from workbench.places.choice import PlaceChoice
-    from workbench.store import CaseRecord
 
 Pair = tuple[int, int]
 
@@ -81,7 +82,7 @@ class Freezing(Controller):
             return False
         return await self._files.put(freezing.label, freezing.contents)
 
-    def _prepare(self, records: "Sequence[CaseRecord]", root: Path, models: bool, prune: bool) -> "Prepared":
+    def _prepare(self, records: "Sequence[Execution]", root: Path, models: bool, prune: bool) -> "Prepared":
         """Prepare the freezing of executions. Runs in a thread."""
         from workbench.project.freezing import freezing_of_cases
 
@@ -89,9 +90,10 @@ class Freezing(Controller):
 
     # Ways out of a missing call
 
-    async def _ways_out(self, name: CaseName, record: "CaseRecord") -> None:
+    async def _ways_out(self, name: CaseName, execution: "Execution") -> None:
         from workbench.rendering.frozen_miss import missed_in, missed_request_in, part_words
 
+        record = await asyncio.to_thread(read_details, execution)
         assert record.error is not None
         missed = await asyncio.to_thread(missed_in, record, self.session.state_dir)
         request = missed_request_in(record) if missed is None else None
@@ -189,7 +191,7 @@ class Freezing(Controller):
         self.view.work(self._accept_drift(found, ask=failed), "edit")
         return True
 
-    async def _accept_drift(self, records: "Sequence[CaseRecord]", *, ask: bool) -> None:
+    async def _accept_drift(self, records: "Sequence[Execution]", *, ask: bool) -> None:
         from workbench.authoring.saving import ChangedOnDiskError
         from workbench.authoring.thawing import accepted_contents
         from workbench.project.freezing import thawed_files

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from workbench.events import CaseRef
+    from workbench.execution import CaseRecord
     from workbench.history.listed_runs import ListedRun
-    from workbench.store import CaseRecord
     from workbench.ui.faults.matrix import Matrix
 
 _OFFERED = 500

@@ -110,9 +110,9 @@ class OtherRuns(Controller):
         """Return the runs that concern the workspace, with their new verdicts. Runs in a thread."""
         from workbench.ui.history.recall import recall_run
 
-        files, cache = {entry.relative for entry in workspace.evalsets}, self.session.store.detail_cache
+        files = {entry.relative for entry in workspace.evalsets}
         mine = [run for run in news if any(row["ref"][1] in files for row in run.latest.summary.rows.values())]
-        return [(run, recall_run(run.latest, workspace, cache)) for run in mine]
+        return [(run, recall_run(run.latest, workspace)) for run in mine]
 
 
 def words(run: "OtherRun") -> str:

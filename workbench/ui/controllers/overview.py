@@ -187,7 +187,7 @@ class Overview(Controller):
 
     def _trend(self, scope: "Scope", state: "Path") -> "Trend":
         from workbench.history.pass_rates import pass_rates
-        from workbench.stored_records import case_keys
+        from workbench.history.votes import case_keys
 
         verdicts = self.session.verdicts
         entries = [self.session.entry(evalset) for evalset in scope.evalsets]

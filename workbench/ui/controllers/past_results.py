@@ -73,7 +73,7 @@ class PastResults(Controller):
         def read() -> "Iterator[Recalled]":
             from workbench.ui.history.recall import recall
 
-            return recall(session.state_dir, workspace, session.store.detail_cache)
+            return recall(session.state_dir, workspace)
 
         with collector_paused():
             reading = await asyncio.to_thread(read)
@@ -101,7 +101,7 @@ class PastResults(Controller):
         session = self.session
 
         def read() -> "Earlier":
-            earlier = recall_previous(session.state_dir, workspace, parts, session.store.detail_cache)
+            earlier = recall_previous(session.state_dir, workspace, parts)
             return session.changed.compared_with(earlier)
 
         with collector_paused():

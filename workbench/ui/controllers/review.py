@@ -1,11 +1,12 @@
 """Review of failing cases one by one, and what the user says about them."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.counting import counted
+from workbench.details import known_details, read_details
 from workbench.rendering.cells import cut_name
 from workbench.text import one_line
 from workbench.ui.clipboard import copy
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from workbench.events import CaseName
     from workbench.rendering.document import Subject
     from workbench.rendering.review.last_page import Row as LastRow
-    from workbench.store import CaseRecord
     from workbench.ui.review.cases import ReviewedCases
     from workbench.ui.review.key_lines import Offered
     from workbench.ui.review.model import Judgeable, Section, Step
@@ -126,6 +126,16 @@ class Review(Controller):
 
     # For the screen
 
+    def is_read(self, name: "CaseName") -> bool:
+        """Return whether all that is shown of a case is in memory."""
+        row = self._cases.row(name)
+        return row is None or self.view.is_read(row)
+
+    async def read(self, name: "CaseName") -> None:
+        """Read what is shown of a case."""
+        if (row := self._cases.row(name)) is not None:
+            await self.view.read(row)
+
     def subject(self, name: "CaseName") -> "Subject | None":
         """Return what is known of a case, or None if it is gone."""
         row = self._cases.row(name)
@@ -214,7 +224,7 @@ class Review(Controller):
 
         from workbench.authoring.triage.entry import BY_CAUSE
         from workbench.authoring.triage.triage_file import Change
-        from workbench.ui.triage.question import questions
+        from workbench.ui.triage.question import case_questions
 
         await self._remember_newest()
         known = [
@@ -225,16 +235,11 @@ class Review(Controller):
         notes = {name: self.note(name) for name in step.names if name not in step.unseen}
         now = utc_now()
 
-        def entries() -> "Iterator[tuple[Path, Entry]]":
-            """Yield the entries by evalset. May read answers from disk."""
-            for name, row, record in known:
-                entry = questions(record)[0].entry(option, notes.get(name, ""), now)
-                by = BY_CAUSE if name in step.unseen else ""
-                yield self.session.entry(row.evalset).file, replace(entry, by=by)
-
         put: dict[Path, list[Entry]] = {}
-        for file, entry in await asyncio.to_thread(lambda: list(entries())):
-            put.setdefault(file, []).append(entry)
+        for name, row, record in known:
+            entry = case_questions(record)[0].entry(option, notes.get(name, ""), now)
+            by = BY_CAUSE if name in step.unseen else ""
+            put.setdefault(self.session.entry(row.evalset).file, []).append(replace(entry, by=by))
         label = f"triage of {case_names(eval_id for _, eval_id in step.names)}: {option.word}"
         edit = await self._triage.write(label, {file: Change(tuple(of_file)) for file, of_file in put.items()})
         self._changed_files = self._changed_files or edit is not None
@@ -398,9 +403,9 @@ class Review(Controller):
     def read_ahead(self, names: "Sequence[CaseName]") -> None:
         """Read the details of cases in a thread, so that the next key does not wait for the disk."""
         known = map(self._cases.record, names)
-        records = [record for record in known if record is not None and not record.has_details]
+        records = [record for record in known if record is not None and known_details(record) is None]
         if records:
-            self.view.work(asyncio.to_thread(_read_ahead, records), "ahead")
+            self.view.work(asyncio.to_thread(lambda: [read_details(record) for record in records]), "ahead")
 
     def _state(self) -> tuple[object, ...]:
         """Return the current case, and a value that changes with it and its verdict."""
@@ -437,9 +442,13 @@ class Review(Controller):
                 self._go_on("")
 
     def _copy_bugs(self, names: "Sequence[CaseName]") -> None:
+        self.view.work(self._copy_bugs_read(names), "talk")
+
+    async def _copy_bugs_read(self, names: "Sequence[CaseName]") -> None:
         from workbench.exporting.failures import failures_as_markdown
 
-        found = [(self.cause(name), record, self.note(name)) for name in names if (record := self._cases.record(name))]
+        known = [(self.cause(name), record, self.note(name)) for name in names if (record := self._cases.record(name))]
+        found = await asyncio.to_thread(lambda: [(cause, read_details(one), note) for cause, one, note in known])
         copied = copy(counted(len(found), "agent bug"), failures_as_markdown(found), self._host.copy)
         self.view.say(copied.message)
 
@@ -490,11 +499,6 @@ _SAID = {
     "won't fix": "stays as it is",
     "right": "is judged correctly",
 }
-
-
-def _read_ahead(records: "Sequence[CaseRecord]") -> None:
-    for record in records:
-        record.read_ahead()
 
 
 def _said(step: "Step", option: "Option", name: str) -> str:

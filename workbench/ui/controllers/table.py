@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from workbench.collecting import collector_paused
+from workbench.details import read_details
 from workbench.ui.controllers.run import Run
 from workbench.ui.controllers.view import Controller, View
 from workbench.ui.host import Host
 from workbench.ui.way_back import WayBack
 
 if TYPE_CHECKING:
-    from workbench.store import CaseRecord
+    from workbench.execution import Execution
     from workbench.ui.table.cases import Pair
     from workbench.ui.table.model import Scope, Source, Table
     from workbench.ui.table.past_runs import PastRuns
@@ -168,8 +169,8 @@ class CaseTable(Controller):
         records = (record for pair in table.rows if (record := verdicts.record(*pair)) is not None)
         missing = known.missing(list(records))
         for start in range(0, len(missing), _COSTS_AT_ONCE):
-            part: list[CaseRecord] = missing[start : start + _COSTS_AT_ONCE]
-            found = await asyncio.to_thread(costs, part, prices)
+            part: list[Execution] = missing[start : start + _COSTS_AT_ONCE]
+            found = await asyncio.to_thread(lambda: costs(map(read_details, part), prices))  # noqa: B023
             if found is not None:
                 known.add(part, found)
             if self._page is not None:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from workbench.details import read_details
 from workbench.json_values import case_id
 from workbench.regular_file import read_regular
 from workbench.text import one_line
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.authoring.capture import Captured
     from workbench.authoring.saving import Saver
+    from workbench.execution import CaseRecord, Execution
     from workbench.recordings.recording import Recording
-    from workbench.store import CaseRecord
     from workbench.ui.chat.conversation import Conversation
     from workbench.ui.chat.link import ChatLink
     from workbench.ui.chat.review import Destination
+    from workbench.ui.tree.outline import Row
 
 ForkChat: TypeAlias = "Callable[[Conversation, dict[str, Any], tuple[str, ...]], Awaitable[None]]"
 _USER = "user"
@@ -60,15 +62,19 @@ class Talk(Controller):
         if row is None or record is None or not record.finished:
             self.view.say("first put the cursor on a case that has run")
             return
+        self.view.work(self._keep_run(row, record), "talk")
+
+    async def _keep_run(self, row: "Row", record: "Execution") -> None:
         from workbench.ui.chat.capturing import captured_from_record
 
         entry = self.session.entry(row.evalset)
         case = self.session.case(row.evalset, row.case)
-        captured = captured_from_record(record, case, _app_name(entry.agent, entry))
+        details = await asyncio.to_thread(read_details, record)
+        captured = captured_from_record(details, case, _app_name(entry.agent, entry))
         if not captured.turns:
             self.view.say("nothing to keep: no turn has an answer")
             return
-        self.keep_record(record, captured, entry.agent, entry.file)
+        await self._keep_record(details, captured, entry.agent, entry.file)
 
     def keep_record(
         self, record: "CaseRecord", captured: "Captured", agent: "AgentFolder | None", first: Path | None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.counting import counted, few
+from workbench.details import read_details
 from workbench.rendering.lines import Line
 from workbench.text import one_line, plain
 from workbench.ui.controllers.files import Files
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.authoring.triage.entry import Entry
     from workbench.authoring.triage.triage_file import Change
     from workbench.authoring.triage.triage_file import Triage as TriageFile
-    from workbench.store import CaseRecord
+    from workbench.execution import Execution
     from workbench.ui.triage.dialog import Answer
     from workbench.ui.triage.question import Question
 
@@ -123,14 +124,14 @@ class Triage(Controller):
                 return
             self.view.show_row()
 
-    async def _ask_triage(self, row: Row, record: "CaseRecord") -> "Answer | None":
+    async def _ask_triage(self, row: Row, record: "Execution") -> "Answer | None":
         from workbench.ui.triage.dialog import TriageScreen
         from workbench.ui.triage.question import questions
 
         entry = self.session.entry(row.evalset)
         name = entry.document.cases[row.case].eval_id
         earlier = {one.key: one for one in self.session.verdicts.triage.of(entry.file, name)}
-        found_questions = questions(record, self.view.right.item_key)
+        found_questions = questions(await asyncio.to_thread(read_details, record), self.view.right.item_key)
         dialog = TriageScreen(
             label(name),
             found_questions,
@@ -148,13 +149,13 @@ class Triage(Controller):
     async def _triage_marked(self, marked: Sequence[Pair]) -> None:
         """Ask once for several cases. The answer applies to the first question about each case."""
         from workbench.ui.triage.dialog import TriageScreen
-        from workbench.ui.triage.question import questions
+        from workbench.ui.triage.question import case_questions
 
         found = []
         for pair in marked:
             record = self.session.verdicts.record(*pair)
             if record is not None and record.has_verdict:
-                found.append((pair, questions(record)[0]))
+                found.append((pair, case_questions(record)[0]))
         if not found:
             self.view.say("triage needs verdicts: no marked case has one")
             return

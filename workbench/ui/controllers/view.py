@@ -154,6 +154,12 @@ class View(Protocol):
     def subject(self, row: Row) -> "Subject":
         """Return all that the panes show of a case or evalset."""
 
+    def is_read(self, row: Row) -> bool:
+        """Return whether all that the panes show of a case or evalset is in memory."""
+
+    async def read(self, row: Row) -> None:
+        """Read what the panes show of a case or evalset."""
+
     def show_workspace(self, workspace: "Workspace") -> None:
         """Show a workspace, read for the first time or again."""
 

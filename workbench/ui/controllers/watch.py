@@ -16,9 +16,9 @@ from workbench.ui.items import Item
 
 if TYPE_CHECKING:
     from workbench.engine.watch.watcher import Saved
+    from workbench.execution import Execution
     from workbench.project.watch import News as WatchNews
     from workbench.project.watch import Watch as ProjectWatch
-    from workbench.store import CaseRecord
 
 _CHANGE_PANE = "Change"
 
@@ -243,7 +243,7 @@ class Watch(Controller):
 
     # Changed verdicts
 
-    def change_of(self, record: "CaseRecord | None") -> Change | None:
+    def change_of(self, record: "Execution | None") -> Change | None:
         """Return the change of a case since its previous verdict, or None if the verdict is the same."""
         session = self.session
         before = None if record is None else session.changed.before(record)

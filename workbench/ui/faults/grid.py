@@ -8,6 +8,7 @@ from textual.events import Resize
 from textual.widget import Widget
 
 from workbench.events import FaultWay
+from workbench.execution import Execution
 from workbench.injection.matrix import WAYS
 from workbench.rendering.cells import cut_name, fit
 from workbench.rendering.fault_grid import (
@@ -19,7 +20,6 @@ from workbench.rendering.fault_grid import (
     status_of,
     text_of,
 )
-from workbench.store import CaseRecord
 from workbench.ui.tree.labels import style_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
@@ -51,7 +51,7 @@ class FaultGrid(RowsOf[GridLine]):
         self._grid: Sequence[GridRow] = ()
         self._column = 0
 
-    def show_records(self, records: Sequence[CaseRecord]) -> None:
+    def show_records(self, records: Sequence[Execution]) -> None:
         """Show these executions. The cursor stays on its cell."""
         before = self.row_or_none.row if self.row_or_none is not None else None
         self._grid = grid_rows(records, by_case=self.by_case)
@@ -100,7 +100,7 @@ class FaultGrid(RowsOf[GridLine]):
             self._go(*found)
         return found is not None
 
-    def go_to(self, record: CaseRecord) -> None:
+    def go_to(self, record: Execution) -> None:
         """Go to the cell of an execution."""
         for position in range(len(self.rows)):
             for column in range(len(_WAYS)):

@@ -4,11 +4,11 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.details import DetailSource
 from workbench.events import Noticed, RunStarted
+from workbench.execution import Execution
+from workbench.history.execution_rows import stored_executions
 from workbench.history.summary import Summary
-from workbench.store import CaseRecord, RunSummary, Store
-from workbench.stored_records import brief_records
+from workbench.store import OpenRun, RunSummary, Store
 from workbench.ui.history.run_labels import status_in_run
 from workbench.ui.run_thread import Refused
 from workbench.ui.side_run import SideRun
@@ -18,18 +18,18 @@ from workbench.ui.side_run import SideRun
 class Matrix:
     """The executions with their outcomes. Without `link`, nothing runs.
 
-    `sources` has the sources of details that runs of this session register.
+    `writers` are those of the runs of this session.
     """
 
     store: Store = field(default_factory=Store)
     link: SideRun | None = None
-    sources: dict[str, DetailSource] = field(default_factory=dict)
+    writers: dict[str, OpenRun] = field(default_factory=dict)
     refused: Refused | None = None
     warning: Noticed | None = None
     """The first warning of the run."""
 
     @property
-    def records(self) -> list[CaseRecord]:
+    def records(self) -> list[Execution]:
         """The executions in the order of the plan."""
         return list(self.store.current_records())
 
@@ -50,9 +50,9 @@ class Matrix:
                 self.refused = event
                 continue
             self.store.apply(event)
-            if isinstance(event, RunStarted) and event.run_id in self.sources:
+            if isinstance(event, RunStarted) and event.run_id in self.writers:
                 # Details of executions that have ended can then leave memory.
-                self.store.detail_sources[event.run_id] = self.sources[event.run_id]
+                self.store.writers[event.run_id] = self.writers[event.run_id]
             elif isinstance(event, Noticed) and event.level != "info" and self.warning is None:
                 self.warning = event
         return bool(news)
@@ -64,7 +64,7 @@ def stored_matrix(summary: Summary, file: Path) -> Matrix:
     rows: Collection[dict[str, object]] = [
         {**row, "status": status_in_run(summary, row)} for row in summary.rows.values() if "fault" in row
     ]
-    records = brief_records(summary, file, rows, store.detail_cache)
+    records = stored_executions(summary, file, rows)
     run = RunSummary(summary.run_id, summary.root, summary.started, interrupted=summary.interrupted, has_faults=True)
     store.restore(run, list(records), records)
     return Matrix(store)

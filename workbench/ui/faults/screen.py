@@ -1,5 +1,6 @@
 """The screen with the table of tool faults, and each of its executions."""
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,13 +14,14 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from workbench.counting import counted
+from workbench.details import known_details, read_details
 from workbench.events import CaseRef
+from workbench.execution import Execution
 from workbench.prices import Prices
 from workbench.rendering.cells import cut
 from workbench.rendering.document import Subject
 from workbench.rendering.fault_grid import about_lines, progress_text
 from workbench.rendering.fault_table import counts_text
-from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.detail.sides import Right
 from workbench.ui.faults.grid import FaultGrid, Titles
@@ -135,7 +137,7 @@ class FaultScreen(SplitScreen):
         parts.append((counts_text(matrix.records, signs=True), "$status-muted"))
         self._about.update(Content.assemble(*parts))
 
-    def _record(self) -> CaseRecord | None:
+    def _record(self) -> Execution | None:
         return self.grid.cell[0] if self.grid.cell else None
 
     def _show_execution(self) -> bool:
@@ -143,8 +145,17 @@ class FaultScreen(SplitScreen):
         record = self._record()
         if record is None or record.state == "queued":
             return False
-        self.right.show_case(Subject(record, state=self._state, prices=self._prices))
+        details = known_details(record)
+        if details is None:
+            self.run_worker(self._read(record), group="details", exclusive=True)
+        else:
+            self.right.show_case(Subject(details, state=self._state, prices=self._prices))
         return True
+
+    async def _read(self, record: Execution) -> None:
+        await asyncio.to_thread(read_details, record)
+        if self._record() is record:
+            self._show_execution()
 
     # SplitScreen
 

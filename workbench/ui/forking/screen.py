@@ -13,13 +13,15 @@ from textual.message import Message
 from textual.timer import Timer
 
 from workbench.actions import footer
+from workbench.details import read_details
 from workbench.events import MetricResult
+from workbench.execution import CaseRecord
 from workbench.forking.choices import Point
 from workbench.forking.original import Original
 from workbench.rendering.faces import FACES, Status
 from workbench.rendering.forked import compared, original_column, try_column
 from workbench.rendering.scores import chips
-from workbench.store import CaseRecord, Store
+from workbench.store import Store
 from workbench.text import one_line
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.rows_screen import RowsScreen
@@ -64,7 +66,7 @@ class Tries:
 
     def records(self) -> list[CaseRecord | None]:
         """Return the tries in order, None for those that have not started."""
-        found = {record.ref.repeat: record for record in self.store.current_records()}
+        found = {record.ref.repeat: read_details(record) for record in self.store.current_records()}
         return [found.get(number) for number in range(1, self.count + 1)]
 
     @property

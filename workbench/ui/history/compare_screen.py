@@ -11,8 +11,10 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
+from workbench.details import end_all, read_records
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.events import CaseRef
+from workbench.execution import CaseRecord
 from workbench.history.compare import ORDER, ChangedCase, Comparison, compare
 from workbench.history.listed_runs import ListedRun
 from workbench.history.run_names import is_there
@@ -22,8 +24,6 @@ from workbench.rendering.comparison import counted, one_case, overview
 from workbench.rendering.document import Document
 from workbench.rendering.faces import FACES
 from workbench.rendering.rows import View, remark
-from workbench.store import CaseRecord
-from workbench.stored_records import end_all, read_records
 from workbench.text import one_line
 from workbench.ui.detail.body import Body
 from workbench.ui.history import run_labels

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.details import DetailCache
 from workbench.events import CaseName, CaseRef
+from workbench.execution import Execution
+from workbench.history.execution_rows import stored_executions
 from workbench.history.latest import LatestRun, latest_runs
 from workbench.history.summary import Row
-from workbench.store import CaseRecord, RunSummary
-from workbench.stored_records import brief_records
+from workbench.store import RunSummary
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
@@ -24,21 +24,19 @@ class Recalled:
     """The cases whose newest verdict is in one run. Their details stay in the database."""
 
     run: RunSummary
-    records: dict[CaseRef, CaseRecord]
+    records: dict[CaseRef, Execution]
     latest: LatestRun
 
 
-def recall(state: Path, workspace: "Workspace", detail_cache: DetailCache) -> Iterator[Recalled]:
+def recall(state: Path, workspace: "Workspace") -> Iterator[Recalled]:
     """Yield the newest stored verdicts, newest run first. Reads files, so call it in a thread."""
     for latest in latest_runs(state, workspace.case_ids):
-        recalled = recall_run(latest, workspace, detail_cache)
+        recalled = recall_run(latest, workspace)
         if recalled is not None:
             yield recalled
 
 
-def recall_previous(
-    state: Path, workspace: "Workspace", newest_first: Iterable[Recalled], detail_cache: DetailCache
-) -> Iterator[CaseRecord]:
+def recall_previous(state: Path, workspace: "Workspace", newest_first: Iterable[Recalled]) -> Iterator[Execution]:
     """Yield the verdicts that the cases of the newest run had before. Reads files, so call it in a thread.
 
     For the cases that it cancelled, these are the verdicts before those of the run that decided them.
@@ -50,7 +48,7 @@ def recall_previous(
             if wanted is None or ref.name in wanted:
                 cases.setdefault(ref.evalset_file, set()).add(ref.eval_id)
         for latest in latest_runs(state, cases, before=newest.run.run_id, most=_MAX_PREVIOUS) if cases else ():
-            recalled = recall_run(latest, workspace, detail_cache)
+            recalled = recall_run(latest, workspace)
             if recalled is not None:
                 yield from (one for ref, one in recalled.records.items() if ref.eval_id in cases[ref.evalset_file])
         planned = {CaseRef(*row["ref"]).name for row in newest.latest.summary.rows.values()}
@@ -59,18 +57,18 @@ def recall_previous(
             return
 
 
-def recall_run(latest: LatestRun, workspace: "Workspace", detail_cache: DetailCache) -> Recalled | None:
+def recall_run(latest: LatestRun, workspace: "Workspace") -> Recalled | None:
     """Return the verdicts of one run, or None if it has none of the workspace's cases."""
     ids = workspace.case_ids
     # A case that was renamed or deleted since has no verdict to count.
     rows = [row for row in latest.rows if _is_there(row, ids)]
     if not rows:
         return None
-    records = brief_records(latest.summary, latest.file, rows, detail_cache)
+    records = stored_executions(latest.summary, latest.file, rows)
     return Recalled(_run_summary(latest, records), records, latest)
 
 
-def _run_summary(latest: LatestRun, records: dict[CaseRef, CaseRecord]) -> RunSummary:
+def _run_summary(latest: LatestRun, records: dict[CaseRef, Execution]) -> RunSummary:
     summary = latest.summary
     return RunSummary(
         summary.run_id,

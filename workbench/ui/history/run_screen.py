@@ -13,8 +13,11 @@ from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.counting import counted
+from workbench.details import end_all, read_records
 from workbench.engine.plan.run_options import UsageFaultError
 from workbench.events import CaseRef
+from workbench.execution import CaseRecord
+from workbench.history.execution_rows import stored_executions
 from workbench.history.listed_runs import ListedRun
 from workbench.history.summary import Row, Summary
 from workbench.history.summary_lookup import open_summary
@@ -24,8 +27,7 @@ from workbench.model.opening import Opened
 from workbench.prices import Prices
 from workbench.rendering.document import Subject
 from workbench.repeats.summary import summarize
-from workbench.store import CaseRecord, Store
-from workbench.stored_records import brief_records, end_all, read_records
+from workbench.store import Store
 from workbench.text import one_line
 from workbench.ui.detail.sides import Cases, Right
 from workbench.ui.history import run_labels
@@ -56,7 +58,7 @@ class StoredRunTree(CaseTree):
             cases.setdefault((row["ref"][1], row["ref"][3]), []).append(row)
         ended = [rows for rows in cases.values() if any(state_of(summary, row) != "not_run" for row in rows)]
         with_status = [{**row, "status": status_in_run(summary, row)} for rows in ended for row in rows]
-        verdicts.store.records = brief_records(summary, file, with_status, verdicts.store.detail_cache)
+        verdicts.store.records = stored_executions(summary, file, with_status)
         verdicts.recall(verdicts.store.records)
         self.load(_workspace(summary))
         numbers = {entry.relative: number for number, entry in enumerate(self.model.entries)}

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from workbench.execution import Execution
 from workbench.history.ages import started_at
 from workbench.history.pass_rates import Trend
 from workbench.rendering.faces import FACES, Status
 from workbench.rendering.overview.facts import LISTED_CHANGES, ChangedVerdict, Changes, Overview
 from workbench.rendering.overview.tally import Tally
-from workbench.store import CaseRecord
 from workbench.ui import relative_times
 from workbench.ui.history.run_labels import clock_time, seconds
 from workbench.ui.overview.figures import Figures
@@ -63,7 +63,7 @@ class Contents:
             self._session.findings.of(scope.row.evalset, -1) if entry is not None else (),
         )
 
-    def records(self, scope: Scope) -> Sequence[CaseRecord]:
+    def records(self, scope: Scope) -> Sequence[Execution]:
         """Return the finished executions of a scope, if costs are shown."""
         return self.figures.finished(scope) if self._session.prices else ()
 

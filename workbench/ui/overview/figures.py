@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 
 from workbench.causes.cause import Cause
 from workbench.causes.groups import CauseGroup, group_by_cause
+from workbench.execution import Execution
 from workbench.rendering.faces import Status
 from workbench.rendering.overview.tally import Tally, added, tally
-from workbench.store import CaseRecord
 from workbench.ui.overview.scope import Pair, Scope
 from workbench.ui.tree.verdicts import CaseVerdict, Verdicts
 
@@ -41,7 +41,7 @@ class Figures:
         causes = (self._causes_of(evalset) for evalset in scope.evalsets)
         return group_by_cause(pair for of_evalset in causes for pair in of_evalset)
 
-    def finished(self, scope: Scope) -> list[CaseRecord]:
+    def finished(self, scope: Scope) -> list[Execution]:
         """Return the finished executions of a scope, in file order."""
         pairs = scope.pairs
         if pairs is None:
@@ -74,7 +74,7 @@ class Figures:
             if cause is not None:
                 yield pair, cause
 
-    def _records(self, verdict: CaseVerdict) -> Sequence[CaseRecord]:
+    def _records(self, verdict: CaseVerdict) -> Sequence[Execution]:
         records = self._verdicts.store.records
         return [records[ref] for ref in verdict.refs]
 

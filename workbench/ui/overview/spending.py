@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Sequence
 
 from workbench.counting import counted
+from workbench.details import read_details
 from workbench.events import CaseRef
+from workbench.execution import Execution
 from workbench.prices import Prices, money
 from workbench.rendering.charts.costs import NO_PRICES, costs
 from workbench.rendering.charts.figures import LONGEST
 from workbench.rendering.overview.facts import Spent
 from workbench.rendering.overview.tally import Tally
-from workbench.store import CaseRecord
 
 MOST = 2_000
 """Executions whose costs are shown without being asked for. Each takes about a millisecond to read."""
@@ -21,22 +22,22 @@ class Spending:
 
     def __init__(self, prices: Prices | None) -> None:
         self._prices = prices
-        self._known: dict[CaseRef, tuple[CaseRecord, float | None]] = {}
+        self._known: dict[CaseRef, tuple[Execution, float | None]] = {}
 
-    def unread(self, records: Iterable[CaseRecord]) -> Sequence[CaseRecord]:
+    def unread(self, records: Iterable[Execution]) -> Sequence[Execution]:
         """Return the next finished executions whose costs are not known yet, but none if they are too many."""
         if not self._prices:
             return ()
         missing = [record for record in records if record.finished and not self._has(record)]
         return missing[:_PIECE] if len(missing) <= MOST else ()
 
-    def read(self, records: Sequence[CaseRecord]) -> None:
+    def read(self, records: Sequence[Execution]) -> None:
         """Read the costs of these executions. Call this in a thread."""
-        found = costs(records, self._prices)
+        found = costs(map(read_details, records), self._prices)
         if found is not None:
             self._known.update((record.ref, (record, found.amounts.get(record.ref))) for record in records)
 
-    def spent(self, time: str, tally: Tally, records: Sequence[CaseRecord]) -> Spent:
+    def spent(self, time: str, tally: Tally, records: Sequence[Execution]) -> Spent:
         """Return time and costs as texts, with tokens where costs are not known.
 
         `records` are the finished executions of the tally.
@@ -58,7 +59,7 @@ class Spending:
         why = f"cost of {counted(len(unpriced), 'execution')} unknown" if unpriced else "no costs"
         return Spent(time, cost, [(record, money(amount, currency)) for record, amount in dear if amount > 0], why)
 
-    def _has(self, record: CaseRecord) -> bool:
+    def _has(self, record: Execution) -> bool:
         known = self._known.get(record.ref)
         return known is not None and known[0] is record
 

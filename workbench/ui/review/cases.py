@@ -10,13 +10,10 @@ if TYPE_CHECKING:
     from workbench.authoring.triage.entry import Entry
     from workbench.causes.cause import Cause
     from workbench.events import CaseName
-    from workbench.store import CaseRecord
+    from workbench.execution import Execution
     from workbench.ui.session import Session
     from workbench.ui.tree.model import Tree
     from workbench.ui.tree.outline import Row
-
-_ANSWERS_READ = 100
-"""Answers that are read from disk when a review opens, to compare them with those of earlier runs."""
 
 
 class ReviewedCases:
@@ -24,7 +21,6 @@ class ReviewedCases:
 
     def __init__(self, session: "Session", rows: "Tree") -> None:
         self._session, self._rows = session, rows
-        self._answers_to_read = _ANSWERS_READ
 
     def name(self, pair: tuple[int, int]) -> "CaseName":
         """Return the name of the case with these numbers of evalset and case."""
@@ -36,7 +32,7 @@ class ReviewedCases:
         pair = self._session.verdicts.place(*name)
         return None if pair is None else self._rows.row_of(*pair)
 
-    def record(self, name: "CaseName") -> "CaseRecord | None":
+    def record(self, name: "CaseName") -> "Execution | None":
         """Return the last verdict of a case, or None."""
         row = self.row(name)
         return None if row is None else self._session.record(row)
@@ -73,25 +69,13 @@ class ReviewedCases:
             return "gone"
         record, case = self._session.record(row), self._session.case(row.evalset, row.case)
         raw = None if case is None else repr(case.raw)
-        return raw, None if record is None else (record.run_id, record.state, len(record.metrics))
+        return raw, None if record is None else (record.run_id, record.state, len(record.scores))
 
     # What the user has said
 
     def earlier(self, name: "CaseName") -> Given | None:
-        """Return the user's verdict on the current answer of a case, from its triage file.
-
-        Answers are read from disk to compare them with those of earlier runs, but not for thousands of cases: then a
-        verdict on an equal answer in an earlier run does not count.
-        """
-        row, record = self.row(name), self.record(name)
-        if row is None or record is None or not (entries := self._said(row)):
-            return None
-        of_run = [entry for entry in entries if entry.judged.run == record.run_id]
-        of_run = [entry for entry in of_run if entry.judged.says == _status(record, entry.about.criterion)]
-        found = max(of_run, key=lambda entry: entry.at, default=None)
-        if found is None and self._answers_to_read > 0:
-            self._answers_to_read -= 1
-            found = self.entry_about(name)
+        """Return the user's verdict on the current answer of a case, from its triage file."""
+        found = self.entry_about(name)
         return None if found is None else Given(found.triage, found.by == BY_CAUSE)
 
     def entry_about(self, name: "CaseName") -> "Entry | None":
@@ -99,8 +83,7 @@ class ReviewedCases:
         row, record = self.row(name), self.record(name)
         if row is None or record is None or not (entries := self._said(row)):
             return None
-        answer = self._session.verdicts.triage.answer(record)
-        current = [entry for entry in entries if answer and standing(entry, record, answer) == "now"]
+        current = [entry for entry in entries if record.answer and standing(entry, record) == "now"]
         return max(current, key=lambda entry: entry.at, default=None)
 
     def _said(self, row: "Row") -> "list[Entry]":
@@ -108,9 +91,3 @@ class ReviewedCases:
         entry = self._session.entry(row.evalset)
         said = self._session.verdicts.triage.of(entry.file, entry.document.cases[row.case].eval_id)
         return [entry for entry in said if entry.triage]
-
-
-def _status(record: "CaseRecord", criterion: str) -> str:
-    """Return the status of a criterion, or of the case, without reading details from disk."""
-    result = record.scores.get(criterion)
-    return result.status if result is not None else record.state

@@ -73,6 +73,12 @@ class Desk(Protocol):
     def do_next(self, kind: str) -> None:
         """Do what the last page offers for a kind of verdict."""
 
+    def is_read(self, name: CaseName) -> bool:
+        """Return whether all that is shown of a case is in memory."""
+
+    async def read(self, name: CaseName) -> None:
+        """Read what is shown of a case."""
+
     def shown(self) -> None:
         """Note that the current case is on the screen."""
 
@@ -144,7 +150,10 @@ class CaseReviewScreen(Screen[None]):
         self._show_message()
 
     def show(self) -> None:
-        """Show the current case, or the last page, as it is now."""
+        """Show the current case, or the last page, as it is now. The case before stays until a case is read."""
+        if not self.review.done and not self._desk.is_read(self.review.name):
+            self.run_worker(self._read_and_show(), group="details", exclusive=True)
+            return
         width = self.app.size.width
         if self.review.done:
             self._close_pane()
@@ -154,6 +163,10 @@ class CaseReviewScreen(Screen[None]):
         self._desk.shown()
         self._show_message()
         self.call_after_refresh(self._was_painted, self.review.version)
+
+    async def _read_and_show(self) -> None:
+        await self._desk.read(self.review.name)
+        self.show()
 
     def show_in_full(self) -> None:
         """Show the case after a change from outside, and send every line again.

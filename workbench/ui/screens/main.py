@@ -19,8 +19,8 @@ from workbench.ui.tree.case_tree import CaseTree
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from workbench.execution import Execution
     from workbench.rendering.changed import Change
-    from workbench.store import CaseRecord
     from workbench.ui.controllers.wiring import Controllers
     from workbench.ui.engine_run import Engine
     from workbench.ui.overview.showing import Showing
@@ -93,7 +93,7 @@ class MainScreen(Shell):
         """Treat a click on the current item like enter."""
         self.controllers.overview.enter()
 
-    def change_of(self, record: "CaseRecord | None") -> "Change | None":
+    def change_of(self, record: "Execution | None") -> "Change | None":
         """Return how the watch changed the case's verdict, or None if it did not."""
         return self.controllers.watch.change_of(record)
 

@@ -1,5 +1,6 @@
 """The main screen's widgets, their layout, and what they show."""
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
@@ -7,6 +8,7 @@ from textual.events import DescendantFocus
 from textual.screen import Screen
 
 from workbench.actions import Situation, footer_of
+from workbench.details import known_details, read_details
 from workbench.text import one_line
 from workbench.ui import relative_times
 from workbench.ui.bar_facts import bar_facts
@@ -29,10 +31,10 @@ if TYPE_CHECKING:
 
     from workbench.agents.workspace import Workspace
     from workbench.events import CaseRef
+    from workbench.execution import Execution
     from workbench.rendering.changed import Change
     from workbench.rendering.document import Subject
     from workbench.repeats.summary import CaseRepeats
-    from workbench.store import CaseRecord
     from workbench.ui.controllers.view import Say
     from workbench.ui.overview.showing import Showing
     from workbench.ui.widgets.nothing_found import NothingFound
@@ -64,7 +66,7 @@ class Shell(Screen[None]):
         self.split = Split(self.cases, self.right, lambda: self.size.width < _SIDE_BY_SIDE or self.maximised)
         self.key_line = KeyLine((), keys)
         self.say_on_page: Say | None = None
-        self._shown_record: CaseRecord | None = None
+        self._shown_record: Execution | None = None
         self._nothing: NothingFound | None = None
         self._overviews: Showing | None = None
         self._way_back: WayBack | None = None
@@ -262,7 +264,16 @@ class Shell(Screen[None]):
             self._show_agent(workspace, row)
         else:
             self._shown_record = self.session.record(row)
-            self.right.show_case(self.subject(row))
+            if self.is_read(row):
+                self.right.show_case(self.subject(row))
+            else:
+                # The case before stays until then, and the next key waits.
+                self.run_worker(self._read_and_show(row), group="details", exclusive=True)
+
+    async def _read_and_show(self, row: Row) -> None:
+        await self.read(row)
+        if self.tree_view.row == row:
+            self.show_row()
 
     def _show_no_match(self) -> None:
         """Show how to filter if no case matches, instead of the row before."""
@@ -284,20 +295,46 @@ class Shell(Screen[None]):
         counts = self.session.verdicts.counts
         return row.case < 0 and any(any(counts[evalset].values()) for evalset in self.rows.members(row))
 
+    def is_read(self, row: Row) -> bool:
+        """Return whether all that the panes show of a case or evalset is in memory."""
+        repeats = self.session.verdicts.repeats(row.evalset, row.case) if row.kind == "case" else 0
+        return all(known_details(one) is not None for one in self._executions(row)) and (
+            repeats < 2 or self.repeats_of(row) is not None
+        )
+
+    async def read(self, row: Row) -> None:
+        """Read what the panes show of a case or evalset."""
+        executions = self._executions(row)
+        account = self.session.verdicts.account_reader(row.evalset, row.case) if row.kind == "case" else None
+
+        def read() -> None:
+            if account is not None:
+                account()
+            for one in executions:
+                read_details(one)
+
+        await asyncio.to_thread(read)
+
+    def _executions(self, row: Row) -> "list[Execution]":
+        """Return the execution of a row, and the one before if its verdict changed."""
+        record = self.session.record(row)
+        change = self.change_of(record)
+        return [*([record] if record is not None else ()), *([change.before] if change is not None else ())]
+
     def subject(self, row: Row) -> "Subject":
-        """Return all that the panes show of a case or evalset."""
+        """Return all that the panes show of a case or evalset. It takes a few milliseconds unless it `is_read`."""
         from workbench.rendering.document import Subject
 
         session, verdicts, record = self.session, self.session.verdicts, self.session.record(row)
-        triage, answer = verdicts.triage_of(row.evalset, row.case, row.repeat)
+        change = self.change_of(record)
         return Subject(
-            record,
+            None if record is None else read_details(record),
             session.entry(row.evalset),
             session.case(row.evalset, row.case) if row.case >= 0 else None,
-            change=self.change_of(record),
+            change=change,
+            before=None if change is None else read_details(change.before),
             found=session.findings.of(row.evalset, row.case),
-            triage=triage,
-            answer=answer,
+            triage=verdicts.triage_of(row.evalset, row.case),
             state=session.state_dir,
             prices=session.prices,
             repeats=self.repeats_of(row),
@@ -309,7 +346,7 @@ class Shell(Screen[None]):
         """Return the combined repeats of a case, or None for a single repeat."""
         return self.session.verdicts.account(row.evalset, row.case) if row.kind == "case" else None
 
-    def change_of(self, record: "CaseRecord | None") -> "Change | None":
+    def change_of(self, record: "Execution | None") -> "Change | None":
         """Return how the case's verdict changed, or None if it did not."""
         return None
 

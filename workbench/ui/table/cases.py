@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.causes.cause import UNKNOWN
+from workbench.details import known_details
 from workbench.model.first_message import first_message
 from workbench.rendering.case_table.cells import EMPTY, Cell, Rank
 from workbench.rendering.case_table.columns import Column
@@ -126,7 +127,8 @@ class Cases:
         if cause is not None and cause != UNKNOWN:
             why = f"{cause.text} {BY_FUNCTION.glyph}" if cause.by_function else cause.text
         else:
-            why = next(iter(reasons(record)), "")
+            details = known_details(record)  # The reason is added when they were read.
+            why = "" if details is None else next(iter(reasons(details)), "")
         mark = frozen_mark(record.frozen)
         return ": ".join(filter(None, (f"{self._verdict(pair)} {mark}".rstrip(), why)))
 

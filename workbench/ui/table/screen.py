@@ -13,6 +13,8 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from workbench.counting import counted
+from workbench.details import known_details, read_details
+from workbench.execution import Execution
 from workbench.rendering.cells import cell_len, cut
 from workbench.ui import relative_times
 from workbench.ui.bar_facts import bar_facts
@@ -181,6 +183,15 @@ class TableScreen(ListScreen, inherit_bindings=False):
     def _explain(self) -> None:
         pair = self.table.pair
         self._foot.show("" if pair is None else self.table.source.explain(pair, self.table.current))
+        record = None if pair is None else self._session.verdicts.record(*pair)
+        if record is not None and known_details(record) is None:
+            self.run_worker(self._read(record), group="details", exclusive=True)
+
+    async def _read(self, record: Execution) -> None:
+        """Read the details of an execution, and explain the cell again."""
+        await asyncio.to_thread(read_details, record)
+        if self.table.pair is not None and self._session.verdicts.record(*self.table.pair) is record:
+            self._explain()
 
     def _write_title(self) -> None:
         """Write `Table: everything, cases × criteria ──── 3 of 312, worst traj first` into the frame."""

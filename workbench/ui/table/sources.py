@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.counting import counted
+from workbench.details import known_details
 from workbench.events import CaseRef
+from workbench.execution import Execution
 from workbench.prices import money
 from workbench.rendering.case_table.cells import (
     Cell,
@@ -19,7 +21,6 @@ from workbench.rendering.charts.costs import Costs
 from workbench.rendering.faces import FACES, Status
 from workbench.rendering.judged import is_function, judge_of
 from workbench.rendering.status import score_text
-from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.table.cases import Cases, Pair
 
@@ -50,7 +51,7 @@ class CriteriaCells:
         criteria = criterion_columns((name for names in configs.values() for name in names), records)
         self.columns = (CASE, INPUT, *criteria, *self._spent(records), TIME)
 
-    def _spent(self, records: Sequence[CaseRecord]) -> tuple[Column, ...]:
+    def _spent(self, records: Sequence[Execution]) -> tuple[Column, ...]:
         """Return the column for cost, or else for tokens, if any of these executions reported some."""
         if self._costs is not None:
             return (COST,)
@@ -87,7 +88,10 @@ class CriteriaCells:
         if column.kind != "criterion":
             return f"{self.cases.short_name(pair)}: {self._used(record)}"
         head = f"{one_line(column.name, limit=60)} of {self.cases.short_name(pair)}: "
-        result = record.metrics.get(column.name) if record is not None else None
+        # The reason is added when the details were read.
+        details = None if record is None else known_details(record)
+        scores = details.metrics if details is not None else {} if record is None else record.scores
+        result = scores.get(column.name)
         if result is None:
             cell = self.cell(pair, column)
             if cell.rank is Rank.NOT_APPLICABLE:
@@ -99,7 +103,7 @@ class CriteriaCells:
         passed = result.status in ("passed", "failed") and score_text(result)
         return head + ", ".join(filter(None, (passed or FACES[result.status].word, why)))
 
-    def _used(self, record: CaseRecord | None) -> str:
+    def _used(self, record: Execution | None) -> str:
         """Return the time, calls, tokens and cost of a case."""
         if record is None or not record.has_verdict:
             return "no verdict yet"
@@ -124,21 +128,21 @@ class CaseCosts:
         self.currency = currency
         self._amounts: dict[CaseRef, tuple[str, float | None]] = {}
 
-    def missing(self, records: Sequence[CaseRecord]) -> list[CaseRecord]:
+    def missing(self, records: Sequence[Execution]) -> list[Execution]:
         """Return the finished ones of these records whose cost is to be computed."""
         return [record for record in records if record.has_verdict and not self.of(record)[0]]
 
-    def add(self, records: Sequence[CaseRecord], found: Costs) -> None:
+    def add(self, records: Sequence[Execution], found: Costs) -> None:
         """Add the costs of these records."""
         self._amounts |= {record.ref: (record.run_id, found.amounts.get(record.ref)) for record in records}
 
-    def of(self, record: CaseRecord) -> tuple[bool, float | None]:
+    def of(self, record: Execution) -> tuple[bool, float | None]:
         """Return whether the cost of a record was computed, and the cost, or None if a part of it is not known."""
         run_id, cost = self._amounts.get(record.ref, ("", None))
         return (bool(run_id) and run_id == record.run_id, cost)
 
 
-def pane_of(column: Column, record: CaseRecord | None) -> str:
+def pane_of(column: Column, record: Execution | None) -> str:
     """Return the name of the pane that has the details of a cell."""
     from workbench.metrics.registry import descriptions
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from workbench.causes.cause import ONE_OF_A_KIND
+from workbench.execution import Execution
 from workbench.rendering.faces import FACES
-from workbench.store import CaseRecord
 from workbench.ui.tree.query import Query, plain_name
 from workbench.ui.tree.verdicts import Verdicts
 
@@ -105,7 +105,7 @@ def _is_triaged(verdicts: Verdicts, evalset: int, case: int) -> bool:
 
 
 def _sort_key(verdicts: Verdicts, evalset: int, sort: Sort) -> Callable[[int], Any]:
-    def slowest(records: list[CaseRecord]) -> float:
+    def slowest(records: list[Execution]) -> float:
         return -max((record.duration_seconds for record in records), default=-1.0)
 
     def key(case: int) -> float:

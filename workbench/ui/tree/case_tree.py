@@ -1,5 +1,6 @@
 """The widget for the tree agent → evalset → case."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,8 @@ class CaseTree(RowView):
         self._labels = Labels(self.model, now)
         self._flashing: set[tuple[int, int]] = set()
         """Cases that are highlighted for a moment, because their verdict has just changed."""
+        self._reading = False
+        """Whether repeats of cases are being combined."""
 
     def load(self, workspace: "Workspace") -> None:
         """Load a workspace, read for the first time or again."""
@@ -172,7 +175,20 @@ class CaseTree(RowView):
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """Return the two sides of a row."""
-        return self._labels.pieces(self.model.outline.row(position), width)
+        pieces = self._labels.pieces(self.model.outline.row(position), width)
+        if self.model.verdicts.unread and not self._reading:
+            self._reading = True
+            self.run_worker(self._read_accounts(), group="ahead")
+        return pieces
+
+    async def _read_accounts(self) -> None:
+        """Combine the repeats of cases that were drawn without that, and draw them again."""
+        verdicts = self.model.verdicts
+        while pairs := set(verdicts.unread):
+            for pair in pairs:
+                await asyncio.to_thread(verdicts.account_reader(*pair))
+            self.refresh_rows(self.model.touched(pairs, self._visible()))
+        self._reading = False
 
     def is_marked(self, position: int) -> bool:
         """Return whether the row is marked."""

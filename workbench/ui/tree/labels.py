@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from workbench.counting import counted
+from workbench.execution import Execution
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.faces import (
     BY_FUNCTION,
@@ -18,11 +19,10 @@ from workbench.rendering.faces import (
     TRIAGED_EARLIER,
     Status,
 )
-from workbench.rendering.judged import case_is_split, is_function, judge_of
+from workbench.rendering.judged import is_function
 from workbench.rendering.staleness import stale_mark
 from workbench.repeats.repeat_texts import CAUSES, percent
 from workbench.scores import cut_score
-from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Outline, Row
@@ -212,14 +212,14 @@ class Labels:
         marks = _marks(record) if record is not None else []
         return left, [*marks, (self._word(record, state), style_of(state))]
 
-    def _outcome(self, verdict: CaseVerdict, record: CaseRecord, width: int) -> Pieces:
+    def _outcome(self, verdict: CaseVerdict, record: Execution, width: int) -> Pieces:
         word = (self._word(record, verdict.state), style_of(verdict.state))
         marks = _marks(record)
         if verdict.score is None or width < 34:
             return [*marks, word]
         return [*marks, (cut_score(verdict.score, 2, 2) + " ", "muted"), word]
 
-    def _word(self, record: CaseRecord | None, state: Status) -> str:
+    def _word(self, record: Execution | None, state: Status) -> str:
         if state == "running" and record is not None and record.started_at is not None:
             seconds = int(self._now() - record.started_at)
             if seconds >= _SECONDS_SHOWN_FROM:
@@ -262,23 +262,23 @@ def fitted(left: Pieces, right: Pieces, width: int, place: int, others: Iterable
     return left, right
 
 
-def _marks(record: CaseRecord) -> Pieces:
+def _marks(record: Execution) -> Pieces:
     """Return the signs for replayed calls, criteria not in the file, functions that judged, and split votes."""
     marks = [*_frozen(record), *_other_criteria(record)]
     if any(map(is_function, record.scores.values())):
         marks.append((f"{BY_FUNCTION.glyph} ", "not-evaluated"))
-    if any(judge_of(score) and case_is_split(record, name) for name, score in record.scores.items()):
+    if record.split:
         marks.append((f"{SPLIT.glyph} ", "not-evaluated"))
     return marks
 
 
-def _frozen(record: CaseRecord) -> Pieces:
+def _frozen(record: Execution) -> Pieces:
     if record.frozen is None:
         return []
     return [(f"{FROZEN.glyph}≠ ", "not-evaluated")] if record.frozen.drifted else [(f"{FROZEN.glyph} ", "accent")]
 
 
-def _other_criteria(record: CaseRecord) -> Pieces:
+def _other_criteria(record: Execution) -> Pieces:
     return [(f"{OTHER_CRITERIA.glyph} ", "not-evaluated")] if record.planned.criteria_changed else []
 
 

@@ -8,9 +8,9 @@ import operator
 import re
 from collections.abc import Callable, Iterable
 
+from workbench.execution import Execution
 from workbench.fast_dataclass import dataclass
 from workbench.rendering.faces import Status
-from workbench.store import CaseRecord
 
 STATUS_NAMES: dict[str, frozenset[Status]] = {
     "pass": frozenset({"passed"}),
@@ -48,7 +48,7 @@ class MetricTest:
     operator: str
     value: float
 
-    def holds(self, record: CaseRecord) -> bool:
+    def holds(self, record: Execution) -> bool:
         """Return whether a metric of the record matches."""
         compare = _OPERATORS[self.operator]
         return any(
@@ -89,7 +89,7 @@ class Query:
         conditions = (self.words, self.statuses, self.metrics, self.causes, self.inside)
         return not (any(conditions) or any(flags)) and (self.triaged is None)
 
-    def metrics_hold(self, records: Iterable[CaseRecord]) -> bool:
+    def metrics_hold(self, records: Iterable[Execution]) -> bool:
         """Return whether each metric condition matches one of the records."""
         found = list(records)
         return all(any(test.holds(record) for record in found) for test in self.metrics)

@@ -9,8 +9,7 @@ from workbench.fast_dataclass import dataclass
 if TYPE_CHECKING:
     from workbench.authoring.triage.entry import Entry
     from workbench.authoring.triage.triage_file import Triage
-    from workbench.events import CaseRef
-    from workbench.store import CaseRecord
+    from workbench.execution import Execution
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,6 @@ class TriageIndex:
 
     def __init__(self) -> None:
         self._cases: dict[tuple[Path, str], tuple[Entry, ...]] = {}
-        self._answers: dict[CaseRef, tuple[CaseRecord, str]] = {}
 
     def take(self, evalset: Path, triage: "Triage") -> None:
         """Replace the entries of an evalset."""
@@ -48,30 +46,18 @@ class TriageIndex:
         wanted = set(evalsets)
         return [entry for (file, _), entries in self._cases.items() if file in wanted for entry in entries]
 
-    def mark(self, evalset: Path, eval_id: str, record: "CaseRecord | None") -> TriageMark | None:
+    def mark(self, evalset: Path, eval_id: str, record: "Execution | None") -> TriageMark | None:
         """Return the mark of a case. It comes from the newest entry about its answer, else about an earlier answer."""
         entries = self.of(evalset, eval_id)
         if not entries:
             return None
         from workbench.authoring.triage.entry import choice_label
 
-        answer = self.answer(record)
         current = list(entries)
-        if record is not None and answer:
+        if record is not None and record.answer:
             from workbench.authoring.triage.judged import standing
 
-            current = [entry for entry in entries if standing(entry, record, answer) == "now"]
+            current = [entry for entry in entries if standing(entry, record) == "now"]
         # An entry about the case is more informative than one about a label.
         entry = max(current or entries, key=lambda entry: (bool(entry.triage), entry.at))
         return TriageMark(choice_label(entry.triage) or "labels", outdated=not current)
-
-    def answer(self, record: "CaseRecord | None") -> str:
-        """Return the digest of a record's answer, or "" while there is none."""
-        if record is None or not record.has_verdict:
-            return ""
-        known = self._answers.get(record.ref)
-        if known is None or known[0] is not record:
-            from workbench.authoring.triage.judged import answer_of
-
-            known = self._answers[record.ref] = record, answer_of(record)
-        return known[1]

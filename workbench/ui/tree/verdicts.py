@@ -1,10 +1,11 @@
 """The newest verdict of each case and the counts of each level, updated by events."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from workbench.causes.cause import UNKNOWN, Cause
+from workbench.details import known_details
 from workbench.events import (
     CaseFinished,
     CaseRef,
@@ -15,13 +16,14 @@ from workbench.events import (
     RunFinished,
     RunStarted,
 )
+from workbench.execution import Execution
 from workbench.fast_dataclass import dataclass
 from workbench.rates import PassRate
 from workbench.rendering.faces import FACES, Status
 from workbench.rendering.staleness import stale_count
 from workbench.repeats.outcome_change import rate_of
 from workbench.scores import decisive
-from workbench.store import CaseRecord, Store
+from workbench.store import Store
 from workbench.ui.import_results import ImportResults
 from workbench.ui.tree.triage_index import TriageIndex, TriageMark
 
@@ -83,6 +85,8 @@ class Verdicts:
         self._files: dict[str, int] = {}
         self._numbers: dict[int, dict[str, int]] = {}
         self._accounts: dict[tuple[int, int], tuple[CaseVerdict, CaseRepeats]] = {}
+        self.unread: set[tuple[int, int]] = set()
+        """Cases whose combined repeats were wanted and are not in memory."""
         self._newest: dict[tuple[str, str], list[CaseRef]] = {}
         self._changes = 0
         """Number of changes of verdicts since the program started."""
@@ -98,6 +102,7 @@ class Verdicts:
         self.mark_flips({})
         self.by_case.clear()
         self.changed.clear()
+        self.unread.clear()
         self.just_flipped.clear()
         self.counts = [Counter() for _ in entries]
         self._changes += 1
@@ -153,7 +158,7 @@ class Verdicts:
             if name not in self._newest:
                 self._newest[name] = of_case
                 for ref in of_case:
-                    self.imports.add_record(self.store.records[ref])
+                    self.imports.add_case(ref.agent, self.store.records[ref].error)
                 self._review(*name)
 
     def adopt(self, refs: Iterable[CaseRef]) -> None:
@@ -161,7 +166,7 @@ class Verdicts:
         found: dict[tuple[str, str], list[CaseRef]] = {}
         for ref in refs:
             found.setdefault(ref.name, []).append(ref)
-            self.imports.add_record(self.store.records[ref])
+            self.imports.add_case(ref.agent, self.store.records[ref].error)
         self._newest.update(found)
         for name in found:
             self._review(*name)
@@ -192,25 +197,39 @@ class Verdicts:
         return verdict is not None and verdict.rate.flaky
 
     def account(self, evalset: int, case: int) -> "CaseRepeats | None":
-        """Return the combined repeats of a case, or None if it ran once or never."""
+        """Return the combined repeats of a case. None if it ran once or never, or while they are `unread`."""
+        known = self._accounts.get((evalset, case))
+        # Each change of an execution makes a new verdict.
+        if known is not None and known[0] is self.by_case.get((evalset, case)):
+            return known[1]
+        if self.repeats(evalset, case) < 2:
+            return None
+        if all(known_details(record) is not None for record in self.records(evalset, case)):
+            return self.account_reader(evalset, case)()
+        self.unread.add((evalset, case))
+        return None
+
+    def account_reader(self, evalset: int, case: int) -> "Callable[[], CaseRepeats | None]":
+        """Return a function for a thread that combines the repeats of a case, for which it reads their details."""
         from workbench.repeats.summary import summarize
 
-        verdict = self.by_case.get((evalset, case))
-        if verdict is None or len(verdict.refs) < 2:
-            return None
-        # Each change of an execution makes a new verdict.
-        known = self._accounts.get((evalset, case))
-        if known is None or known[0] is not verdict:
-            until = self.store.records[verdict.worst].until_sure
-            known = verdict, summarize(list(self.records(evalset, case)), until)
-            self._accounts[evalset, case] = known
-        return known[1]
+        self.unread.discard((evalset, case))
+        verdict, records = self.by_case.get((evalset, case)), list(self.records(evalset, case))
+
+        def read() -> "CaseRepeats | None":
+            if verdict is None or len(records) < 2:
+                return None
+            found = summarize(records, records[0].until_sure)
+            self._accounts[evalset, case] = verdict, found
+            return found
+
+        return read
 
     def is_frozen(self, evalset: int, case: int) -> bool:
         """Return whether calls of the case were replayed in its newest run."""
         return any(record.frozen is not None for record in self.records(evalset, case))
 
-    def records(self, evalset: int, case: int) -> Iterator[CaseRecord]:
+    def records(self, evalset: int, case: int) -> Iterator[Execution]:
         """Return the records of all executions of a case in its newest run."""
         verdict = self.by_case.get((evalset, case))
         return (self.store.records[ref] for ref in (verdict.refs if verdict else ()))
@@ -222,7 +241,7 @@ class Verdicts:
             if verdict is not None:
                 yield case, verdict
 
-    def record(self, evalset: int, case: int, repeat: int = -1) -> CaseRecord | None:
+    def record(self, evalset: int, case: int, repeat: int = -1) -> Execution | None:
         """Return the record of one repeat, else of the deciding one, or None if the case never ran."""
         verdict = self.by_case.get((evalset, case))
         if verdict is None:
@@ -263,13 +282,10 @@ class Verdicts:
         entry = self._entries[evalset]
         return self.triage.mark(entry.file, entry.document.cases[case].eval_id, self.record(evalset, case))
 
-    def triage_of(self, evalset: int, case: int, repeat: int = -1) -> "tuple[tuple[Entry, ...], str]":
-        """Return all triage entries of a case, and the digest of its answer. A whole file has none."""
-        if case < 0:
-            return (), ""
+    def triage_of(self, evalset: int, case: int) -> "tuple[Entry, ...]":
+        """Return all triage entries of a case. A whole file has none."""
         entry = self._entries[evalset]
-        said = self.triage.of(entry.file, entry.document.cases[case].eval_id)
-        return said, self.triage.answer(self.record(evalset, case, repeat)) if said else ""
+        return self.triage.of(entry.file, entry.document.cases[case].eval_id) if case >= 0 else ()
 
     def number(self, evalset: int, eval_id: str) -> int | None:
         """Return the index of a case in its file, or None if the file has no such case."""
@@ -328,7 +344,7 @@ def _differing(before: Mapping[tuple[int, int], object], now: Mapping[tuple[int,
     return {pair for pair in before.keys() | now.keys() if before.get(pair) != now.get(pair)}
 
 
-def _verdict_of(records: Sequence[CaseRecord]) -> CaseVerdict:
+def _verdict_of(records: Sequence[Execution]) -> CaseVerdict:
     if len(records) == 1 and records[0].finished:
         return _verdict_of_one(records[0])
     active = [record for record in records if record.state == "running"]
@@ -348,12 +364,12 @@ def _verdict_of(records: Sequence[CaseRecord]) -> CaseVerdict:
     )
 
 
-def _verdict_of_one(record: CaseRecord) -> CaseVerdict:
+def _verdict_of_one(record: Execution) -> CaseVerdict:
     """Return the verdict of a case with one finished execution, as most cases of a large project have."""
     score, threshold = _decisive_score(record)
     return CaseVerdict((record.ref,), record.ref, record.state, score, threshold, rate_of((record,)))
 
 
-def _decisive_score(record: CaseRecord) -> tuple[float | None, float]:
+def _decisive_score(record: Execution) -> tuple[float | None, float]:
     found = decisive((result.score, result.threshold, result.status) for result in record.scores.values())
     return found or (None, 0.0)

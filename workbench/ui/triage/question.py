@@ -13,12 +13,12 @@ from workbench.authoring.triage.judged import (
     judged_criterion,
     judged_label,
 )
+from workbench.execution import CaseRecord, Execution
 from workbench.json_values import objects, string
 from workbench.rendering.faces import FACES, LABELS, VERDICTS
 from workbench.rendering.judge_texts import leading_vote
 from workbench.rendering.judged import judge_questions, results, shown_in
 from workbench.rendering.status import score_text
-from workbench.store import CaseRecord
 from workbench.text import one_line
 
 _SCALES = (("valid", "invalid"), ("yes", "no"))
@@ -63,36 +63,39 @@ class Question:
         return Entry(self.about, self.judged).key
 
 
-def questions(record: CaseRecord, item: str = "") -> list[Question]:
+def questions(record: CaseRecord, item: str) -> list[Question]:
     """Return the questions about a case, most likely first.
 
-    They are about the label of the selected `item` of a pane (if it has one), the criterion that decided the case, the
-    case, and the other criteria.
+    Those about the label of the selected `item` of a pane, if it has one, come before `case_questions`.
     """
-    names = [name for name, result in record.metrics.items() if result.status in ("passed", "failed", "error")]
+    return [*_of_item(record, item), *case_questions(record)]
+
+
+def case_questions(record: Execution) -> list[Question]:
+    """Return the questions about the criterion that decided the case, the case, and the other criteria."""
+    names = [name for name, result in record.scores.items() if result.status in ("passed", "failed", "error")]
     first = deciding_criterion(record)
     order = [first, *(["", *names] if first else names)]
-    found = [_of_criterion(record, name) if name else _of_case(record) for name in dict.fromkeys(order)]
-    return [*_of_item(record, item), *found]
+    return [_of_criterion(record, name) if name else _of_case(record) for name in dict.fromkeys(order)]
 
 
-def first_options(record: CaseRecord) -> tuple[Option, ...]:
-    """Return the options of the first question about a case, without reading its details."""
+def first_options(record: Execution) -> tuple[Option, ...]:
+    """Return the options of the first question about a case."""
     return _choices(record, deciding_criterion(record))
 
 
-def _of_case(record: CaseRecord) -> Question:
+def _of_case(record: Execution) -> Question:
     face = FACES[record.state]
-    failed = [result for result in record.metrics.values() if result.status == "failed"]
+    failed = [result for result in record.scores.values() if result.status == "failed"]
     words = [f"{face.glyph} {face.word}", *(f"{one_line(one.name, limit=60)} {score_text(one)}" for one in failed)]
     if record.error is not None:
         words.append(one_line(f"{record.error.kind}: {record.error.message}", limit=160))
     return Question(About(record.ref.eval_id), judged_case(record), "the case", "  ".join(words), _choices(record))
 
 
-def _of_criterion(record: CaseRecord, name: str) -> Question:
+def _of_criterion(record: Execution, name: str) -> Question:
     judged = judged_criterion(record, name)
-    result = record.metrics[name]
+    result = record.scores[name]
     face = FACES[result.status]
     words = f"{face.glyph} {face.word}  {score_text(result)}".rstrip()
     if judged.judge:
@@ -100,7 +103,7 @@ def _of_criterion(record: CaseRecord, name: str) -> Question:
     return Question(About(record.ref.eval_id, name), judged, one_line(name, limit=60), words, _choices(record, name))
 
 
-def _choices(record: CaseRecord, criterion: str = "") -> tuple[Option, ...]:
+def _choices(record: Execution, criterion: str = "") -> tuple[Option, ...]:
     status = record.scores[criterion].status if criterion else record.state
     choices = offered(status, by_judge=by_judge(record, criterion))
     return tuple(Option(choice.name, choice.label, choice.help, choice.key) for choice in choices)
