@@ -25,7 +25,7 @@ from workbench.ui.tree.model import Tree
 from workbench.ui.tree.query import parse_query
 
 OPEN_GOAL, AGAIN_GOAL, LINEAR_GOAL = 50.0, 16.0, 5.0
-_WIDTH, _HEIGHT, _SIDE = 46, 36, 24
+_WIDTH, _HEIGHT = 46, 36
 _PER_FILE = 2_500
 
 
@@ -46,7 +46,7 @@ def _times(cases: int) -> dict[str, float]:
 
         def draw(scope: Scope | None, made: Contents) -> None:
             assert scope is not None
-            document = overview_document(made.overview(scope), _WIDTH, _HEIGHT, _SIDE)
+            document = overview_document(made.overview(scope), _WIDTH, _HEIGHT)
             assert document.lines[:_HEIGHT]
 
         def opened() -> None:

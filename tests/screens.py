@@ -92,7 +92,6 @@ SCENES = (
     Scene("rename", "g n cases.rename"),
     Scene("move", "g n m"),
     Scene("agreement", "g triage.agreement"),
-    Scene("charts", "g charts.show_charts"),
     Scene("problems", "checks.found"),
     Scene("ignored", "folder.ignored"),
     Scene("notices", "general.notices"),

@@ -1,5 +1,6 @@
 """Numbers with their nouns, thresholds, and long lists, as shown to users."""
 
+import math
 from collections.abc import Iterable
 
 
@@ -31,3 +32,10 @@ def threshold(value: float) -> str:
     """Return a threshold as it is, with two decimals at least: `0.80`, `1.00`, `0.375`."""
     short = f"{value:.2f}"
     return short if float(short) == value else exact(value)
+
+
+def tenths(value: float) -> str:
+    """Return `45` or `44.6`, cut to one decimal place."""
+    # A sum of thirds may be slightly below a whole number.
+    cut = math.floor(value * 10 + 1e-6) / 10
+    return f"{cut:,.0f}" if cut == int(cut) else f"{cut:,.1f}"

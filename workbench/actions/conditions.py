@@ -152,7 +152,6 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "compare": (_read,),
     "found": (_read,),
     "import_agents": (_agents,),
-    "pictures": (_cases,),
     "table": (_cases,),
     "edit": (_on_evalset,),
     "edit_outside": (_on_case,),

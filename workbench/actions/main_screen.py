@@ -266,7 +266,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "table",
         "Show the cases in a table of criteria or past runs.",
         FIND,
-        also="cost tokens matrix",
+        also="cost tokens prices money slow matrix",
     ),
     Action(
         "checks.found",
@@ -282,15 +282,6 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "import agents",
         "Import each agent in a child process. Its row shows failures.",
         FIND,
-    ),
-    Action(
-        "charts.show_charts",
-        "",
-        "charts",
-        "Show scores, pass rates, slowest and most expensive cases.",
-        FIND,
-        id="pictures",
-        also="cost tokens prices money slow trend",
     ),
     Action(
         "triage.agreement",
@@ -388,7 +379,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         GENERAL,
         also="colours colors dark light",
     ),
-    Action("charts.screenshot", "", "save screenshot", "Save the screen as an SVG file.", GENERAL),
+    Action("general.screenshot", "", "save screenshot", "Save the screen as an SVG file.", GENERAL),
     Action(
         "folder.reload", "", "reload folder", "Read the folder again to find added, removed and changed files.", GENERAL
     ),

@@ -70,12 +70,10 @@ PLACES: tuple[Place, ...] = (
     Place(
         "on a cause of the overview",
         lambda at: at.side == "page" and at.cause > 0,
-        ("enter", "review", "table", "rerun", "back", "next_problem", "pictures"),
+        ("enter", "review", "table", "rerun", "back", "next_problem"),
         in_footer=4,
     ),
-    Place(
-        "on the overview", lambda at: at.side == "page" and at.verdicts, ("enter", "back", "rerun", "run", "pictures")
-    ),
+    Place("on the overview", lambda at: at.side == "page" and at.verdicts, ("enter", "back", "rerun", "run")),
     Place(
         "with marked cases",
         lambda at: at.marked > 0,
@@ -129,12 +127,12 @@ PLACES: tuple[Place, ...] = (
     Place(
         "after a run",
         lambda at: at.problems,
-        ("review", "next_problem", "rerun", "run", "table", "watch", "filter", "next_changed", "compare", "pictures"),
+        ("review", "next_problem", "rerun", "run", "table", "watch", "filter", "next_changed", "compare"),
     ),
     Place(
         "after a run without problems",
         lambda at: at.verdicts,
-        ("run", "watch", "pictures", "filter", "table", "compare", "repeat"),
+        ("run", "watch", "filter", "table", "compare", "repeat"),
     ),
     Place("before the first run", lambda at: True, ("run", "filter", "criteria", "watch", "talk", "found", "options")),
 )

@@ -1,13 +1,19 @@
 """Charts of the HTML page: inline SVG, each with a title that gives the same figures as text."""
 
-from collections.abc import Callable, Iterator, Sequence
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from workbench.authoring.triage.agreement import JudgeAgreement, left_out_text
+from workbench.counting import counted, tenths
+from workbench.events import CaseName
+from workbench.execution import Execution
 from workbench.exporting.html_text import html_line
 from workbench.history.pass_rates import RunRate, Trend
-from workbench.rendering.charts.figures import BINS, STEPS, Scores, Share
-from workbench.rendering.charts.trend import rate_words, tenths, trend_words
+from workbench.rendering.costs import Costs
+from workbench.rendering.overview.criteria import BINS, STEPS, Scores
 from workbench.rendering.plain_lines import case_label
+from workbench.repeats.repeat_texts import percent
 from workbench.scores import compared, cut_score
 from workbench.text import one_line
 
@@ -17,6 +23,15 @@ _RATES_HEIGHT = 60
 _RATE_WIDTH = 10
 _BAR = 120
 _NAME = 120
+_LONGEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """An execution and its share of something: seconds, tokens or money."""
+
+    record: Execution
+    amount: float
 
 
 def distribution(one: Scores) -> str:
@@ -54,6 +69,25 @@ def rates_chart(trend: Trend) -> Iterator[str]:
     yield f"<p>{html_line(words)}</p></section>\n"
 
 
+def trend_words(trend: Trend) -> str:
+    """Return `12 runs of the same 60 cases  now 75 % (45 of 60)  best 80 %`, or the reason why there is no trend."""
+    cases = counted(trend.wanted, "case")
+    if not trend.is_comparable:
+        if not trend.rates and not trend.left_out:
+            return "no complete run of these cases is stored"
+        few = f"; {counted(trend.left_out, 'run')} left out: under half of these cases" if trend.left_out else ""
+        return f"nothing to compare: no two runs of the same cases{few}"
+    last, best = trend.rates[-1], max(one.rate for one in trend.rates)
+    same = f"{trend.cases:,} of {cases}" if trend.cases < trend.wanted else f"the same {cases.removeprefix('1 ')}"
+    text = f"{counted(len(trend.rates), 'run')} of {same}  now {rate_words(last)}  best {percent(best)}"
+    return f"{text}  {counted(trend.left_out, 'run')} left out: under half of these cases" if trend.left_out else text
+
+
+def rate_words(one: RunRate) -> str:
+    """Return `75 % (45 of 60)`. Cases that passed in some of their repeats count in tenths, which are cut."""
+    return f"{percent(one.rate)} ({tenths(one.passed)} of {one.total:,})"
+
+
 def _column(number: int, one: RunRate) -> str:
     height = max(round(one.rate * _RATES_HEIGHT), 1)
     style = "good" if one.passed == one.total else "bad" if not one.passed else "some"
@@ -61,6 +95,24 @@ def _column(number: int, one: RunRate) -> str:
         f'<rect x="{number * _RATE_WIDTH}" y="{_RATES_HEIGHT - height}" width="{_RATE_WIDTH - 2}"'
         f' height="{height}" class="{style}"><title>{html_line(f"{one.run_id}: {rate_words(one)}")}</title></rect>'
     )
+
+
+def slowest(records: Iterable[Execution]) -> list[Share]:
+    """Return the slowest cases, in seconds, each with its slowest execution."""
+    return _largest((record, record.duration_seconds) for record in records)
+
+
+def most_expensive(records: Iterable[Execution], costs: Costs) -> list[Share]:
+    """Return the most expensive cases with a known cost, each with its most expensive execution."""
+    return _largest((record, costs.amounts.get(record.ref, 0.0)) for record in records)
+
+
+def most_tokens(records: Iterable[Execution]) -> list[Share]:
+    """Return the cases with the most tokens, each with its largest execution.
+
+    The tokens are those of the agent, the simulated user and the judges, in and out.
+    """
+    return _largest((record, float(record.usage.tokens)) for record in records)
 
 
 def bars(title: str, shares: Sequence[Share], words: Callable[[float], str], note: str = "") -> Iterator[str]:
@@ -109,3 +161,13 @@ def _svg(width: int, height: int, words: str, drawn: Sequence[str], *, framed: b
     style = ' class="framed"' if framed else ""
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     return f'<svg {size} role="img"{style}><title>{html_line(words)}</title>{"".join(drawn)}</svg>'
+
+
+def _largest(amounts: Iterable[tuple[Execution, float]]) -> list[Share]:
+    """Return the largest execution of each case. Several repeats of one case would leave no room for others."""
+    found: dict[CaseName, Share] = {}
+    for record, amount in amounts:
+        case = record.ref.name
+        if record.finished and amount > 0 and (case not in found or amount > found[case].amount):
+            found[case] = Share(record, amount)
+    return heapq.nlargest(_LONGEST, found.values(), key=lambda share: share.amount)

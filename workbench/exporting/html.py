@@ -7,10 +7,19 @@ from collections.abc import Iterator
 from typing import Final
 
 from workbench.authoring.triage.agreement import agreements, left_out
+from workbench.counting import tenths
 from workbench.details import read_details
 from workbench.execution import CaseRecord, Execution
 from workbench.exporting.case_table import SCRIPT_DIGEST, case_table
-from workbench.exporting.charts import agreement_tables, bars, distribution, rates_chart
+from workbench.exporting.charts import (
+    agreement_tables,
+    bars,
+    distribution,
+    most_expensive,
+    most_tokens,
+    rates_chart,
+    slowest,
+)
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.html_text import class_name, html_body, html_line
 from workbench.exporting.run_context import RunContext
@@ -19,13 +28,12 @@ from workbench.injection.matrix import WAYS
 from workbench.injection.outcome import STATUS
 from workbench.prices import Prices, money
 from workbench.rendering.causes import by_cause, cause_text, failing_groups, is_shared
-from workbench.rendering.charts.costs import NO_PRICES, costs, not_known
-from workbench.rendering.charts.figures import most_expensive, most_tokens, scores, slowest
-from workbench.rendering.charts.trend import tenths
+from workbench.rendering.costs import NO_PRICES, costs, not_known
 from workbench.rendering.explain import other_criteria, reasons, score_text
 from workbench.rendering.fault_table import cell_text, fault_rows, handling_text
 from workbench.rendering.frozen import frozen_mark, frozen_total
 from workbench.rendering.lines import Line
+from workbench.rendering.overview.criteria import scores
 from workbench.rendering.placed import placed_texts
 from workbench.rendering.plain_case import case_lines
 from workbench.rendering.plain_lines import case_label, label, marks

@@ -112,9 +112,8 @@ class Target(NamedTuple):
     places: tuple[str, ...]
 
 
-AsideWhen: TypeAlias = Literal["never", "beside", "always", "column"]
-"""When details of items are shown: never, beside the list if two wide columns fit, also below it, or in a narrow column
-beside it."""
+AsideWhen: TypeAlias = Literal["never", "beside", "always"]
+"""When details of items are shown: never, beside the list if two wide columns fit, or also below it."""
 Aside: TypeAlias = Callable[[int], Iterable[Line]]
 """Returns more details of an item, which are shown beside it. The lines have the given width in cells."""
 

@@ -30,7 +30,7 @@ Pressed: TypeAlias = Key | Paste
 
 BACKGROUND = frozenset(
     {"read", "read setting", "start", "leave", "watch", "recall", "earlier", "check", "triage"}
-    | {"look", "preview", "case", "pictures", "staleness", "disk", "follow", "follow runs"}
+    | {"look", "preview", "case", "staleness", "disk", "follow", "follow runs"}
     | {"overview", "costs", "runs", "ahead"}
 )
 """Groups of workers that keys do not wait for. They may take long, and they open no dialog or

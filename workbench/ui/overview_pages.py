@@ -32,38 +32,39 @@ def agent_page(
             str(len(entries)) if entries else "none yet; add a *.evalset.json or *.test.json beside the agent",
         ),
     ]
-    lines += _about_import(imports, agent.name)
+    if agent.name in imports.imported and agent.name not in imports.failed:
+        lines.append(("import", "succeeded"))
     for reason in dict.fromkeys(entry.criteria.reason for entry in entries):
         lines.append(("criteria", one_line(reason)))
         config = next(entry.criteria.config for entry in entries if entry.criteria.reason == reason)
         lines += [("", f"{label(item.name)} ≥ {item.threshold:g}") for item in config.criteria]
+    problems = agent_problems(agent, entries, imports)
+    return [*lines, *([("", "")] if problems else []), *problems]
+
+
+def agent_problems(
+    agent: "AgentFolder", entries: "Sequence[EvalsetEntry]", imports: "ImportResults"
+) -> list[tuple[str, str]]:
+    """Say why an agent cannot be imported, and what is wrong in its criteria."""
+    lines: list[tuple[str, str]] = []
+    if failed := imports.failed.get(agent.name):
+        lines += [("Import", ""), ("failed", one_line(failed.message))]
+        lines += [("", one_line(failed.hint))] if failed.hint else []
     if faults := [fault for entry in entries for fault in entry.criteria.config.faults]:
-        lines += [("", ""), ("problems in the criteria", "")]
+        lines.append(("Problems in the criteria", ""))
         lines += [("", one_line(text)) for text in dict.fromkeys(fault.sentence() for fault in faults)]
     return lines
-
-
-def _about_import(imports: "ImportResults", agent: str) -> list[Line]:
-    failed = imports.failed.get(agent)
-    if failed is None:
-        return [("import", "succeeded")] if agent in imports.imported else []
-    return [("import", f"failed: {one_line(failed.message)}"), *([("", one_line(failed.hint))] if failed.hint else [])]
 
 
 def workspace_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]") -> list[Line]:
     """Say how to run the cases, and describe the folder."""
     cases = sum(len(entry.document.cases) for entry in workspace.evalsets)
     first = [(key_label(keys["run"][0]), f"run {counted(cases, 'case')}"), ("", "")] if keys["run"] and cases else []
-    return [*first, *workspace_facts(workspace)]
-
-
-def workspace_facts(workspace: "Workspace") -> list[Line]:
-    """Describe the folder: its agents and evalsets, and the files that could not be used."""
     entries = workspace.evalsets
-    cases = sum(len(entry.document.cases) for entry in entries)
     broken = [entry for entry in entries if entry.document.broken]
     loose = [entry for entry in entries if entry.agent is None]
     lines = [
+        *first,
         ("folder", one_line(str(workspace.target))),
         ("agents", ", ".join(dict.fromkeys(label(entry.agent.name) for entry in entries if entry.agent)) or "none"),
         ("evalsets", f"{len(entries):,} with {counted(cases, 'case')}"),

@@ -1,5 +1,6 @@
 """The lines of an overview: their order in windows of any size, their items, and their figures."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -11,10 +12,10 @@ from workbench.causes.groups import group_by_cause
 from workbench.events import CaseError, CaseRef, Frozen, MetricResult, PlannedCase
 from workbench.execution import CaseRecord, CaseState
 from workbench.history.pass_rates import RunRate, Trend
-from workbench.rendering.charts.figures import Scores
 from workbench.rendering.document import Document
 from workbench.rendering.faces import Status
 from workbench.rendering.lines import text_of, width_of
+from workbench.rendering.overview.criteria import BINS, Scores
 from workbench.rendering.overview.facts import ChangedVerdict, Changes, Overview, Spent
 from workbench.rendering.overview.layout import CHANGED, case_of, overview_document
 from workbench.rendering.overview.tally import Tally, added, tally
@@ -33,12 +34,17 @@ CHANGES = Changes(
 TREND = Trend(tuple(RunRate(str(run), "", run * 2, 24) for run in range(12)), 24)
 
 
+def spread(half: int, whole: int) -> tuple[float, ...]:
+    """Return bins with so many scores of 0.4 and of 1."""
+    return tuple({8: half, BINS - 1: whole}.get(place, 0) for place in range(BINS))
+
+
 def overview(causes: int = len(CAUSES)) -> Overview:
     states: Counter[Status] = Counter({"passed": 258, "failed": 48, "error": 6, "not_evaluated": 2})
     scores = (
-        Scores("tool_trajectory_avg_score", (), 0.9399999, 278, 306, 0, 1.0),
-        Scores("response_match_score", (), 1.0, 306, 306, 0, 0.8),
-        Scores("rubric_based_final_response_quality_v1", (), 0.96, 75, 80, 0, None, by_function=True),
+        Scores("tool_trajectory_avg_score", spread(28, 278), 0.9399999, 278, 306, 0, 1.0),
+        Scores("response_match_score", spread(0, 306), 1.0, 306, 306, 0, 0.8),
+        Scores("rubric_based_final_response_quality_v1", spread(5, 75), 0.96, 75, 80, 0, None, by_function=True),
     )
     return Overview(
         Tally(states, scores, 318, 41.0),
@@ -47,7 +53,7 @@ def overview(causes: int = len(CAUSES)) -> Overview:
         Spent("41 s", "$0.12"),
         CHANGES,
         TREND,
-        [("Folder", ""), ("broken", "one.evalset.json: not JSON")],
+        [("No agent", ""), ("one.evalset.json", "two agents are near")],
     )
 
 
@@ -107,7 +113,7 @@ def test_a_single_failure_is_never_rounded_to_a_hundred_percent() -> None:
 
 def test_sections_are_in_order_while_there_is_room() -> None:
     lines = shown(overview_document(overview(), 49, 40))
-    starts = ["258 of", "Why cases fail", "Criteria", "Changed since 13:40", "Pass rate, 12 runs", "Folder"]
+    starts = ["258 of", "Why cases fail", "Criteria", "Changed since 13:40", "Pass rate, 12 runs", "No agent"]
     found = [place(lines, start) for start in starts]
     assert found == sorted(found)
 
@@ -143,8 +149,8 @@ def test_a_criterion_shows_its_cases_its_mean_and_who_judged() -> None:
     lines = shown(overview_document(overview(), 52, 40))
     start = place(lines, "Criteria")
     trajectory, response, rubric = lines[start + 1 : start + 4]
-    assert trajectory.split() == ["tool_trajectory", "278/306", "━━━━━━━━━╌", "0.93", "≥1.00"]
-    assert response.split() == ["response_match", "306/306", "━━━━━━━━━━", "1.00", "≥0.80"]
+    assert trajectory.split() == ["tool_trajectory", "278/306", "╌╌╌╌▁╌╌╌╌╌█", "0.93", "≥1.00"]
+    assert response.split() == ["response_match", "306/306", "╌╌╌╌╌╌╌╌╌╌█", "1.00", "≥0.80"]
     assert "ƒ" in rubric
     assert "0.96" in rubric
 
@@ -183,17 +189,30 @@ def test_only_a_run_in_which_everything_passed_has_a_full_block() -> None:
     assert "▁▇█" in lines[place(lines, "Pass rate, 3 runs")]
 
 
-def test_column_beside_has_the_slowest_cases() -> None:
-    record = CaseRecord(PlannedCase(CaseRef("desk", "a.json", "a", "late_parcel_with_a_very_long_name"), None, ""))
-    record.state, record.duration_seconds = "passed", 3.25
-    found = replace(overview(), tally=tally({"passed": 1}, [[record]]))
-    document = overview_document(found, 50, 40, 24)
-    aside = document.items[0].aside
-    assert aside is not None
-    lines = [text_of(line) for line in aside(24)]
-    assert lines[0] == "Slowest"
-    assert lines[1].endswith("3.25 s")
-    assert all(width_of(line) <= 24 for line in aside(24))
+SAFE = ("rubric_based_final_response_quality_v1", "rubric_based_tool_use_quality_v1", "response_match_score")
+
+
+@pytest.mark.parametrize("width", [24, 30, 36, 44, 50, 60, 80])
+@pytest.mark.parametrize("names", [SAFE, ("response_match_score", "response_match"), ("a_score_v1", "a_score_v2")])
+def test_two_criteria_never_look_alike(names: tuple[str, ...], width: int) -> None:
+    found = tuple(Scores(name, (0.0,) * BINS, 1.0, 3, 3, 0, 1.0) for name in names)
+    document = overview_document(Overview(Tally(Counter({"passed": 3}), found), 3), width, 60)
+    assert len(document.items) == len(names)
+    lines = "\n".join(shown(document)).split("\n", document.items[0].start)[-1]
+    parts = re.findall(r"(.*?)3/3.*?1\.00 ≥1\.00", lines, re.DOTALL)
+    assert len({part.strip() for part in parts}) == len(names)
+
+
+def test_distribution_has_a_column_for_each_tenth_and_one_for_1() -> None:
+    bins = [0.0] * BINS
+    bins[1], bins[15], bins[16], bins[20] = 1, 2, 4, 8
+    one = Scores("tone", tuple(bins), 0.8, 12, 15, 0, 0.8)
+    document = overview_document(Overview(Tally(Counter({"passed": 15}), (one,)), 15), 50, 40)
+    line = document.lines[document.items[0].start]
+    columns = [segment for segment in line if segment.text in "╌▁▂▃▄▅▆▇█"]
+    assert "".join(segment.text for segment in columns) == "▁╌╌╌╌╌╌▂▄╌█"
+    styles = {segment.style for segment in columns[:8]}, {segment.style for segment in columns[8:]}
+    assert styles == ({"status-failed", "muted"}, {"status-passed", "muted"})
 
 
 @pytest.mark.parametrize("width", [10, 24, 38, 47, 80])
@@ -202,7 +221,7 @@ def test_no_line_is_too_wide_or_hostile(width: int, text: str) -> None:
     states: Counter[Status] = Counter({"passed": 12_345, "failed": 6_789, "error": 1_234, "queued": 9})
     name = make_cause("other", text).text
     found = Overview(
-        Tally(states, (Scores(text, (), 0.5, 3.3, 9, 0, 0.123456789, by_function=True),), 1_234_567),
+        Tally(states, (Scores(text, spread(3, 6), 0.5, 3.3, 9, 0, 0.123456789, by_function=True),), 1_234_567),
         99_999,
         group_by_cause(((0, number), make_cause("answer", text)) for number in range(3)),
         Spent("12:03:59", "0.0123 EUR + 99 unknown"),
@@ -239,7 +258,6 @@ def test_tally_of_parts_is_the_tally_of_the_whole() -> None:
     (one,), (other,) = parts.scores, whole.scores
     assert (one.cases, one.passed, one.threshold) == (other.cases, other.passed, 0.8) == (11, 2.5, 0.8)
     assert one.mean == pytest.approx(other.mean)
-    assert [share.amount for share in parts.slowest] == [share.amount for share in whole.slowest]
 
 
 def test_queued_cases_add_nothing_but_their_number() -> None:

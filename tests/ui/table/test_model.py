@@ -10,7 +10,7 @@ from workbench.events import CaseStatus
 from workbench.model.evalset import open_evalset
 from workbench.model.first_message import first_message
 from workbench.rendering.case_table.columns import Column
-from workbench.rendering.charts.costs import Costs
+from workbench.rendering.costs import Costs
 from workbench.store import Store
 from workbench.ui.table.cases import Cases
 from workbench.ui.table.model import Table, scope_again, scope_of

@@ -6,10 +6,8 @@ from typing import TypeAlias
 
 from workbench.agents.workspace import EvalsetEntry
 from workbench.causes.groups import CauseGroup
-from workbench.execution import Execution
 from workbench.history.pass_rates import Trend
 from workbench.model.faults import Fault
-from workbench.rendering.charts.figures import Share
 from workbench.rendering.overview.tally import Tally
 
 LISTED_CHANGES = 8
@@ -52,16 +50,10 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The time and money that the cases took, as safe texts. "" is left out.
-
-    `cost` has tokens where prices are missing. `dear` has the most expensive cases with the cost of each. `why_unknown`
-    says why costs are missing.
-    """
+    """The time and money (else tokens) that the cases took, as safe texts. "" is left out."""
 
     time: str = ""
     cost: str = ""
-    dear: Sequence[tuple[Execution, str]] = ()
-    why_unknown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +61,7 @@ class Overview:
     """All that is known about some cases.
 
     `cases` is their number. `groups` are the failing ones by cause. `changes` and `trend` are None while they are read,
-    or if there is nothing to compare with. `foot` describes the folder, the agent or the file.
+    or if there is nothing to compare with. `foot` has the problems of an agent.
     """
 
     tally: Tally = field(default_factory=Tally)
@@ -84,8 +76,3 @@ class Overview:
     """The evalset that the overview is about, if it is one."""
     found: tuple[Fault, ...] = ()
     """The problems that `check` found in the evalset."""
-
-    @property
-    def slowest(self) -> Sequence[Share]:
-        """The slowest cases."""
-        return self.tally.slowest

@@ -1,22 +1,23 @@
 """The lines of an overview, with its cursor's items: causes, criteria and changed cases."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.causes.cause import ONE_OF_A_KIND
-from workbench.counting import counted
+from workbench.counting import counted, tenths
 from workbench.counting import threshold as threshold_text
 from workbench.rendering.cells import cell_len, cut_name
-from workbench.rendering.charts.trend import tenths
 from workbench.rendering.document import Document
 from workbench.rendering.faces import BY_FUNCTION, FACES, FROZEN, Status
 from workbench.rendering.file_view import fault_lines, file_faults, file_lines
 from workbench.rendering.frozen import frozen_total
 from workbench.rendering.lines import BLANK, Line, Segment, cut_line, hang_text, pad, shortened, width_of, wrap
+from workbench.rendering.overview.criteria import BINS, Scores
 from workbench.rendering.overview.facts import LISTED_CHANGES, Changes, Overview
-from workbench.rendering.overview.side import side_lines
 from workbench.rendering.overview.tally import Tally
 from workbench.rendering.rows import View
+from workbench.rendering.scores import short_name
 from workbench.repeats.repeat_texts import percent
 from workbench.scores import cut_score
 from workbench.text import one_line
@@ -32,8 +33,10 @@ _MOST_PROBLEMS = 6
 """Lines about problems of the file that are shown above the causes."""
 _LOW = 11
 """Height in which the first cause is more important than the time and cost."""
-_NAME, _MEAN = 16, 4
-_LEAST_BAR, _MOST_BAR = 5, 10
+_NAME, _SHORTEST_NAME, _MEAN = 14, 8, 4
+_BINS_OF_COLUMN = 2
+_COLUMNS = (BINS + 1) // _BINS_OF_COLUMN
+"""Columns of a distribution of scores."""
 _LABEL = 12
 _WIDEST = 72
 """Cells after which a line with text at both ends would be hard to follow."""
@@ -48,21 +51,19 @@ class Row(NamedTuple):
     key: str = ""
 
 
-def overview_document(overview: Overview, width: int, height: int, side: int = 0) -> Document:
+def overview_document(overview: Overview, width: int, height: int) -> Document:
     """Return the overview in `width` cells, the first of which is for the cursor.
 
-    What has no room in `height` lines is below. Then changes come before criteria. In a column of `side` cells beside
-    it are the slowest and the most expensive cases.
+    What has no room in `height` lines is below. Then changes come before criteria.
     """
     document = Document()
-    beside = list(side_lines(overview, side)) if side else []
     for section in _sections(overview, max(width - 2, 1), height):
         if section and document.lines:
             document.add([BLANK])
         for line, key in section:
             indented = cut_line((Segment(" "), *line), width)
             if key:
-                document.add_item(key, [indented], aside=(lambda _: beside) if beside else None)
+                document.add_item(key, [indented])
             else:
                 document.add([indented])
     return document
@@ -74,7 +75,7 @@ def _sections(overview: Overview, width: int, height: int) -> list[list[Row]]:
     totals, problems = _totals(overview, across), _problems(overview, width)
     causes, criteria = _causes(overview, across), _criteria(overview.tally, across)
     trend, foot = _trend(overview, across), [_foot(overview.foot, width), _file(overview, width)]
-    above = [totals, problems, causes, criteria]
+    above = [totals, causes, problems, criteria]
     room = height - sum(len(section) + 1 for section in above if section) - len(trend)
     changed = overview.changes.total if overview.changes is not None else 0
     if room >= min(changed and changed + 1, _LEAST_CHANGES):
@@ -83,7 +84,7 @@ def _sections(overview: Overview, width: int, height: int) -> list[list[Row]]:
     few = _changes(overview.changes, across, _FEW_CHANGES)
     if height < _LOW:
         return [totals[:1], causes, totals[1:], problems, few, criteria, trend, *foot]
-    return [totals, problems, causes, few, criteria, trend, *foot]
+    return [totals, causes, problems, few, criteria, trend, *foot]
 
 
 # The sections
@@ -185,33 +186,65 @@ def _causes(overview: Overview, width: int) -> list[Row]:
 
 
 def _criteria(found: Tally, width: int) -> list[Row]:
-    """Return a row for each criterion, with another one for frozen cases."""
-    frozen = {id(one) for one in found.frozen_scores}
-    scored = [one for one in (*found.scores, *found.frozen_scores) if one.cases]
+    """Return a row for each criterion, with another one for frozen cases.
+
+    The distribution of scores goes before a name is cut so far that two look alike. In a window that is too narrow
+    even then, each name has a line of its own.
+    """
+    scored = [(one, "") for one in found.scores if one.cases]
+    scored += [(one, f" {FROZEN.glyph}") for one in found.frozen_scores if one.cases]
     if not scored:
         return []
-    counts = [f"{tenths(one.passed)}/{one.cases:,}" for one in scored]
-    limits = ["" if one.threshold is None else f"≥{threshold_text(one.threshold)}" for one in scored]
+    names = _short_names(dict.fromkeys(one.name for one, _ in scored))
+    signs = [(f" {BY_FUNCTION.glyph}" if one.by_function else "") + frozen for one, frozen in scored]
+    counts = [f"{tenths(one.passed)}/{one.cases:,}" for one, _ in scored]
+    limits = ["" if one.threshold is None else f"≥{threshold_text(one.threshold)}" for one, _ in scored]
     count, limit = max(6, *map(len, counts)), max(map(len, limits))
-    bar = min(width - _NAME - count - _MEAN - limit - 4, _MOST_BAR)
-    bar = bar if bar >= _LEAST_BAR else 0
-    tail = (bar + 1 if bar else 0) + _MEAN + 1 + limit
-    name = max(width - 1 - count - 1 - tail, 8)
-    ends = ("mean  threshold", "mean".ljust(limit + 1 + _MEAN) if limit else "mean", "")
-    titles = f"{'passed':>{count}} {next(end for end in ends if len(end) <= tail):>{tail}}"
+    tail, spread, shown = _MEAN + 1 + limit, _COLUMNS, None
+    for spread, least in ((_COLUMNS, _NAME), (0, _SHORTEST_NAME)):
+        tail = (spread and spread + 1) + _MEAN + 1 + limit
+        room = width - count - 2 - tail
+        shown = _different([names[one.name] for one, _ in scored], signs, room) if room >= least else None
+        if shown is not None:
+            break
+    ends = ("scores mean  threshold", "mean  threshold", "mean".ljust(limit + 1 + _MEAN) if limit else "mean", "")
+    titles = f"{'passed':>{count}} {next(end for end in ends[not spread :] if len(end) <= tail):>{tail}}"
     rows = [Row(_headed("Criteria", titles, width))]
-    for one, counted_text, least in zip(scored, counts, limits, strict=True):
-        sign = (f" {BY_FUNCTION.glyph}" if one.by_function else "") + (f" {FROZEN.glyph}" if id(one) in frozen else "")
-        named = cut_name(short_name(one.name), name - len(sign)) + sign
+    for number, ((one, frozen), counted_text, least_text) in enumerate(zip(scored, counts, limits, strict=True)):
+        key = (FROZEN_CRITERION if frozen else CRITERION) + one.name
         style = "status-passed" if one.passed == one.cases else "status-failed"
-        # Only a criterion by which every case passed has a full bar.
-        full = int(one.passed / one.cases * bar)
-        line = [Segment(named + " " * (name - cell_len(named) + 1)), Segment(f"{counted_text:>{count}} ")]
-        line += [Segment("━" * full, "status-passed"), Segment("╌" * (bar - full) + " ", style)] if bar else []
         mean = cut_score(one.mean + _ROUNDING, 2, 2)
-        line += [Segment(f"{mean:>{_MEAN}} ", "" if bar else style), Segment(f"{least:>{limit}}", "muted")]
-        rows.append(Row(tuple(line), (FROZEN_CRITERION if id(one) in frozen else CRITERION) + one.name))
+        line = [Segment(f"{counted_text:>{count}} "), *(_distribution(one) if spread else ())]
+        line += [Segment(f"{mean:>{_MEAN}} ", "" if spread else style), Segment(f"{least_text:>{limit}}", "muted")]
+        if shown is None:
+            for part in wrap([Segment(names[one.name] + signs[number])], max(width, 1)):
+                rows.append(Row(part, key))
+                key = ""
+        named = shown[number] if shown is not None else ""
+        rows.append(Row((*pad((Segment(named),), max(width - width_of(tuple(line)), 0)), *line), key))
     return rows
+
+
+def _distribution(one: Scores) -> list[Segment]:
+    """Return a column for each tenth from 0 to 1, and one for 1 itself, coloured by the threshold."""
+    bins = [sum(one.bins[place : place + _BINS_OF_COLUMN]) for place in range(0, _COLUMNS * _BINS_OF_COLUMN, 2)]
+    drawn, most = [], max(bins) or 1
+    for number, found in enumerate(bins):
+        start, end = number / (_COLUMNS - 1), (number + 1) / (_COLUMNS - 1)
+        style = ""
+        if one.threshold is not None and start + _ROUNDING >= one.threshold:
+            style = "status-passed"
+        elif one.threshold is not None and (end <= one.threshold + _ROUNDING or start >= 1):
+            style = "status-failed"
+        level = max(int(found / most * 8 + _ROUNDING), 1) if found else 0
+        drawn.append(Segment("╌▁▂▃▄▅▆▇█"[level], style if level else "muted"))
+    return [*drawn, Segment(" ")]
+
+
+def _different(names: Sequence[str], signs: Sequence[str], room: int) -> list[str] | None:
+    """Return the names with their signs, cut to `room` cells, or None if two of them would then look alike."""
+    cut = [cut_name(name, room - len(sign), names) + sign for name, sign in zip(names, signs, strict=True)]
+    return cut if len(set(cut)) == len(cut) else None
 
 
 def _changes(changes: Changes | None, width: int, most: int) -> list[Row]:
@@ -284,15 +317,11 @@ def case_of(key: str) -> tuple[int, int] | None:
     return int(evalset), int(case)
 
 
-def short_name(criterion: str) -> str:
-    """Return the safe name of a criterion without the ending that most criteria share."""
-    name = one_line(criterion, limit=200)
-    head, _, version = name.rpartition("_v")
-    name = head if head and version.isdigit() else name
-    for ending in ("_avg_score", "_score"):
-        if name.endswith(ending) and len(name) > len(ending):
-            return name.removesuffix(ending)
-    return name
+def _short_names(criteria: Collection[str]) -> dict[str, str]:
+    """Return the safe names of criteria, without their usual endings as far as they then still differ."""
+    short = {name: short_name(name) for name in criteria}
+    counts = Counter(short.values())
+    return {name: text if counts[text] == 1 else one_line(name, limit=200) for name, text in short.items()}
 
 
 def _headed(words: str, right: str, width: int) -> Line:

@@ -1,6 +1,5 @@
 """Counts and sums over cases."""
 
-import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,10 +7,8 @@ from operator import attrgetter
 
 from workbench.events import Frozen
 from workbench.execution import Execution
-from workbench.rendering.charts.figures import LONGEST, Scores, Share, merged, summed, votes_of
 from workbench.rendering.faces import DECIDED, FACES, Status
-
-_SECONDS = attrgetter("duration_seconds")
+from workbench.rendering.overview.criteria import Scores, merged, summed, votes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +17,8 @@ class Tally:
 
     `states` counts the cases by status, without those that never ran. `scores` has the criteria in the order in which
     they appear. `model_calls` are calls of agents and judges, `tokens` all that were reported, and `without_tokens` is
-    the number of executions that called a model and have none. `seconds` are the durations of all executions. `slowest`
-    has the slowest execution of the slowest cases. `executions` is the number of finished ones.
+    the number of executions that called a model and have none. `seconds` are the durations of all executions, and
+    `executions` is the number of finished ones.
 
     Frozen verdicts say nothing about live ones: `frozen` has the states and scores of frozen cases, which are not in
     `live` and `scores`. `replays` says how each of their executions was replayed.
@@ -33,7 +30,6 @@ class Tally:
     scores: tuple[Scores, ...] = ()
     model_calls: int = 0
     seconds: float = 0.0
-    slowest: tuple[Share, ...] = ()
     executions: int = 0
     frozen: Counter[Status] = field(default_factory=Counter)
     frozen_scores: tuple[Scores, ...] = ()
@@ -86,18 +82,11 @@ def tally(states: Mapping[Status, int], cases: Iterable[Sequence[Execution]]) ->
     # Many cases share one object.
     calls = Counter(map(id, map(attrgetter("usage"), finished)))
     usage = {id(record.usage): record.usage for record in finished}
-    slowest = heapq.nlargest(LONGEST, finished, key=_SECONDS)
-    if len(cases) < len(finished):
-        # Several repeats of one case would leave no room for others.
-        slowest = heapq.nlargest(
-            LONGEST, (max(executions, key=_SECONDS) for executions in cases if executions), key=_SECONDS
-        )
     return Tally(
         Counter(states),
         _scores(live),
         sum((usage[number].model_calls + usage[number].judge_calls) * times for number, times in calls.items()),
-        sum(map(_SECONDS, finished)),
-        tuple(Share(record, record.duration_seconds) for record in slowest if record.duration_seconds > 0),
+        sum(record.duration_seconds for record in finished),
         len(finished),
         Counter(min((record.state for record in executions), key=_rank) for executions in replayed),
         _scores(replayed),
@@ -125,13 +114,11 @@ def added(parts: Sequence[Tally]) -> Tally:
     for part in parts:
         states.update(part.states)
         frozen.update(part.frozen)
-    slowest = heapq.nlargest(LONGEST, (share for part in parts for share in part.slowest), key=attrgetter("amount"))
     return Tally(
         states,
         _merged(part.scores for part in parts),
         sum(part.model_calls for part in parts),
         sum(part.seconds for part in parts),
-        tuple(slowest),
         sum(part.executions for part in parts),
         frozen,
         _merged(part.frozen_scores for part in parts),

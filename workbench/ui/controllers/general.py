@@ -1,4 +1,4 @@
-"""The palette, the list of keys, themes, copying and quitting."""
+"""The palette, the list of keys, themes, copying, screenshots and quitting."""
 
 import asyncio
 import json
@@ -157,6 +157,30 @@ class General(Controller):
 
     # Leaving
 
+    def screenshot(self) -> None:
+        """Save the screen as an SVG file, under a name that the user types."""
+        self.view.work(self._screenshot(), "screenshot")
+
+    async def _screenshot(self) -> None:
+        from workbench.atomic import replace_content
+        from workbench.ui.screenshot import picture, proposed
+
+        # Drawn before the question, because the user wants the screen behind it.
+        drawn = await asyncio.to_thread(picture, self.view.drawn())
+        here = Path.cwd()
+        name = await self.view.name_for(
+            "save screenshot as", _screenshot_fault, proposed(here), "SVG file. enter saves, esc cancels"
+        )
+        if name is None:
+            return
+        file = here / expanded(name)
+        try:
+            await asyncio.to_thread(replace_content, file, drawn)
+        except OSError as error:
+            self.view.notify(plain(f"{file}: {error.strerror or error}", limit=600), severity="error")
+            return
+        self.view.say(one_line(f"saved: {file}"))
+
     def suspend(self) -> None:
         """Return to the shell until it continues the program."""
         self._host.suspend()
@@ -262,3 +286,12 @@ class General(Controller):
 def _by_group(rows: Sequence[Action]) -> list[tuple[str, list[Action]]]:
     groups = dict.fromkeys(row.group for row in rows)
     return [(group, [row for row in rows if row.group == group]) for group in groups]
+
+
+def _screenshot_fault(name: str) -> str:
+    if not name:
+        return "type a file name"
+    file = expanded(name)
+    if file.is_dir():
+        return f"{name} is a folder"
+    return "" if file.suffix == ".svg" else "the name must end in .svg"

@@ -163,7 +163,7 @@ class CaseTable(Controller):
             self.view.work(self._read_costs(self._table, self._costs), "costs")
 
     async def _read_costs(self, table: "Table", known: "CaseCosts") -> None:
-        from workbench.rendering.charts.costs import costs
+        from workbench.rendering.costs import costs
 
         verdicts, prices = self.session.verdicts, self.session.prices
         records = (record for pair in table.rows if (record := verdicts.record(*pair)) is not None)

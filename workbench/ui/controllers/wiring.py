@@ -2,7 +2,6 @@
 
 from workbench.ui.controllers.accept import Accept
 from workbench.ui.controllers.cases import Cases
-from workbench.ui.controllers.charts import Charts
 from workbench.ui.controllers.checks import Checks
 from workbench.ui.controllers.commands import Commands
 from workbench.ui.controllers.criteria import Criteria
@@ -71,7 +70,6 @@ class Controllers:
         self.history = History(view, self.talk, self.fork, host)
         self.faults = Faults(view, self.run, self.history, engine, host)
         self.checks = Checks(view, lambda workspace, report: thread.also(engine.import_agents(workspace, report)))
-        self.charts = Charts(view)
         self.commands = Commands(view, host)
         self.restoring = Restoring(view)
         self.table = CaseTable(view, self.run, host)

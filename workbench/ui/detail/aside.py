@@ -10,9 +10,6 @@ from workbench.rendering.document import AsideWhen, Item
 from workbench.rendering.lines import Line, Segment, cut_line
 from workbench.rendering.rows import SIDE_BY_SIDE
 
-_COLUMN = range(22, 49)
-"""Width of a column beside a list that needs at least `_LISTED` cells."""
-_LISTED = 44
 _LEAST_HEIGHT = 9
 """Minimum height, in lines, for an aside. With less, only the list is shown."""
 
@@ -35,11 +32,6 @@ class Layout:
 def layout(size: Size, aside: AsideWhen, listed: int = sys.maxsize) -> Layout:
     """Return the shares of a widget of this size. An aside below gets what a list of `listed` lines does not need."""
     width, height = max(size.width - 1, 0), size.height
-    if aside == "column":
-        column = min(size.width // 3, size.width - _LISTED - 4, _COLUMN[-1])
-        if column < _COLUMN.start or height < _LEAST_HEIGHT:
-            return Layout(width, height)
-        return Layout(size.width - column - 4, height, column, height, beside=True)
     wide = width >= SIDE_BY_SIDE
     if height < _LEAST_HEIGHT or aside == "never" or (aside == "beside" and not wide):
         return Layout(width, height)

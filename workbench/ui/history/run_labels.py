@@ -6,10 +6,9 @@ from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from workbench.counting import counted, few
+from workbench.counting import counted, few, tenths
 from workbench.history.listed_runs import ListedRun
 from workbench.history.summary import Row, Summary
-from workbench.rendering.charts.trend import tenths
 from workbench.rendering.faces import BY_FUNCTION, COUNTED, FACES, FROZEN, OTHER_CRITERIA, Status
 from workbench.rendering.frozen import frozen_count
 from workbench.rendering.plain_lines import commit_words

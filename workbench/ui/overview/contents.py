@@ -14,7 +14,7 @@ from workbench.ui.history.run_labels import clock_time, seconds
 from workbench.ui.overview.figures import Figures
 from workbench.ui.overview.scope import Pair, Scope, changed_pairs
 from workbench.ui.overview.spending import Spending
-from workbench.ui.overview_pages import agent_page, workspace_facts
+from workbench.ui.overview_pages import agent_problems
 from workbench.ui.tree.labels import label
 
 if TYPE_CHECKING:
@@ -97,17 +97,16 @@ class Contents:
         return ChangedVerdict(pair, name, _words(before), current, session.verdicts.flips[pair])
 
     def _foot(self, scope: Scope) -> list[tuple[str, str]]:
+        """Return why evalsets have no agent, or what is wrong with the agent."""
         workspace = self._session.workspace
-        if workspace is None or scope.marked or scope.row.kind == "evalset":
+        if workspace is None or scope.row.kind != "agent":
             return []
-        if scope.row.kind == "all":
-            return [("Folder", ""), *workspace_facts(workspace)]
         name = self._tree.groups[scope.row.agent]
         agent = next((agent for agent in workspace.agents if agent.name == name), None)
         entries = [self._session.entry(evalset) for evalset in scope.evalsets]
         if agent is None:
             return [("No agent", ""), *((label(one.file.name), label(one.agent_reason)) for one in entries)]
-        return [("Agent", ""), *agent_page(workspace, agent, entries, self._session.verdicts.imports)]
+        return agent_problems(agent, entries, self._session.verdicts.imports)
 
 
 def _words(statuses: Sequence[Status]) -> str:

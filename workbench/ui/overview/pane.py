@@ -9,7 +9,6 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
 
-from workbench.rendering.document import Document
 from workbench.rendering.lines import Line, text_of
 from workbench.rendering.overview.facts import Overview
 from workbench.rendering.overview.layout import CAUSE, overview_document
@@ -46,8 +45,6 @@ class OverviewPane(Widget):
         self._overview = Overview()
         self._scope: Hashable = None
         self._title = ""
-        self._beside: list[Line] = []
-        """The lines of the column beside the list."""
         self._touched = False
         """Whether the user has moved the cursor since this scope is shown."""
         self.moves = 0
@@ -150,8 +147,8 @@ class OverviewPane(Widget):
 
     def _lay_out(self) -> int:
         body, before = self._body, self._body.document
-        planned = layout(self._size_of_body, "column")
-        document = overview_document(self._overview, planned.width, planned.height, planned.aside_width)
+        planned = layout(self._size_of_body, "never")
+        document = overview_document(self._overview, planned.width, planned.height)
         item = body.item if self._touched else None
         number = document.item_named(item.key) if item is not None else None
         top = 0
@@ -159,16 +156,8 @@ class OverviewPane(Widget):
             # At the top, what is inserted above the cursor may move it down.
             moved = document.items[number].start - item.start if number is not None and item is not None else 0
             top = body.top + moved
-        body.show(document, top, cursor=number or 0, aside="column" if document.items else "never")
-        beside = _beside(document, planned.aside_width)
-        changed = _differing(before.lines, document.lines) + _differing(self._beside, beside)
-        self._beside = beside
-        return changed
-
-
-def _beside(document: Document, width: int) -> list[Line]:
-    aside = document.items[0].aside if document.items else None
-    return list(aside(width)) if aside is not None else []
+        body.show(document, top, cursor=number or 0)
+        return _differing(before.lines, document.lines)
 
 
 def _differing(before: Sequence[Line], after: Sequence[Line]) -> int:

@@ -7,8 +7,7 @@ from workbench.details import read_details
 from workbench.events import CaseRef
 from workbench.execution import Execution
 from workbench.prices import Prices, money
-from workbench.rendering.charts.costs import NO_PRICES, costs
-from workbench.rendering.charts.figures import LONGEST
+from workbench.rendering.costs import costs
 from workbench.rendering.overview.facts import Spent
 from workbench.rendering.overview.tally import Tally
 
@@ -43,21 +42,16 @@ class Spending:
         `records` are the finished executions of the tally.
         """
         if not self._prices:
-            tokens = _sum("", tally.tokens, tally.without_tokens)
-            return Spent(time, tokens, (), NO_PRICES if tokens else "")
+            return Spent(time, _sum("", tally.tokens, tally.without_tokens))
         known = [(record, self._known[record.ref][1]) for record in records if self._has(record)]
         if len(known) < len(records):
             many = len(records) - len(known) > MOST
-            tokens = _sum("", tally.tokens, tally.without_tokens) if many else ""
-            return Spent(time, tokens, (), "too many cases: see the charts" if many else "")
-        currency = self._prices.currency
-        amounts = [(record, amount) for record, amount in known if amount is not None]
+            return Spent(time, _sum("", tally.tokens, tally.without_tokens) if many else "")
+        amounts = [amount for _, amount in known if amount is not None]
         unpriced = [record.usage for record, amount in known if amount is None]
-        total = money(sum(amount for _, amount in amounts), currency) if amounts or not unpriced else ""
-        cost = _sum(total, sum(usage.tokens for usage in unpriced), sum(not usage.tokens for usage in unpriced))
-        dear = sorted(amounts, key=lambda one: -one[1])[:LONGEST]
-        why = f"cost of {counted(len(unpriced), 'execution')} unknown" if unpriced else "no costs"
-        return Spent(time, cost, [(record, money(amount, currency)) for record, amount in dear if amount > 0], why)
+        total = money(sum(amounts), self._prices.currency) if amounts or not unpriced else ""
+        tokens = sum(usage.tokens for usage in unpriced)
+        return Spent(time, _sum(total, tokens, sum(not usage.tokens for usage in unpriced)))
 
     def _has(self, record: Execution) -> bool:
         known = self._known.get(record.ref)

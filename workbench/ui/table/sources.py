@@ -17,7 +17,7 @@ from workbench.rendering.case_table.cells import (
     tokens_cell,
 )
 from workbench.rendering.case_table.columns import CASE, COST, INPUT, TIME, TOKENS, Column, criterion_columns
-from workbench.rendering.charts.costs import Costs
+from workbench.rendering.costs import Costs
 from workbench.rendering.faces import FACES, Status
 from workbench.rendering.judged import is_function, judge_of
 from workbench.rendering.status import score_text

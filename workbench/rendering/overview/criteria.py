@@ -1,6 +1,5 @@
-"""The data of charts: scores by criterion, and the cases with the most time, cost and tokens."""
+"""The scores of many cases by criterion: counts, mean and distribution, with one vote for each case."""
 
-import heapq
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,13 +9,11 @@ from typing import NamedTuple
 
 from workbench.events import CaseName, MetricResult
 from workbench.execution import Execution
-from workbench.rendering.charts.costs import Costs
 from workbench.rendering.judged import is_function
 
 STEPS = 20
 BINS = STEPS + 1
 """The number of bins for scores from 0 to 1. Each is 0.05 wide, and 1 has its own, because many thresholds are 1."""
-LONGEST = 8
 _COUNTED = ("passed", "failed")
 _LEFT_OUT = ("informational", "not_applicable")
 
@@ -36,7 +33,7 @@ class Vote(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of one criterion: a count for each bin (or no bins), and the results.
+    """The scores of one criterion: a count for each bin, and the results.
 
     Each of the `cases` has one vote, shared by its repeats. So the counts are fractions if a case was repeated.
     `undecided` counts cases without a score. `threshold` is None if it was not the same for all. Scores outside 0 to 1
@@ -59,14 +56,6 @@ class Scores:
         return self.cases - self.passed
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """An execution and its share of something: seconds, tokens or money."""
-
-    record: Execution
-    amount: float
-
-
 def scores(records: Iterable[Execution]) -> list[Scores]:
     """Return the scores by criterion, in the order in which they appear.
 
@@ -75,7 +64,7 @@ def scores(records: Iterable[Execution]) -> list[Scores]:
     of_cases: dict[CaseName, list[Execution]] = {}
     for record in records:
         of_cases.setdefault(record.ref.name, []).append(record)
-    return [summed(name, votes, bins=BINS) for name, votes in votes_of(of_cases.values()).items()]
+    return [summed(name, votes) for name, votes in votes_of(of_cases.values()).items()]
 
 
 def votes_of(cases: Iterable[Sequence[Execution]]) -> dict[str, list[tuple[Vote, int]]]:
@@ -104,9 +93,9 @@ def votes_of(cases: Iterable[Sequence[Execution]]) -> dict[str, list[tuple[Vote,
     return found
 
 
-def summed(name: str, votes: Iterable[tuple[Vote, int]], *, bins: int = 0) -> Scores:
-    """Return the scores of one criterion. Without `bins`, they are not counted."""
-    counts = [0.0] * bins
+def summed(name: str, votes: Iterable[tuple[Vote, int]]) -> Scores:
+    """Return the scores of one criterion."""
+    counts = [0.0] * BINS
     thresholds: set[float | None] = set()
     means: list[float] = []
     passed, cases, undecided, by_function = 0.0, 0, 0, False
@@ -121,9 +110,8 @@ def summed(name: str, votes: Iterable[tuple[Vote, int]], *, bins: int = 0) -> Sc
         thresholds.update(vote.thresholds)
         for score in vote.scores:
             means.append(min(max(score, -1e12), 1e12) * times / share)
-            if bins:
-                # 0.15 * 20 is a little less than 3, but 0.15 belongs to the bin that begins there.
-                counts[int(min(max(score, 0.0), 1.0) * STEPS + 1e-9)] += times / share
+            # 0.15 * 20 is a little less than 3, but 0.15 belongs to the bin that begins there.
+            counts[int(min(max(score, 0.0), 1.0) * STEPS + 1e-9)] += times / share
     threshold = thresholds.pop() if len(thresholds) == 1 else None
     return Scores(
         name, tuple(counts), math.fsum(means) / max(cases, 1), passed, cases, undecided, threshold, by_function
@@ -131,14 +119,14 @@ def summed(name: str, votes: Iterable[tuple[Vote, int]], *, bins: int = 0) -> Sc
 
 
 def merged(parts: Sequence[Scores]) -> Scores:
-    """Return the scores of one criterion from those of several sets of cases, without bins."""
+    """Return the scores of one criterion from those of several sets of cases."""
     if len(parts) == 1:
         return parts[0]
     cases = sum(part.cases for part in parts)
     thresholds = {part.threshold for part in parts if part.cases}
     return Scores(
         parts[0].name,
-        (),
+        tuple(map(sum, zip(*(part.bins for part in parts), strict=True))),
         math.fsum(part.mean * part.cases for part in parts) / max(cases, 1),
         math.fsum(part.passed for part in parts),
         cases,
@@ -146,29 +134,6 @@ def merged(parts: Sequence[Scores]) -> Scores:
         thresholds.pop() if len(thresholds) == 1 else None,
         any(part.by_function for part in parts),
     )
-
-
-def slowest(records: Iterable[Execution]) -> list[Share]:
-    """Return the slowest cases, in seconds, each with its slowest execution."""
-    return _largest((record, record.duration_seconds) for record in records)
-
-
-def most_expensive(records: Iterable[Execution], costs: Costs) -> list[Share]:
-    """Return the most expensive cases with a known cost, each with its most expensive execution."""
-    return _largest((record, costs.amounts.get(record.ref, 0.0)) for record in records)
-
-
-def most_tokens(records: Iterable[Execution]) -> list[Share]:
-    """Return the cases with the most tokens, each with its largest execution.
-
-    The tokens are those of the agent, the simulated user and the judges, in and out.
-    """
-    return _largest((record, float(record.usage.tokens)) for record in records)
-
-
-def seconds_text(amount: float) -> str:
-    """Return `3.24 s`, or `140 s` from 100 seconds on."""
-    return f"{amount:.0f} s" if amount >= 100 else f"{amount:.2f} s"
 
 
 def _by_criterion(executions: Iterable[Execution]) -> Mapping[str, list[MetricResult]]:
@@ -192,13 +157,3 @@ def _score(result: MetricResult) -> float | None:
     """Return the score of a verdict that counts. Return None for other verdicts and for NaN."""
     counts = result.status in _COUNTED and result.score is not None and not math.isnan(result.score)
     return result.score if counts else None
-
-
-def _largest(amounts: Iterable[tuple[Execution, float]]) -> list[Share]:
-    """Return the largest execution of each case. Several repeats of one case would leave no room for others."""
-    found: dict[CaseName, Share] = {}
-    for record, amount in amounts:
-        case = record.ref.name
-        if record.finished and amount > 0 and (case not in found or amount > found[case].amount):
-            found[case] = Share(record, amount)
-    return heapq.nlargest(LONGEST, found.values(), key=lambda share: share.amount)

@@ -1,1 +1,0 @@
-"""Charts of many cases, for the screen and for exported pages."""
