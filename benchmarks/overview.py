@@ -1,7 +1,8 @@
 """Opening the overview of 10,000 verdicts, and a new verdict during a run: `python -m benchmarks.overview [--cases N]`.
 
 CPU milliseconds from the verdicts to the lines of a screen of 120 × 40, without Textual's own work. One case in five
-fails, for 200 causes. Opening counts everything from nothing; the others are what a frame needs afterwards.
+fails, for 200 causes. Opening counts everything from nothing; the others are what a frame needs afterwards. Folding is
+what the tree does with the passed cases at the end of a run, with the first drawing of the rows that stand for them.
 """
 
 import argparse
@@ -21,7 +22,9 @@ from workbench.store import RunSummary
 from workbench.ui.overview.contents import Contents
 from workbench.ui.overview.scope import Scope, scope_of
 from workbench.ui.session import Session
+from workbench.ui.tree.labels import Labels
 from workbench.ui.tree.model import Tree
+from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import parse_query
 
 OPEN_GOAL, AGAIN_GOAL, LINEAR_GOAL = 50.0, 16.0, 5.0
@@ -34,9 +37,11 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=10_000)
     cases = parser.parse_args().cases
     times = {number: _times(number) for number in (cases // 4, cases)}
-    for name, goal in (("opening", OPEN_GOAL), ("the same row again", AGAIN_GOAL), ("a filter", OPEN_GOAL)):
+    goals = {"opening": OPEN_GOAL, "the same row again": AGAIN_GOAL, "a filter": OPEN_GOAL, "folding": OPEN_GOAL}
+    for name, goal in goals.items():
         _figure(f"{name}, {cases:,} verdicts", times[cases][name], "ms", goal)
-    _figure("opening: four times as many", times[cases]["opening"] / times[cases // 4]["opening"], "x", LINEAR_GOAL)
+    for name in ("opening", "folding"):
+        _figure(f"{name}: four times as many", times[cases][name] / times[cases // 4][name], "x", LINEAR_GOAL)
 
 
 def _times(cases: int) -> dict[str, float]:
@@ -54,10 +59,23 @@ def _times(cases: int) -> dict[str, float]:
             draw(scope_of(tree), contents[0])
 
         found = {"opening": _milliseconds(opened)}
+        found["folding"] = _milliseconds(lambda: _fold(tree))
         found["the same row again"] = _milliseconds(lambda: draw(scope_of(tree), contents[0]))
         tree.set_query(parse_query(":fail"))
         found["a filter"] = _milliseconds(lambda: draw(scope_of(tree), contents[0]))
         return found
+
+
+def _fold(tree: Tree) -> None:
+    """Fold the passed cases of all evalsets anew, and draw all rows that stand for them."""
+    for evalset in range(len(tree.entries)):
+        tree.verdicts.versions[evalset] += 1
+    tree.outline.folds.clear()
+    tree.arrange_again()
+    labels, folds = Labels(tree, lambda: 0.0), tree.outline.folds
+    assert len(folds) == len(tree.entries)
+    for evalset in folds:
+        labels.pieces(Row("passed", tree.outline.group_of[evalset], evalset), _WIDTH)
 
 
 def _session(folder: Path, cases: int) -> tuple[Session, Tree]:

@@ -30,7 +30,7 @@ async def test_r_on_the_first_row_runs_all_cases(open_screen: OpenScreen) -> Non
         await started(screen, pilot)
         assert screen.started == [([(0, 0), (0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (2, 0), (2, 1)], 1)]
         assert "▶ 0/8" in screen.text
-        assert "queued" in screen.text
+        assert "· on_time" in screen.text
         run = screen.runs[0]
         run.begin(run.refs[0])
         run.end_case(run.refs[0], "passed")
@@ -201,7 +201,7 @@ async def test_palette_cancels_the_whole_run(open_screen: OpenScreen) -> None:
         await screen.until(pilot, lambda: not screen.session.store.activity.running)
         assert run.stopped
         assert "cancelled" in screen.text
-        assert "queued" not in screen.text, "what never ran is not waiting any more"
+        assert "· late_parcel" not in screen.text, "what never ran is not waiting any more"
 
 
 async def test_quitting_during_a_run_asks_once_and_cancels_it(open_screen: OpenScreen) -> None:

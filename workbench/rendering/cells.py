@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from rich.cells import cell_len, set_cell_size
 
-__all__ = ["cell_len", "cut", "cut_name", "fit", "fit_name"]
+__all__ = ["cell_len", "cut", "cut_name", "cut_sibling", "fit", "fit_name"]
 
 _NARROWEST_NAME = 7
 """The minimum width, in cells, for a name without its middle. A narrower name loses its end."""
@@ -54,6 +54,30 @@ def cut_name(name: str, width: int, others: Iterable[str] = ()) -> str:
     start = next((one for one in starts if cell_len(name[one:last]) + _TELLING < room), _word_start(name, last))
     different = cut(name[start:], room)
     return f"{_first(name[:start], width - 1 - cell_len(different))}…{different}"
+
+
+def cut_sibling(name: str, width: int, siblings: Iterable[str]) -> str:
+    """Return a name (already safe) in at most `width` cells: `…two_items`.
+
+    It loses the beginning that it shares with some of its siblings, then its end. Only if one of them would then look
+    the same, it loses its middle.
+    """
+    if len(name) * 2 <= width or cell_len(name) <= width or width < _NARROWEST_NAME:
+        return cut(name, width)
+    others = [other for other in siblings if other != name and cell_len(other) > width]
+    starts = sorted({_word_start(name, _shared(name, other)) for other in siblings if other != name} - {0})
+    for start in starts:
+        rest = name[start:]
+        if cell_len(rest) < width and not any(other.endswith(rest) for other in others):
+            return f"…{rest}"
+    for start in reversed(starts):
+        # Where it differs from the sibling that is most like it, else from others.
+        head = cut(name[start:], width - 1)
+        if not any(head.removesuffix("…") in other for other in others):
+            return f"…{head}"
+    head = cut(name, width)
+    alike = any(other.startswith(head.removesuffix("…")) for other in others)
+    return cut_name(name, width, others) if alike else head
 
 
 def fit(text: str, width: int) -> str:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from workbench.counting import counted
 from workbench.remaining import STARTING_AGENTS, is_waiting_for_agents, latency_words, left_words
-from workbench.rendering.faces import COUNTED
 from workbench.rendering.frozen import frozen_count
 from workbench.text import one_line
 from workbench.ui.session import Session
@@ -31,7 +30,7 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
         counts=store.counts() + Counter({"cancelled": store.run.cancelled}),
         total=len(store.current) + store.run.cancelled,
         running=activity.running,
-        of_last_run=not activity.busy and _differs_from_tree(session),
+        of_last_run=not activity.busy and session.verdicts.differ_from_run,
         phase=_phase(session),
         left=left_words(session.remaining.seconds()) if activity.running else ("", ""),
         interrupted=store.run.interrupted,
@@ -54,12 +53,6 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
         watch=("watch off", "watch off") if watching is None else _watch_words(session, watching),
         awaits_key=awaits_key,
     )
-
-
-def _differs_from_tree(session: Session) -> bool:
-    """Return whether the tree counts other verdicts than those of the last run."""
-    run, tree = session.store.counts(), session.verdicts.counts
-    return any(run[state] != sum(counts[state] for counts in tree) for state in COUNTED)
 
 
 def _phase(session: Session) -> str:

@@ -48,7 +48,7 @@ def agent_problems(
     """Say why an agent cannot be imported, and what is wrong in its criteria."""
     lines: list[tuple[str, str]] = []
     if failed := imports.failed.get(agent.name):
-        lines += [("Import", ""), ("failed", one_line(failed.message))]
+        lines.append(("import", f"failed: {one_line(failed.message)}"))
         lines += [("", one_line(failed.hint))] if failed.hint else []
     if faults := [fault for entry in entries for fault in entry.criteria.config.faults]:
         lines.append(("Problems in the criteria", ""))

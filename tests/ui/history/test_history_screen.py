@@ -126,7 +126,7 @@ async def _compares(screen: Screen, pilot: Any) -> None:
 async def test_opening_shows_the_last_verdicts_with_their_time(open_screen: OpenScreen, kept: Workspace) -> None:
     screen = open_screen(kept)
     async with screen.open(size=(120, 30)) as pilot:
-        await _shows(screen, pilot, "of 2", "✗ 1 fail", "ran ", "2 stale: agent.py", "✗ late_parcel ↓ ~")
+        await _shows(screen, pilot, "of 2", "✗ 1 fail", "ran ", "2 stale: agent.py", "✗ late_parcel ↓ stale: agent.py")
         await pilot.press("n", "2")
         await _shows(screen, pilot, "runs        █▂  ✓✗  passed 1 of 2")
         # Cases that run again have a new verdict.
@@ -173,11 +173,11 @@ async def test_stored_run_groups_its_repeats_and_d_deletes_it(
         # Verdicts restored at opening also know the requested pass rate.
         await _shows(screen, pilot, "of 3")
         await pilot.press("n")
-        await _shows(screen, pilot, "1/2 flaky", "not sure yet whether 90 % pass")
+        await _shows(screen, pilot, "∿ late_parcel", "1/2 agent", "not sure yet whether 90 % pass")
         await pilot.press("H")
         await _shows(screen, pilot, "1 run")
         await pilot.press("enter")
-        await _shows(screen, pilot, "∿ late_parcel", "1/2 flaky agent", "Repeats", "1 of 2")
+        await _shows(screen, pilot, "∿ late_parcel", "1/2 agent", "Repeats", "1 of 2")
         assert "#1" not in screen.text
         await pilot.press("l")
         await _shows(screen, pilot, "▾ ∿ late_parcel", "✓ #1", "✗ #2")

@@ -208,3 +208,31 @@ async def test_a_changed_case_that_runs_again_says_so(open_screen: OpenScreen, m
         screen.runs[-1].end_case(screen.runs[-1].refs[0], "failed")
         screen.runs[-1].end()
         await screen.until(pilot, lambda: not screen.session.store.activity.running)
+
+
+async def test_row_of_passed_cases_opens_with_enter_and_has_an_overview(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    screen = open_screen(make_workspace({"desk": {"talk": ["good", "late_1", "late_2", "odd"]}}))
+    async with screen.open((80, 24)) as pilot:
+        await pilot.press("r")
+        await screen.until(pilot, lambda: bool(screen.runs) and screen.session.store.activity.running)
+        one = screen.runs[-1]
+        for ref in one.refs:
+            one.begin(ref)
+            one.end_case(ref, "failed" if ref.eval_id == "odd" else "passed")
+        one.end()
+        await screen.until(pilot, lambda: "3 passed ▸" in screen.text)
+        await pilot.press("tab", "G")
+        assert screen.row.startswith("3 passed")
+        assert title(screen) == "Overview: talk, :pass (3 of 4)"
+        assert "3 of 3 passed, 100 %" in screen.text
+        assert "late_1" not in screen.text
+        await pilot.press("enter")
+        assert "3 passed ▾" in screen.text
+        assert "✓ late_1" in screen.text
+        await pilot.press("G", "h")
+        assert screen.row.startswith("3 passed")
+        await pilot.press("r")
+        await screen.until(pilot, lambda: len(screen.runs) == 2)
+        assert screen.started[-1][0] == [(0, 0), (0, 1), (0, 2)]

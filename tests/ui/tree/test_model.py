@@ -1,5 +1,7 @@
 """The tree without a screen: cursor, filter, sort order, marks, problems, and reading again."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.ui.conftest import Feed, MakeWorkspace
@@ -12,7 +14,7 @@ from workbench.ui.tree.labels import Labels
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import parse_query
-from workbench.ui.tree.verdicts import Verdicts
+from workbench.ui.tree.verdicts import CaseVerdict, Verdicts
 
 PROMPT = Change("agent_file", "desk/prompt.txt", "desk/prompt.txt", "run")
 
@@ -46,7 +48,7 @@ def names(tree: Tree) -> list[str]:
     return [tree.entries[e].document.cases[c].eval_id for e, c in tree.outline.all_cases()]
 
 
-def test_rows_show_status_glyphs_and_words_and_counts_per_level(tree: Tree, feed: Feed) -> None:
+def test_rows_show_status_glyphs_and_scores_and_each_total_once(tree: Tree, feed: Feed) -> None:
     run(
         feed,
         ("refunds", "on_time", "passed"),
@@ -54,15 +56,18 @@ def test_rows_show_status_glyphs_and_words_and_counts_per_level(tree: Tree, feed
         ("refunds", "unknown_order", "error"),
     )
     assert lines(tree)[:7] == [
-        "everything  |  1✓ 1✗ 1!",
+        "everything  |  ",
         "▾ order_desk  |  1✓ 1✗ 1!",
         "  ▾ refunds  |  1✓ 1✗ 1!",
-        "    ✓ on_time  |  0.90 pass",
-        "    ✗ late_parcel  |  0.50 fail",
-        "    ! unknown_order  |  error",
+        "    ✓ on_time  |  0.90",
+        "    ✗ late_parcel  |  0.50",
+        "    ! unknown_order  |  ",
         "    ○ two_parcels  |  ",
     ]
     assert lines(tree)[7] == "  ▾ greetings  |  2"
+    assert lines(tree)[10:12] == ["▾ team_router  |  ", "  ▾ hand_over  |  2"], "an only evalset says the same"
+    run(feed, ("greetings", "hello", "passed"))
+    assert lines(tree)[0] == "everything  |  2✓ 1✗ 1!", "the bar has the counts of the last run"
 
 
 def test_run_changes_labels_but_not_rows_or_cursor(tree: Tree, feed: Feed) -> None:
@@ -274,7 +279,7 @@ def test_reading_the_folder_again_keeps_cursor_marks_and_closed_rows_by_name(
 def test_many_cases_start_closed(store: Store, make_workspace: MakeWorkspace) -> None:
     tree = Tree(Verdicts(store))
     tree.load(make_workspace({"agent": {"many": [f"case_{number}" for number in range(200)]}}))
-    assert lines(tree) == ["everything  |  200", "▾ agent  |  200", "  ▸ many  |  200"]
+    assert lines(tree) == ["everything  |  ", "▾ agent  |  ", "  ▸ many  |  200"]
 
 
 def test_evalsets_without_agent_come_last(store: Store, make_workspace: MakeWorkspace) -> None:
@@ -294,10 +299,10 @@ def test_repeats_are_rows_under_their_case(tree: Tree, feed: Feed) -> None:
     for ref, status in zip(feed.start(("refunds", "on_time"), runs=2), ("passed", "failed"), strict=True):
         feed.begin(ref)
         feed.end(ref, status)  # type: ignore[arg-type]
-    assert lines(tree)[3] == "  ▸ ∿ on_time  |  1/2 50 % flaky"
+    assert lines(tree)[3] == "  ▸ ∿ on_time  |  1/2 50 %"
     tree.show(Row("case", 0, 0, 0))
     tree.toggle()
-    assert lines(tree)[4:6] == ["      ✓ #1  |  pass", "      ✗ #2  |  fail"]
+    assert lines(tree)[4:6] == ["      ✓ #1  |  ", "      ✗ #2  |  "]
 
 
 def test_dropped_repeats_disappear_from_the_rows(tree: Tree, store: Store, feed: Feed) -> None:
@@ -312,7 +317,7 @@ def test_dropped_repeats_disappear_from_the_rows(tree: Tree, store: Store, feed:
     store.apply(RepeatsDropped(tuple(refs[2:])))
     assert tree.repeats_changed()
     assert len(lines(tree)) == rows - 2
-    assert lines(tree)[3:6] == ["  ▾ ✓ on_time  |  2/2 100 % pass", "      ✓ #1  |  pass", "      ✓ #2  |  pass"]
+    assert lines(tree)[3:6] == ["  ▾ ✓ on_time  |  2/2 100 %", "      ✓ #1  |  ", "      ✓ #2  |  "]
     assert tree.cursor is not None
     assert tree.cursor.case >= 0
 
@@ -357,12 +362,14 @@ def test_counts_in_a_filtered_tree_are_those_of_the_filter(tree: Tree, feed: Fee
         ("greetings", "hello", "error"),
     )
     tree.set_query(parse_query("parcel"))
-    assert [line.split("  |  ")[1] for line in lines(tree)[:3]] == ["1✓ 1✗"] * 3
+    assert [line.split("  |  ")[1] for line in lines(tree)[:3]] == ["1✓ 1✗", "", "1✓ 1✗"]
     tree.verdicts.changed.clear()
     feed.end(feed.start(("refunds", "two_parcels"), run_id="run-2")[0], "error")
     feed.finish()
     tree.touched(tree.verdicts.changed, range(len(tree.outline)))
-    assert [line.split("  |  ")[1] for line in lines(tree)[:3]] == ["1✗ 1!"] * 3, "verdicts arrive in the counts"
+    assert [line.split("  |  ")[1] for line in lines(tree)[:3]] == ["1✗ 1!", "", "1✗ 1!"], (
+        "verdicts arrive in the counts"
+    )
     tree.set_query(parse_query(""))
     assert lines(tree)[0].endswith("1✓ 1✗ 2!")
 
@@ -395,3 +402,161 @@ def test_leaving_a_kept_filter_collapses_again_and_stays_on_the_case(tree: Tree,
     tree.set_query(parse_query("hello"), typing=True)
     tree.set_query(parse_query(""))
     assert tree.cursor == greetings, "the case is hidden again"
+
+
+# Folded cases
+
+REFUNDS = Row("evalset", 0, 0)
+PASSED = Row("passed", 0, 0)
+FOUR = ("on_time", "late_parcel", "unknown_order", "two_parcels")
+
+
+def rows(tree: Tree) -> list[str]:
+    """Return the left sides of the rows of `refunds`."""
+    found = [line.partition("  |  ")[0] for line in lines(tree)]
+    return [line.strip() for line in found[3 : found.index("  ▾ greetings")]]
+
+
+def run_refunds(feed: Feed, tree: Tree, *statuses: str) -> None:
+    """Run the cases of `refunds` and arrange the rows as at the end of a run."""
+    run(feed, *(("refunds", name, status) for name, status in zip(FOUR, statuses, strict=True)))
+    tree.arrange_again()
+
+
+def test_passed_cases_share_a_row_after_a_run(tree: Tree, feed: Feed) -> None:
+    run(feed, *(("refunds", name, "passed") for name in FOUR))
+    assert len(rows(tree)) == 4, "a run alone moves no rows"
+    run_refunds(feed, tree, "passed", "failed", "passed", "passed")
+    assert rows(tree) == ["✗ late_parcel", "3 passed ▸"]
+    tree.show(PASSED)
+    assert tree.targets() == [(0, 0), (0, 2), (0, 3)]
+    assert tree.toggle()
+    assert rows(tree) == ["✗ late_parcel", "3 passed ▾", "✓ on_time", "✓ unknown_order", "✓ two_parcels"]
+    assert tree.outline.cases(REFUNDS) == [(0, 0), (0, 1), (0, 2), (0, 3)], "runs keep the order of the file"
+
+
+def test_single_passed_case_keeps_its_row(tree: Tree, feed: Feed) -> None:
+    run_refunds(feed, tree, "passed", "failed", "failed", "error")
+    assert rows(tree)[0] == "✓ on_time"
+
+
+@pytest.mark.parametrize("name", FOUR)
+def test_cursor_never_lands_in_a_fold_when_results_come_in(tree: Tree, feed: Feed, name: str) -> None:
+    tree.show(Row("case", 0, 0, FOUR.index(name)))
+    cursor = tree.cursor
+    for statuses in (("passed",) * 4, ("failed", "failed", "passed", "passed"), ("passed",) * 4):
+        run_refunds(feed, tree, *statuses)
+        assert tree.cursor == cursor is not None
+        assert tree.outline.find(cursor) is not None
+    assert rows(tree)[0] == f"✓ {name}"
+    assert rows(tree)[-1] == "3 passed ▸"
+
+
+def test_fold_counts_cases_that_do_not_pass_any_more(tree: Tree, feed: Feed) -> None:
+    run_refunds(feed, tree, "passed", "passed", "passed", "failed")
+    refs = feed.start(("refunds", "on_time"), ("refunds", "late_parcel"), run_id="run-2")
+    feed.begin(refs[0])
+    feed.end(refs[0], "failed")
+    (fold,) = [line for line in lines(tree) if "passed ▸" in line]
+    assert fold.split() == ["1", "passed", "▸", "|", "1✗", "1▶"]
+    assert not tree.arrange_again(), "verdicts of earlier runs that arrive during a run move no rows"
+    assert tree.touched({(0, 0)}, [tree.outline.nearest(PASSED)]), "its row is painted again"
+
+
+def test_next_problem_takes_a_failed_case_out_of_its_fold(tree: Tree, feed: Feed) -> None:
+    run_refunds(feed, tree, "passed", "passed", "passed", "passed")
+    (ref,) = feed.start(("refunds", "late_parcel"), run_id="run-2")
+    feed.begin(ref)
+    feed.end(ref, "failed")
+    found = tree.problem(1)
+    assert found == (Row("case", 0, 0, 1), False)
+    tree.show(found[0])
+    assert tree.cursor == found[0]
+    assert rows(tree) == ["✗ late_parcel", "3 passed ▸"]
+
+
+def test_going_to_a_passed_case_opens_its_fold_and_its_parent_is_the_fold(tree: Tree, feed: Feed) -> None:
+    run_refunds(feed, tree, "passed", "failed", "passed", "passed")
+    row = Row("case", 0, 0, 2)
+    assert tree.show(row)
+    assert tree.cursor == row
+    assert tree.outline.parent(row) == PASSED
+    assert "3 passed ▾" in rows(tree)
+
+
+def test_filter_and_other_orders_show_all_cases(tree: Tree, feed: Feed) -> None:
+    run_refunds(feed, tree, "passed", "failed", "passed", "passed")
+    tree.set_query(parse_query("parcel"))
+    assert [line.split()[1] for line in lines(tree)[3:]] == ["late_parcel", "two_parcels"]
+    tree.stand_on(4)
+    tree.set_query(parse_query(""))
+    assert tree.cursor == Row("case", 0, 0, 3), "the case under the cursor keeps a row of its own"
+    assert rows(tree) == ["✗ late_parcel", "✓ two_parcels", "2 passed ▸"]
+    tree.next_sort()
+    assert not any("passed ▸" in line for line in lines(tree))
+
+
+def test_marked_cases_stay_where_they_are(tree: Tree, feed: Feed) -> None:
+    tree.marks.toggle([(0, 0)])
+    run_refunds(feed, tree, "passed", "passed", "passed", "failed")
+    assert rows(tree) == ["✓ on_time", "✗ two_parcels", "2 passed ▸"]
+    tree.show(PASSED)
+    tree.mark()
+    assert tree.is_marked(tree.outline.nearest(PASSED))
+    assert sorted(tree.marks) == [(0, 0), (0, 1), (0, 2)]
+    run_refunds(feed, tree, "passed", "passed", "passed", "failed")
+    assert rows(tree) == ["✓ on_time", "✗ two_parcels", "2 passed ▸"], "what is folded and marked stays folded"
+
+
+def test_range_of_marks_includes_a_fold(tree: Tree, feed: Feed) -> None:
+    run_refunds(feed, tree, "passed", "failed", "passed", "passed")
+    tree.show(Row("case", 0, 0, 1))
+    tree.mark_range()
+    tree.show(PASSED)
+    tree.mark_range()
+    assert len(tree.marks) == 4
+
+
+def test_fold_shows_what_qualifies_its_verdicts(tree: Tree, feed: Feed) -> None:
+    run_refunds(feed, tree, "passed", "failed", "passed", "passed")
+    tree.verdicts.mark_stale({(0, 0): (PROMPT,), (0, 1): (PROMPT,), (0, 2): (PROMPT,)})
+    tree.verdicts.mark_flips({(0, 3): False})
+    assert "3 passed ↑1 ~2 ▸" in rows(tree)
+    tree.verdicts.mark_stale({})
+    assert "3 passed ↑1 ▸" in rows(tree)
+
+
+def test_reading_the_folder_again_keeps_the_cursor_on_a_fold(tree: Tree, feed: Feed, shop: Workspace) -> None:
+    run_refunds(feed, tree, "passed", "failed", "passed", "passed")
+    tree.show(PASSED)
+    tree.toggle()
+    before = rows(tree)
+    tree.load(shop)
+    assert (tree.cursor, rows(tree)) == (PASSED, before)
+
+
+def test_siblings_lose_their_common_beginning_never_their_middle(store: Store, make_workspace: MakeWorkspace) -> None:
+    tree = Tree(Verdicts(store))
+    cases = ["late_parcel_two_items", "late_parcel_one_item", "late_parcel_paid_twice", "paraphrased"]
+    tree.load(make_workspace({"desk": {"refunds": cases}}))
+    shown = [line.partition("  |")[0].split()[-1] for line in lines(tree, 22)[3:]]
+    assert shown == ["…two_items", "…one_item", "…paid_twice", "paraphrased"]
+    assert [line.partition("  |")[0].split()[-1] for line in lines(tree, 40)[3:]] == cases
+
+
+def test_folding_is_done_again_only_where_verdicts_changed(
+    tree: Tree, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_refunds(feed, tree, "passed", "failed", "passed", "passed")
+    looked_at: list[int] = []
+    every = Verdicts.of_evalset
+
+    def look(self: Verdicts, evalset: int) -> Iterator[tuple[int, CaseVerdict]]:
+        looked_at.append(evalset)
+        return every(self, evalset)
+
+    monkeypatch.setattr(Verdicts, "of_evalset", look)
+    assert not tree.arrange_again()
+    run(feed, ("greetings", "hello", "passed"))
+    tree.arrange_again()
+    assert looked_at == [1]

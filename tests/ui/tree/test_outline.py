@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.ui.tree.outline import Outline, Row
+from workbench.ui.tree.outline import Fold, Outline, Row
 
 
 def outline(repeats: dict[tuple[int, int], int] | None = None) -> Outline:
@@ -79,9 +79,14 @@ def test_find_is_the_inverse_of_row(data: st.DataObject) -> None:
     tree = Outline(
         [list(range(cut)), list(range(cut, len(sizes)))], sizes, lambda evalset, case: runs.get((evalset, case), 0)
     )
+    for evalset, size in enumerate(sizes):
+        if folded := sorted(data.draw(st.sets(st.integers(0, size - 1))) if size else ()):
+            tree.folds[evalset] = Fold([case for case in range(size) if case not in folded], folded)
+    tree.rebuild()
     rows = [tree.row(position) for position in range(len(tree))]
+    rows += [Row("case", tree.group_of[evalset], evalset, case) for evalset, case in tree.all_cases()]
     tree.closed = {row for row in rows if row.kind in ("agent", "evalset") and data.draw(st.booleans())}
-    tree.opened = {row for row in rows if row.kind == "case" and data.draw(st.booleans())}
+    tree.opened = {row for row in rows if row.kind in ("case", "passed") and data.draw(st.booleans())}
     if data.draw(st.booleans()):
         tree.orders = {
             evalset: data.draw(st.permutations(range(size)))[: data.draw(st.integers(0, size))]

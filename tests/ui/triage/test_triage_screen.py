@@ -57,7 +57,7 @@ async def test_auto_advance_with_a_note_and_undo(
         ]
         assert entries(screen)[0]["note"] == "seen [secret SHOP_TOKEN]"
         assert entries(screen)[0]["criterion"] == "response_match_score"
-        await screen.until(pilot, lambda: "⚑ agent bug 0.50 fail" in screen.text)
+        await screen.until(pilot, lambda: "⚑ agent bug 0.50" in screen.text)
         assert screen.session.store.counts()["failed"] == 2  # verdicts are what they were
         await pilot.press("u")
         await screen.until(pilot, lambda: len(entries(screen)) == 1)
@@ -84,9 +84,7 @@ async def test_marked_cases_are_triaged_together_and_a_new_answer_makes_the_tria
         assert [(one["case"], one["says"]) for one in entries(screen)] == [("bad", "failed"), ("good", "failed")]
         await pilot.press("a")
         await run_all(screen, pilot, good="Another answer.")
-        await screen.until(
-            pilot, lambda: "⚐ agent bug 1.00 pass" in screen.text and "⚑ agent bug 0.50 fail" in screen.text
-        )
+        await screen.until(pilot, lambda: "⚐ agent bug 1.00" in screen.text and "⚑ agent bug 0.50" in screen.text)
 
 
 async def test_broken_triage_file_is_reported_and_not_changed(

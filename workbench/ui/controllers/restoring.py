@@ -30,7 +30,7 @@ class Restoring(Controller):
         if self.session.workspace is None or not rows.entries:
             return
         row = rows.cursor or ALL
-        shown = row._replace(kind="case", repeat=-1) if row.kind == "repeat" else row
+        shown = row.parent or ALL if row.kind in ("repeat", "passed") else row
         state = ViewState(rows.names().of(shown), max(shown.case, 0), self.view.split_share)
         with contextlib.suppress(OSError):
             save_view_state(self.session.state_dir, state)

@@ -45,18 +45,12 @@ def scope_of(tree: Tree) -> Scope | None:
     total = sum(tree.outline.sizes[evalset] for evalset in members)
     if row.kind == "all" and len(tree.marks):
         return Scope(row, members, tuple(sorted(tree.marks)), total, marked=True)
+    if row.kind == "passed":
+        return Scope(row, members, tuple(tree.outline.cases(row)), total, ":pass")
     if tree.query.empty:
         return Scope(row, members, None, total)
     pairs = tree.outline.cases(row)
     return Scope(row, members, tuple(sorted(pairs)), total, " ".join(tree.query.text.split()))
-
-
-def scope_with_case(tree: Tree) -> Scope | None:
-    """Return the scope of the row under the cursor. That of a case is its evalset."""
-    row = tree.cursor
-    if row is None or row.case < 0:
-        return scope_of(tree)
-    return Scope(tree.row_of(row.evalset), (row.evalset,), None, tree.outline.sizes[row.evalset])
 
 
 def name_of(scope: Scope, tree: Tree) -> str:
@@ -150,7 +144,7 @@ def _names(scope: Scope, tree: Tree) -> Iterator[list[str]]:
     if scope.row.kind == "agent":
         yield [agent]
         yield [INSIDE + plain_name(agent)]
-    elif scope.row.kind == "evalset":
+    elif scope.row.kind in ("evalset", "passed"):
         entry = tree.entries[scope.row.evalset]
         yield [entry.document.eval_set_id]
         yield [agent, entry.document.eval_set_id]

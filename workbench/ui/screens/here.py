@@ -21,7 +21,7 @@ def situation_of(
     on_case = row is not None and row.case >= 0
     return Situation(
         folder=_folder(session),
-        row=row.kind if row is not None else "",
+        row="" if row is None else "evalset" if row.kind == "passed" else row.kind,
         state=verdicts.state(row.evalset, row.case) if row is not None and on_case else "",
         side=side,
         case_shown=case_shown,

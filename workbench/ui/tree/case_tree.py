@@ -64,9 +64,8 @@ class CaseTree(RowView):
         return sort
 
     def arrange_again(self) -> None:
-        """Filter and sort by the current verdicts. The cursor stays on its case and on its screen line."""
-        if self.model.arranged:
-            self.model.arrange_again()
+        """Filter, sort and fold by the current verdicts. The cursor stays on its case and on its screen line."""
+        if self.model.arrange_again():
             self._lay_out()
         self.when_arranged()
 
@@ -100,8 +99,8 @@ class CaseTree(RowView):
             return
         if self.model.outline.has_children(row) and self.model.outline.is_open(row):
             self.toggle_row()
-        elif row.parent is not None:
-            self.go_to(row.parent)
+        elif (parent := self.model.outline.parent(row)) is not None:
+            self.go_to(parent)
 
     def toggle_row(self) -> bool:
         """Expand or collapse the row. Return False if it has no children."""

@@ -1,10 +1,11 @@
 """Texts of the tree's rows, as pieces of safe text with the names of their styles."""
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 
 from workbench.counting import counted
 from workbench.execution import Execution
-from workbench.rendering.cells import cell_len, cut_name
+from workbench.rendering.cells import cell_len, cut_sibling
 from workbench.rendering.faces import (
     BY_FUNCTION,
     CHECKED,
@@ -35,7 +36,6 @@ _SECONDS_SHOWN_FROM = 3
 _WORDS_FROM = 34
 _CAUSE_FROM = 40
 _RATE_FROM = 52
-_ALWAYS_WORDS_FROM = 60
 _NAME = 2
 """Index of the name in a case's row, after the indent and the verdict's sign."""
 _HEADING = 1
@@ -47,6 +47,7 @@ _SHORTEST = 6
 _READABLE = 24
 """Cells of a name that are never cut to make room for a reason."""
 _SHORT_REASON = 14
+_FUNCTION: Piece = (BY_FUNCTION.glyph, "not-evaluated")
 
 
 def label(text: str) -> str:
@@ -66,6 +67,8 @@ class Labels:
         self._tree, self._now = tree, now
         self._entries, self._verdicts, self._agents = tree.entries, tree.verdicts, tree.groups
         self._names = [label(name) for name in tree.groups]
+        self._facts: dict[int, tuple[tuple[object, ...], Pieces, Pieces]] = {}
+        """The signs of folded cases by evalset, and what they were made of."""
 
     def pieces(self, row: Row, width: int) -> tuple[Pieces, Pieces]:
         """Return the left and right side of `row`."""
@@ -73,18 +76,24 @@ class Labels:
         match row.kind:
             case "all":
                 marked = len(self._tree.marks)
-                return [(f"marked {marked:,}" if marked else "everything", "strong")], self._counts(row)
+                return [(f"marked {marked:,}" if marked else "everything", "strong")], self._total(row)
             case "agent":
                 return fitted(*self._agent(outline, row, width), width, _HEADING, self._names)
             case "evalset":
                 others = (self._evalset_name(number) for number in outline.evalsets[row.agent])
                 return fitted(*self._evalset(outline, row, width), width, _HEADING, others)
+            case "passed":
+                return self._passed(outline, row)
             case "case":
-                left, right = self._case(outline, row, width)
-                if width < _ALWAYS_WORDS_FROM and _width(left, right) > width:
-                    right = _without_word(right, left[1])
-                return fitted(left, right, width, _NAME, self._near(row))
+                return self._case(outline, row, width)
         return self._repeat(row)
+
+    def _total(self, row: Row) -> Pieces:
+        """Return the counts of all cases, if the bar or the frame does not show them."""
+        tree = self._tree
+        if not len(tree.marks) and tree.query.empty and not self._verdicts.differ_from_run:
+            return []
+        return self._counts(row)
 
     def _agent(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
         evalsets = outline.evalsets[row.agent]
@@ -93,7 +102,9 @@ class Labels:
             left.append((f" {CHECKED['error'].glyph}{'import' if width >= _WORDS_FROM else ''}", "error"))
         if not evalsets:
             return left, [("no evalsets", "muted")]
-        return left, self._counts(row)
+        # The only evalset has the same counts in the next row.
+        shown = sum(bool(outline.order(evalset)) for evalset in evalsets)
+        return left, [] if shown == 1 and outline.is_open(row) else self._counts(row)
 
     def _evalset(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
         entry = self._entries[row.evalset]
@@ -106,7 +117,7 @@ class Labels:
         if entry.owned.lost and entry.agent is None:
             return left, [(FACES["error"].glyph + " agent missing", "error")]
         if whole := self._verdicts.by_case.get((row.evalset, WHOLE_FILE)):
-            return left, [(f"{FACES[whole.state].glyph} {FACES[whole.state].word}", style_of(whole.state))]
+            return left, [(FACES[whole.state].glyph, style_of(whole.state))]
         right = self._counts(row)
         if entry.document.broken:
             right.insert(0, ("errors ", "error"))
@@ -116,12 +127,46 @@ class Labels:
         entry = self._entries[number]
         return label(entry.document.eval_set_id or entry.file.name)
 
-    def _near(self, row: Row) -> Iterable[str]:
-        """Yield the names of the visible cases around a case of an evalset, for comparison only."""
+    def _near(self, row: Row) -> Sequence[str]:
+        """Return the names of the visible cases around a case of an evalset, for comparison only."""
         cases = self._entries[row.evalset].document.cases
-        return (cases[number].eval_id for number in self._tree.outline.around(row.evalset, row.case, NEIGHBOURS))
+        return [cases[number].eval_id for number in self._tree.outline.around(row.evalset, row.case, NEIGHBOURS)]
+
+    def _passed(self, outline: Outline, row: Row) -> tuple[Pieces, Pieces]:
+        """Return `40 passed ▸` with the signs that qualify these verdicts. Cases that run again are counted apart."""
+        counts = self._tree.counts(row)
+        signs, marks = self._signs(outline, row)
+        arrow = "▾" if outline.is_open(row) else "▸"
+        left: Pieces = [("    ", ""), (f"{counts['passed']:,} passed", "passed"), *signs, (f" {arrow}", "muted")]
+        del counts["passed"]
+        return left, _joined([*marks, *_counted(counts)])
+
+    def _signs(self, outline: Outline, row: Row) -> tuple[Pieces, Pieces]:
+        """Return how many folded cases are stale or got better, and the signs of how they were judged.
+
+        They are counted again only after a change, because there may be many thousand cases.
+        """
+        verdicts, fold = self._verdicts, outline.fold(row.evalset)
+        made_of = fold, verdicts.stale, verdicts.flips
+        known = self._facts.get(row.evalset)
+        if known is None or any(one is not other for one, other in zip(known[0], made_of, strict=True)):
+            pairs = outline.cases(row)
+            stale = sum(pair in verdicts.stale for pair in pairs) if verdicts.stale else 0
+            better = sum(pair in verdicts.flips for pair in pairs) if verdicts.flips else 0
+            signs: Pieces = [(f" ↑{better:,}", "passed")] if better else []
+            signs += [(f" {STALE.glyph}{stale:,}", STALE.variable.removeprefix("status-"))] if stale else []
+            records = [record for pair in pairs for record in verdicts.records(*pair)]
+            results = {id(score): score for record in records for score in record.scores.values()}
+            marks = dict.fromkeys(mark for record in records for mark in (*_frozen(record), *_other_criteria(record)))
+            known = made_of, signs, [*marks, *([_FUNCTION] if any(map(is_function, results.values())) else [])]
+            self._facts[row.evalset] = known
+        return known[1:]
 
     def _case(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
+        """Return the two sides of a case's row. If both do not fit, the name loses its beginning, then the score goes.
+
+        A sign, such as the one for a changed verdict, is more important than a part of a name.
+        """
         summary = self._entries[row.evalset].document.cases[row.case]
         verdict = self._verdicts.by_case.get((row.evalset, row.case))
         state: Status = verdict.state if verdict else "not_run"
@@ -134,6 +179,7 @@ class Labels:
             )
         left += self._check_sign(pair, width)
         right: Pieces = []
+        score: Pieces = []
         if verdict is not None and len(verdict.refs) > 1:
             left[0] = ("  " + _arrow(outline, row), "muted")
             if verdict.rate.flaky and state not in ("running", "queued"):
@@ -144,32 +190,40 @@ class Labels:
                 *self._repeated(pair, verdict, width),
             ]
         elif verdict is not None:
-            right = self._outcome(verdict, self._verdicts.store.records[verdict.worst], width)
-        right = self._with_triage(pair, left, right, width)
-        return self._with_stale(pair, left, right, width), right
+            record = self._verdicts.store.records[verdict.worst]
+            right = [*_marks(record), *self._seconds(record, verdict.state)]
+            score = [(cut_score(verdict.score, 2, 2), "muted")] if verdict.score is not None else []
+        name, near = left[_NAME][0], self._near(row)
+        for shown in (score, []) if score else ([],):
+            both = self._with_triage(pair, left, [*right, *shown], width)
+            made = fitted(self._with_stale(pair, left, _joined(both), width), _joined(both), width, _NAME, near)
+            cut = made[0][_NAME][0]
+            if not shown or (not cut.endswith("…") and name.endswith(cut.removeprefix("…"))):
+                break
+        return made
 
     def _repeated(self, pair: tuple[int, int], verdict: CaseVerdict, width: int) -> Pieces:
-        """Return the rate of a case with several executions, such as `3/5 60 % flaky agent`.
+        """Return the rate of a case with several executions, such as `3/5 60 % agent`, without the gaps.
 
         While some are still to come, it says how many have a verdict.
         """
-        rate, style = verdict.rate, style_of(verdict.state)
+        rate = verdict.rate
         if verdict.state in ("running", "queued"):
-            so_far = f"{rate.passed}/{rate.total} " if rate.total else ""
+            so_far = [(f"{rate.passed}/{rate.total}", "muted")] if rate.total else []
             if width >= _WORDS_FROM:
-                so_far += f"of {len(verdict.refs)} " if rate.total else f"{counted(len(verdict.refs), 'time')} "
-            return [(so_far, "muted"), (FACES[verdict.state].word, style)]
-        pieces: Pieces = [(f"{rate.passed}/{rate.total} ", "muted")]
+                total = f"of {len(verdict.refs)}" if rate.total else counted(len(verdict.refs), "time")
+                so_far.append((total, "muted"))
+            return so_far
+        pieces: Pieces = [(f"{rate.passed}/{rate.total}", "muted")]
         if width >= _RATE_FROM and rate.rate is not None:
-            pieces.append((f"{percent(rate.rate)} ", "muted"))
+            pieces.append((percent(rate.rate), "muted"))
         if not rate.flaky:
-            return [*pieces, (FACES[verdict.state].word, style)]
+            return pieces
         case = self._verdicts.account(*pair)
         if case is not None and case.without_verdict:
-            pieces.append((f"{case.without_verdict}{FACES['error'].glyph} ", "error"))
-        pieces.append((FLAKY.word, "flaky"))
+            pieces.append((f"{case.without_verdict}{FACES['error'].glyph}", "error"))
         if width >= _CAUSE_FROM and case is not None and case.kind in ("agent", "judge", "both"):
-            pieces.append((f" {CAUSES[case.kind]}", "muted"))
+            pieces.append((CAUSES[case.kind], "muted"))
         return pieces
 
     def _check_sign(self, pair: tuple[int, int], width: int) -> Pieces:
@@ -199,41 +253,28 @@ class Labels:
         if triage is None:
             return right
         face = TRIAGED_EARLIER if triage.outdated else TRIAGED
-        word = f"{one_line(triage.word, limit=24)} "
-        taken = sum(cell_len(text) for text, _ in (*left, *right)) + cell_len(word) + 4
+        word = f" {one_line(triage.word, limit=24)}"
+        taken = _width(left, _joined(right)) + cell_len(word) + 4
         taken += cell_len(f" {STALE.glyph}") if self._verdicts.stale.get(pair) else 0
         # On the right, so that a long name cannot push it off the row.
-        return [(f"{face.glyph} {word if taken <= width else ''}", "accent"), *right]
+        return [(f"{face.glyph}{word if taken <= width else ''}", "accent"), *right]
 
     def _repeat(self, row: Row) -> tuple[Pieces, Pieces]:
         record = self._verdicts.record(row.evalset, row.case, row.repeat)
         state: Status = record.state if record else "not_run"
         left = [("      ", ""), (FACES[state].glyph + " ", style_of(state)), (f"#{row.repeat}", "muted")]
-        marks = _marks(record) if record is not None else []
-        return left, [*marks, (self._word(record, state), style_of(state))]
+        return left, _joined([*_marks(record), *self._seconds(record, state)] if record is not None else [])
 
-    def _outcome(self, verdict: CaseVerdict, record: Execution, width: int) -> Pieces:
-        word = (self._word(record, verdict.state), style_of(verdict.state))
-        marks = _marks(record)
-        if verdict.score is None or width < 34:
-            return [*marks, word]
-        return [*marks, (cut_score(verdict.score, 2, 2) + " ", "muted"), word]
-
-    def _word(self, record: Execution | None, state: Status) -> str:
-        if state == "running" and record is not None and record.started_at is not None:
+    def _seconds(self, record: Execution, state: Status) -> Pieces:
+        """Return how long a case has been running, after the first seconds."""
+        if state == "running" and record.started_at is not None:
             seconds = int(self._now() - record.started_at)
             if seconds >= _SECONDS_SHOWN_FROM:
-                return f"{FACES[state].word} {seconds}s"
-        return FACES[state].word
+                return [(f"{seconds}s", style_of(state))]
+        return []
 
     def _counts(self, row: Row) -> Pieces:
-        counts = self._tree.counts(row)
-        pieces = [(f"{counts[state]}{FACES[state].glyph}", style_of(state)) for state in COUNTED if counts[state]]
-        if active := counts["running"] + counts["queued"]:
-            pieces.append((f"{active}{FACES['running'].glyph}", "running"))
-        if not pieces:
-            return [(str(self._tree.outline.count(row)), "muted")]
-        return [piece for number, item in enumerate(pieces) for piece in ([(" ", "")] if number else []) + [item]]
+        return _joined(_counted(self._tree.counts(row))) or [(str(self._tree.outline.count(row)), "muted")]
 
 
 def _width(left: Pieces, right: Pieces) -> int:
@@ -241,24 +282,26 @@ def _width(left: Pieces, right: Pieces) -> int:
     return sum(cell_len(text) for text, _ in (*left, *right)) + _GAP * bool(right)
 
 
-def _without_word(right: Pieces, sign: Piece) -> Pieces:
-    """Return the right side without its word, if the row begins with the glyph that means the same."""
-    glyph = sign[0].strip()
-    if right and any(right[-1][0] == face.word for face in (*FACES.values(), FLAKY) if face.glyph == glyph):
-        *others, last = right[:-1] or [("", "")]
-        return [*others, (last[0].rstrip(" "), last[1])] if last[0] else []
-    return right
+def _joined(pieces: Iterable[Piece]) -> Pieces:
+    """Return pieces with a gap between each two."""
+    return [piece for number, item in enumerate(pieces) for piece in ([(" ", "")] if number else []) + [item]]
+
+
+def _counted(counts: Counter[Status]) -> Pieces:
+    """Return `40✓`, `22✗` and so on."""
+    pieces = [(f"{counts[state]}{FACES[state].glyph}", style_of(state)) for state in COUNTED if counts[state]]
+    if active := counts["running"] + counts["queued"]:
+        pieces.append((f"{active}{FACES['running'].glyph}", "running"))
+    return pieces
 
 
 def fitted(left: Pieces, right: Pieces, width: int, place: int, others: Iterable[str]) -> tuple[Pieces, Pieces]:
-    """Cut the name at `place`, so that the signs after it are visible.
-
-    A sign, such as the one for a changed verdict, is more important than a part of a name.
-    """
+    """Cut the name at `place`, so that the signs after it are visible. `others` are its siblings."""
     name, style = left[place]
     over = _width(left, right) - width
     if over > 0:
-        left[place] = (cut_name(name, max(cell_len(name) - over, _SHORTEST), others), style)
+        left = [*left]
+        left[place] = (cut_sibling(name, max(cell_len(name) - over, _SHORTEST), others), style)
     return left, right
 
 
@@ -266,20 +309,20 @@ def _marks(record: Execution) -> Pieces:
     """Return the signs for replayed calls, criteria not in the file, functions that judged, and split votes."""
     marks = [*_frozen(record), *_other_criteria(record)]
     if any(map(is_function, record.scores.values())):
-        marks.append((f"{BY_FUNCTION.glyph} ", "not-evaluated"))
+        marks.append(_FUNCTION)
     if record.split:
-        marks.append((f"{SPLIT.glyph} ", "not-evaluated"))
+        marks.append((SPLIT.glyph, "not-evaluated"))
     return marks
 
 
 def _frozen(record: Execution) -> Pieces:
     if record.frozen is None:
         return []
-    return [(f"{FROZEN.glyph}≠ ", "not-evaluated")] if record.frozen.drifted else [(f"{FROZEN.glyph} ", "accent")]
+    return [(f"{FROZEN.glyph}≠", "not-evaluated")] if record.frozen.drifted else [(FROZEN.glyph, "accent")]
 
 
 def _other_criteria(record: Execution) -> Pieces:
-    return [(f"{OTHER_CRITERIA.glyph} ", "not-evaluated")] if record.planned.criteria_changed else []
+    return [(OTHER_CRITERIA.glyph, "not-evaluated")] if record.planned.criteria_changed else []
 
 
 def _arrow(outline: Outline, row: Row) -> str:

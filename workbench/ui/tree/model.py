@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from workbench.rendering.faces import Status
 from workbench.ui.tree.arrange import SORTS, Sort, arrange
-from workbench.ui.tree.outline import ALL, Names, Outline, Row
+from workbench.ui.tree.outline import ALL, Fold, Names, Outline, Row
 from workbench.ui.tree.query import Query
 from workbench.ui.tree.verdicts import Verdicts
 
@@ -63,6 +63,7 @@ class Marks:
 OPEN_AT_FIRST = 100
 """Maximum number of cases for which all evalsets start open."""
 NO_AGENT = "(no agent)"
+_NO_FOLD = Fold((), ())
 
 
 class Tree:
@@ -84,6 +85,8 @@ class Tree:
         """The collapsed rows and the cursor before the filter, or None without one."""
         self._counts: dict[int, Counter[Status]] = {}
         """Counts of the filtered cases of an evalset, until one of its verdicts changes."""
+        self._folded_at: dict[int, int] = {}
+        """The version of each evalset's verdicts when its passed cases were folded."""
 
     def load(self, workspace: "Workspace") -> None:
         """Load a workspace, read for the first time or again. Cursor, marks and open rows are kept by name."""
@@ -108,6 +111,7 @@ class Tree:
             self.outline.opened = after.rows(opened, self.outline)
         if before is not None:
             self._before_filter = after.rows(before[0], self.outline), after.row(before[1], self.outline)
+        self._folded_at.clear()
         self.marks.clear()
         self.marks.add((row.evalset, row.case) for row in after.rows(marked, self.outline))
         self.anchor = None
@@ -191,13 +195,22 @@ class Tree:
             return Counter(self.verdicts.state(*pair) for pair in self.marks if pair in self.verdicts.by_case)
         for evalset in self.members(row):
             total.update(self._filtered_counts(evalset))
+        if row.kind == "passed" and (fold := self.outline.fold(row.evalset)) is not None:
+            fewer = fold.folded if len(fold.folded) < len(fold.shown) else fold.shown
+            found = Counter(self.verdicts.state(row.evalset, case) for case in fewer)
+            del found["not_run"]
+            return found if fewer is fold.folded else total - found
         return total
 
-    def arrange_again(self) -> None:
-        """Filter and sort by the current verdicts. The case under the cursor stays visible."""
-        if self.arranged:
-            row = self.cursor
-            self._arrange((row.evalset, row.case) if row and row.case >= 0 else None)
+    def arrange_again(self) -> bool:
+        """Filter, sort and fold by the current verdicts. Return whether the rows may have changed.
+
+        The case under the cursor stays visible. During a run, nothing is folded.
+        """
+        if not self.arranged and self.verdicts.store.activity.running:
+            return False
+        row = self.cursor
+        return self._arrange((row.evalset, row.case) if row and row.case >= 0 else None)
 
     def repeats_changed(self) -> bool:
         """Update the rows after the number of repeats changed. Return whether the rows changed."""
@@ -210,7 +223,12 @@ class Tree:
     # Opening
 
     def show(self, row: Row) -> bool:
-        """Put the cursor on a row and open its parents. Return whether the rows changed."""
+        """Put the cursor on a row and open its parents. Return whether the rows changed.
+
+        A folded case that does not pass any more gets a row of its own.
+        """
+        if row.case >= 0 and self.verdicts.state(row.evalset, row.case) != "passed":
+            self._unfold(row)
         was_closed = self.outline.find(row) is None
         if was_closed:
             self.outline.reveal(row)
@@ -223,7 +241,7 @@ class Tree:
         row = self.cursor
         if row is None or row == ALL or not self.outline.has_children(row):
             return False
-        ways = self.outline.opened if row.kind == "case" else self.outline.closed
+        ways = self.outline.opened if row.kind in ("case", "passed") else self.outline.closed
         (ways.remove if row in ways else ways.add)(row)
         self.outline.rebuild()
         return True
@@ -259,7 +277,7 @@ class Tree:
             self.anchor = self.cursor
             return
         rows = map(self.outline.row, self.range())
-        self.marks.add((row.evalset, row.case) for row in rows if row.kind == "case")
+        self.marks.add(pair for row in rows if row.kind in ("case", "passed") for pair in self.outline.cases(row))
         self.anchor = None
 
     def range(self) -> range:
@@ -287,6 +305,9 @@ class Tree:
         row = self.outline.row(position)
         if row.case >= 0:
             return (row.evalset, row.case) in self.marks
+        if row.kind == "passed":
+            cases = self.outline.cases(row)
+            return len(cases) <= self.marks.count(row.evalset) and all(pair in self.marks for pair in cases)
         members = self.members(row)
         total = sum(self.outline.sizes[evalset] for evalset in members)
         return 0 < total == sum(self.marks.count(evalset) for evalset in members)
@@ -306,6 +327,7 @@ class Tree:
             "all": lambda row: bool(changed),
             "agent": lambda row: row.agent in groups,
             "evalset": lambda row: row.evalset in evalsets,
+            "passed": lambda row: row.evalset in evalsets,
             "case": lambda row: (row.evalset, row.case) in changed,
             "repeat": lambda row: (row.evalset, row.case) in changed,
         }
@@ -314,11 +336,49 @@ class Tree:
         rows = ((position, self.outline.row(position)) for position in visible)
         return [position for position, row in rows if tests[row.kind](row)]
 
-    def _arrange(self, keep: tuple[int, int] | None) -> None:
+    def _arrange(self, keep: tuple[int, int] | None) -> bool:
         self.outline.orders = arrange(self.entries, self.verdicts, self.query, self.sort, self.marks, keep)
         self._counts.clear()
+        before = dict(self.outline.folds)
+        if not self.arranged:
+            self._fold()
         self.outline.rebuild()
         self.stand_on(self.position)
+        return self.arranged or before != self.outline.folds
+
+    def _fold(self) -> None:
+        """Fold the passed cases of the evalsets whose verdicts changed since they were folded.
+
+        Marked cases and the one under the cursor stay where they are. In a closed fold, there is never a cursor.
+        """
+        staying: dict[int, set[int]] = {}
+        row = self.cursor
+        for evalset, case in (*self.marks, *([(row.evalset, row.case)] if row and row.case >= 0 else [])):
+            staying.setdefault(evalset, set()).add(case)
+        for evalset, version in enumerate(self.verdicts.versions):
+            if self._folded_at.get(evalset) == version:
+                continue
+            self._folded_at[evalset] = version
+            before = self.outline.folds.get(evalset, _NO_FOLD)
+            stay = {case for case in staying.get(evalset, ()) if not before.has(case)}
+            passed = [case for case, one in self.verdicts.of_evalset(evalset) if one.state == "passed"]
+            self._set_fold(evalset, [case for case in passed if case not in stay])
+        if row is not None and Row("passed", row.agent, row.evalset) not in self.outline.opened:
+            self._unfold(row)
+
+    def _unfold(self, row: Row) -> None:
+        """Give a case a row of its own, if it is folded."""
+        if self.outline.is_folded(row):
+            self._set_fold(row.evalset, [case for case in self.outline.folds[row.evalset].folded if case != row.case])
+            self.outline.rebuild()
+
+    def _set_fold(self, evalset: int, folded: Sequence[int]) -> None:
+        """Fold these cases of an evalset. A single one keeps its own row, unless it is what is left of a fold."""
+        before = self.outline.folds.pop(evalset, _NO_FOLD)
+        if len(folded) > (0 if before.folded else 1):
+            inside = set(folded)
+            shown = [case for case in range(self.outline.sizes[evalset]) if case not in inside]
+            self.outline.folds[evalset] = Fold(shown, folded)
 
     def _go_to_first_case(self) -> None:
         first = next(iter(self.outline.all_cases()), None)

@@ -4,7 +4,7 @@ Visible rows are stored as a few blocks: a heading, or a sequence of cases of on
 needed.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
 
 
-Kind: TypeAlias = Literal["all", "agent", "evalset", "case", "repeat"]
+Kind: TypeAlias = Literal["all", "agent", "evalset", "passed", "case", "repeat"]
 
 
 class Row(NamedTuple):
-    """One row of the tree.
+    """One row of the tree. A row of the kind `passed` stands for the passed cases of an evalset.
 
     `agent` is an index into the outline's groups, `evalset` into the workspace's evalsets, `case` into the cases of its
     file, all from 0. `repeat` counts from 1. -1 means not applicable.
@@ -31,11 +31,11 @@ class Row(NamedTuple):
 
     @property
     def parent(self) -> "Row | None":
-        """The row above this one in the tree, or None for the first row."""
+        """The row above this one in the tree, or None for the first row. `Outline.parent` knows folds, too."""
         match self.kind:
             case "repeat":
                 return Row("case", self.agent, self.evalset, self.case)
-            case "case":
+            case "case" | "passed":
                 return Row("evalset", self.agent, self.evalset)
             case "evalset":
                 return Row("agent", self.agent)
@@ -46,6 +46,20 @@ class Row(NamedTuple):
 
 ALL = Row("all")
 """The first row, which stands for all cases. It cannot be closed."""
+
+
+class Fold(NamedTuple):
+    """The cases of an evalset, split into those that have a row of their own and those that share one.
+
+    Both are in file order.
+    """
+
+    shown: Sequence[int]
+    folded: Sequence[int]
+
+    def has(self, case: int) -> bool:
+        """Return whether a case is folded."""
+        return _index(self.folded, case) is not None
 
 
 class _Block(NamedTuple):
@@ -60,7 +74,7 @@ class Outline:
     """The rows of a tree and their positions.
 
     `evalsets[g]` are the evalsets of group g, `sizes[e]` is the number of cases of evalset e. `repeats(e, c)` is how
-    often a case ran in its last run. Call `rebuild` after a change of `orders` or of the open rows.
+    often a case ran in its last run. Call `rebuild` after a change of `orders`, of `folds` or of the open rows.
     """
 
     evalsets: Sequence[Sequence[int]]
@@ -70,10 +84,12 @@ class Outline:
     def __post_init__(self) -> None:
         self.orders: Mapping[int, Sequence[int]] | None = None
         """The filtered and sorted cases of each evalset. None: all, in file order."""
+        self.folds: dict[int, Fold] = {}
+        """The evalsets with folded cases. A filter or another order than that of the file shows all cases."""
         self.closed: set[Row] = set()
         """Agents and evalsets that are collapsed."""
         self.opened: set[Row] = set()
-        """Cases that are expanded into their repeats."""
+        """Cases that are expanded into their repeats, and rows of folded cases that are expanded."""
         self._blocks: list[_Block] = []
         self._starts: list[int] = []
         self._headings: dict[Row, int] = {}
@@ -105,8 +121,25 @@ class Outline:
 
     def around(self, evalset: int, case: int, count: int) -> Sequence[int]:
         """Return up to `count` visible cases before and after a case of an evalset, with the case itself."""
-        place = self._place(evalset, case)
-        return (case,) if place is None else self.order(evalset)[max(place - count, 0) : place + count]
+        place, rows = self._place(evalset, case), self.order(evalset)
+        if place is not None and (fold := self.fold(evalset)) is not None:
+            rows, place = (fold.folded, place - len(fold.shown)) if fold.has(case) else (fold.shown, place)
+        return (case,) if place is None else rows[max(place - count, 0) : place + count]
+
+    def fold(self, evalset: int) -> Fold | None:
+        """Return which cases of an evalset are folded, or None if there are none."""
+        return self.folds.get(evalset) if self.orders is None else None
+
+    def is_folded(self, row: Row) -> bool:
+        """Return whether the row is a folded case or one of its repeats, whether the fold is open or not."""
+        fold = self.fold(row.evalset)
+        return fold is not None and fold.has(row.case)
+
+    def parent(self, row: Row) -> Row | None:
+        """Return the row above this one in the tree, or None for the first row."""
+        if row.kind == "case" and self.is_folded(row):
+            return Row("passed", row.agent, row.evalset)
+        return row.parent
 
     def row(self, position: int) -> Row:
         """Return the row at a position from 0.
@@ -120,16 +153,18 @@ class Outline:
         head, kind, _, offset = self._blocks[number]
         inside = position - self._starts[number]
         if kind == "case":
-            return Row("case", head.agent, head.evalset, self.order(head.evalset)[offset + inside])
+            return Row("case", head.agent, head.evalset, self._case_at(head.evalset, offset + inside))
         return head if kind != "repeat" else head._replace(kind="repeat", repeat=inside + 1)
 
     def find(self, row: Row) -> int | None:
         """Return the position of a row, or None if it is not visible."""
-        if row.kind in ("all", "agent", "evalset"):
+        if row.kind in ("all", "agent", "evalset", "passed"):
             return self._headings.get(row)
         heading = self._headings.get(Row("evalset", row.agent, row.evalset))
         place = None if heading is None else self._place(row.evalset, row.case)
         if heading is None or place is None or Row("evalset", row.agent, row.evalset) in self.closed:
+            return None
+        if self.is_folded(row) and Row("passed", row.agent, row.evalset) not in self.opened:
             return None
         number = bisect_right(self._starts, heading)
         while (block := self._blocks[number]).kind != "case" or place >= block.offset + block.size:
@@ -146,12 +181,14 @@ class Outline:
         while candidate is not None:
             if (position := self.find(candidate)) is not None:
                 return position
-            candidate = candidate.parent
+            candidate = self.parent(candidate)
         return 0
 
     def is_open(self, row: Row) -> bool:
         """Return whether the row is expanded. It need not have children."""
-        return row in self.opened if row.kind == "case" else row.kind != "repeat" and row not in self.closed
+        if row.kind in ("case", "passed"):
+            return row in self.opened
+        return row.kind != "repeat" and row not in self.closed
 
     def has_children(self, row: Row) -> bool:
         """Return whether there is anything to expand in the row."""
@@ -164,14 +201,16 @@ class Outline:
                 return bool(self.order(row.evalset))
             case "case":
                 return self.repeats(row.evalset, row.case) > 1
+            case "passed":
+                return True
         return False
 
     def reveal(self, row: Row) -> None:
         """Expand the parents of a row, which need not be there yet. The caller rebuilds."""
-        parent = row.parent
+        parent = self.parent(row)
         while parent is not None:
-            (self.opened.add if parent.kind == "case" else self.closed.discard)(parent)
-            parent = parent.parent
+            (self.opened.add if parent.kind in ("case", "passed") else self.closed.discard)(parent)
+            parent = self.parent(parent)
 
     def cases(self, row: Row) -> list[tuple[int, int]]:
         """Return all filtered cases at and below a row as (evalset, case), in order, open or not."""
@@ -182,6 +221,9 @@ class Outline:
                 return [(evalset, case) for evalset in self.evalsets[row.agent] for case in self.order(evalset)]
             case "evalset":
                 return [(row.evalset, case) for case in self.order(row.evalset)]
+            case "passed":
+                fold = self.fold(row.evalset)
+                return [(row.evalset, case) for case in fold.folded] if fold is not None else []
         return [(row.evalset, row.case)]
 
     def count(self, row: Row) -> int:
@@ -193,6 +235,8 @@ class Outline:
                 return sum(len(self.order(evalset)) for evalset in self.evalsets[row.agent])
             case "evalset":
                 return len(self.order(row.evalset))
+            case "passed":
+                return len(fold.folded) if (fold := self.fold(row.evalset)) is not None else 0
         return 1
 
     def all_cases(self) -> list[tuple[int, int]]:
@@ -203,15 +247,27 @@ class Outline:
         self._heading(head)
         if head in self.closed:
             return
-        order = self.order(head.evalset)
-        wide = [row for row in self.opened if row.evalset == head.evalset and self.repeats(*row[2:4]) > 1]
+        mine = [row for row in self.opened if row.evalset == head.evalset and row.kind == "case"]
+        wide = [row for row in mine if self.repeats(*row[2:4]) > 1]
         splits = sorted((place, row) for row in wide if (place := self._place(head.evalset, row.case)) is not None)
-        done = 0
+        count, fold = len(self.order(head.evalset)), self.fold(head.evalset)
+        if fold is None:
+            self._add_cases(head, 0, count, splits)
+            return
+        self._add_cases(head, 0, len(fold.shown), splits)
+        passed = Row("passed", head.agent, head.evalset)
+        self._heading(passed)
+        if passed in self.opened:
+            self._add_cases(head, len(fold.shown), count, splits)
+
+    def _add_cases(self, head: Row, start: int, end: int, splits: Iterable[tuple[int, Row]]) -> None:
+        """Add the cases from one place to another, with the repeats of those that are expanded."""
         for place, row in splits:
-            self._block(_Block(head, "case", place + 1 - done, done))
-            self._block(_Block(row, "repeat", self.repeats(*row[2:4]), 0))
-            done = place + 1
-        self._block(_Block(head, "case", len(order) - done, done))
+            if start <= place < end:
+                self._block(_Block(head, "case", place + 1 - start, start))
+                self._block(_Block(row, "repeat", self.repeats(*row[2:4]), 0))
+                start = place + 1
+        self._block(_Block(head, "case", end - start, start))
 
     def _heading(self, head: Row) -> None:
         self._headings[head] = self._length
@@ -223,8 +279,18 @@ class Outline:
             self._starts.append(self._length)
             self._length += block.size
 
+    def _case_at(self, evalset: int, place: int) -> int:
+        """Return the case at a place of an evalset: first those with a row of their own, then the folded ones."""
+        fold = self.fold(evalset)
+        if fold is None:
+            return self.order(evalset)[place]
+        return fold.shown[place] if place < len(fold.shown) else fold.folded[place - len(fold.shown)]
+
     def _place(self, evalset: int, case: int) -> int | None:
-        order = self.order(evalset)
+        order, fold = self.order(evalset), self.fold(evalset)
+        if fold is not None:
+            place = _index(fold.folded, case)
+            return _index(fold.shown, case) if place is None else len(fold.shown) + place
         if isinstance(order, range):
             return case if case in order else None
         if evalset not in self._positions:
@@ -232,8 +298,18 @@ class Outline:
         return self._positions[evalset].get(case)
 
 
+def _index(cases: Sequence[int], case: int) -> int | None:
+    """Return the index of a case in an ascending sequence, or None."""
+    place = bisect_left(cases, case)
+    return place if place < len(cases) and cases[place] == case else None
+
+
 Name: TypeAlias = tuple[str, ...]
-"""() or (agent,) or (agent, file) or (agent, file, eval ID) or (agent, file, eval ID, repeat)."""
+"""() or (agent,) or (agent, file) or (agent, file, eval ID) or (agent, file, eval ID, repeat).
+
+The row of folded cases has the name (agent, file, "", "passed").
+"""
+_PASSED = ("", "passed")
 
 
 class Names:
@@ -254,6 +330,8 @@ class Names:
         agent = self._groups[row.agent] if row.agent >= 0 else ""
         if row.kind == "evalset":
             return (agent, entry.relative)
+        if row.kind == "passed":
+            return (agent, entry.relative, *_PASSED)
         eval_id = entry.document.cases[row.case].eval_id
         return (agent, entry.relative, eval_id, *([str(row.repeat)] if row.kind == "repeat" else []))
 
@@ -266,6 +344,8 @@ class Names:
         if len(name) > 1 and name[1] in self._evalsets:
             evalset = self._evalsets[name[1]]
             group = outline.group_of[evalset]
+            if name[2:] == _PASSED:
+                return Row("passed", group, evalset)
             if len(name) > 2 and (case := self._case(evalset, name[2])) is not None:
                 repeat = int(name[3]) if len(name) > 3 else -1
                 return Row("repeat" if repeat > 0 else "case", group, evalset, case, repeat)
@@ -274,7 +354,7 @@ class Names:
 
     def rows(self, names: Iterable[Name], outline: Outline) -> set[Row]:
         """Return the rows of the names that still exist."""
-        depth = {"all": 0, "agent": 1, "evalset": 2, "case": 3, "repeat": 4}
+        depth = {"all": 0, "agent": 1, "evalset": 2, "case": 3, "repeat": 4, "passed": 4}
         found = ((name, self.row(name, outline)) for name in names)
         return {row for name, row in found if depth[row.kind] == len(name)}
 

@@ -19,7 +19,7 @@ from workbench.events import (
 from workbench.execution import Execution
 from workbench.fast_dataclass import dataclass
 from workbench.rates import PassRate
-from workbench.rendering.faces import FACES, Status
+from workbench.rendering.faces import COUNTED, FACES, Status
 from workbench.rendering.staleness import stale_count
 from workbench.repeats.outcome_change import rate_of
 from workbench.scores import decisive
@@ -276,6 +276,12 @@ class Verdicts:
         for evalset in evalsets:
             total.update(self.counts[evalset])
         return total
+
+    @property
+    def differ_from_run(self) -> bool:
+        """Whether all cases together have other counts than the last run."""
+        run = self.store.counts()
+        return any(run[state] != sum(counts[state] for counts in self.counts) for state in COUNTED)
 
     def triage_state(self, evalset: int, case: int) -> TriageMark | None:
         """Return the user's triage of a case, or None."""
