@@ -21,7 +21,7 @@ def spent(prices: Any, *usages: Usage, known: dict[int, float | None] | None = N
     records = [record(str(number), usage) for number, usage in enumerate(usages)]
     spending = Spending(prices)
     for number, amount in (known or {}).items():
-        spending._known[records[number].ref] = records[number], amount
+        spending._known[records[number].ref] = records[number].run_id, amount
     parts = [tally({"passed": 1}, [[one]]) for one in records]
     return spending.spent("", added(parts), records if prices else ()).cost
 

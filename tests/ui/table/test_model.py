@@ -6,15 +6,17 @@ import pytest
 
 from tests.ui.conftest import Feed, MakeWorkspace
 from workbench.agents.workspace import Workspace
-from workbench.events import CaseStatus
+from workbench.events import CaseStatus, Usage
+from workbench.execution import CaseRecord, Turn
 from workbench.model.evalset import open_evalset
 from workbench.model.first_message import first_message
+from workbench.prices import Price, Prices
 from workbench.rendering.case_table.columns import Column
-from workbench.rendering.costs import Costs
 from workbench.store import Store
+from workbench.ui.overview.spending import Spending
 from workbench.ui.table.cases import Cases
 from workbench.ui.table.model import Table, scope_again, scope_of
-from workbench.ui.table.sources import CaseCosts, CriteriaCells, pane_of
+from workbench.ui.table.sources import CriteriaCells, pane_of
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import parse_query
@@ -211,7 +213,9 @@ def test_first_message_is_read_from_any_format(make_workspace: MakeWorkspace) ->
 
 def test_cost_belongs_to_one_execution_and_is_empty_until_it_is_known(tree: Tree, feed: Feed) -> None:
     run(feed, *SOME)
-    costs = CaseCosts("EUR")
+    costs = Spending(Prices({"m": Price(1.0, 1.0)}, "EUR"))
+    usage = {"prompt_token_count": 125_000, "candidates_token_count": 125_000}
+    event = {"author": "desk", "model_version": "m", "usage_metadata": usage}
     table = Table(scope_of(tree), CriteriaCells(Cases(tree.entries, tree.verdicts), costs), tree.verdicts)
     table.load(tree.entries, tree.marks)
     assert [column.title for column in table.columns][-2:] == ["cost", "time"]
@@ -219,7 +223,12 @@ def test_cost_belongs_to_one_execution_and_is_empty_until_it_is_known(tree: Tree
     records = [record for pair in table.rows if (record := tree.verdicts.record(*pair)) is not None]
     missing = costs.missing(records)
     assert len(missing) == 4
-    costs.add(missing, Costs("EUR", {missing[0].ref: 0.25}, 3))
+    first = missing[0]
+    assert isinstance(first, CaseRecord)
+    first.turns = [Turn({}, acted=[{**event, "content": {"parts": [{"text": "yes"}]}}])]
+    for record in missing[1:]:
+        record.usage = Usage(1)  # A report has the number of calls, but not the model.
+    costs.read(missing)
     assert cells(table, "cost")[:4] == ["0.250", "?", "?", "?"]
     assert costs.missing(records) == []
     go_to(table, "cost")
@@ -259,3 +268,16 @@ def test_inputs_are_read_before_sorting_and_kept_while_their_cases_stay_the_same
     assert len(again.unread()) == 1
     assert again.source.cases.input(again.unread()[0]) == "Is it late?"
     assert again.source.cases.input((0, 0)) == table.source.cases.input((1, 0)) != ""
+
+
+def test_table_of_folded_cases_begins_with_their_filter(tree: Tree, feed: Feed) -> None:
+    run(
+        feed,
+        ("refunds", "on_time", "passed", 1.0),
+        ("refunds", "late_parcel", "failed", 0.5),
+        ("refunds", "two_parcels", "passed", 0.9),
+    )
+    tree.arrange_again()
+    tree.show(Row("passed", 0, 0))
+    table = table_of(tree)
+    assert (table.scope.where, table.query.text, names(table)) == ("refunds", ":pass", ["on_time", "two_parcels"])

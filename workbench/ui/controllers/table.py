@@ -5,19 +5,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from workbench.collecting import collector_paused
-from workbench.details import read_details
 from workbench.ui.controllers.run import Run
 from workbench.ui.controllers.view import Controller, View
 from workbench.ui.host import Host
 from workbench.ui.way_back import WayBack
 
 if TYPE_CHECKING:
-    from workbench.execution import Execution
+    from workbench.ui.overview.spending import Spending
     from workbench.ui.table.cases import Pair
     from workbench.ui.table.model import Scope, Source, Table
     from workbench.ui.table.past_runs import PastRuns
     from workbench.ui.table.screen import TableScreen
-    from workbench.ui.table.sources import CaseCosts
 
 _COSTS_AT_ONCE = 200
 """Executions whose cost is computed before the table shows it."""
@@ -33,7 +31,6 @@ class CaseTable(Controller):
         self._page: TableScreen | None = None
         self._line = 0
         """The line of the screen on which the cursor was when the user left for a case."""
-        self._costs: CaseCosts | None = None
         self._runs: PastRuns | None = None
 
     def table(self) -> None:
@@ -100,13 +97,15 @@ class CaseTable(Controller):
     def _new_table(self, scope: "Scope") -> "Table":
         from workbench.ui.table.cases import Cases
         from workbench.ui.table.model import Table
-        from workbench.ui.table.sources import CaseCosts, CriteriaCells
+        from workbench.ui.table.sources import CriteriaCells
 
-        prices = self.session.prices
-        if prices and self._costs is None:
-            self._costs = CaseCosts(prices.currency)
         cases = Cases(self.view.rows.entries, self.session.verdicts)
         return Table(scope, CriteriaCells(cases, self._costs), self.session.verdicts)
+
+    @property
+    def _costs(self) -> "Spending | None":
+        """The costs that are known, or None without prices."""
+        return self.view.overviews.contents.spending if self.session.prices else None
 
     def _push(self) -> None:
         from workbench.ui.table.screen import TableScreen
@@ -162,17 +161,12 @@ class CaseTable(Controller):
         if self._costs is not None and self._table is not None:
             self.view.work(self._read_costs(self._table, self._costs), "costs")
 
-    async def _read_costs(self, table: "Table", known: "CaseCosts") -> None:
-        from workbench.rendering.costs import costs
-
-        verdicts, prices = self.session.verdicts, self.session.prices
+    async def _read_costs(self, table: "Table", known: "Spending") -> None:
+        verdicts = self.session.verdicts
         records = (record for pair in table.rows if (record := verdicts.record(*pair)) is not None)
-        missing = known.missing(list(records))
+        missing = known.missing(records)
         for start in range(0, len(missing), _COSTS_AT_ONCE):
-            part: list[Execution] = missing[start : start + _COSTS_AT_ONCE]
-            found = await asyncio.to_thread(lambda: costs(map(read_details, part), prices))  # noqa: B023
-            if found is not None:
-                known.add(part, found)
+            await asyncio.to_thread(known.read, missing[start : start + _COSTS_AT_ONCE])
             if self._page is not None:
                 self._page.refresh_cells()
 

@@ -9,7 +9,7 @@ from workbench.ui.tree.arrange import arrange
 from workbench.ui.tree.labels import label
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
-from workbench.ui.tree.query import CAUSE, CHANGED, INSIDE, MARKED, parse_query, plain_name
+from workbench.ui.tree.query import CAUSE, CHANGED, INSIDE, MARKED, PASSED, parse_query, plain_name
 
 Pair = tuple[int, int]
 """A case as (evalset, case)."""
@@ -46,7 +46,7 @@ def scope_of(tree: Tree) -> Scope | None:
     if row.kind == "all" and len(tree.marks):
         return Scope(row, members, tuple(sorted(tree.marks)), total, marked=True)
     if row.kind == "passed":
-        return Scope(row, members, tuple(tree.outline.cases(row)), total, ":pass")
+        return Scope(row, members, tuple(tree.outline.cases(row)), total, PASSED)
     if tree.query.empty:
         return Scope(row, members, None, total)
     pairs = tree.outline.cases(row)

@@ -10,7 +10,7 @@ from workbench.rendering.case_table.columns import CASE, Column, Layout, lay_out
 from workbench.rendering.faces import Status
 from workbench.ui.table.cases import Cases, Name, Pair
 from workbench.ui.tree.arrange import arrange
-from workbench.ui.tree.query import Query
+from workbench.ui.tree.query import PASSED, Query, parse_query
 from workbench.ui.tree.verdicts import Verdicts
 
 if TYPE_CHECKING:
@@ -99,8 +99,9 @@ def _scope_of_row(tree: "Tree", row: "Row") -> Scope:
     else:
         entry = tree.entries[row.evalset]
         where = label(entry.document.eval_set_id or entry.file.name)
-    above = tree.row_of(row.evalset) if row.case >= 0 else row
-    return Scope(pairs, where, tree.query, tree.names().of(above))
+    above = row if row.evalset < 0 else tree.row_of(row.evalset)
+    query = parse_query(PASSED) if row.kind == "passed" else tree.query
+    return Scope(pairs, where, query, tree.names().of(above))
 
 
 @dataclass(frozen=True, slots=True)

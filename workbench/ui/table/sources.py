@@ -1,11 +1,9 @@
 """The cells of a table: the newest verdicts with a column for each criterion."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from workbench.counting import counted
 from workbench.details import known_details
-from workbench.events import CaseRef
 from workbench.execution import Execution
 from workbench.prices import money
 from workbench.rendering.case_table.cells import (
@@ -17,15 +15,12 @@ from workbench.rendering.case_table.cells import (
     tokens_cell,
 )
 from workbench.rendering.case_table.columns import CASE, COST, INPUT, TIME, TOKENS, Column, criterion_columns
-from workbench.rendering.costs import Costs
 from workbench.rendering.faces import FACES, Status
 from workbench.rendering.judged import is_function, judge_of
 from workbench.rendering.status import score_text
 from workbench.text import one_line
+from workbench.ui.overview.spending import Spending
 from workbench.ui.table.cases import Cases, Pair
-
-if TYPE_CHECKING:
-    pass
 
 
 class CriteriaCells:
@@ -34,7 +29,7 @@ class CriteriaCells:
     `costs` are known for a part of the cases while they are being computed. None: there are no prices.
     """
 
-    def __init__(self, cases: Cases, costs: "CaseCosts | None") -> None:
+    def __init__(self, cases: Cases, costs: Spending | None) -> None:
         self.columns: tuple[Column, ...] = (CASE, INPUT)
         self.cases, self._costs = cases, costs
         self._configured: dict[int, frozenset[str]] = {}
@@ -119,27 +114,6 @@ class CriteriaCells:
         if known:
             used.append("cost not known" if cost is None else money(cost, self._costs.currency))
         return ", ".join(used)
-
-
-class CaseCosts:
-    """The costs of executions as far as they are known. Each belongs to one record, not to later ones of its case."""
-
-    def __init__(self, currency: str) -> None:
-        self.currency = currency
-        self._amounts: dict[CaseRef, tuple[str, float | None]] = {}
-
-    def missing(self, records: Sequence[Execution]) -> list[Execution]:
-        """Return the finished ones of these records whose cost is to be computed."""
-        return [record for record in records if record.has_verdict and not self.of(record)[0]]
-
-    def add(self, records: Sequence[Execution], found: Costs) -> None:
-        """Add the costs of these records."""
-        self._amounts |= {record.ref: (record.run_id, found.amounts.get(record.ref)) for record in records}
-
-    def of(self, record: Execution) -> tuple[bool, float | None]:
-        """Return whether the cost of a record was computed, and the cost, or None if a part of it is not known."""
-        run_id, cost = self._amounts.get(record.ref, ("", None))
-        return (bool(run_id) and run_id == record.run_id, cost)
 
 
 def pane_of(column: Column, record: Execution | None) -> str:

@@ -21,6 +21,7 @@ STATUS_NAMES: dict[str, frozenset[Status]] = {
     "running": frozenset({"running", "queued"}),
     "notrun": frozenset({"not_run"}),
 }
+PASSED = ":pass"
 MARKED = "marked"
 STALE = "stale"
 CHANGED = "changed"
