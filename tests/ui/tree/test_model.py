@@ -524,6 +524,9 @@ def test_fold_shows_what_qualifies_its_verdicts(tree: Tree, feed: Feed) -> None:
     assert "3 passed ↑1 ~2 ▸" in rows(tree)
     tree.verdicts.mark_stale({})
     assert "3 passed ↑1 ▸" in rows(tree)
+    tree.verdicts.mark_flips({(0, 0): True, (0, 1): True})
+    tree.verdicts.set_check_results({(0, 0): "warning", (0, 1): "error"})
+    assert "3 passed ↓1 △ ▸" in rows(tree)
 
 
 def test_reading_the_folder_again_keeps_the_cursor_on_a_fold(tree: Tree, feed: Feed, shop: Workspace) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
 
 from workbench.counting import counted
 from workbench.execution import Execution
@@ -142,19 +143,22 @@ class Labels:
         return left, _joined([*marks, *_counted(counts)])
 
     def _signs(self, outline: Outline, row: Row) -> tuple[Pieces, Pieces]:
-        """Return how many folded cases are stale or got better, and the signs of how they were judged.
+        """Return what is known about folded cases beside their verdicts, and the signs of how they were judged.
 
-        They are counted again only after a change, because there may be many thousand cases.
+        It is counted again only after a change, because there may be many thousand cases.
         """
-        verdicts, fold = self._verdicts, outline.fold(row.evalset)
-        made_of = fold, verdicts.stale, verdicts.flips
+        verdicts = self._verdicts
+        made_of = outline.fold(row.evalset), verdicts.stale, verdicts.flips, verdicts.check_results
         known = self._facts.get(row.evalset)
         if known is None or any(one is not other for one, other in zip(known[0], made_of, strict=True)):
             pairs = outline.cases(row)
-            stale = sum(pair in verdicts.stale for pair in pairs) if verdicts.stale else 0
-            better = sum(pair in verdicts.flips for pair in pairs) if verdicts.flips else 0
-            signs: Pieces = [(f" ↑{better:,}", "passed")] if better else []
+            flips = [verdicts.flips[pair] for pair in pairs if pair in verdicts.flips]
+            stale = sum(pair in verdicts.stale for pair in pairs)
+            checks = {verdicts.check_results[pair] for pair in pairs if pair in verdicts.check_results}
+            signs: Pieces = [(f" ↓{sum(flips):,}", "failed")] if any(flips) else []
+            signs += [(f" ↑{flips.count(False):,}", "passed")] if not all(flips) else []
             signs += [(f" {STALE.glyph}{stale:,}", STALE.variable.removeprefix("status-"))] if stale else []
+            signs += [_check_sign("error" if "error" in checks else "warning")] if checks else []
             records = [record for pair in pairs for record in verdicts.records(*pair)]
             results = {id(score): score for record in records for score in record.scores.values()}
             marks = dict.fromkeys(mark for record in records for mark in (*_frozen(record), *_other_criteria(record)))
@@ -231,8 +235,8 @@ class Labels:
         worst = self._verdicts.check_results.get(pair)
         if worst is None:
             return []
-        face = CHECKED[worst]
-        return [(f" {face.glyph}{face.word if width >= _WORDS_FROM else ''}", face.variable.removeprefix("status-"))]
+        sign, style = _check_sign(worst)
+        return [(sign + (CHECKED[worst].word if width >= _WORDS_FROM else ""), style)]
 
     def _with_stale(self, pair: tuple[int, int], left: Pieces, right: Pieces, width: int) -> Pieces:
         """Return the left side with the sign for a stale verdict, and the reason if there is room.
@@ -280,6 +284,12 @@ class Labels:
 def _width(left: Pieces, right: Pieces) -> int:
     """Return the cells that both sides of a row take."""
     return sum(cell_len(text) for text, _ in (*left, *right)) + _GAP * bool(right)
+
+
+def _check_sign(severity: Literal["error", "warning"]) -> Piece:
+    """Return the sign for problems found by `check`."""
+    face = CHECKED[severity]
+    return f" {face.glyph}", face.variable.removeprefix("status-")
 
 
 def _joined(pieces: Iterable[Piece]) -> Pieces:
