@@ -1,8 +1,9 @@
 """The footer and the help of each place of the main screen."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -16,6 +17,11 @@ RAN = Situation(verdicts=True, problems=True)
 ON_CASE = replace(RAN, row="case", case_shown=True)
 
 
+def number(cases: int) -> Callable[[str], int]:
+    """Return a scope of this many cases for every action."""
+    return lambda action: cases
+
+
 def line(at: Situation) -> str:
     return "   ".join(f"{key_label(action.keys[0])} {action.label}" for action in footer_of(at, KEYS))
 
@@ -23,20 +29,20 @@ def line(at: Situation) -> str:
 @pytest.mark.parametrize(
     ("at", "footer"),
     [
-        (Situation("reading", row="", cases=0), "r run when read   w watch   q quit   : find   ? help"),
-        (Situation(cases=35), "r run 35 cases   / filter   c criteria   : find   ? help"),
-        (replace(RAN, cases=35), "V review   n next problem   F run failed   : find   ? help"),
-        (Situation(verdicts=True, cases=1), "r run 1 case   w watch   / filter   : find   ? help"),
-        (Situation(row="case", state="not_run"), "r run   e edit   T talk   : find   ? help"),
-        (replace(ON_CASE, state="failed"), "r run again   A accept actual   t triage   : find   ? help"),
-        (replace(ON_CASE, state="error"), "r run again   n next problem   T talk   : find   ? help"),
-        (replace(ON_CASE, state="passed"), "n next problem   X repeat   e edit   : find   ? help"),
-        (replace(ON_CASE, state="running", busy=True, running=True), "x cancel   n next problem   / filter"),
-        (replace(RAN, busy=True, running=True), "x cancel   n next problem   / filter   : find   ? help"),
+        (Situation("reading", row="", count=number(0)), "r run when read   w watch   q quit   : find   ? help"),
+        (Situation(count=number(35)), "r run 35   / filter   c criteria   : find   ? help"),
+        (replace(RAN, count=number(54)), "V review 54   n next problem   F run failed 54   : find   ? help"),
+        (Situation(verdicts=True), "r run 1   w watch   / filter   : find   ? help"),
+        (Situation(row="case", state="not_run"), "r run 1   e edit   T talk   : find   ? help"),
+        (replace(ON_CASE, state="failed"), "r run 1   A accept actual 1   t triage   : find   ? help"),
+        (replace(ON_CASE, state="error"), "r run 1   n next problem   T talk   : find   ? help"),
+        (replace(ON_CASE, state="passed"), "n next problem   X repeat 1   e edit   : find   ? help"),
+        (replace(ON_CASE, state="running", busy=True, running=True), "x cancel 1   n next problem   / filter"),
+        (replace(RAN, busy=True, running=True), "x cancel 1   n next problem   / filter   : find   ? help"),
         (replace(ON_CASE, side="panes", state="failed"), "esc back to cases   enter full text   Y copy"),
-        (replace(RAN, marked=12, cases=12), "r run 12 marked   t triage   esc drop marks   : find   ? help"),
+        (replace(RAN, marked=12, count=number(12)), "r run 12   t triage   esc drop marks   : find   ? help"),
         (replace(RAN, side="filter"), "enter keep filter   esc clear filter"),
-        (replace(RAN, filtered=True, cases=7), "r run 7 cases   V review   esc clear filter   : find"),
+        (replace(RAN, filtered=True, count=number(7)), "r run 7   V review 7   esc clear filter   : find"),
     ],
 )
 def test_footer_shows_what_is_most_useful_here(at: Situation, footer: str) -> None:
@@ -72,26 +78,27 @@ def test_case_with_a_verdict_can_be_triaged_and_accepted_until_it_runs_again() -
     assert why_not("triage", failed) == why_not("accept", failed) == ""
     assert why_not("triage", replace(ON_CASE, state="running")) == "the case is still running"
     assert why_not("accept", replace(ON_CASE, state="not_run")) == "the case has not run"
-    assert why_not("accept", Situation(verdicts=True)) == "nothing failed"
-    nothing_matches = replace(RAN, row="", cases=0, filtered=True)
+    assert why_not("accept", Situation(verdicts=True, count=number(0))) == "nothing failed here"
+    assert why_not("rerun", Situation(verdicts=True, count=number(0))) == "nothing failed here"
+    nothing_matches = replace(RAN, row="", count=number(0), filtered=True)
     for action in ("review", "mark", "mark_all"):
         assert why_not(action, nothing_matches) == "no case matches the filter"
 
 
 def test_help_and_footer_name_the_action_after_its_effect_here() -> None:
     labels = {action.id: action.label for action in offered(replace(ON_CASE, state="failed"))}
-    assert labels["run"] == "run again"
+    assert labels["run"] == "run 1"
     assert BY_ID["run"].label == "run"
 
 
 def _situations() -> list[Situation]:
     """Return situations with all values of each pair of fields that places and conditions look at."""
     choices: dict[str, tuple[Any, ...]] = {
-        name: get_args(kind) for name, kind in get_type_hints(Situation).items() if get_args(kind)
+        name: get_args(kind) for name, kind in get_type_hints(Situation).items() if get_origin(kind) is Literal
     }
     choices["state"] = ("", "not_run", "queued", "running", "passed", "failed", "error", "not_evaluated", "cancelled")
     flags = [{}, {"busy": True, "running": True}, {"marked": 3}, {"filtered": True}, {"verdicts": True}]
-    flags += [{"verdicts": True, "problems": True, "case_shown": True}, {"marking": True}, {"cases": 0}]
+    flags += [{"verdicts": True, "problems": True, "case_shown": True}, {"marking": True}, {"count": number(0)}]
     found = product(choices["folder"], choices["row"], choices["side"], choices["state"], flags)
     return [
         Situation(folder, row, state, side, **more)  # type: ignore[arg-type]

@@ -302,6 +302,7 @@ AWAITED = frozenset(
         "ask",
         "back",
         "compare",
+        "confirm",
         "delete",
         "details",
         "edit",

@@ -26,7 +26,7 @@ def _cases(situation: Situation) -> str:
 
 
 def _targets(situation: Situation) -> str:
-    return _cases(situation) or ("" if situation.cases else "no cases here")
+    return _cases(situation) or ("" if situation.count("run") else "no cases here")
 
 
 def _targets_when_read(situation: Situation) -> str:
@@ -54,10 +54,16 @@ def _problems(situation: Situation) -> str:
     return _verdicts(situation) or ("" if situation.problems else "nothing failed")
 
 
+def _failed_here(situation: Situation) -> str:
+    return _visible(situation) or _verdicts(situation) or ("" if situation.count("rerun") else "nothing failed here")
+
+
 def _reviewable(situation: Situation) -> str:
-    if situation.marked:
-        return _verdicts(situation)
-    return _problems(situation) or _visible(situation)
+    return "" if situation.marked and situation.count("review") else _failed_here(situation)
+
+
+def _freezable(situation: Situation) -> str:
+    return _targets(situation) or _verdicts(situation) or ("" if situation.count("freeze") else "nothing here has run")
 
 
 def _visible(situation: Situation) -> str:
@@ -102,7 +108,11 @@ def _acceptable(situation: Situation) -> str:
     """Accept one case, or all failing cases of a group."""
     if situation.on_case and not situation.marked:
         return _has_run(situation) or _ended(situation)
-    return "" if situation.drifted else _problems(situation)
+    return "" if situation.drifted else _verdicts(situation) or _nothing_failed(situation)
+
+
+def _nothing_failed(situation: Situation) -> str:
+    return "" if situation.count("accept") else "nothing failed here"
 
 
 def _machines(situation: Situation) -> str:
@@ -125,7 +135,7 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "mark_range": (_visible,),
     "mark_all": (_visible,),
     "run": (_targets_when_read, _idle),
-    "rerun": (_problems, _idle),
+    "rerun": (_failed_here, _idle),
     "repeat": (_targets, _idle),
     "score": (_targets, _verdicts, _idle),
     "score_afresh": (_targets, _verdicts, _idle),
@@ -134,7 +144,7 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "watched": (_watching,),
     "machines": (_machines,),
     "options": (_targets,),
-    "freeze": (_targets, _verdicts),
+    "freeze": (_freezable,),
     "thaw": (_targets, _idle),
     "try_faults": (_targets, _idle),
     "cancel": (_running,),

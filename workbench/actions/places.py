@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from workbench.actions.action import Action
 from workbench.actions.conditions import why_not
 from workbench.actions.situation import Situation
 from workbench.actions.table import BY_ID, FOOTER_ACTIONS
-from workbench.counting import counted
 from workbench.fast_dataclass import dataclass
 
 _ALWAYS = ("palette", "keys")
@@ -69,7 +69,7 @@ PLACES: tuple[Place, ...] = (
     ),
     Place(
         "on a cause of the overview",
-        lambda at: at.side == "page" and at.cause > 0,
+        lambda at: at.side == "page" and at.selected > 0,
         ("enter", "review", "table", "rerun", "back", "next_problem"),
         in_footer=4,
     ),
@@ -166,11 +166,7 @@ def labelled(action: Action, situation: Situation) -> Action:
 def _run_label(situation: Situation) -> str:
     if situation.folder == "reading":
         return "run when read"
-    if situation.marked:
-        return f"run {situation.marked:,} marked"
-    if situation.on_case:
-        return "run again" if situation.state != "not_run" else "run"
-    return f"run {counted(situation.cases, 'case')}"
+    return _with_count("run", situation)
 
 
 def _back_label(situation: Situation) -> str:
@@ -186,17 +182,27 @@ def _back_label(situation: Situation) -> str:
 def _enter_label(situation: Situation) -> str:
     if situation.side == "filter":
         return "keep filter"
-    if situation.cause:
-        return f"show these {situation.cause:,}" if situation.cause > 1 else "show this case"
+    if situation.selected:
+        return f"show these {situation.selected:,}" if situation.selected > 1 else "show this case"
     return "full text" if situation.side == "panes" else ""
 
 
+_COUNTED = ("rerun", "repeat", "score", "score_afresh", "thaw", "try_faults", "cancel", "review", "accept")
+"""Actions whose label always says on how many cases they would act."""
+
+
+def _with_count(action: str, situation: Situation) -> str:
+    """Return `run failed 54`, or "" if the action would act on no case."""
+    number = situation.count(action)
+    return f"{BY_ID[action].label} {number:,}" if number else ""
+
+
 _LABELS: Mapping[str, Callable[[Situation], str]] = {
+    **{name: partial(_with_count, name) for name in _COUNTED},
     "run": _run_label,
     "back": _back_label,
     "enter": _enter_label,
-    "review": lambda at: f"review {at.cause:,}" if at.cause else "",
-    "freeze": lambda at: "ways out" if at.missed and not at.marked else "",
+    "freeze": lambda at: "ways out" if at.missed and not at.marked else _with_count("freeze", at),
     "mark_range": lambda at: "mark the range" if at.marking else "",
 }
 """Labels that depend on the situation, by action ID. "" keeps the label of the table."""

@@ -1,10 +1,15 @@
 """What the main screen shows, as far as it decides which actions can work. Pure, so that tests can name any place."""
 
+from collections.abc import Callable
 from typing import Literal
 
 from workbench.fast_dataclass import dataclass
 
 _DECIDED = ("passed", "failed", "error", "not_evaluated")
+
+
+def _one(action: str) -> int:
+    return 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +23,7 @@ class Situation:
         state: Status of the case under the cursor, `not_run` if it never ran, or "" on other rows.
         side: The part that has the focus: the cases, the filter while the user types, the panes of a case, or a page.
         case_shown: Whether the right side shows the panes of a case or evalset.
-        cases: Number of cases that `r` would run.
+        count: Returns the number of cases on which the action with this ID would act.
         marked: Number of marked cases.
         marking: Whether a range is being marked.
         filtered: Whether a filter is active.
@@ -30,7 +35,7 @@ class Situation:
         watching: Whether the watch is on.
         agents: Whether the project has agents.
         back_to: Name of the page to which esc leads from the panes, such as `table`, or "" for the cases.
-        cause: Number of cases of the selected cause on the overview, or 0.
+        selected: Number of cases of the selected row on the overview, or 0.
         drifted: Whether any case of the last run differs from its recording.
         machines: Whether the last run was on other machines.
         missed: Whether the case under the cursor lacks a recording, or has one that cannot be read.
@@ -41,7 +46,7 @@ class Situation:
     state: str = ""
     side: Literal["cases", "filter", "panes", "page"] = "cases"
     case_shown: bool = False
-    cases: int = 1
+    count: Callable[[str], int] = _one
     marked: int = 0
     marking: bool = False
     filtered: bool = False
@@ -53,7 +58,7 @@ class Situation:
     watching: bool = False
     agents: bool = True
     back_to: str = ""
-    cause: int = 0
+    selected: int = 0
     missed: bool = False
     drifted: bool = False
     machines: bool = False

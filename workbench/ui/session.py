@@ -278,14 +278,6 @@ class Session:
         """Return which judge waits and how long, in full and in short, or two ""."""
         return wait_text(self.store.activity.waits, self.elapsed())
 
-    def problems(self) -> list[tuple[int, int]]:
-        """Return all cases whose newest verdict is failed or error, in file order."""
-        return sorted(
-            pair
-            for pair, verdict in self.verdicts.by_case.items()
-            if verdict.state in ("failed", "error") and pair[1] >= 0
-        )
-
     def _keep_time(self, event: object) -> None:
         if isinstance(event, RunStarted):
             self._began = self._clock()

@@ -29,6 +29,7 @@ from workbench.ui.session import Session
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import Query, parse_query
+from workbench.ui.tree.targets import targets_of
 from workbench.ui.way_back import WayBack
 
 
@@ -116,6 +117,9 @@ class FakeView:
     @property
     def situation(self) -> Situation:
         return situation_of(self.session, self.rows, "cases", case_shown=False)
+
+    def targets(self, action: str) -> list[tuple[int, int]]:
+        return targets_of(action, self.rows, self.right.selected_cases()).pairs()
 
     async def settled(self) -> None:
         """Wait for all work, including the work that it starts."""

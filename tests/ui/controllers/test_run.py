@@ -1,8 +1,17 @@
 """Running, scoring again, resuming and cancelling, without a screen."""
 
+import json
+
+import pytest
+
+from tests.ui.conftest import MakeWorkspace
 from tests.ui.controllers.conftest import Bench
-from workbench.events import CaseFinished, RunFinished
+from workbench.events import CaseFinished, RunFinished, SpansRecorded, TurnFinished, TurnStarted, Usage
+from workbench.prices import Price, Prices
+from workbench.ui.dialogs import repeat
+from workbench.ui.repeat_options import RepeatOptions
 from workbench.ui.run_thread import Ended, Refused
+from workbench.ui.tree.outline import ALL
 
 
 def phase(bench: Bench) -> str:
@@ -71,11 +80,14 @@ async def test_refused_run_ends_with_a_reason(bench: Bench) -> None:
 
 async def test_score_actions_differ_in_their_use_of_caches(bench: Bench) -> None:
     bench.put_cursor(0, 1)
+    bench.tell(*(CaseFinished(ref, "passed", None, 0.1) for ref in bench.started(("refunds", "late_parcel"))))
+    finish(bench, 0)
     for number, key in enumerate((bench.run.score, bench.run.score_afresh), 1):
         key()
         await bench.view.settled()
-        bench.started(("refunds", "late_parcel"), run_id=f"run-{number}", scored_from="run-0")
+        (ref,) = bench.started(("refunds", "late_parcel"), run_id=f"run-{number + 1}", scored_from="run-1")
         assert bench.session.store.activity.rescoring
+        bench.tell(CaseFinished(ref, "passed", None, 0.1))
         finish(bench, number)
     bench.run.score_by_new_references([(0, 1)])
     await bench.view.settled()
@@ -84,6 +96,70 @@ async def test_score_actions_differ_in_their_use_of_caches(bench: Bench) -> None
         ("score", [(0, 1)], True, False),
         ("score", [(0, 1)], False, True),
     ]
+
+
+@pytest.fixture
+def repeat_dialog(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace the dialog of repeats by its question. It needs an app."""
+    monkeypatch.setattr(repeat, "RepeatScreen", str)
+
+
+async def test_run_of_more_than_100_cases_is_confirmed_once(
+    bench: Bench, make_workspace: MakeWorkspace, repeat_dialog: None
+) -> None:
+    names = [f"case_{number}" for number in range(101)]
+    bench.view.show_workspace(make_workspace({"order_desk": {"many": names[:100], "one": names[100:]}}))
+    bench.put_cursor(0)
+    bench.run.run()
+    await bench.view.settled()
+    assert bench.view.asked == [], "100 cases"
+    bench.tell(Refused("no"), Ended(1))
+    bench.view.rows.show(ALL)
+    bench.view.answers += [None]
+    bench.run.run()
+    await bench.view.settled()
+    assert bench.view.asked == ["run 101 cases?"]
+    assert len(bench.thread.built) == 1
+    assert not bench.session.store.activity.busy
+    bench.view.answers += [True]
+    bench.run.run()
+    await bench.view.settled()
+    assert bench.thread.built[1][0] == "run"
+    bench.tell(Refused("no"), Ended(2))
+    bench.view.answers += [RepeatOptions(3)]
+    bench.run.repeat()
+    await bench.view.settled()
+    assert bench.view.pushed == ["repeat 101 cases"]
+    assert bench.view.asked == ["run 101 cases?"] * 2, "the dialog of repeats has said how many cases there are"
+    assert bench.thread.built[2][2] == 3
+
+
+async def test_run_of_a_high_known_cost_is_confirmed_once(bench: Bench, repeat_dialog: None) -> None:
+    bench.session.prices = Prices({"flash": Price(1.0, 0.0)})
+    (ref,) = bench.started(("refunds", "late_parcel"))
+    spans = [{"kind": "model", "name": "flash", "id": 1, "start": 0.0, "end": 1.0, "tokens": [400_000, 0]}]
+    bench.tell(
+        TurnStarted(ref, 0, {}),
+        SpansRecorded(ref, 0, json.dumps(spans)),
+        TurnFinished(ref, 0, {}),
+        CaseFinished(ref, "passed", None, 0.1, usage=Usage(model_calls=1)),
+    )
+    finish(bench, 1)
+    bench.put_cursor(0, 1)
+    bench.run.run()
+    await bench.view.settled()
+    assert bench.view.asked == [], "$0.40"
+    bench.tell(Refused("no"), Ended(1))
+    bench.view.answers += [RepeatOptions(3), True]
+    bench.run.repeat()
+    await bench.view.settled()
+    assert bench.view.asked == ["run 1 case 3 times?"]
+    bench.tell(Refused("no"), Ended(2))
+    bench.put_cursor(0)
+    bench.view.answers += [None]
+    bench.run.run()
+    await bench.view.settled()
+    assert bench.view.asked[1:] == ["run 4 cases?"], "the others are assumed to cost the same"
 
 
 def test_f_says_why_there_is_nothing_to_rerun(bench: Bench) -> None:

@@ -216,18 +216,8 @@ def test_first_case_has_none_before_it(step: int, at: str) -> None:
     assert desk.at == at
 
 
-def test_selected_cause_comes_first_and_the_others_follow() -> None:
-    review = Review(SECTIONS, {DATE[0]: Given("flaky")}.get, lambda name: "verdict", DATE)
-    assert (review.name, review.number, len(review.names)) == (DATE[1], 2, 9)
-    for _ in range(2):
-        step = review.choose("agent bug", lambda name: True)
-        assert step is not None
-        review.save(step, None)
-    assert review.name == ERRORS[0]
-
-
 def test_single_case_is_shown_even_if_it_has_a_verdict() -> None:
-    review = Review(SECTIONS, {DATE[0]: Given("flaky")}.get, lambda name: "verdict", DATE[:1])
+    review = Review(SECTIONS, {DATE[0]: Given("flaky")}.get, lambda name: "verdict", DATE[0])
     assert review.name == DATE[0]
 
 

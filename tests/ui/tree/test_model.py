@@ -14,6 +14,7 @@ from workbench.ui.tree.labels import Labels
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import parse_query
+from workbench.ui.tree.targets import targets_of
 from workbench.ui.tree.verdicts import CaseVerdict, Verdicts
 
 PROMPT = Change("agent_file", "desk/prompt.txt", "desk/prompt.txt", "run")
@@ -166,7 +167,8 @@ def test_filter_without_a_match_leaves_no_rows(tree: Tree) -> None:
     tree.set_query(parse_query("zzz"))
     assert len(tree.outline) == 0
     assert tree.cursor is None
-    assert tree.targets() == []
+    assert targets_of("run", tree).pairs() == []
+    assert targets_of("rerun", tree).count() == 0
     assert not tree.toggle()
     assert tree.problem(1) is None
     tree.mark()
@@ -218,21 +220,6 @@ def test_search_returns_to_the_only_problem(tree: Tree, feed: Feed) -> None:
     run(feed, ("refunds", "late_parcel", "failed"))
     tree.show(Row("case", 0, 0, 1))
     assert tree.problem(1) == (Row("case", 0, 0, 1), True)
-
-
-def test_targets_are_the_marked_cases_else_those_below_the_cursor(tree: Tree) -> None:
-    tree.stand_on(0)
-    assert len(tree.targets()) == 8
-    tree.stand_on(1)
-    assert len(tree.targets()) == 6
-    tree.show(Row("case", 0, 0, 2))
-    assert tree.targets() == [(0, 2)]
-    tree.marks.toggle([(2, 0), (0, 1)])
-    assert tree.targets() == [(0, 1), (2, 0)]
-    tree.drop_marks()
-    tree.set_query(parse_query("parcel"))
-    tree.stand_on(0)
-    assert tree.targets() == [(0, 1), (0, 3)], "what a filter hides is not run"
 
 
 def test_marking_a_heading_twice_marks_and_unmarks_all_below(tree: Tree) -> None:
@@ -429,7 +416,8 @@ def test_passed_cases_share_a_row_after_a_run(tree: Tree, feed: Feed) -> None:
     run_refunds(feed, tree, "passed", "failed", "passed", "passed")
     assert rows(tree) == ["✗ late_parcel", "3 passed ▸"]
     tree.show(PASSED)
-    assert tree.targets() == [(0, 0), (0, 2), (0, 3)]
+    assert targets_of("run", tree).pairs() == [(0, 0), (0, 2), (0, 3)]
+    assert (targets_of("run", tree).count(), targets_of("rerun", tree).count()) == (3, 0)
     assert tree.toggle()
     assert rows(tree) == ["✗ late_parcel", "3 passed ▾", "✓ on_time", "✓ unknown_order", "✓ two_parcels"]
     assert tree.outline.cases(REFUNDS) == [(0, 0), (0, 1), (0, 2), (0, 3)], "runs keep the order of the file"

@@ -24,7 +24,7 @@ def end(screen: Screen, ref: CaseRef, status: Any, said: str = "On its way.") ->
 
 async def run_all(screen: Screen, pilot: Any, **said: str) -> None:
     count = len(screen.runs)
-    await pilot.press("g", "r")
+    await pilot.press("escape", "g", "r")
     await screen.until(pilot, lambda: len(screen.runs) > count and screen.session.store.activity.running)
     for ref in screen.runs[-1].refs:
         end(screen, ref, "passed" if ref.eval_id == "good" else "failed", said.get(ref.eval_id, "On its way."))

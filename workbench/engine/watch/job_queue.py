@@ -40,12 +40,15 @@ class Estimate:
 
     def words(self, total: int) -> str:
         """Return a text such as `7 of 40 stale, about 35 calls, about $0.06`."""
-        text = f"{self.cases:,} of {total:,} stale"
+        return ", ".join(filter(None, (f"{self.cases:,} of {total:,} stale", self.cost_words)))
+
+    @property
+    def cost_words(self) -> str:
+        """The cost as text, such as `about 35 calls, about $0.06`, or "" if nothing is called."""
         if self.calls is None:
-            return f"{text}, cost unknown until they have run"
-        if self.calls:
-            text += f", about {counted(self.calls, 'call')}"
-        return f"{text}, {self.money}" if self.money else text
+            return "cost unknown until they have run"
+        calls = f"about {counted(self.calls, 'call')}" if self.calls else ""
+        return ", ".join(filter(None, (calls, self.money)))
 
     def above(self, limit: Limit) -> bool:
         """Return whether the cost is or may be above the limit.

@@ -44,37 +44,24 @@ class Accept(Controller):
         With marks, on a cause of the overview, or on a row above cases, do it for all of these cases that failed.
         After a thaw, accept how the answers of tools drifted into the recordings instead.
         """
-        if self.accept_drift(list(self.view.right.selected_cases()) or self.view.rows.targets()):
+        if self.accept_drift(self.view.targets("freeze")):  # Those whose recordings could be written.
             return
         self.accept_expected()
 
     def accept_expected(self) -> None:
         """Copy what the agent did to the reference, and leave the recordings as they are."""
-        if pairs := self._group():
-            self.view.work(self.accept_cases(pairs), "edit")
-            return
-        if (above := self.view.rows.cursor) is not None and above.case < 0:
+        pairs, row = self.view.targets("accept"), self.view.rows.cursor
+        if not pairs:
             self.view.say(self.session.why_nothing_found("no case here failed: nothing to accept"))
             return
-        row = self.current_case()
-        if row is None:
+        if row is None or pairs != [(row.evalset, row.case)]:
+            self.view.work(self.accept_cases(pairs), "edit")
             return
         record = self.session.record(row)
         if record is not None and not record.finished:
             self.view.say("the case is still running: wait until it ends", warning=True)
             return
         self.view.work(self.accept_row(row, record), "edit")
-
-    def _group(self) -> list[Pair]:
-        """Return the cases of the group under the cursor, or [] on a single case."""
-        rows, row = self.view.rows, self.view.rows.cursor
-        if len(rows.marks):
-            return sorted(rows.marks)
-        if pairs := self.view.right.selected_cases():
-            return list(pairs)
-        if row is None or row.case >= 0:
-            return []
-        return [pair for pair in rows.targets() if self.session.verdicts.state(*pair) == "failed"]
 
     async def accept_cases(self, pairs: Sequence[Pair]) -> bool:
         """Let the user choose differences of several cases, and save them as one edit. Return whether any was saved."""

@@ -34,7 +34,7 @@ class Criteria(Controller):
 
     def options(self) -> None:
         """Change the criteria of the next run, how it uses recordings, and where it runs."""
-        targets = self.view.rows.targets()
+        targets = self.view.targets("options")
         if self.session.workspace is None or not targets:
             self.view.say("no cases here")
         else:
@@ -129,7 +129,7 @@ class Criteria(Controller):
         row = self.view.rows.cursor
         if row is not None and row.evalset >= 0:
             return self.session.entry(row.evalset)
-        numbers = sorted({evalset for evalset, _ in self.view.rows.targets()})
+        numbers = sorted({evalset for evalset, _ in self.view.targets("criteria")})
         entries = [self.session.entry(number) for number in numbers]
         if not entries:
             self.view.say("put the cursor on an evalset first")

@@ -38,7 +38,7 @@ class Faults(Controller):
 
     def try_faults(self) -> None:
         """Show what trying each fault in each tool costs, and do it."""
-        pairs = list(self.view.right.selected_cases()) or list(self.view.rows.targets())
+        pairs = self.view.targets("try_faults")
         if self._run.can_start(pairs):
             self.view.work(self._offer(pairs), "faults")
 
@@ -61,7 +61,7 @@ class Faults(Controller):
             names = [self._name(pair) for pair in pairs]
             unknown = [pair for pair in pairs if self._name(pair) in set(outlook.unknown)]
             self._waiting = names, frozen
-            self._run.start(unknown, lambda found: self._engine.build_with(found, RecordingOptions("")))
+            self._run.start(unknown, lambda found: self._engine.build_with(found, RecordingOptions("")), confirmed=True)
         elif frozen:
             await self._try(pairs, frozen=True)
         else:

@@ -44,9 +44,8 @@ class Freezing(Controller):
 
     def freeze(self) -> None:
         """Show what freezing would write for the cases, and write it."""
-        rows, row = self.view.rows, self.view.rows.cursor
-        pairs = list(self.view.right.selected_cases()) or list(rows.targets())
-        record = self.session.record(row) if row is not None and row.case >= 0 and not len(rows.marks) else None
+        pairs, row = self.view.targets("freeze"), self.view.rows.cursor
+        record = self.session.record(row) if row is not None and pairs == [(row.evalset, row.case)] else None
         if record is not None and lacks_recording(record):
             self.view.work(self._ways_out((record.ref.evalset_file, record.ref.eval_id), record), "edit")
         else:
@@ -179,7 +178,7 @@ class Freezing(Controller):
     def thaw(self) -> None:
         """Run the cases live, and compare each answer with its recording."""
         recordings = RecordingOptions("thaw")
-        self._run.start(self.view.rows.targets(), lambda found: self._engine.build_with(found, recordings))
+        self._run.start(self.view.targets("thaw"), lambda found: self._engine.build_with(found, recordings))
 
     def accept_drift(self, pairs: Sequence[Pair]) -> bool:
         """Let the user accept how answers drifted into the recordings. Return False if none of these cases drifted."""

@@ -20,6 +20,7 @@ from workbench.actions import (
     Situation,
     digits_label,
     key_label,
+    labelled,
     offered,
     place_of,
     why_not,
@@ -59,7 +60,14 @@ class General(Controller):
         at = self.view.situation
         rows = self._palette_rows(at)
         do = [
-            Item(row.label, ("do", row.call), self._keys_of(row), row.help, why_not=why_not(row.id, at), also=row.also)
+            Item(
+                labelled(row, at).label,
+                ("do", row.call),
+                self._keys_of(row),
+                row.help,
+                why_not=why_not(row.id, at),
+                also=row.also,
+            )
             for row in rows
         ]
         do.sort(key=lambda item: bool(item.why_not))

@@ -35,7 +35,7 @@ class Replace(Controller):
         """Ask what to replace, show the changes, and save the chosen ones."""
         if self.workspace() is None:
             return
-        if pairs := self.view.rows.targets():
+        if pairs := self.view.targets("replace"):
             self.view.work(self._replace(pairs), "edit")
         else:
             self.view.say("no cases here")

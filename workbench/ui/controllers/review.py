@@ -60,31 +60,20 @@ class Review(Controller):
     # Opening
 
     def review(self) -> None:
-        """Review the failures of the marked cases, or of the row under the cursor. A selected cause comes first."""
+        """Review failures: of the marked cases, of the row under the cursor, or of all cases shown if it is a case."""
         if self.workspace() is None:
             return
         from workbench.ui.review.cases import ReviewedCases
 
         self._cases = ReviewedCases(self.session, self.view.rows)
-        pairs, first = self._scope()
-        failing = [pair for pair in pairs if self.session.verdicts.state(*pair) in ("failed", "error")]
-        passed = [pair for pair in pairs if self.session.verdicts.state(*pair) == "passed"]
-        if failing:
-            self._open(self._causes(failing), first)
-        elif passed and self.view.rows.marks:
-            self._open(self._passed(passed), first, passes=True)
-        else:
+        pairs, row = self.view.targets("review"), self.view.rows.cursor
+        current = (row.evalset, row.case) if row is not None and not len(self.view.rows.marks) else None
+        if not pairs:
             self.view.say(self.session.why_nothing_found("nothing failed here: mark passed cases to review them"))
-
-    def _scope(self) -> "tuple[list[Pair], list[Pair]]":
-        """Return the cases to choose from, and those to begin with."""
-        rows, row = self.view.rows, self.view.rows.cursor
-        if selected := self.view.right.selected_cases():
-            return sorted({*rows.targets(), *selected}), list(selected)
-        if rows.marks or row is None or row.case < 0:
-            return rows.targets(), []
-        # One case is no review, so the others of its evalset follow.
-        return rows.outline.cases(rows.row_of(row.evalset)), [(row.evalset, row.case)]
+        elif self.session.verdicts.state(*pairs[0]) == "passed":
+            self._open(self._passed(pairs), current, passes=True)
+        else:
+            self._open(self._causes(pairs), current)
 
     def _causes(self, pairs: "Sequence[Pair]") -> "list[Section]":
         from workbench.causes.cause import ONE_OF_A_KIND
@@ -105,14 +94,14 @@ class Review(Controller):
 
         return [Section("passed cases", tuple(map(self._cases.name, pairs)))]
 
-    def _open(self, sections: "list[Section]", first: "Sequence[Pair]", *, passes: bool = False) -> None:
+    def _open(self, sections: "list[Section]", current: "Pair | None", *, passes: bool = False) -> None:
         from workbench.ui.review.model import Review as Model
         from workbench.ui.review.screen import CaseReviewScreen
 
         self._notes.clear()
         self._before, self._changed_files, self._busy = None, False, False
-        begin = [self._cases.name(pair) for pair in first]
-        self._model = Model(sections, self._cases.earlier, self._judgeable, begin, passes=passes)
+        first = self._cases.name(current) if current is not None and current[1] >= 0 else None
+        self._model = Model(sections, self._cases.earlier, self._judgeable, first, passes=passes)
         self._screen = CaseReviewScreen(self._model, self, self.view.keys)
         self.view.say_on_page = self._screen.say
         self.view.push(self._screen)

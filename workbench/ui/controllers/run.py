@@ -2,26 +2,34 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.counting import counted
 from workbench.events import CaseRef, Event, RunFinished, RunStarted
+from workbench.prices import Prices
 from workbench.remaining import STARTING_AGENTS
 from workbench.ui.controllers.folder import Folder
 from workbench.ui.controllers.view import Controller, View
 from workbench.ui.draft import Draft
 from workbench.ui.engine_run import Engine
+from workbench.ui.items import Item
 from workbench.ui.repeat_options import RepeatOptions
 from workbench.ui.run_thread import Build, RunThread
 from workbench.ui.side_run import SideRun
 
 if TYPE_CHECKING:
+    from workbench.dependencies.change import Effect
     from workbench.engine.plan.plan import Plan
     from workbench.ui.session import Session
 
 Targets: TypeAlias = Sequence[tuple[int, int]]
 """Cases as (evalset, case)."""
 SCORING = "scoring again"
+MANY_CASES = 100
+"""Number of cases above which a run is confirmed first."""
+MUCH_MONEY = 1.0
+"""Known cost in the currency of the price table above which a run is confirmed first."""
 _OFFER_SECONDS = 10.0
 """Seconds for which the offer to resume a run replaces the keys."""
 
@@ -43,13 +51,13 @@ class Run(Controller):
     # Keys
 
     def run(self) -> None:
-        """Run the marked cases, or all cases at and below the cursor. Wait until the folder is read."""
+        """Run the cases. Wait until the folder is read."""
         session = self.session
         if session.reading or (session.workspace is None and not session.read_error):
             self._wanted_when_read = True
             self.view.say("the run starts once the folder is read")
         else:
-            self.start(self.view.rows.targets())
+            self.start(self.view.targets("run"))
 
     @property
     def is_wanted(self) -> bool:
@@ -63,16 +71,16 @@ class Run(Controller):
             self.run()
 
     def rerun(self) -> None:
-        """Rerun all cases that failed or ended in an error."""
-        targets = self.session.problems()
+        """Rerun the cases that failed or ended in an error."""
+        targets = self.view.targets("rerun")
         if targets and not self.session.is_loading:
             self.start(targets)
         else:
-            self.view.say(self.session.why_nothing_found("nothing failed"))
+            self.view.say(self.session.why_nothing_found("nothing failed here"))
 
     def repeat(self) -> None:
-        """Ask how often to run the marked or current cases, and start the run."""
-        self.repeat_cases(self.view.rows.targets())
+        """Ask how often to run the cases, and start the run."""
+        self.repeat_cases(self.view.targets("repeat"))
 
     def repeat_cases(self, targets: Targets) -> None:
         """Ask how often to run these cases, and start the run."""
@@ -80,22 +88,24 @@ class Run(Controller):
 
         def repeat(times: RepeatOptions | None) -> None:
             if times is not None:
-                self.start(targets, lambda found: self._engine.build(found, times))
+                build = partial(self._engine.build, times=times)
+                # The dialog has said how many cases there are.
+                self.start(targets, build, times=times.runs, most=len(targets))
 
         if self.can_start(targets):
             self.view.push(RepeatScreen(f"repeat {cases(len(targets))}"), repeat)
 
     def score(self) -> None:
         """Score the cases again without running the agent."""
-        self.start(self.view.rows.targets(), self._engine.rescore, SCORING)
+        self.start(self.view.targets("score"), self._engine.rescore, SCORING)
 
     def score_afresh(self) -> None:
         """Score the cases again without cached judge answers."""
-        self.start(self.view.rows.targets(), lambda targets: self._engine.rescore(targets, fresh=True), SCORING)
+        self.start(self.view.targets("score_afresh"), partial(self._engine.rescore, fresh=True), SCORING)
 
     def cancel(self) -> None:
         """Cancel the marked or current cases. The second call kills them."""
-        records = (record for pair in self.view.rows.targets() for record in self.session.verdicts.records(*pair))
+        records = (record for pair in self.view.targets("cancel") for record in self.session.verdicts.records(*pair))
         refs = [record.ref for record in records if not record.finished]
         self._cancel(refs, refs, cases(len(refs)))
 
@@ -122,7 +132,7 @@ class Run(Controller):
 
     def score_by_new_references(self, targets: Targets) -> None:
         """Score the transcripts of these cases against the references that are now in their files."""
-        self.start(targets, lambda found: self._engine.rescore(found, references_of_now=True), SCORING)
+        self.start(targets, partial(self._engine.rescore, references_of_now=True), SCORING, confirmed=True)
 
     def machines(self) -> None:
         """Show the machines of the run."""
@@ -133,17 +143,64 @@ class Run(Controller):
     # Starting
 
     def start(
-        self, targets: Targets, build: Callable[[Targets], Build] | None = None, starting: str = STARTING_AGENTS
+        self,
+        targets: Targets,
+        build: Callable[[Targets], Build] | None = None,
+        starting: str = STARTING_AGENTS,
+        *,
+        times: int = 1,
+        most: int = MANY_CASES,
+        confirmed: bool = False,
     ) -> None:
         """Run these cases, or start the run that `build` makes of them. The bar says `starting` at once.
 
-        First, read the folder again if a file has changed, and ask for missing agents.
+        Ask once before a run of more than `most` cases or of a high known cost, unless a dialog has `confirmed` it.
+        `times` is how often each case runs. Then read the folder again if a file has changed, and ask for missing
+        agents.
         """
-        if self.can_start(targets):
-            self.session.starting = starting
-            self.session.store.request_run()
-            self.view.show_facts()
-            self.view.work(self._start(targets, build or self._engine.build), "start", exclusive=False)
+        if not self.can_start(targets):
+            return
+        build = build or self._engine.build
+        if confirmed or (len(targets) <= most and not self.session.prices):
+            self._request(targets, build, starting)
+        else:
+            self.view.work(self._confirm(targets, build, starting, times, most), "confirm", exclusive=False)
+
+    async def _confirm(
+        self, targets: Targets, build: Callable[[Targets], Build], starting: str, times: int, most: int
+    ) -> None:
+        """Start the run. If it has too many cases or a high known cost, ask first."""
+        names = self.view.rows.names()
+        amount, cost = await asyncio.to_thread(self._cost, targets, starting == SCORING, times)
+        if len(targets) > most or amount > MUCH_MONEY:
+            what = f"{'score' if starting == SCORING else 'run'} {cases(len(targets))}"
+            what += f" {times:,} times" if times > 1 else ""
+            items = [Item(what, True, help=cost), Item("cancel", False)]
+            if not await self.view.pick(f"{what}?", items, placeholder=""):
+                return
+            targets = self.view.rows.found_again(names, targets)
+            if not self.can_start(targets):
+                return
+        self._request(targets, build, starting)
+
+    def _cost(self, targets: Targets, scoring: bool, times: int) -> tuple[float, str]:
+        """Return the known cost of a run and words for it, by the last run of its cases or of others. Reads files."""
+        from workbench.project.watch_cost import estimate
+
+        records = [record for pair in targets for record in self.session.verdicts.records(*pair) if record.has_verdict]
+        records = records or [record for record in list(self.session.store.records.values()) if record.has_verdict]
+        workspace, draft, prices = self.session.workspace, self.session.draft, self.session.prices or Prices()
+        entries = workspace.evalsets if workspace is not None else ()
+        configs = {entry.relative: draft.apply(entry.criteria).config for entry in entries}
+        depth: Effect = "score" if scoring else "run"
+        found = estimate(len(targets), records, depth, prices, times, lambda ref: configs.get(ref.evalset_file))
+        return found.amount or 0.0, found.cost_words
+
+    def _request(self, targets: Targets, build: Callable[[Targets], Build], starting: str) -> None:
+        self.session.starting = starting
+        self.session.store.request_run()
+        self.view.show_facts()
+        self.view.work(self._start(targets, build), "start", exclusive=False)
 
     def beside(self, build: Build, wake: Callable[[], None]) -> SideRun:
         """Start a run whose events go to another screen, which `wake` tells about them."""

@@ -61,6 +61,9 @@ class View(Protocol):
     def situation(self) -> "Situation":
         """What decides which actions can work now."""
 
+    def targets(self, action: str) -> "list[tuple[int, int]]":
+        """Return the cases that the action with this ID acts on, as (evalset, case)."""
+
     # Messages and questions
 
     def say(self, text: str, *, warning: bool = False, seconds: float = 3.0) -> None:

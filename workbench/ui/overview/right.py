@@ -48,10 +48,10 @@ class RightSide(Right):
         return self.overview.show(scope, title, content)
 
     def selected_cases(self) -> "Sequence[Pair]":
-        """Return the cases of the cause under the cursor of the overview, if the cursor is there."""
+        """Return the cases of the cause or changed case under the cursor of the overview, if it has the focus."""
         if not (self.shows_overview and self.has_focus_within):
             return ()
-        return self.overview.cases_of(self.overview.cause)
+        return self.overview.selected_cases
 
     def copied(self) -> tuple[str, str] | None:
         """Return name and text of what is under the cursor in the panes, or of the overview, or None on a page."""

@@ -73,8 +73,8 @@ class Review:
     """A review of the cases in `sections`, in their order.
 
     `earlier` returns the verdict that the user gave in an earlier review, if it still applies. `judgeable` returns what
-    can be said about a case now. The review starts at the first case of `first` that has no verdict, else at the first
-    of all that has none. `passes`: its cases had passed.
+    can be said about a case now. The review starts at the case `first` if it is one of them, else at the first one
+    without a verdict. `passes`: its cases had passed.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Review:
         sections: Sequence[Section],
         earlier: Callable[[CaseName], Given | None],
         judgeable: Callable[[CaseName], Judgeable],
-        first: Sequence[CaseName] = (),
+        first: CaseName | None = None,
         *,
         passes: bool = False,
     ) -> None:
@@ -106,10 +106,7 @@ class Review:
         self.position = 0
         self._painted_at = math.inf
         self._version = 0
-        if len(first) > 1:
-            # A cause begins where an earlier review stopped; a single case was asked for.
-            first = [name for name in first if self.given(name) is None]
-        self.position = self.names.index(first[0]) if first and first[0] in self.names else self._next_left(0)
+        self.position = self.names.index(first) if first in self.names else self._next_left(0)
         if self.done:
             self.go_through_again()
         self.changed()

@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench.actions import Situation
 from workbench.ui.recording_options import lacks_recording
-from workbench.ui.tree.outline import ALL
+from workbench.ui.tree.targets import Pair, targets_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from workbench.ui.session import Session
     from workbench.ui.tree.model import Tree
 
@@ -14,7 +16,13 @@ Side = Literal["cases", "filter", "panes", "page"]
 
 
 def situation_of(
-    session: "Session", rows: "Tree", side: Side, *, case_shown: bool, cause: int = 0, back_to: str = ""
+    session: "Session",
+    rows: "Tree",
+    side: Side,
+    *,
+    case_shown: bool,
+    selected: "Sequence[Pair]" = (),
+    back_to: str = "",
 ) -> Situation:
     """Return what decides which actions can work. Called on each move of the cursor, so it walks over no cases."""
     row, verdicts, activity = rows.cursor, session.verdicts, session.store.activity
@@ -25,7 +33,7 @@ def situation_of(
         state=verdicts.state(row.evalset, row.case) if row is not None and on_case else "",
         side=side,
         case_shown=case_shown,
-        cases=len(rows.marks) or (rows.outline.count(row or ALL) if len(rows.outline) else 0),
+        count=lambda action: targets_of(action, rows, selected).count(),
         marked=len(rows.marks),
         marking=rows.anchor is not None,
         filtered=not rows.query.empty,
@@ -37,7 +45,7 @@ def situation_of(
         watching=session.watching is not None,
         back_to=back_to,
         agents=session.workspace is not None and bool(session.workspace.agents),
-        cause=cause,
+        selected=len(selected),
         drifted=session.store.drifted > 0,
         machines=bool(session.machines),
         missed=row is not None and on_case and lacks_recording(session.record(row)),

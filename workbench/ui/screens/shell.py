@@ -21,6 +21,7 @@ from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import Query
+from workbench.ui.tree.targets import Pair, targets_of
 from workbench.ui.way_back import WayBack
 from workbench.ui.widgets.bar import Bar
 from workbench.ui.widgets.footer import KeyLine
@@ -103,10 +104,14 @@ class Shell(Screen[None]):
         elif self.in_right:
             side = "panes" if self.right.shows_case else "page"
         back_to = self._way_back.name if self._way_back is not None else ""
-        cause = len(self.right.selected_cases())
+        selected = self.right.selected_cases()
         return situation_of(
-            self.session, self.rows, side, case_shown=self.right.shows_case, cause=cause, back_to=back_to
+            self.session, self.rows, side, case_shown=self.right.shows_case, selected=selected, back_to=back_to
         )
+
+    def targets(self, action: str) -> "list[Pair]":
+        """Return the cases that the action with this ID acts on."""
+        return targets_of(action, self.rows, self.right.selected_cases()).pairs()
 
     @property
     def allow_select(self) -> bool:

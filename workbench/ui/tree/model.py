@@ -131,15 +131,6 @@ class Tree:
         """Return the row of a case, or of its evalset."""
         return Row("case" if case >= 0 else "evalset", self.outline.group_of[evalset], evalset, case)
 
-    def targets(self) -> list[tuple[int, int]]:
-        """Return the cases that an action applies to, as (evalset, case).
-
-        These are the marked cases in file order, else all filtered cases at and below the cursor.
-        """
-        if len(self.marks):
-            return sorted(self.marks)
-        return self.outline.cases(self.cursor) if self.cursor else []
-
     def names(self) -> Names:
         """Return the current names of the rows, for `found_again` after the folder was read again."""
         return Names(self.entries, self.groups)

@@ -1,0 +1,103 @@
+"""The cases that each action acts on, and how many the footer says."""
+
+import pytest
+
+from tests.ui.conftest import Feed
+from workbench.agents.workspace import Workspace
+from workbench.store import Store
+from workbench.ui.tree.model import Tree
+from workbench.ui.tree.outline import ALL, Row
+from workbench.ui.tree.query import parse_query
+from workbench.ui.tree.targets import Pair, targets_of
+from workbench.ui.tree.verdicts import Verdicts
+
+CASE = Row("case", 0, 0, 2)
+PASSED, FAILED, BROKEN, FAR = (0, 0), (0, 1), (0, 2), (2, 1)
+ACTIONS = ("run", "rerun", "repeat", "score", "review", "freeze", "accept", "try_faults", "cancel")
+
+
+@pytest.fixture
+def tree(store: Store, shop: Workspace, feed: Feed) -> Tree:
+    """Return a tree with one passed, one failed and one broken case, and one that failed in another agent."""
+    verdicts = Verdicts(store)
+    store.subscribe(verdicts.apply)
+    model = Tree(verdicts)
+    model.load(shop)
+    refs = feed.start(
+        ("refunds", "on_time"), ("refunds", "late_parcel"), ("refunds", "unknown_order"), ("hand_over", "to_technician")
+    )
+    for ref, status in zip(refs, ("passed", "failed", "error", "failed"), strict=True):
+        feed.begin(ref)
+        feed.end(ref, status)  # type: ignore[arg-type]
+    feed.finish()
+    return model
+
+
+def pairs(tree: Tree, action: str, selected: tuple[Pair, ...] = ()) -> list[Pair]:
+    """Return the cases of an action. Their number is what the footer says."""
+    targets = targets_of(action, tree, selected)
+    assert targets.count() == len(targets.pairs())
+    return targets.pairs()
+
+
+def test_row_above_cases_counts_as_its_cases(tree: Tree) -> None:
+    tree.show(ALL)
+    assert {action: len(pairs(tree, action)) for action in ACTIONS} == {
+        "run": 8,
+        "rerun": 3,
+        "repeat": 8,
+        "score": 8,
+        "review": 3,
+        "freeze": 4,
+        "accept": 2,
+        "try_faults": 8,
+        "cancel": 0,
+    }
+    tree.show(Row("agent", 1))
+    assert pairs(tree, "run") == [(2, 0), FAR]
+    assert pairs(tree, "rerun") == [FAR]
+
+
+def test_rerun_and_review_take_all_cases_shown_if_the_cursor_is_on_a_case(tree: Tree) -> None:
+    tree.show(Row("case", 0, *PASSED))
+    for action in ("run", "repeat", "score", "freeze", "accept", "try_faults"):
+        assert pairs(tree, action) == [PASSED]
+    for action in ("rerun", "review"):
+        assert pairs(tree, action) == [FAILED, BROKEN, FAR]
+    tree.set_query(parse_query("parcel"))
+    assert pairs(tree, "rerun") == [FAILED], "what a filter hides is not run"
+    tree.show(ALL)
+    assert pairs(tree, "run") == [FAILED, (0, 3)]
+    tree.set_query(parse_query("zzz"))
+    assert [pairs(tree, action) for action in ACTIONS] == [[]] * len(ACTIONS)
+
+
+def test_cause_with_the_focus_counts_as_its_cases(tree: Tree) -> None:
+    tree.show(ALL)
+    for action in ("run", "rerun", "repeat", "score", "review", "freeze", "accept", "try_faults"):
+        assert pairs(tree, action, (FAILED, FAR)) == [FAILED, FAR]
+
+
+def test_marks_come_before_every_cursor(tree: Tree) -> None:
+    tree.show(CASE)
+    tree.marks.toggle([FAR, PASSED])
+    for selected in ((), (FAILED,)):
+        for action in ("run", "repeat", "score", "freeze", "accept", "try_faults"):
+            assert pairs(tree, action, selected) == [PASSED, FAR]
+        for action in ("rerun", "review"):
+            assert pairs(tree, action, selected) == [FAR]
+
+
+def test_passed_cases_are_reviewed_only_if_nothing_else_is_marked(tree: Tree) -> None:
+    tree.show(Row("evalset", 0, 1))
+    assert pairs(tree, "review") == []
+    tree.marks.toggle([PASSED])
+    assert pairs(tree, "review") == [PASSED]
+    assert pairs(tree, "rerun") == []
+
+
+def test_cancel_takes_the_cases_that_run(tree: Tree, feed: Feed) -> None:
+    feed.start(("refunds", "late_parcel"), ("refunds", "two_parcels"), run_id="run-2")
+    tree.show(ALL)
+    assert pairs(tree, "cancel") == [FAILED, (0, 3)]
+    assert pairs(tree, "rerun") == [BROKEN, FAR]
