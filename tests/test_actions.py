@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from workbench.actions import ACTIONS, BY_ID, footer, key_label, key_name, keymap
+from workbench.actions import ACTIONS, BY_ID, actions_in, footer, key_label, key_name, keymap
+from workbench.actions.action import VERDICTS
+from workbench.actions.elsewhere import IN_PLACE, OTHERS, PLACE_NAMES
 from workbench.actions.keys_page import document
 
 CONTRACT = {
@@ -69,12 +71,40 @@ def test_no_key_is_reserved_by_terminals_or_multiplexers() -> None:
 
 
 def test_footer_of_other_screens_has_its_most_useful_actions_and_the_help() -> None:
-    for where in {row.where for row in ACTIONS if row.footer}:
+    for where in IN_PLACE:
         *first, last = footer(where)
         assert last.method == "keys"
         assert 1 <= len(first) <= (5 if where == "table" else 3)
-    led = [action.id for action in footer("criteria", ["criteria_save", "criteria_more"])]
-    assert led == ["criteria_save", "criteria_more", "criteria_next", "keys"]
+    led = [action.id for action in footer("criteria", ["save", "more"])]
+    assert led == ["save", "more", "mark", "keys"]
+
+
+def test_a_key_has_one_meaning_wherever_it_can_be_pressed() -> None:
+    """Letters for verdicts are the exception: the review and the triage dialog are a mode of their own."""
+    for group in ({row for row in ACTIONS if row.group == VERDICTS}, {row for row in ACTIONS if row.group != VERDICTS}):
+        meanings: dict[str, list[str]] = {}
+        for row in group:
+            for key in row.keys:
+                meanings.setdefault(key, []).append(row.id)
+        assert {key: ids for key, ids in meanings.items() if len(ids) > 1} == {}
+    for where in ("review", "triage"):
+        keys = [key for row in actions_in(where) for key in row.keys]
+        assert len(keys) == len(set(keys))
+
+
+def test_places_name_actions_that_exist_once() -> None:
+    assert PLACE_NAMES.keys() == IN_PLACE.keys()
+    assert {name for names in IN_PLACE.values() for name in names} <= BY_ID.keys()
+    assert {row.id for row in OTHERS} <= {name for names in IN_PLACE.values() for name in names}
+    assert len(ACTIONS) < 110
+
+
+def test_setting_for_an_action_that_is_gone_is_named() -> None:
+    keys = keymap({"table_run": ["B"], "criteria_match": ["m"]})
+    assert [fault.partition(".")[0] for fault in keys.faults] == [
+        "table_run is not an action",
+        "criteria_match is not an action",
+    ]
 
 
 def test_keys_have_a_textual_name_and_a_label() -> None:
@@ -94,8 +124,8 @@ def test_keys_have_a_textual_name_and_a_label() -> None:
 
 
 def test_action_can_be_moved_to_another_key() -> None:
-    keys = keymap({"run": ["R"]})
-    assert keys.keys["run"] == ("R",)
+    keys = keymap({"run": ["B"]})
+    assert keys.keys["run"] == ("B",)
     assert keys.faults == ()
 
 

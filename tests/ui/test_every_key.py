@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from tests.ui.test_running import started
-from workbench.actions import ACTIONS
+from workbench.actions import actions_in
 
 LEAVES = ("quit", "suspend")
 """Actions that end or stop the program."""
@@ -76,7 +76,7 @@ async def test_every_action_of_the_main_screen_works_in_every_state(
 ) -> None:
     monkeypatch.setenv("EDITOR", "true")
     async with opened(state, open_screen, make_workspace) as (pilot, screen):
-        for action in (one for one in ACTIONS if one.where in ("main", "empty") and one.id not in LEAVES):
+        for action in (one for one in actions_in("main") if one.id not in LEAVES):
             if action.keys:
                 await pilot.press(*action.keys[:1] if not action.by_digit else action.keys)
             else:

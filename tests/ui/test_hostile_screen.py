@@ -61,7 +61,7 @@ async def test_hostile_text_reaches_no_dialog(open_screen: OpenScreen, make_work
             ["?"],
             ["'"],
             ["X"],
-            ["o", "j", "j", "j", "m", "space", "+"],
+            ["o", "j", "j", "j", "space", "+"],
             [":", *"ignored files", "enter", "down", "down"],
             ["G", ":", *"choose agent", "enter"],
             ["/", "[", "/", "o"],

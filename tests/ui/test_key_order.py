@@ -175,9 +175,9 @@ async def test_threshold_typed_quickly_keeps_every_digit(
     workspace, file = with_config(make_workspace(), '{"criteria": {"response_match_score": 0.8}}')
     screen = open_screen(workspace)
     async with screen.open() as pilot:
-        send(screen, "jjjc0.37\rs")
+        send(screen, "jjjc0.37\r\x0f")
         await screen.until(pilot, lambda: "0.37" in file.read_text())
-        send(screen, "\x1bo0.123456789\rs")
+        send(screen, "\x1bo0.123456789\r\x0f")
         await screen.until(pilot, lambda: "0.123456789" in file.read_text())
 
 
@@ -187,13 +187,12 @@ async def test_pasted_threshold_opens_its_field(open_screen: OpenScreen, make_wo
     async with screen.open() as pilot:
         send(screen, "jjjc")
         paste(screen, "0.37\n")
-        send(screen, "\rs")
+        send(screen, "\r\x0f")
         await screen.until(pilot, lambda: "0.37" in file.read_text())
         send(screen, "\x1bo")
         paste(screen, "0.41")
-        send(screen, "\rs")
+        send(screen, "\r\x0f")
         await screen.until(pilot, lambda: "0.41" in file.read_text())
-        send(screen, "o")
         paste(screen, "rm -rf")
         await screen.until(pilot, lambda: "not a number: rm -rf" in screen.text)
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from tests.ui.conftest import Screen, case_json
 from workbench import config
-from workbench.actions import keymap
 from workbench.agents.workspace import open_workspace
 from workbench.ui.editing.name import NameScreen
 from workbench.ui.session import Session
@@ -14,17 +13,16 @@ from workbench.ui.widgets.nothing_found import nothing_found
 from workbench.ui.workbench_app import WorkbenchApp
 
 
-def test_page_says_what_was_searched_and_offers_only_keys_that_exist(tmp_path: Path) -> None:
+def test_page_says_what_was_searched_and_what_to_do(tmp_path: Path) -> None:
     for name in ("src", "src/deep", ".venv", "node_modules"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "cases.json").write_text(json.dumps({"eval_cases": [case_json("one")]}))
-    keys = keymap({"try_samples": []}).keys
-    lines = list(nothing_found(open_workspace(tmp_path), keys))
+    lines = list(nothing_found(open_workspace(tmp_path)))
     text = "\n".join(text for _, text in lines)
     assert f"No agent or evalset found in {tmp_path} (searched 3 folders)." in text
     assert "2 folders ignored: .venv, node_modules" in text
     assert "Evalsets under other names: cases.json." in text
-    assert [key for key, _ in lines if key] == ["o", "?"]
+    assert [way for way, _ in lines if way] == ["try_samples", "open_folder", "keys"]
 
 
 async def test_empty_folder_explains_agents_copies_samples_and_opens_another_folder(
@@ -38,10 +36,10 @@ async def test_empty_folder_explains_agents_copies_samples_and_opens_another_fol
     screen = Screen.around(app)
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await screen.until(pilot, lambda: "No agents here yet" in screen.text)
-        assert "d try the samples   o open folder   q quit   : find   ? help" in screen.text
+        assert "enter choose   q quit   H history   : find   ? help" in screen.text
         await pilot.press("question_mark")
         assert "An agent is a folder whose agent.py or __init__.py defines" in screen.text
-        await pilot.press("escape", "d")
+        await pilot.press("escape", "j", "j", "k", "k", "enter")
         await screen.until(pilot, lambda: "r runs them" in screen.text)
         assert "order_desk" in screen.text
         assert not screen.main.has_class("-nothing")

@@ -29,12 +29,12 @@ async def test_place_is_chosen_and_its_machines_are_shown(
         await pilot.press("o")
         await screen.until(pilot, lambda: isinstance(pilot.app.screen, CriteriaScreen))
         assert "p place local" in screen.text
-        await pilot.press("p")
+        await pilot.press("@")
         await screen.until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
         await screen.until(pilot, lambda: "cluster" in screen.text)
         await pilot.press(*"dask://a:1 --remote-python /x", "enter")
         await screen.until(pilot, lambda: "p place dask://a:1" in screen.text)
-        await pilot.press("a")
+        await pilot.press("o")
         await screen.until(pilot, lambda: "on dask://a:1" in screen.text)
         assert screen.session.places.run_options() == {"place": PlaceChoice("dask://a:1", "/x")}
 

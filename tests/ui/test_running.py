@@ -300,24 +300,23 @@ async def test_options_change_only_the_next_run(open_screen: OpenScreen) -> None
         await pilot.press("j", "j", "o")
         await screen.until(pilot, lambda: "next run: 4 cases" in screen.text)
         assert "defaults: no test_config.json or eval_config.json" in screen.text
-        await pilot.press("m")
+        await pilot.press("l", "j", "space")
         assert "IN_ORDER" in screen.text
-        await pilot.press("j", "-", "-")
+        await pilot.press("h", "h", "j", "-", "-")
         assert "≥ 0.70" in screen.text
         await pilot.press(*"0.3", "enter")
         assert "≥ 0.30" in screen.text
-        await pilot.press("k", "space", "j", "m")
-        assert "this criterion has no match types" in screen.text
-        await pilot.press("n", *"final_response_match", "enter")
+        await pilot.press("k", "space", "j")
+        await pilot.press("+", *"final_response_match", "enter")
         await screen.until(pilot, lambda: "final_response_match_v2" in screen.text)
         await pilot.press("j", "space")
         await screen.until(pilot, lambda: "which judge?" in screen.text)
-        await pilot.press(*"gemini", "enter", "j", "j", "[")
+        await pilot.press(*"gemini", "enter", "j", "j", "-")
         editor = screen.app.screen
         assert isinstance(editor, CriteriaScreen)
         judge = editor.content["criteria"]["final_response_match_v2"]["judge_model_options"]
         assert judge == {"num_samples": 4}
-        await pilot.press("k", "k", "k", "space", "a")
+        await pilot.press("k", "k", "k", "space", "o")
         assert "criteria changed" in screen.text
         choice = screen.session.draft.apply(screen.workspace.evalsets[0].criteria)
         assert [(criterion.name, criterion.threshold) for criterion in choice.config.criteria] == [
@@ -332,10 +331,10 @@ async def test_options_change_only_the_next_run(open_screen: OpenScreen) -> None
 async def test_esc_in_the_options_discards_every_change(open_screen: OpenScreen, leave: list[str]) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
-        await pilot.press("o", "j", "-", "a")
+        await pilot.press("o", "j", "-", "o")
         applied = screen.session.draft.apply(screen.workspace.evalsets[0].criteria)
         assert [criterion.threshold for criterion in applied.config.criteria] == [1.0, 0.75]
-        await pilot.press("o", "m", "space", "j", *"0.1", "enter", *leave)
+        await pilot.press("o", "space", "j", *"0.1", "enter", *leave)
         await screen.until(pilot, lambda: screen.app.screen is screen.main)
         assert screen.session.draft.apply(screen.workspace.evalsets[0].criteria) == applied
 
@@ -343,12 +342,12 @@ async def test_esc_in_the_options_discards_every_change(open_screen: OpenScreen,
 async def test_typed_threshold_applies_to_its_criterion_whatever_key_follows(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
-        await pilot.press("o", *"0.3", "j", *"0.4", "a")
+        await pilot.press("o", *"0.3", "j", *"0.4", "o")
         choice = screen.session.draft.apply(screen.workspace.evalsets[0].criteria)
         assert [criterion.threshold for criterion in choice.config.criteria] == [0.3, 0.4]
-        await pilot.press("o", *"0.5.", "a")
+        await pilot.press("o", *"0.5.", "o")
         assert "“0.5.” is not a number: tool_trajectory_avg_score is unchanged" in screen.text
-        await pilot.press("a", "o", "r")
+        await pilot.press("o", "o", "r")
         await started(screen, pilot)
 
 

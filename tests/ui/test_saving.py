@@ -24,7 +24,7 @@ def with_config(workspace: Workspace, text: str = TEXT) -> tuple[Workspace, Path
 
 async def saved(screen: Screen, pilot: Any, *keys: str) -> None:
     """Open the options, press keys, and save."""
-    await pilot.press("o", *keys, "s")
+    await pilot.press("o", *keys, "ctrl+o")
     await screen.until(pilot, lambda: "saved: test_config.json" in screen.text)
 
 
@@ -55,10 +55,10 @@ async def test_defaults_of_several_folders_are_not_guessed(
 ) -> None:
     screen = open_screen(make_workspace())
     async with screen.open() as pilot:
-        await pilot.press("g", "a", "o", "-", "s")
+        await pilot.press("g", "a", "o", "-", "ctrl+o")
         words = "the evalsets are in 2 folders: save for one folder at a time"
         await screen.until(pilot, lambda: words in screen.text)
-        await pilot.press("a")
+        await pilot.press("o")
         assert not screen.session.draft.empty
 
 
@@ -85,7 +85,7 @@ async def test_match_type_and_turned_off_criteria_keep_the_spelling_of_the_file(
     workspace, file = with_config(make_workspace(), text)
     screen = open_screen(workspace)
     async with screen.open() as pilot:
-        await saved(screen, pilot, "m", "j", "space")
+        await saved(screen, pilot, "l", "j", "space", "h", "h", "j", "space")
         after = '{"criteria": {"tool_trajectory_avg_score": {"threshold": 1, "matchType": "IN_ORDER"}}}'
         assert file.read_text(encoding="utf-8") == after
         await pilot.press("escape", "u")
@@ -96,9 +96,9 @@ async def test_s_saves_and_the_folder_is_read_again(open_screen: OpenScreen, mak
     workspace, file = with_config(make_workspace())
     screen = open_screen(workspace)
     async with screen.open() as pilot:
-        await pilot.press("o", "s")
+        await pilot.press("o", "ctrl+o")
         await screen.until(pilot, lambda: "no changes" in screen.text)
-        await pilot.press(*"0.55", "enter", "s")
+        await pilot.press(*"0.55", "enter", "ctrl+o")
         await screen.until(pilot, lambda: screen.reads == 2)
         assert file.read_text(encoding="utf-8") == TEXT.replace("0.8,", "0.55,")
         assert screen.session.draft.empty

@@ -1,5 +1,7 @@
 """Every action of the screen, as one table: `main_screen.py` and `elsewhere.py` have its rows.
 
+A key has one meaning wherever it can be pressed. Only the review and the triage dialog have letters for verdicts, too.
+
 Keymap, footer, help, palette and `docs/keys.md` are made from it. Each action listed here already works.
 `conditions.py` says when an action cannot work, `places.py` which actions are most useful at a place.
 Keys are written as they are typed (`r`, `?`, `'`) or by name (`ctrl+d`, `space`, `enter`, `down`).
@@ -12,7 +14,7 @@ from workbench.actions.conditions import why_not
 from workbench.actions.key_names import digits_label, key_label, key_name
 from workbench.actions.places import Place, footer_of, labelled, offered, place_of
 from workbench.actions.situation import Situation
-from workbench.actions.table import ACTIONS, BY_ID, Keymap, footer, keymap
+from workbench.actions.table import ACTIONS, BY_ID, Keymap, actions_in, footer, keymap, places_of
 
 __all__ = [
     "ACTIONS",
@@ -29,6 +31,7 @@ __all__ = [
     "Place",
     "Situation",
     "Where",
+    "actions_in",
     "digits_label",
     "footer",
     "footer_of",
@@ -38,5 +41,6 @@ __all__ = [
     "labelled",
     "offered",
     "place_of",
+    "places_of",
     "why_not",
 ]

@@ -1,13 +1,11 @@
 """An action of the screen, the places where keys work, and the groups of the help."""
 
-from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from workbench.fast_dataclass import dataclass
 
 Where: TypeAlias = Literal[
     "main",
-    "empty",
     "editor",
     "conflict",
     "chat",
@@ -33,14 +31,12 @@ class Action:
     """An action with its keys and texts.
 
     Attributes:
-        does: The call that it makes. On the main screen: `controller.method('argument')`. On other screens: `method`,
-            which calls `action_<method>`.
+        does: The call that it makes. On the main screen: `controller.method('argument')`. Other screens call
+            `action_<method>` with the argument.
         keys_typed: Its keys, separated by spaces. If empty, the action is only in the palette.
         label: Two or three words for the footer and the palette.
         help: One sentence.
-        group: Its group in the help, which also says where the keys work.
-        footer: Its place in the footer of a dialog or another screen, smallest first; 0 keeps it out. On the main
-            screen, `places.py` decides.
+        group: Its group in the help.
         id: Its name in the keymap of the user's settings. Default: the name of the method.
         also: Further words that find it in the palette and in the help.
     """
@@ -50,7 +46,6 @@ class Action:
     label: str
     help: str
     group: str
-    footer: int = 0
     id: str = ""
     also: str = ""
 
@@ -78,11 +73,6 @@ class Action:
         return self.does.removeprefix(f"{self.by}.")
 
     @property
-    def where(self) -> Where:
-        """Screen or dialog where the keys work."""
-        return _PLACES.get(self.group, "main")
-
-    @property
     def leads_on(self) -> bool:
         """Whether it leads to all other actions, so that the footer always shows it."""
         return self.method in ("palette", "keys")
@@ -95,44 +85,7 @@ class Action:
 
 MOVE, PANES, MARK, RUN, FIND, COPY, GENERAL = "Move", "Panes", "Mark", "Run", "Find", "Copy", "General"
 EDIT = "Edit"
-EMPTY = "In a folder without agents"
-EDITOR = "In the editor"
-CHAT = "In a conversation, outside the message field"
-CAPTURE = "Reviewing a conversation before it becomes a case"
-REVIEW = "Reviewing failures one by one"
-CONFLICT = "Resolving a conflict with the file on disk"
-ACCEPT = "Accepting actual as expected"
-FREEZE = "Before freezing"
-CRITERIA = "In the criteria editor"
-TRIAGE = "In the triage dialog"
-HISTORY = "In the history"
-STORED = "In a stored run"
-COMPARE = "Comparing two runs"
-TABLE = "In the table"
-FORK = "Choosing what a fork changes"
-FORKED = "Looking at the tries of a fork"
-TRY_FAULTS = "Before faults in tools are tried"
-FAULTS = "In the table of tool faults"
-_PLACES: Mapping[str, Where] = {
-    EMPTY: "empty",
-    EDITOR: "editor",
-    CHAT: "chat",
-    CAPTURE: "capture",
-    REVIEW: "review",
-    CONFLICT: "conflict",
-    ACCEPT: "accept",
-    FREEZE: "freeze",
-    CRITERIA: "criteria",
-    TRIAGE: "triage",
-    HISTORY: "history",
-    STORED: "stored",
-    COMPARE: "compare",
-    TABLE: "table",
-    FORK: "fork",
-    FORKED: "forked",
-    TRY_FAULTS: "try_faults",
-    FAULTS: "faults",
-}
-"""Groups of the help whose keys work outside of the main screen, with their place."""
+ELSEWHERE = "On other screens"
+VERDICTS = "In the review and the triage dialog"
 DIGITS = tuple("1234567890")
 """The digits that choose a pane, in the order of the panes."""

@@ -25,6 +25,10 @@ def _cases(situation: Situation) -> str:
     return _read(situation) or ("" if situation.folder == "cases" else "there are no cases")
 
 
+def _enterable(situation: Situation) -> str:
+    return "" if situation.folder == "nothing" else _cases(situation)
+
+
 def _targets(situation: Situation) -> str:
     return _cases(situation) or ("" if situation.count("run") else "no cases here")
 
@@ -126,7 +130,7 @@ def _case_shown(situation: Situation) -> str:
 _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "open": (_cases,),
     "close": (_cases,),
-    "enter": (_cases,),
+    "enter": (_enterable,),
     "next_turn": (_case_shown,),
     "previous_turn": (_case_shown,),
     "to_event": (_case_shown,),
@@ -152,7 +156,7 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "resume": (_read, _idle),
     "next_problem": (_problems,),
     "previous_problem": (_problems,),
-    "flaky": (_verdicts,),
+    "flaky_cases": (_verdicts,),
     "review": (_reviewable,),
     "next_changed": (_changed,),
     "previous_changed": (_changed,),

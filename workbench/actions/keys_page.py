@@ -1,8 +1,12 @@
 """The text of `docs/keys.md`."""
 
+from collections.abc import Iterable
+
 from workbench.actions.action import Action
+from workbench.actions.elsewhere import PLACE_NAMES
 from workbench.actions.key_names import digits_label, key_label
-from workbench.actions.table import ACTIONS
+from workbench.actions.main_screen import MAIN_SCREEN
+from workbench.actions.table import ACTIONS, actions_in, places_of
 
 
 def document() -> str:
@@ -16,7 +20,7 @@ def document() -> str:
         "",
         "```toml",
         "[keys]",
-        'run = "R"',
+        'run = "B"',
         'next_problem = ["n", "ctrl+n"]',
         "```",
         "",
@@ -25,16 +29,32 @@ def document() -> str:
         "",
         "This page is written by `python -m workbench.actions > docs/keys.md`.",
     ]
-    for group in dict.fromkeys(action.group for action in ACTIONS):
-        lines += ["", f"## {group}", "", "| key | action | name |", "|---|---|---|"]
-        lines += [_document_row(action) for action in ACTIONS if action.group == group]
-    return "\n".join(lines) + "\n"
+    for group in dict.fromkeys(action.group for action in MAIN_SCREEN):
+        lines += _section(group, (action for action in MAIN_SCREEN if action.group == group))
+    for where, name in PLACE_NAMES.items():
+        lines += _section(name, actions_in(where))
+    return "\n".join([*lines, *_by_key()]) + "\n"
 
 
-def _document_row(action: Action) -> str:
-    keys = digits_label(action.keys) if action.by_digit else " ".join(_code(key_label(key)) for key in action.keys)
-    return f"| {keys or 'palette'} | {action.help.replace('|', chr(92) + '|')} | `{action.id}` |"
+def _section(title: str, actions: Iterable[Action]) -> list[str]:
+    lines = ["", f"## {title}", "", "| key | action | name |", "|---|---|---|"]
+    return [*lines, *(f"| {_keys(action)} | {_cell(action.help)} | `{action.id}` |" for action in actions)]
 
 
-def _code(key: str) -> str:
-    return f"`{key}`"
+def _by_key() -> list[str]:
+    """Return the table of all keys, each with its meaning and the places where it works."""
+    lines = ["", "## Every key", "", "Letters for verdicts work in the review and the triage dialog.", ""]
+    lines += ["| key | meaning | other places |", "|---|---|---|"]
+    for action in (action for action in ACTIONS if action.keys):
+        places = ", ".join(where for where in places_of(action.id) if where != "main")
+        lines.append(f"| {_keys(action)} | {_cell(action.label)} | {places.replace('_', ' ')} |")
+    return lines
+
+
+def _keys(action: Action) -> str:
+    keys = digits_label(action.keys) if action.by_digit else " ".join(f"`{key_label(key)}`" for key in action.keys)
+    return keys or "palette"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

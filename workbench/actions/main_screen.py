@@ -1,6 +1,6 @@
 """The actions of the main screen, each with its controller and method."""
 
-from workbench.actions.action import COPY, DIGITS, EDIT, EMPTY, FIND, GENERAL, MARK, MOVE, PANES, RUN, Action
+from workbench.actions.action import COPY, DIGITS, EDIT, FIND, GENERAL, MARK, MOVE, PANES, RUN, Action
 
 MAIN_SCREEN: tuple[Action, ...] = (
     Action("navigation.move('down')", "j down", "down", "Move one line down.", MOVE, id="move_down"),
@@ -73,14 +73,14 @@ MAIN_SCREEN: tuple[Action, ...] = (
     Action("navigation.jump", "'", "jump", "Press one more key to go to a pane.", PANES),
     Action("navigation.maximise", "z", "maximise", "Give the whole screen to this side. Press again to undo.", PANES),
     Action(
-        "navigation.widen(1)",
-        ">",
+        "navigation.change(1)",
+        "=",
         "wider tree",
         "Give the cases more columns. The mouse drags the border.",
         PANES,
-        id="wider_tree",
+        id="more",
     ),
-    Action("navigation.widen(-1)", "<", "narrower tree", "Give the cases fewer columns.", PANES, id="narrower_tree"),
+    Action("navigation.change(-1)", "-", "narrower tree", "Give the cases fewer columns.", PANES, id="less"),
     Action("navigation.hide_tree", "b", "hide tree", "Hide the cases. Press again to show them.", PANES),
     Action(
         "navigation.mark", "space", "mark", "Mark the case, or all cases below the row. Press again to unmark.", MARK
@@ -238,7 +238,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "flaky cases",
         "Show only the cases that passed in some of their repeats but not in all.",
         FIND,
-        id="flaky",
+        id="flaky_cases",
         also="unstable sometimes",
     ),
     Action(
@@ -376,7 +376,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         also="cli terminal ci",
     ),
     Action("general.palette", ": ctrl+p", "find", "Find any action or case by name.", GENERAL),
-    Action("general.keys", "?", "help", "Show the keys that work here. enter runs the selected action.", GENERAL),
+    Action("general.keys", "?", "help", "Show the keys that work here.", GENERAL),
     Action(
         "general.theme",
         "",
@@ -414,6 +414,5 @@ MAIN_SCREEN: tuple[Action, ...] = (
         GENERAL,
         also="exit leave",
     ),
-    Action("folder.try_samples", "d", "try the samples", "Copy the sample agents here and open them.", EMPTY),
-    Action("general.open_folder", "o", "open folder", "Open another folder.", EMPTY, id="empty_open"),
+    Action("folder.try_samples", "", "try the samples", "Copy the sample agents here and open them.", GENERAL),
 )

@@ -39,7 +39,7 @@ PLACES: tuple[Place, ...] = (
     Place(
         "in a folder without agents",
         lambda at: at.folder == "nothing",
-        ("try_samples", "empty_open", "quit", "reload", "ignored", "history"),
+        ("enter", "quit", "reload", "ignored", "history"),
         explains=(
             "An agent is a folder whose agent.py or __init__.py defines",
             "root_agent or app, or a folder with a root_agent.yaml.",
@@ -180,6 +180,8 @@ def _back_label(situation: Situation) -> str:
 
 
 def _enter_label(situation: Situation) -> str:
+    if situation.folder == "nothing":
+        return "choose"
     if situation.side == "filter":
         return "keep filter"
     if situation.selected:

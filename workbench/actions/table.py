@@ -3,14 +3,15 @@
 import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 from workbench.actions.action import Action, Where
-from workbench.actions.elsewhere import ELSEWHERE
+from workbench.actions.elsewhere import IN_PLACE, OTHERS
 from workbench.actions.key_names import key_label, key_name
 from workbench.actions.main_screen import MAIN_SCREEN
 from workbench.fast_dataclass import dataclass
 
-ACTIONS: tuple[Action, ...] = (*MAIN_SCREEN, *ELSEWHERE)
+ACTIONS: tuple[Action, ...] = (*MAIN_SCREEN, *OTHERS)
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 _KEY = re.compile(r"((ctrl|shift|alt|super)\+)*([a-z][a-z0-9_]*|[A-Z0-9])")
 
@@ -27,11 +28,28 @@ def footer(where: Where, first: Iterable[str] = (), without: Collection[str] = (
     Actions with an ID in `first` come before those of the table. Those in `without` are left out. `footer_of` is for
     the main screen.
     """
-    leading = [BY_ID[name] for name in first]
-    rows = sorted((row for row in ACTIONS if row.footer and row.where == where), key=lambda row: row.footer)
-    help_row = next((row for row in ACTIONS if row.where == where and row.method == "keys"), BY_ID["keys"])
-    shown = dict.fromkeys([*leading, *(row for row in rows if not row.leads_on and row.id not in without)])
-    return [*list(shown)[: _MORE.get(where, FOOTER_ACTIONS)], help_row]
+    rows = {row.id: row for row in actions_in(where)}
+    leading = [rows[name] for name in first]
+    shown = dict.fromkeys([*leading, *(row for row in rows.values() if not row.leads_on and row.id not in without)])
+    return [*list(shown)[: _MORE.get(where, FOOTER_ACTIONS)], BY_ID["keys"]]
+
+
+def actions_in(where: Where) -> list[Action]:
+    """Return the actions of a place, most useful first, with the label and the help that they have there."""
+    if where == "main":
+        return list(MAIN_SCREEN)
+    return [_worded(BY_ID[name], words) for name, words in IN_PLACE[where].items()]
+
+
+def places_of(action: str) -> list[Where]:
+    """Return the places in which the key of an action works."""
+    main: list[Where] = ["main"] if any(row.id == action for row in MAIN_SCREEN) else []
+    return [*main, *(where for where, names in IN_PLACE.items() if action in names)]
+
+
+def _worded(action: Action, words: str) -> Action:
+    label, _, explanation = words.partition(": ")
+    return replace(action, label=label, help=explanation) if words else action
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +73,11 @@ def keymap(overrides: Mapping[str, Iterable[str]] | None = None) -> Keymap:
     for action in sorted(ACTIONS, key=lambda row: row.id not in wanted):
         free: list[str] = []
         for key in wanted.get(action.id, tuple(map(key_name, action.keys))):
-            owner = taken.setdefault((action.where, key), action.id)
+            places = places_of(action.id)
+            owner = next((taken[where, key] for where in places if (where, key) in taken), action.id)
             if owner == action.id:
                 free.append(key)
+                taken.update({(where, key): action.id for where in places})
             else:
                 meaning, lost = BY_ID[owner].label, f"{action.label} ({action.id})"
                 faults.append(f"{key_label(key)} is now the key of {meaning}, no longer of {lost}")

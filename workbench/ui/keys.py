@@ -2,7 +2,7 @@
 
 from textual.binding import Binding
 
-from workbench.actions import ACTIONS, BY_ID, Action, Keymap, Where, key_name
+from workbench.actions import BY_ID, Action, Keymap, Where, actions_in, key_name
 
 
 def bindings(*ids: str) -> list[Binding]:
@@ -16,7 +16,7 @@ def bindings(*ids: str) -> list[Binding]:
 
 def bindings_of(where: Where) -> list[Binding]:
     """Return bindings for all rows of one place, also for rows without keys: the user may give them some."""
-    return bindings(*(action.id for action in ACTIONS if action.where == where))
+    return bindings(*(action.id for action in actions_in(where)))
 
 
 def textual_keymap(keymap: Keymap) -> dict[str, str]:

@@ -105,9 +105,9 @@ async def test_value_is_accepted_by_a_rule_in_a_new_config(
     async with screen.open((120, 40)) as pilot:
         before = file_of(screen).read_bytes()
         await opened(screen, pilot, actual("It is late.", CALL))
-        await pilot.press("G", "m")
+        await pilot.press("G", "c")
         await screen.until(pilot, lambda: "rules are for single arguments" in screen.text)
-        await pilot.press("k", "m")
+        await pilot.press("k", "c")
         await screen.until(pilot, lambda: "amount  number 12 ± 1" in screen.text)
         assert "Adds a rule to order_desk/test_config.json (new, for 1 evalset)." in screen.text
         await pilot.press("down", "enter")

@@ -112,7 +112,7 @@ async def test_conversation_becomes_a_passing_case(project: Path) -> None:
         await keep(pilot, screen)
         assert "where_is_it" in screen.text
         assert "parcels.evalset.json" in screen.text
-        await pilot.press("s")
+        await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: "▌" in screen.text and len(cases_of(project)) == 2)
         await screen.until(pilot, lambda: screen.app.screen is screen.main)
         row = screen.main.tree_view.row
@@ -136,12 +136,12 @@ async def test_case_can_begin_at_a_turn_with_the_turns_before_as_history(project
         await ask(pilot, screen, "first", "You: first")
         await ask(pilot, screen, "second", "You: second")
         await keep(pilot, screen)
-        await pilot.press("G", "b")
+        await pilot.press("G", "v")
         assert "[h] turn 1" in screen.text
         assert "[x] turn 2" in screen.text
         await pilot.press("g", "j", "j", "j", "j", "space")
         assert "[x] end state" in screen.text
-        await pilot.press("s")
+        await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: len(cases_of(project)) == 2)
         kept = cases_of(project)[1]
         assert [turn["user_content"]["parts"][0]["text"] for turn in kept["conversation"]] == ["second"]
@@ -164,7 +164,7 @@ async def test_end_state_is_chosen_if_a_criterion_compares_it(project: Path) -> 
         await ask(pilot, screen, "first", "You: first")
         await keep(pilot, screen)
         assert "[x] end state" in screen.text
-        await pilot.press("s")
+        await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: len(cases_of(project)) == 2)
         assert cases_of(project)[1]["final_session_state"] == {"asked": 1}
 
@@ -181,9 +181,9 @@ async def test_case_kept_in_a_dataset_has_the_answers_of_tools_in_its_history(pr
         await ask(pilot, screen, "second", "You: second")
         await keep(pilot, screen)
         assert "[h] turn 1" in screen.text
-        await pilot.press("G", "b")
+        await pilot.press("G", "v")
         assert "in a dataset, all turns before the last one are history" in screen.text
-        await pilot.press("s")
+        await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: len(json.loads(file.read_text("utf-8"))["eval_cases"]) == 2)
     data = json.loads(file.read_text("utf-8"))["eval_cases"][1]["agent_data"]
     parts = [event["content"]["parts"][0] for turn in data["turns"] for event in turn["events"] if "content" in event]
@@ -213,7 +213,7 @@ async def test_items_dropped_in_the_review_are_not_saved(project: Path) -> None:
         await type_in(pilot, "hello")
         await pilot.press("enter")
         await screen.until(pilot, lambda: "hello.test.json  (new)" in screen.text)
-        await pilot.press("s")
+        await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: (project / "desk" / "hello.test.json").exists())
         (case,) = cases_of(project, "hello.test.json")
         assert case["eval_id"] == "mine"
@@ -248,7 +248,7 @@ async def test_message_can_have_several_lines(project: Path) -> None:
         box = screen.app.screen.query_one(MessageBox)
         assert box.text == "one\n\ttwo␛[31m\n\nthree"
         await keep(pilot, screen)
-        await pilot.press("s")
+        await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: len(cases_of(project)) == 2)
         assert cases_of(project)[1]["conversation"][0]["user_content"]["parts"][0]["text"] == "one\n\ttwo␛[31m\n\nthree"
 
@@ -274,9 +274,9 @@ async def test_turn_is_stopped_or_killed_if_it_does_not_react(project: Path) -> 
         await pilot.press("escape", "escape")
         await screen.until(pilot, lambda: "the agent did not stop and was killed" in screen.text)
         assert "The conversation is over" in screen.text
-        await pilot.press("escape", "r")
+        await pilot.press("escape", "T")
         await screen.until(pilot, lambda: "not kept" in screen.text)
-        await pilot.press("r")
+        await pilot.press("T")
         await screen.until(pilot, lambda: "Type a message below" in screen.text)
         await ask(pilot, screen, "again", "You: again")
 
@@ -301,7 +301,7 @@ async def test_closing_the_review_returns_to_the_conversation(project: Path) -> 
         await talk(pilot, screen)
         await ask(pilot, screen, "hello", "You: hello")
         await keep(pilot, screen)
-        await pilot.press("a", "s")
+        await pilot.press("a", "ctrl+o")
         assert "a case needs a turn" in screen.text
         await pilot.press("escape")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ChatScreen))
@@ -326,7 +326,7 @@ async def test_failed_write_keeps_the_review_open(project: Path) -> None:
         await keep(pilot, screen)
         broken = file.read_bytes()[:-5]
         file.write_bytes(broken)
-        await pilot.press("s")
+        await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: "invalid JSON" in screen.text)
         assert isinstance(screen.app.screen, ReviewScreen)
         assert file.read_bytes() == broken
@@ -342,7 +342,7 @@ async def test_case_of_a_stored_run_is_kept_as_case(project: Path) -> None:
         screen.main.controllers.talk.keep_run()
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ReviewScreen))
         assert "on_time_as_run" in screen.text
-        await pilot.press("s")
+        await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: len(cases_of(project)) == 2)
         await screen.until(pilot, lambda: screen.app.screen is screen.main)
         await pilot.press("r")
@@ -376,7 +376,7 @@ async def test_saved_adk_session_is_kept_as_case(project: Path) -> None:
         await pilot.press("ctrl+u", "enter")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ReviewScreen))
         assert "0 tool calls, 1 model call" in screen.text
-        await pilot.press("s")
+        await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: len(cases_of(project)) == 2)
         assert cases_of(project)[1]["eval_id"] == "monday"
         (frozen,) = project.rglob("monday.frozen.json")

@@ -9,7 +9,8 @@ from textual.screen import Screen
 
 from tests.ui.controllers.conftest import FakeView, WordEngine
 from workbench import config
-from workbench.actions import ACTIONS
+from workbench.actions import ACTIONS, actions_in
+from workbench.actions.elsewhere import IN_PLACE
 from workbench.ui.accepting.screen import AcceptScreen
 from workbench.ui.chat.review import ReviewScreen
 from workbench.ui.chat.screen import ChatScreen
@@ -28,6 +29,7 @@ from workbench.ui.history.compare_screen import CompareScreen
 from workbench.ui.history.run_screen import RunScreen
 from workbench.ui.history.screen import HistoryScreen
 from workbench.ui.host import Host
+from workbench.ui.keys import bindings_of
 from workbench.ui.review.screen import CaseReviewScreen
 from workbench.ui.screens.navigation import Navigation
 from workbench.ui.table.screen import TableScreen
@@ -74,9 +76,16 @@ def test_each_action_names_a_method_of_its_controller(controllers: Controllers, 
     assert owner is Navigation or isinstance(owner, Controller)
 
 
-@pytest.mark.parametrize("action", [action for action in ACTIONS if not action.by], ids=lambda row: row.id)
-def test_actions_of_other_screens_are_methods_of_these_screens(action: Any) -> None:
-    assert callable(getattr(SCREENS[action.where], f"action_{action.method}"))
+@pytest.mark.parametrize("where", SCREENS)
+def test_actions_of_other_screens_are_bound_and_are_methods_of_these_screens(where: Any) -> None:
+    bound = {binding.id for binding in bindings_of(where)}
+    for action in actions_in(where):
+        assert callable(getattr(SCREENS[where], f"action_{action.method}")), action.id
+        assert action.id in bound
+
+
+def test_every_place_has_its_screen() -> None:
+    assert SCREENS.keys() == IN_PLACE.keys()
 
 
 async def test_opening_reads_the_folder_and_past_results(controllers: Controllers, view: FakeView) -> None:

@@ -62,9 +62,9 @@ async def test_a_threshold_is_saved_as_one_line(open_screen: OpenScreen, make_wo
         shown = await form(screen, pilot)
         assert "test_config.json, in the root, above the evalset, for 3 evalsets" in screen.text
         go(shown, "threshold", "response_match_score")
-        await pilot.press("+", "-", "-", "]", "s")
+        await pilot.press("=", "-", "-", "ctrl+o")
         await screen.until(pilot, lambda: "saved: test_config.json" in screen.text)
-        assert file.read_text(encoding="utf-8") == TEXT.replace("0.8,", "0.76,")
+        assert file.read_text(encoding="utf-8") == TEXT.replace("0.8,", "0.75,")
         assert screen.reads == 2
         await pilot.press("escape", "u")
         await screen.until(pilot, lambda: file.read_text(encoding="utf-8") == TEXT)
@@ -117,7 +117,7 @@ async def test_choices_judges_and_json_values_can_be_edited(
         shown.field.load_text('{"seed": 3}')
         await pilot.press("ctrl+o")
         go(shown, "num_samples", rubric)
-        await pilot.press("3", "enter", "s")
+        await pilot.press("3", "enter", "ctrl+o")
         await screen.until(pilot, lambda: "saved" in screen.text)
     criteria = json.loads(file.read_text(encoding="utf-8"))["criteria"]
     assert criteria["tool_trajectory_avg_score"] == {"threshold": 1.0, "matchType": "IN_ORDER"}
@@ -136,7 +136,7 @@ async def test_criterion_that_needs_an_option_asks_for_it(
     async with screen.open((120, 40)) as pilot:
         shown = await form(screen, pilot)
         for end in ("escape", "enter"):
-            await pilot.press("n", *"limits", "enter")
+            await pilot.press("+", *"limits", "enter")
             await screen.until(pilot, lambda: "limits: what first?" in screen.text)
             await pilot.press("down", "enter")
             await screen.until(pilot, lambda: shown.field.display)
@@ -146,7 +146,7 @@ async def test_criterion_that_needs_an_option_asks_for_it(
                 await screen.until(pilot, lambda: "not added: it needs a value" in screen.text)
                 assert not shown.changes.pending
             else:
-                await pilot.press(*"2.5", "enter", "s")
+                await pilot.press(*"2.5", "enter", "ctrl+o")
         await screen.until(pilot, lambda: "saved: test_config.json" in screen.text)
         assert json.loads(file.read_text(encoding="utf-8"))["criteria"]["limits"] == {"threshold": 1.0, "seconds": 2.5}
 
@@ -157,10 +157,10 @@ async def test_rubrics_are_added_moved_and_deleted(open_screen: OpenScreen, make
     async with screen.open((80, 24)) as pilot:
         shown = await form(screen, pilot)
         go(shown, "rubrics", "rubric_based_final_response_quality_v1")
-        await pilot.press("j", "l", "J", "D")
+        await pilot.press("j", "l", ">", "D")
         assert "1 " in screen.text
         go(shown, "rubrics", "rubric_based_final_response_quality_v1")
-        await pilot.press("enter", *"New.", "ctrl+o", "s")
+        await pilot.press("enter", *"New.", "ctrl+o", "ctrl+o")
         await screen.until(pilot, lambda: "saved" in screen.text)
     rubrics = json.loads(file.read_text(encoding="utf-8"))["criteria"]["rubric_based_final_response_quality_v1"][
         "rubrics"
@@ -183,12 +183,12 @@ async def test_config_that_would_stop_a_run_stays_in_the_form(
         assert "type" not in shown.content["criteria"][rubric]["rubrics"][0]
         await pilot.press("enter")
         shown.field.load_text("second")
-        await pilot.press("enter", "s")
+        await pilot.press("enter", "ctrl+o")
         await screen.until(pilot, lambda: "is used twice" in screen.text)
         assert file.read_text(encoding="utf-8") == TEXT
         assert shown.content["criteria"][rubric]["rubrics"][0]["rubric_id"] == "second"
         await pilot.press("escape")
-        assert "not saved: s saves, esc again discards the changes" in screen.text
+        assert "not saved: ctrl+o saves, esc again discards the changes" in screen.text
         await pilot.press("escape")
         assert screen.app.screen is screen.main
 
@@ -204,11 +204,11 @@ async def test_config_changed_on_disk_offers_three_versions(
         go(shown, "threshold", "response_match_score")
         await pilot.press("-")
         file.write_text(TEXT.replace('"threshold": 1.0', '"threshold": 0.9'), encoding="utf-8")
-        await pilot.press("s")
+        await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: "was changed on disk" in screen.text)
         await pilot.press("escape")
         await screen.until(pilot, lambda: "not saved: your changes are still here" in screen.text)
-        await pilot.press("s")
+        await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: "was changed on disk" in screen.text)
         await pilot.press(*f"{pick}:", "enter")
         words = "kept test_config.json as it is on disk" if pick == "theirs" else "saved: test_config.json"
@@ -225,7 +225,7 @@ async def test_deleted_config_can_be_written_again(open_screen: OpenScreen, make
         go(shown, "threshold", "response_match_score")
         await pilot.press("-")
         file.unlink()
-        await pilot.press("s")
+        await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: "was deleted on disk" in screen.text)
         await pilot.press(*"mine", "enter")
         await screen.until(pilot, lambda: "saved" in screen.text)
@@ -257,11 +257,11 @@ async def test_unsaved_changes_stay_in_the_form(
         go(shown, "threshold", "response_match_score")
         with monkeypatch.context() as patch:
             patch.setattr("workbench.authoring.saving.replace_content", fails)
-            await pilot.press("-", "s")
+            await pilot.press("-", "ctrl+o")
             await screen.until(pilot, lambda: words in screen.text)
         assert shown.content["criteria"]["response_match_score"] == 0.75
         assert file.read_text(encoding="utf-8") == TEXT
-        await pilot.press("s")
+        await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: "saved: test_config.json" in screen.text)
     assert file.read_text(encoding="utf-8") == TEXT.replace("0.8,", "0.75,")
 
@@ -275,9 +275,9 @@ async def test_evalset_without_config_gets_a_new_one(open_screen: OpenScreen, ma
         shown = await form(screen, pilot)
         assert shown.draft.before is None
         assert "has no config and uses the defaults" in screen.text
-        await pilot.press("n", *"functional", "enter")
+        await pilot.press("+", *"functional", "enter")
         await screen.until(pilot, lambda: "added: tool_trajectory_avg_score, final_response_match_v2" in screen.text)
-        await pilot.press("s")
+        await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: "saved" in screen.text)
     written = json.loads(shown.draft.file.read_text(encoding="utf-8"))
     assert shown.draft.file.name == "test_config.json"

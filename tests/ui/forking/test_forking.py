@@ -62,11 +62,11 @@ async def test_fork_of_a_call_changes_the_instruction_keeps_a_try_and_saves_the_
 
         await pilot.press("j", "escape")
         assert "not kept" in screen.text
-        await pilot.press("plus")
+        await pilot.press("+")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ReviewScreen))
-        await pilot.press("s")
+        await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ForkScreen))
-        await pilot.press("s")
+        await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: (folder / "agent.py").read_text("utf-8") != source)
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ForkScreen))
         await pilot.press("escape")
@@ -108,7 +108,7 @@ async def test_fork_of_a_live_conversation_changes_a_message_and_returns_to_it(t
         await screen.until(pilot, lambda: "B2C3 is in the shop" in screen.text, 30)
         await screen.until(pilot, lambda: screen.text.count("not scored") == 2)
         assert "as recorded  A1" in screen.text
-        await pilot.press("s")
+        await pilot.press("ctrl+o")
         assert "only a changed instruction can be saved" in screen.text
         await pilot.press("escape", "escape")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ChatScreen))

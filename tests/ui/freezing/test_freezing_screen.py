@@ -48,9 +48,9 @@ async def test_case_is_frozen_replayed_and_helped_out_of_a_missing_call(tmp_path
         await screen.until(pilot, lambda: session.workspace is not None)
         await pilot.press("/", *"返金", "enter", "g", "o")
         await screen.until(pilot, lambda: isinstance(app.screen, CriteriaScreen))
-        await pilot.press("f")
+        await pilot.press("K")
         await screen.until(pilot, lambda: "recordings tools" in screen.text)
-        await pilot.press("a")
+        await pilot.press("o")
         await screen.until(pilot, lambda: "❅ frozen tools" in screen.text)
         await _ran(screen, pilot, "r")
         assert session.store.counts() == {"passed": 1}

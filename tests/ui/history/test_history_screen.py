@@ -197,14 +197,14 @@ async def test_compare_shows_what_changed_between_two_runs(open_screen: OpenScre
     async with screen.open(size=(120, 40)) as pilot:
         await _compares(screen, pilot)
         await _shows(screen, pilot, "1 regression", "✓→✗ late_parcel", "1 unchanged", "order_desk/agent.py")
-        await pilot.press("n")
+        await pilot.press("]")
         await _shows(screen, pilot, "code", "before and after", "On its way.", "No idea.")
         await pilot.press("C")
         await _shows(screen, pilot, "1 fix")
         # Another workbench deletes runs.
         older = stored_runs(kept.root / ".workbench")[0]
         delete_runs(kept.root / ".workbench", [older.name])
-        await pilot.press("n")
+        await pilot.press("]")
         await _shows(screen, pilot, "Deleted meanwhile: the run of")
         assert "reading what" not in screen.text
         await pilot.press("C")
@@ -258,12 +258,12 @@ def test_questions_are_offered_only_if_a_run_answers_them(monkeypatch: pytest.Mo
     assert asked(now, []) == {}
 
 
-async def test_o_opens_the_current_state_of_a_changed_case(open_screen: OpenScreen, kept: Workspace) -> None:
+async def test_capital_o_opens_the_current_state_of_a_changed_case(open_screen: OpenScreen, kept: Workspace) -> None:
     screen = open_screen(kept)
     async with screen.open(size=(120, 40)) as pilot:
         await _compares(screen, pilot)
         await _shows(screen, pilot, "1 regression")
-        await pilot.press("n", "o")
+        await pilot.press("]", "O")
         await screen.until(pilot, lambda: screen.app.screen is screen.main)
         assert screen.row.startswith("late_parcel")
 

@@ -24,7 +24,7 @@ def test_kinds_are_in_the_order_of_their_number_and_skipped_cases_last() -> None
 
 
 def test_keys_of_the_user_are_shown() -> None:
-    rows = rows_of(OUTCOME, keymap({"review_copy": ["Y"]}).keys)
+    rows = rows_of(OUTCOME, keymap({"copy_id": ["Y"]}).keys)
     assert rows[0].key == "Y"
 
 

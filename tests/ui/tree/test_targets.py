@@ -1,8 +1,11 @@
 """The cases that each action acts on, and how many the footer says."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.ui.conftest import Feed
+from workbench.actions import BY_ID
 from workbench.agents.workspace import Workspace
 from workbench.store import Store
 from workbench.ui.tree.model import Tree
@@ -101,3 +104,29 @@ def test_cancel_takes_the_cases_that_run(tree: Tree, feed: Feed) -> None:
     tree.show(ALL)
     assert pairs(tree, "cancel") == [FAILED, (0, 3)]
     assert pairs(tree, "rerun") == [BROKEN, FAR]
+
+
+def test_table_of_the_screen_page_says_how_many_cases_each_key_takes(tree: Tree, repository: Path) -> None:
+    assert scope_table(tree) in (repository / "docs" / "screen.md").read_text(encoding="utf-8"), scope_table(tree)
+
+
+def scope_table(tree: Tree) -> str:
+    """Return the number of cases that each action takes at each place of the cursor, as the page shows it."""
+    rows = ["| key | everything | an agent | a passed case | a cause of 2 | 2 marked |", "|---|---|---|---|---|---|"]
+    for action in ("run", "repeat", "try_faults", "score", "freeze", "rerun", "review", "accept"):
+        counts = []
+        for row, selected, marks in (
+            (ALL, (), ()),
+            (Row("agent", 1), (), ()),
+            (Row("case", 0, *PASSED), (), ()),
+            (ALL, (FAILED, FAR), ()),
+            (ALL, (FAILED, FAR), (PASSED, FAR)),
+        ):
+            tree.marks.clear()
+            tree.marks.add(marks)
+            tree.show(row)
+            counts.append(str(len(pairs(tree, action, selected))))
+        keys = BY_ID[action].keys
+        name = f"`{keys[0]}` {BY_ID[action].label}" if keys else f"*{BY_ID[action].label}*"
+        rows.append(f"| {name} | {' | '.join(counts)} |")
+    return "\n".join(rows)

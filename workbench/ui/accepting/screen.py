@@ -320,12 +320,12 @@ class AcceptScreen(RowsScreen[bool]):
 
     # Keys
 
-    def action_accept_toggle(self) -> None:
+    def action_mark(self) -> None:
         """Choose or drop the difference, turn or case under the cursor."""
         self.list.toggle(self.list.row)
         self._show_change()
 
-    def action_accept_rule(self) -> None:
+    def action_criteria(self) -> None:
         """Pick a rule that accepts the argument under the cursor."""
         hunk, about = self.list.row.hunk, self._about
         if hunk is None or hunk.kind != "argument":
@@ -347,14 +347,14 @@ class AcceptScreen(RowsScreen[bool]):
             self.list.accept_by(hunk, offer)
             self._show_change()
 
-    def action_accept_all(self) -> None:
+    def action_mark_all(self) -> None:
         """Choose or drop everything."""
         self.list.choose_all()
         self._show_change()
 
     def on_row_view_picked(self) -> None:
         """Choose or drop the clicked line."""
-        self.action_accept_toggle()
+        self.action_mark()
 
     def action_back(self) -> None:
         """Close the dialog without saving."""

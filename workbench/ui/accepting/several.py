@@ -159,19 +159,19 @@ class SeveralScreen(RowsScreen[Choice | None]):
         self._show_change()
         self.say(self._note, warning=True)
 
-    def action_accept_toggle(self) -> None:
+    def action_mark(self) -> None:
         """Choose or drop the part, case or all cases under the cursor."""
         self.list.toggle(self.list.row)
         self._show_change()
 
-    def action_accept_all(self) -> None:
+    def action_mark_all(self) -> None:
         """Choose or drop everything."""
         self.list.choose_all()
         self._show_change()
 
     def on_row_view_picked(self) -> None:
         """Choose or drop the clicked line."""
-        self.action_accept_toggle()
+        self.action_mark()
 
     def action_back(self) -> None:
         """Close the dialog without a change."""

@@ -44,7 +44,7 @@ _NAME_WIDTH = 21
 
 Kind = Literal["id", "file", "shape", "state", "end", "tools", "messages", "frozen", "turn", "note"]
 _WORDS: Mapping[Kind, str] = {
-    "id": "e changes the ID, s saves the case",
+    "id": "e changes the ID, ctrl+o saves the case",
     "state": "session state before the first message of the case",
     "end": "session state after the last turn, which session_state_match compares",
     "tools": "without tool calls, criteria expect that no tool is called",
@@ -241,11 +241,11 @@ class ReviewScreen(RowsScreen[bool]):
     def action_enter(self) -> None:
         """Change ID or file, or keep or drop the item under the cursor."""
         if self._list.row.kind in ("id", "file"):
-            self.action_review_change()
+            self.action_edit()
         else:
-            self.action_review_toggle()
+            self.action_mark()
 
-    def action_review_toggle(self) -> None:
+    def action_mark(self) -> None:
         """Keep or drop the item under the cursor."""
         choice, row = self._choice, self._list.row
         match row.kind:
@@ -273,13 +273,13 @@ class ReviewScreen(RowsScreen[bool]):
                 return
         self._refresh()
 
-    def action_review_all(self) -> None:
+    def action_mark_all(self) -> None:
         """Keep all turns, or drop all."""
         every = frozenset(range(len(self._captured.turns)))
         self._choice = self._begun(replace(self._choice, turns=frozenset() if self._choice.turns == every else every))
         self._refresh()
 
-    def action_review_begin(self) -> None:
+    def action_mark_range(self) -> None:
         """Begin the case at the turn under the cursor, or at the first turn if it begins there already."""
         row = self._list.row
         if row.kind != "turn":
@@ -295,16 +295,16 @@ class ReviewScreen(RowsScreen[bool]):
         """Return the choice with the start that its file requires."""
         return replace(choice, start=max(choice.turns, default=0)) if self._into.one_turn else choice
 
-    def action_review_change(self) -> None:
+    def action_edit(self) -> None:
         """Change the ID, the file or the item under the cursor."""
         if self._list.row.kind == "id":
             self.app.push_screen(NameScreen("ID of the case", self._id_fault, self._choice.eval_id), self._take_id)
         elif self._list.row.kind == "file":
             self.run_worker(self._choose_file(), exclusive=True)
         else:
-            self.action_review_toggle()
+            self.action_mark()
 
-    def action_review_write(self) -> None:
+    def action_save(self) -> None:
         """Write the case to its file."""
         if not self._choice.case_turns:
             self.say("a case needs a turn: space keeps one", warning=True)
@@ -431,7 +431,7 @@ class ReviewScreen(RowsScreen[bool]):
         return (
             "later turns may depend on a dropped one"
             if gap
-            else "space drops or keeps the turn, b begins the case here"
+            else "space drops or keeps the turn, v begins the case here"
         )
 
 

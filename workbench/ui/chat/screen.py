@@ -161,11 +161,11 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         """Warn that the pasted text was cut."""
         self._say(f"message cut: the maximum is {LONGEST:,} characters", warning=True)
 
-    def action_chat_write(self) -> None:
+    def action_enter(self) -> None:
         """Go back to the message."""
         self._box.focus()
 
-    def action_chat_stop(self) -> None:
+    def action_cancel(self) -> None:
         """Stop the turn. The second call kills the agent."""
         if self.talk.doing != "answering" or self._link is None:
             self._say("the agent is not running a turn")
@@ -180,7 +180,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
     def action_back(self) -> None:
         """Stop the turn, leave the message field, or close the screen."""
         if self.talk.doing == "answering":
-            self.action_chat_stop()
+            self.action_cancel()
         elif self._box.has_focus:
             self._view.focus()
         elif self.talk.finished and self._confirming != "leave":
@@ -192,7 +192,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
 
     # The conversation
 
-    def action_chat_keep(self) -> None:
+    def action_new_case(self) -> None:
         """Keep the conversation as a case."""
         if not self.talk.finished:
             self._say("nothing to keep yet: no turn has an answer")
@@ -201,7 +201,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         else:
             self.dismiss(self.talk)
 
-    def action_chat_fork(self) -> None:
+    def action_fork(self) -> None:
         """Fork the conversation at the turn or call under the cursor."""
         if not self.talk.finished:
             self._say("nothing to fork yet: no turn has an answer")
@@ -210,20 +210,20 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         else:
             self.dismiss(ForkAsked(self._view.place_names))
 
-    def action_chat_anew(self) -> None:
+    def action_talk(self) -> None:
         """Start a new conversation."""
         if self.talk.finished and self._confirming != "new":
             self._confirming = "new"
-            self._say("not kept: + keeps it as a case, r again discards it", warning=True)
+            self._say("not kept: + keeps it as a case, T again discards it", warning=True)
             return
         self._begin()
-        self.action_chat_write()
+        self.action_enter()
         self._say("new conversation")
 
-    def action_chat_initial(self) -> None:
+    def action_edit(self) -> None:
         """Edit the initial session state, if the conversation has not started."""
         if self.talk.turns or self.talk.waiting:
-            self._say("the conversation has already started: r starts a new one")
+            self._say("the conversation has already started: T starts a new one")
             return
         title = f"initial session state of {one_line(self._agent, limit=40)}"
         self.app.push_screen(StateScreen(title, self.talk.initial), self._take_initial)
@@ -232,7 +232,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         if state is not None and state != self.talk.initial:
             self.talk.initial = state
             self._begin()
-        self.action_chat_write()
+        self.action_enter()
 
     def action_keys(self) -> None:
         """Show the keys of the conversation."""
@@ -240,7 +240,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
 
     # Display
 
-    def action_chat_full(self) -> None:
+    def action_maximise(self) -> None:
         """Show long texts in full, or shorten them again."""
         self._view.toggle_texts()
 
@@ -264,7 +264,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
     def _show_keys(self) -> None:
         """Show the keys that work with the current focus."""
         typing = self._box.has_focus
-        first = ("chat_stop",) if self.talk.doing == "answering" else ("chat_write", "chat_keep")
+        first = ("cancel",) if self.talk.doing == "answering" else ("enter", "new_case")
         self._line.show_keys(footer("chat", first), self._keys)
         self._line.display, self._typing_keys.display = not typing, typing
         way = "stops the turn" if self.talk.doing == "answering" else "more keys"

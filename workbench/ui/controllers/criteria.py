@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.ui.criteria.changes import FormChanges
     from workbench.ui.criteria.editor_mode import ConfigEdit, EditorMode
 
-_ONCE = "Criteria apply to the next run only. s saves them to the file."
+_ONCE = "Criteria apply to the next run only. ctrl+o saves them to the file."
 
 
 class Criteria(Controller):

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from workbench.actions import (
-    ACTIONS,
     COPY,
     EDIT,
     FIND,
@@ -18,6 +17,7 @@ from workbench.actions import (
     RUN,
     Action,
     Situation,
+    actions_in,
     digits_label,
     key_label,
     labelled,
@@ -78,7 +78,7 @@ class General(Controller):
         at = self.view.situation
         here = [row for row in offered(at) if self.view.keys[row.id]]
         ids = {row.id for row in here}
-        rest = [row for row in ACTIONS if row.where == "main" and self.view.keys[row.id] and row.id not in ids]
+        rest = [row for row in actions_in("main") if self.view.keys[row.id] and row.id not in ids]
         items = [Item(text, heading=True) for text in (*self._host.key_faults, *place_of(at).explains)]
         for group, rows in [(f"Here, {place_of(at).name}", here), *_by_group(rest)]:
             items.append(Item(group, heading=True))
@@ -264,11 +264,9 @@ class General(Controller):
 
     def _palette_rows(self, at: Situation) -> list[Action]:
         """Return the actions of the palette in its order: those of an empty folder first, if this is one."""
-        own = [row for row in ACTIONS if row.where == "empty" and at.folder == "nothing"]
-        known = {row.call for row in own}
-        rows = [row for row in ACTIONS if row.where == "main" and row.group in _PALETTE and row.id != "palette"]
-        rows.sort(key=lambda row: _PALETTE.index(row.group))
-        return [*own, *(row for row in rows if row.call not in known)]
+        rows = [row for row in actions_in("main") if row.group in _PALETTE and row.id != "palette"]
+        first = ("try_samples", "open_folder") if at.folder == "nothing" else ()
+        return sorted(rows, key=lambda row: (row.id not in first, _PALETTE.index(row.group)))
 
     def _keys_of(self, row: Action) -> str:
         if row.by_digit:

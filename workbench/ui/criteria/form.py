@@ -41,6 +41,9 @@ from workbench.ui.editing.values import UnreadableError, json_text
 from workbench.ui.items import searching
 from workbench.ui.keys import bindings, bindings_of
 
+STEP = 0.05
+"""What one key adds to a threshold."""
+
 
 class CriteriaScreen(FieldScreen[Ending | None]):
     """The editor of configs. Its mode says whether changes apply to the next run or to the files."""
@@ -67,7 +70,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         """Lay out the rows, their explanation, the field and the keys."""
         with Vertical(classes="dialog criteria") as dialog:
             dialog.border_title = Text(self.mode.title)
-            ways = "r runs · a applies" if self.mode.is_for_next_run else "a saves"
+            ways = "r runs · o applies" if self.mode.is_for_next_run else "ctrl+o saves"
             dialog.border_subtitle = Text(f"{ways} · esc discards")
             yield self._reason
             if self.mode.recordings is not None:
@@ -130,19 +133,21 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         """Show the keys of the editor."""
         show_keys(self, "criteria", self.keys_of, "keys of the editor")
 
-    def action_criteria_apply(self) -> None:
-        """Apply the changes and close the editor."""
-        if self._typing.end():
+    def action_options(self) -> None:
+        """Apply the changes to the next run and close the editor."""
+        if not self.mode.is_for_next_run:
+            self.say("ctrl+o saves these criteria")
+        elif self._typing.end():
             self._leaving.leave("applied")
 
-    def action_criteria_run(self) -> None:
+    def action_run(self) -> None:
         """Apply the changes and run the cases."""
         if not self.mode.is_for_next_run:
             self.say("r works in the options of the next run: press esc, then o")
         elif self._typing.end():
             self._leaving.leave("run")
 
-    def action_criteria_save(self) -> None:
+    def action_save(self) -> None:
         """Save the changes to their files."""
         if self._typing.end():
             self._leaving.save()
@@ -168,9 +173,9 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         if self._typing.text:
             self._typing.end()
         elif row is None:
-            self.action_criteria_add()
+            self.action_new_case()
         elif row.kind in ("flag", "choice"):
-            self.action_criteria_next()
+            self.action_mark()
         elif row.kind == "rubrics":
             self._add(Addition(criterion=row.criterion, rubric=True))
         elif row.kind in FORMS:
@@ -178,7 +183,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         else:
             self.say(NOT_EDITABLE if row.kind == "kept" else "")
 
-    action_criteria_edit = action_enter
+    action_edit = action_enter
 
     def on_key(self, event: Key) -> None:
         """Take digits that are typed on a number's row."""
@@ -209,7 +214,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self._previews.update(row.file, with_value(changes.result, row.location, value))
         return True
 
-    def action_criteria_next(self) -> None:
+    def action_mark(self) -> None:
         """Turn the criterion on or off, use the next choice, or pick a judge."""
         row = self.list.row_or_none
         if row is None or not self._typing.end():
@@ -231,17 +236,9 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         elif model is not None:
             self.change(lambda: self.changes.put(row, model))
 
-    def action_criteria_match(self) -> None:
-        """Use the next match type."""
-        row = self.list.choice
-        if row is None:
-            self.say("this criterion has no match types")
-        else:
-            self.change(lambda: self.changes.next_choice(row), at=self.list.row_or_none)
-
-    def action_criteria_step(self, step: float) -> None:
-        """Raise or lower the number under the cursor."""
-        self.change(lambda: self.changes.step(self.list.row_or_none, step))
+    def action_change(self, step: int) -> None:
+        """Raise (1) or lower (-1) the number under the cursor."""
+        self.change(lambda: self.changes.step(self.list.row_or_none, step * STEP))
 
     def change(self, change: Callable[[], Location | None], *, at: FormRow | None = None) -> bool:
         """Make a change and show it. If it cannot be made, say why and return False.
@@ -282,7 +279,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
 
     # Criteria and rubrics
 
-    def action_criteria_add(self) -> None:
+    def action_new_case(self) -> None:
         """Pick a preset, criterion or rubric to add."""
         if self._typing.end():
             items = items_for(self.content, self.list.row_or_none)
@@ -310,26 +307,26 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self._needs_value = True
         self.action_enter()
 
-    def action_criteria_remove(self) -> None:
+    def action_delete(self) -> None:
         """Delete the criterion, rubric or value under the cursor."""
         self.change(lambda: self.changes.remove(self.list.row_or_none))
 
-    def action_criteria_move(self, step: int) -> None:
+    def action_reorder(self, step: int) -> None:
         """Move the rubric or criterion under the cursor up (-1) or down (1)."""
         self.change(lambda: self.changes.move(self.list.row_or_none, step))
 
-    def action_criteria_undo(self) -> None:
+    def action_undo(self) -> None:
         """Undo the last change."""
         self.change(self.changes.undo)
 
-    def action_criteria_reset(self) -> None:
+    def action_reset(self) -> None:
         """Undo all changes since the last save."""
         self._typing.drop()
         self.change(lambda: self.changes.reset(self.list.row_or_none))
 
     # Recordings
 
-    def action_criteria_recordings(self) -> None:
+    def action_freeze(self) -> None:
         """Use the next mode of recordings."""
         edit = self.mode.recordings
         if edit is None:
@@ -339,16 +336,16 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self._show_recordings()
         self.say(edit.options.help)
 
-    def action_criteria_on_miss(self) -> None:
+    def action_on_miss(self) -> None:
         """Switch between an error and a live call at a call without a recording."""
         edit = self.mode.recordings
         if edit is None or not edit.options.on_miss_words:
-            self.say("nothing is answered from recordings: f changes that")
+            self.say("nothing is answered from recordings: K changes that")
             return
         edit.options = replace(edit.options, live_on_miss=not edit.options.live_on_miss)
         self._show_recordings()
 
-    def action_criteria_place(self) -> None:
+    def action_place(self) -> None:
         """Pick or type the place of the next run."""
         edit = self.mode.place
         if edit is None:
@@ -396,13 +393,13 @@ class CriteriaScreen(FieldScreen[Ending | None]):
     def _useful_here(self) -> tuple[str, ...]:
         """Return the most useful actions on the row under the cursor, for the footer."""
         row = self.list.row_or_none
-        ending = "criteria_apply" if self.mode.is_for_next_run else "criteria_save"
+        ending = "options" if self.mode.is_for_next_run else "save"
         if row is None or row.kind in ("heading", "kept", "file", "rubrics"):
-            return "criteria_add", ending
+            return "new_case", ending
         if row.kind == "threshold":
-            return "criteria_next", "criteria_more", "criteria_less"
+            return "mark", "more", "less"
         has_choices = row.kind in ("flag", "choice") or row.field.name == "judge_model"
-        return "criteria_next" if has_choices else "criteria_edit", "criteria_add", ending
+        return "mark" if has_choices else "edit", "new_case", ending
 
     def _type(self, row: FormRow) -> None:
         take(self.field, row)

@@ -124,7 +124,7 @@ class FormList(RowsOf[FormRow]):
             return self._head(row, mark, self.typed if position == self.cursor else "")
         room = 45 if width > 100 else _NAME_WIDTH if width > _NARROW else 18
         if row.kind == "rubrics":
-            count = "none: n adds one; cases may have their own" if not row.value else f"{row.value}"
+            count = "none: + adds one; cases may have their own" if not row.value else f"{row.value}"
             return [mark, (fit("  rubrics", room), "label"), (count, "muted")], []
         indent = "  " * row.depth
         name = indent + one_line(row.field.name, limit=60)

@@ -49,7 +49,7 @@ class Leaving:
         changed = any(edit.changes.pending for edit in self._edits)
         if changed and not self._mode.is_for_next_run and not self.warned:
             self.warned = True
-            self._screen.say("not saved: s saves, esc again discards the changes", warning=True)
+            self._screen.say("not saved: ctrl+o saves, esc again discards the changes", warning=True)
             return
         self._screen.dismiss(None)
 

@@ -72,7 +72,7 @@ class PreviewPanel:
         preview = self._edits[row.file if row is not None else 0].preview
         self.cases.update(Text(outlook_of_all(preview.outlook) if preview.outlook is not None else ""))
         if row is None:
-            self.about.explain("No criteria, so nothing is judged. n adds one.")
+            self.about.explain("No criteria, so nothing is judged. + adds one.")
             return
         rows = [one for one in self._list.all_rows if one.file == row.file]
         self.about.explain("\n".join([*preview.lines_of(row), about(row, rows)]))

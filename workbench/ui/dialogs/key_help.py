@@ -5,7 +5,7 @@ from typing import Any
 
 from textual.screen import Screen
 
-from workbench.actions import ACTIONS, Where, key_label
+from workbench.actions import Where, actions_in, key_label
 from workbench.rendering.cells import cell_len, fit
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.items import Item, searching
@@ -13,7 +13,7 @@ from workbench.ui.items import Item, searching
 
 def key_items(where: Where, keys: Mapping[str, tuple[str, ...]]) -> list[Item]:
     """Return an item for each action of a screen part that has keys. Its value is the call that runs the action."""
-    rows = [row for row in ACTIONS if row.where == where and keys[row.id]]
+    rows = [row for row in actions_in(where) if keys[row.id]]
     labels = [" ".join(map(key_label, keys[row.id])) for row in rows]
     width = max(map(cell_len, labels), default=0)
     return [

@@ -165,21 +165,25 @@ class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
         self._list.focus()
         self._show()
 
-    def action_conflict_toggle(self) -> None:
+    def action_mark(self) -> None:
         """Switch to the other version of the current case."""
         self._list.take("mine" if self._list.chosen[self._list.row.eval_id] == "theirs" else "theirs")
 
-    def action_conflict_take(self, side: Side) -> None:
-        """Keep a version of the current case."""
-        self._list.take(side)
+    def action_close(self) -> None:
+        """Keep the version on disk of the current case."""
+        self._list.take("theirs")
 
-    def action_conflict_all(self) -> None:
+    def action_open(self) -> None:
+        """Keep the user's version of the current case."""
+        self._list.take("mine")
+
+    def action_mark_all(self) -> None:
         """Use the side of the current case for all cases."""
         self._list.take(self._list.chosen[self._list.row.eval_id], everywhere=True)
 
     def on_row_view_picked(self) -> None:
         """Switch the version of the clicked case."""
-        self.action_conflict_toggle()
+        self.action_mark()
 
     def action_enter(self) -> None:
         """Close the dialog with the chosen sides."""

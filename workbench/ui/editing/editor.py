@@ -131,14 +131,14 @@ def _footer(draft: Draft, row: CaseRow | None) -> list[Action]:
     """Return the footer for a row: what can be done with it."""
     if not isinstance(draft, CaseDraft):
         # An evalset's own fields have no parts that could be added or deleted.
-        return footer("editor", ("edit_row", "edit_undo", "edit_redo"))
+        return footer("editor", ("edit", "undo", "redo"))
     without = set()
     if row is not None and row.form == "heading":
-        without.add("edit_row")
+        without.add("edit")
     if row is not None and not can_duplicate(row):
-        without |= {"edit_duplicate", "edit_undo"}
+        without |= {"duplicate", "undo"}
     if row is not None and not can_remove(row):
-        without.add("edit_remove")
+        without.add("delete")
     return footer("editor", without=without)
 
 
@@ -232,7 +232,7 @@ class EditorScreen(FieldScreen[None]):
             one_line_only = row.form == "word" and not as_json(row)
             self.into_field(self._value.open(row), key="enter or ctrl+o" if one_line_only else "ctrl+o")
 
-    action_edit_row = action_open = action_enter
+    action_edit = action_open = action_enter
 
     def left_field(self) -> None:
         """Show the value again. If it was just added, remove it."""
@@ -266,7 +266,7 @@ class EditorScreen(FieldScreen[None]):
 
     # Whole parts
 
-    def action_edit_add(self) -> None:
+    def action_new_case(self) -> None:
         """Ask for the part to add at the cursor."""
         row = self.list.row_or_none
         if row is None or not isinstance(self.draft, CaseDraft):
@@ -281,15 +281,15 @@ class EditorScreen(FieldScreen[None]):
             label = f"{self.draft.name}: new {what.replace('_', ' ')}"
             self._save(value, label, place, go_on=True)
 
-    def action_edit_duplicate(self) -> None:
+    def action_duplicate(self) -> None:
         """Duplicate the part under the cursor."""
         self._change("duplicate", lambda row: duplicate(self.draft.value, row))
 
-    def action_edit_remove(self) -> None:
+    def action_delete(self) -> None:
         """Delete the part under the cursor."""
         self._change("delete", lambda row: (remove(self.draft.value, row), row.unit))
 
-    def action_edit_move(self, step: int) -> None:
+    def action_reorder(self, step: int) -> None:
         """Move the part under the cursor up (-1) or down (1)."""
         self._change("move", lambda row: move(self.draft.value, row, step))
 
@@ -309,11 +309,15 @@ class EditorScreen(FieldScreen[None]):
 
     # Undo, redo, and the user's editor
 
-    def action_edit_take_back(self, again: bool) -> None:
-        """Undo the last edit, or redo the one that was undone last."""
-        self.run_worker(self._take_back(again=again), group="back")
+    def action_undo(self) -> None:
+        """Undo the last edit."""
+        self.run_worker(self._take_back(again=False), group="back")
 
-    def action_edit_whole(self) -> None:
+    def action_redo(self) -> None:
+        """Redo the edit that was undone last."""
+        self.run_worker(self._take_back(again=True), group="back")
+
+    def action_edit_outside(self) -> None:
         """Open the whole draft in the user's editor."""
         if not self._busy:
             self.run_worker(self._edit_whole(), group="save")

@@ -64,11 +64,11 @@ class FaultDialog(ModalScreen[bool | None]):
 
     # Keys
 
-    def action_try_faults_start(self) -> None:
+    def action_enter(self) -> None:
         """Start."""
         self.dismiss(self._frozen)
 
-    def action_try_faults_frozen(self) -> None:
+    def action_freeze(self) -> None:
         """Switch between live and frozen tools."""
         if self._offer.frozen:
             self._frozen = not self._frozen

@@ -174,16 +174,21 @@ class FaultScreen(SplitScreen):
 
     # Keys
 
-    def action_faults_column(self, step: int) -> None:
-        """Go to another way to fail. In the panes, unfold, fold or go back."""
-        if not self.in_right:
-            self.grid.step(step)
-        elif step > 0:
+    def action_open(self) -> None:
+        """Go to the next way to fail. In the panes, unfold."""
+        if self.in_right:
             super().action_open()
         else:
-            super().action_close()
+            self.grid.step(1)
 
-    def action_faults_open(self) -> None:
+    def action_close(self) -> None:
+        """Go to the previous way to fail. In the panes, fold or go back."""
+        if self.in_right:
+            super().action_close()
+        else:
+            self.grid.step(-1)
+
+    def action_enter(self) -> None:
         """Show the execution of the cell. If it has several, show the table with a row for each case."""
         if self.in_right:
             self.enter_details()
@@ -197,11 +202,7 @@ class FaultScreen(SplitScreen):
         else:
             self.say("this execution has not begun yet" if self._record() is not None else "no execution here")
 
-    def action_enter(self) -> None:
-        """Treat a click on the current row like enter."""
-        self.action_faults_open()
-
-    def action_faults_cases(self) -> None:
+    def action_table(self) -> None:
         """Switch between a row for each case and one for all cases of a tool."""
         self._summed = False
         record = self._record()
@@ -213,14 +214,14 @@ class FaultScreen(SplitScreen):
         self.grid.by_case = by_case
         self._show_records()
 
-    def action_faults_problem(self, step: int) -> None:
+    def action_problem(self, step: int) -> None:
         """Go to the next (1) or previous (-1) fault that the agent did not handle."""
         if not self.grid.next_problem(step):
             self.say("every fault was handled" if not self._matrix.going else "every fault so far was handled")
         elif self.in_right:
             self._show_execution()
 
-    def action_faults_stop(self) -> None:
+    def action_cancel(self) -> None:
         """Stop the run."""
         if not self._matrix.going or self._matrix.link is None:
             self.say("nothing is running here")
@@ -228,7 +229,7 @@ class FaultScreen(SplitScreen):
         self._matrix.link.stop()
         self.say("stopping; what has ended is kept in the history")
 
-    def action_faults_go(self) -> None:
+    def action_go_to_current(self) -> None:
         """Show the case as it is now."""
         record = self._record()
         if record is None:
@@ -238,7 +239,7 @@ class FaultScreen(SplitScreen):
         elif not self._go(record.ref):
             self.say("this case no longer exists", warning=True)
 
-    def action_faults_copy(self) -> None:
+    def action_copy_id(self) -> None:
         """Copy the ID of the case."""
         record = self._record()
         if record is None:
@@ -246,7 +247,7 @@ class FaultScreen(SplitScreen):
         else:
             self.copy("case ID", record.ref.eval_id)
 
-    def action_faults_copy_shown(self) -> None:
+    def action_copy(self) -> None:
         """Copy what is under the cursor in the panes."""
         found = self.right.copied() if self.in_right else None
         if found is not None:
@@ -258,7 +259,7 @@ class FaultScreen(SplitScreen):
             if not (self.right.shows_case and self.right.detail.go_back()):
                 self.go_left()
         elif self._summed:
-            self.action_faults_cases()
+            self.action_table()
         elif self._matrix.going and not self._leaving:
             self._leaving = True
             left = sum(not record.finished for record in self._matrix.records)

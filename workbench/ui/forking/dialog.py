@@ -164,9 +164,9 @@ class ForkDialog(RowsScreen[Wanted | None]):
 
     def action_enter(self) -> None:
         """Edit the text."""
-        self.action_fork_edit()
+        self.action_edit()
 
-    def action_fork_edit(self) -> None:
+    def action_edit(self) -> None:
         """Go to the text."""
         if self._list.row.choice.kind == "nothing":
             self.say("nothing is changed: r tries the same again")
@@ -190,17 +190,17 @@ class ForkDialog(RowsScreen[Wanted | None]):
         self._list.refresh()
         self._show()
 
-    def action_fork_tries(self, step: int) -> None:
+    def action_change(self, step: int) -> None:
         """Change the number of tries."""
         self._tries = max(1, min(self._tries + step, MOST_TRIES))
         self._show_tries()
 
-    def action_fork_frozen(self) -> None:
+    def action_freeze(self) -> None:
         """Switch between live and frozen tools."""
         self._frozen = not self._frozen
         self._show_tries()
 
-    def action_fork_run(self) -> None:
+    def action_run(self) -> None:
         """Return what to try."""
         offer, text = self._list.row, self._list.texts[self._list.cursor]
         if offer.choice.kind != "nothing" and text == offer.text:

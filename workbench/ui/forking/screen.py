@@ -192,7 +192,7 @@ class ForkScreen(RowsScreen[Asked | None]):
         """Move the focus between the tries and the comparison."""
         (self._list if self._body.has_focus else self._body).focus()
 
-    def action_forked_keep(self) -> None:
+    def action_new_case(self) -> None:
         """Keep the try under the cursor as a case."""
         record = self._record()
         if record is None or not record.finished:
@@ -202,21 +202,21 @@ class ForkScreen(RowsScreen[Asked | None]):
         else:
             self.dismiss(Asked("keep", record))
 
-    def action_forked_save(self) -> None:
+    def action_save(self) -> None:
         """Write the changed instruction into its file."""
         if self._tries.why_not_saved:
             self.say(self._tries.why_not_saved, warning=True)
         else:
             self.dismiss(Asked("save"))
 
-    def action_forked_again(self) -> None:
+    def action_edit(self) -> None:
         """Change something else at the same point."""
         if self._tries.going:
             self.say("the tries still run: x stops them")
         else:
             self.dismiss(Asked("again"))
 
-    def action_forked_stop(self) -> None:
+    def action_cancel(self) -> None:
         """Stop the tries."""
         if not self._tries.going or self._tries.link is None:
             self.say("no try is running")
@@ -268,5 +268,5 @@ class ForkScreen(RowsScreen[Asked | None]):
     def _useless(self) -> Iterator[str]:
         """Yield the actions that cannot do anything now."""
         if self._tries.why_not_saved:
-            yield "forked_save"
-        yield "forked_again" if self._tries.going else "forked_stop"
+            yield "save"
+        yield "edit" if self._tries.going else "cancel"

@@ -132,31 +132,31 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
         else:
             self.list.move(direction)
 
-    def action_freeze_toggle(self) -> None:
+    def action_mark(self) -> None:
         """Choose or drop the case under the cursor."""
         case = self.list.row
         if not self.list.toggle([case]):
             self.say(f"nothing to write: {case.change}" if case.recording else one_line(case.why), warning=True)
         self._show_facts()
 
-    def action_freeze_all(self) -> None:
+    def action_mark_all(self) -> None:
         """Choose or drop all cases."""
         self.list.toggle(self._freezing.cases)
         self._show_facts()
 
-    def action_freeze_models(self) -> None:
+    def action_freeze(self) -> None:
         """Keep the answers of models, too, or only those of tools."""
         self._models = not self._models
         self._prepare_again()
 
-    def action_freeze_prune(self) -> None:
+    def action_delete(self) -> None:
         """Drop recorded calls that a frozen run did not use, or keep them."""
         self._prunes = not self._prunes
         self._prepare_again()
 
     def on_row_view_picked(self) -> None:
         """Choose or drop the clicked case."""
-        self.action_freeze_toggle()
+        self.action_mark()
 
     def action_enter(self) -> None:
         """Close the dialog with what is chosen."""

@@ -257,17 +257,24 @@ class CompareScreen(SplitScreen):
 
     # Keys
 
-    def action_compare_step(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) changed case."""
+    def action_next_changed(self) -> None:
+        """Go to the next changed case."""
+        self._step(1)
+
+    def action_previous_changed(self) -> None:
+        """Go to the previous changed case."""
+        self._step(-1)
+
+    def _step(self, step: int) -> None:
         if self._found is not None and not self.changes.next_case(step):
             self.say("no case changed")
 
-    def action_compare_swap(self) -> None:
+    def action_compare(self) -> None:
         """Swap the two runs and compare again."""
         self._before, self._after = self._after, self._before
         self._compare()
 
-    def action_compare_go(self) -> None:
+    def action_go_to_current(self) -> None:
         """Show the case as it is now."""
         case = self.changes.row.case
         if case is None:
@@ -275,7 +282,7 @@ class CompareScreen(SplitScreen):
         elif not self._go(_ref(case)):
             self.say("this case no longer exists", warning=True)
 
-    def action_compare_copy(self) -> None:
+    def action_copy_id(self) -> None:
         """Copy the case's ID, or in the overview the command that compares the runs."""
         case = self.changes.row.case
         if case is None:

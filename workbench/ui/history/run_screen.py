@@ -310,16 +310,16 @@ class RunScreen(SplitScreen):
         if not (self.right.shows_case and self.right.detail.to_event()):
             self.say("no event in the trace for this line")
 
-    def action_stored_problem(self, step: int) -> None:
+    def action_problem(self, step: int) -> None:
         """Go to the next (1) or previous (-1) problem."""
         if self.tree_view.next_problem(step) is None:
             self.say("nothing failed in this run")
 
-    def action_stored_filter(self) -> None:
+    def action_filter(self) -> None:
         """Open the filter."""
         self.cases.input.open()
 
-    def action_stored_keep(self) -> None:
+    def action_new_case(self) -> None:
         """Create a case from the execution under the cursor."""
         record = self._records.get(ref) if (ref := self.tree_view.ref) is not None else None
         if record is None:
@@ -327,7 +327,7 @@ class RunScreen(SplitScreen):
         else:
             self._keep(record)
 
-    def action_stored_fork(self) -> None:
+    def action_fork(self) -> None:
         """Fork the execution under the cursor at the turn or call that is shown."""
         record = self._records.get(ref) if (ref := self.tree_view.ref) is not None else None
         if record is None or not record.turns:
@@ -337,11 +337,11 @@ class RunScreen(SplitScreen):
         else:
             self._fork(record, self.right.detail.place_names)
 
-    def action_stored_compare(self) -> None:
+    def action_compare(self) -> None:
         """Compare this run with another."""
         self._compare(self._run)
 
-    def action_stored_go(self) -> None:
+    def action_go_to_current(self) -> None:
         """Show the case as it is now."""
         ref = self.tree_view.ref
         if ref is None:
@@ -349,7 +349,7 @@ class RunScreen(SplitScreen):
         elif not self._go(ref):
             self.say("this case no longer exists", warning=True)
 
-    def action_stored_delete(self) -> None:
+    def action_delete(self) -> None:
         """Delete this run after a confirmation."""
         if fault := reason_undeletable([self._run], self._active_run()):
             self.say(fault, warning=True)
@@ -363,12 +363,12 @@ class RunScreen(SplitScreen):
                 self.dismiss(None)  # The list then reads the runs again.
             self.notify(message)
 
-    def action_stored_copy(self) -> None:
+    def action_copy_id(self) -> None:
         """Copy the ID of the case or of the run."""
         ref = self.tree_view.ref
         self.copy(*("run ID", self._run.run_id) if ref is None else ("case ID", ref.eval_id))
 
-    def action_stored_copy_shown(self) -> None:
+    def action_copy(self) -> None:
         """Copy what is under the cursor in the panes."""
         found = self.right.copied()
         if found is not None:

@@ -280,22 +280,24 @@ class HistoryScreen(ListScreen):
 
     def on_row_view_picked(self) -> None:
         """Open the clicked run."""
-        self.action_history_open()
+        self.action_enter()
 
     # Keys
 
-    def action_history_open(self) -> None:
+    def action_enter(self) -> None:
         """Open the current run."""
         run = self._run()
         if run is not None:
             self._show_run(run)
 
-    def action_history_mark(self) -> None:
+    action_open = action_enter
+
+    def action_mark(self) -> None:
         """Mark or unmark the current run."""
         self.runs.toggle_mark()
         self._show_state()
 
-    def action_history_compare(self) -> None:
+    def action_compare(self) -> None:
         """Compare the two marked runs, or the current run with the marked one or the baseline."""
         run, marked = self._run(), self.runs.marked
         if run is None:
@@ -309,7 +311,7 @@ class HistoryScreen(ListScreen):
         else:
             self._compare(None, run)
 
-    def action_history_pin(self) -> None:
+    def action_baseline(self) -> None:
         """Make the current run the baseline, or undo that."""
         run = self._run()
         if run is None:
@@ -336,7 +338,7 @@ class HistoryScreen(ListScreen):
         self._show_about()
         self.say("baseline set; C compares with it" if pinned else "baseline removed")
 
-    def action_history_delete(self) -> None:
+    def action_delete(self) -> None:
         """Delete the marked runs, or the current one, after a confirmation."""
         runs = self.runs.marked or ([run] if (run := self.runs.row_or_none) is not None else [])
         if fault := reason_undeletable(runs, self._active_run()):
@@ -353,7 +355,7 @@ class HistoryScreen(ListScreen):
         await self._read()
         self.say(message, warning=not deleted)
 
-    def action_history_copy(self) -> None:
+    def action_copy_id(self) -> None:
         """Copy the run's ID."""
         run = self.runs.row_or_none
         if run is not None:
@@ -369,7 +371,7 @@ class HistoryScreen(ListScreen):
 
     # The filter
 
-    def action_history_filter(self) -> None:
+    def action_filter(self) -> None:
         """Open the filter."""
         self._filter.open()
 

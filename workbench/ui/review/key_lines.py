@@ -13,12 +13,12 @@ from workbench.ui.triage.question import Option
 LOW = 16
 """Terminals with fewer lines show one line of keys."""
 _BY_KEY = {
-    "a": "review_agent",
-    "x": "review_expectation",
-    "d": "review_judge",
-    "f": "review_flaky",
-    "w": "review_stays",
-    "p": "review_right",
+    "a": "agent_bug",
+    "x": "expectation_wrong",
+    "d": "judge_wrong",
+    "f": "flaky",
+    "w": "wont_fix",
+    "p": "verdict_correct",
 }
 """Letter of a choice → its action."""
 
@@ -70,18 +70,18 @@ class KeyLines:
     def last(self, width: int, height: int, *, can_undo: bool) -> list[Line]:
         """Return the lines for the last page."""
         parts = [self._of("enter", "do the selected one" if width >= WIDE else "do it")]
-        parts += [self._of("review_undo", "undo last" if width >= WIDE else "undo")] if can_undo else []
-        parts += [self._of("review_previous", "back"), self._of("back", "close"), self._of("review_keys", "help")]
+        parts += [self._of("undo", "undo last" if width >= WIDE else "undo")] if can_undo else []
+        parts += [self._of("previous_problem", "back"), self._of("back", "close"), self._of("keys", "help")]
         row = key_row(parts, width)
         return [row] if height < LOW else [(Segment("─" * width, "rule"),), row]
 
     def skip_instead(self) -> str:
         """Return the answer to a verdict where there is none to give. The lines of keys say why."""
-        return f"no verdict possible: {self._key('review_skip')} skips this case"
+        return f"no verdict possible: {self._key('next_problem')} skips this case"
 
     def undo(self) -> Line:
         """Return `u undo`."""
-        return self._of("review_undo", "undo")
+        return self._of("undo", "undo")
 
     def _verdicts(self, offered: Offered, width: int) -> Line:
         if not offered.options:
@@ -93,24 +93,24 @@ class KeyLines:
         wide = width >= WIDE
         parts: list[Line] = []
         if offered.can_accept:
-            parts.append(self._of("review_accept", "accept actual" if wide else "accept"))
+            parts.append(self._of("accept", "accept actual" if wide else "accept"))
         if offered.exists:
-            parts.append(self._of("review_edit", "edit case" if wide else "edit"))
+            parts.append(self._of("edit", "edit case" if wide else "edit"))
         if offered.options:
-            parts.append(self._of("review_note", "note"))
+            parts.append(self._of("triage", "note"))
         if offered.left:
             many = f"all {offered.left:,} left"
             words = "one case" if offered.whole else f"then a verdict: {many}" if wide else many
-            parts.append(self._of("review_cause", words))
+            parts.append(self._of("whole_cause", words))
         if not wide and offered.exists:
-            parts.append(self._of("review_run", "run"))
+            parts.append(self._of("run", "run"))
         return key_row(parts, width)
 
     def _moves(self, offered: Offered, width: int) -> Line:
         wide = width >= WIDE
-        skip, back = self._of("review_skip", "skip"), self._of("review_previous", "back")
+        skip, back = self._of("next_problem", "skip"), self._of("previous_problem", "back")
         panes: Line = (Segment("0-9", "hint"), Segment(" panes", "label"))
-        help_ = self._of("review_keys", "help")
+        help_ = self._of("keys", "help")
         if offered.in_pane:
             return key_row([skip, panes, self._of("back", "back to the evidence"), help_], width)
         if not wide:
@@ -119,7 +119,7 @@ class KeyLines:
             Segment(f"{self._key('move_down')} {self._key('move_up')}", "hint"),
             Segment(" scroll", "label"),
         )
-        run = self._of("review_run", "run again") if offered.exists else ()
+        run = self._of("run", "run again") if offered.exists else ()
         return key_row([scroll, skip, back, panes, run, self._of("back", "leave"), help_], width)
 
     def _of(self, action: str, label: str) -> Line:

@@ -8,12 +8,12 @@ from workbench.rendering.review.last_page import Row
 from workbench.ui.review.model import Outcome
 
 _NEXT = {
-    "agent bug": ("review_copy", "copy as Markdown (for an issue or a coding agent)", "copy as Markdown"),
-    "expectation wrong": ("review_accept", "review and accept what these agents did", "accept what they did"),
+    "agent bug": ("copy_id", "copy as Markdown (for an issue or a coding agent)", "copy as Markdown"),
+    "expectation wrong": ("accept", "review and accept what these agents did", "accept what they did"),
     "judge wrong": ("", "see how far judges agree with you", "judge agreement"),
-    "errors": ("review_rerun", "run again after the cause is fixed", "run again"),
-    "flaky": ("review_repeat", "repeat each until its pass rate is certain", "repeat until certain"),
-    "skipped": ("review_again", "go through these again", "go through again"),
+    "errors": ("rerun", "run again after the cause is fixed", "run again"),
+    "flaky": ("repeat", "repeat each until its pass rate is certain", "repeat until certain"),
+    "skipped": ("review", "go through these again", "go through again"),
 }
 """Kind of verdict → the action with its key, its words, and its words where room is short."""
 _LABELS = {"passed": "pass now"}

@@ -259,7 +259,7 @@ class CaseReviewScreen(Screen[None]):
         if self.review.done:
             self._row = self._body.cursor
 
-    def action_review_step(self, step: int) -> None:
+    def action_problem(self, step: int) -> None:
         """Go to the next (1) or previous (-1) case."""
         self._drop_question()
         if self.review.step(step):
@@ -362,7 +362,7 @@ class CaseReviewScreen(Screen[None]):
 
     # Verdicts
 
-    def action_review_verdict(self, letter: str) -> None:
+    def action_verdict(self, letter: str) -> None:
         """Give a verdict, unless the key was pressed before the case was visible."""
         if self.review.is_early(self._pressed_at):
             return
@@ -380,7 +380,7 @@ class CaseReviewScreen(Screen[None]):
         else:
             self._desk.verdict(option)
 
-    def action_review_whole(self) -> None:
+    def action_whole_cause(self) -> None:
         """Give the next verdict to all cases that are left in this cause."""
         review = self.review
         if review.done:
@@ -399,7 +399,7 @@ class CaseReviewScreen(Screen[None]):
             self._message = ("next verdict: this case only", False)
         self.show()
 
-    def action_review_undo(self) -> None:
+    def action_undo(self) -> None:
         """Undo the last edit of this review."""
         self._drop_question()
         self._desk.undo()
@@ -411,7 +411,7 @@ class CaseReviewScreen(Screen[None]):
 
     # Notes
 
-    def action_review_note(self) -> None:
+    def action_triage(self) -> None:
         """Write a note on the verdict."""
         if self.review.done or not self._desk.offered(self.review.name).options:
             self.say("a note belongs to a verdict, and there is none to give here", warning=True)
@@ -429,15 +429,15 @@ class CaseReviewScreen(Screen[None]):
 
     # Work on the case
 
-    def action_review_edit(self) -> None:
+    def action_edit(self) -> None:
         """Edit the case."""
         self._work(self._desk.edit)
 
-    def action_review_run(self) -> None:
+    def action_run(self) -> None:
         """Run the case again."""
         self._work(self._desk.run_again)
 
-    def action_review_accept(self) -> None:
+    def action_accept(self) -> None:
         """Accept what the agent did. On the last page: in all cases with a wrong expectation."""
         if self.review.done:
             self._do_next("expectation wrong")
@@ -446,7 +446,7 @@ class CaseReviewScreen(Screen[None]):
         else:
             self.say("this case ended early: there is nothing to accept", warning=True)
 
-    def action_review_copy(self) -> None:
+    def action_copy_id(self) -> None:
         """Copy the ID. On the last page: the agent's bugs as Markdown."""
         if self.review.done:
             self._do_next("agent bug")
@@ -460,15 +460,15 @@ class CaseReviewScreen(Screen[None]):
 
     # The last page
 
-    def action_review_rerun(self) -> None:
+    def action_rerun(self) -> None:
         """Run the cases again that ended in an error."""
         self._do_next("errors")
 
-    def action_review_repeat(self) -> None:
+    def action_repeat(self) -> None:
         """Repeat the flaky cases."""
         self._do_next("flaky")
 
-    def action_review_again(self) -> None:
+    def action_review(self) -> None:
         """Go through the skipped cases again, or through all of them."""
         self._do_next("skipped")
 

@@ -153,7 +153,7 @@ class Navigation:
         """Maximise the current side, or undo that."""
         self._screen.maximise(not self._screen.maximised)
 
-    def widen(self, steps: int) -> None:
+    def change(self, steps: int) -> None:
         """Give the cases more columns, or with a negative number of steps less."""
         if not self._screen.split.widen(steps * STEP):
             self._screen.say("the tree cannot be wider" if steps > 0 else "the tree cannot be narrower")

@@ -240,7 +240,7 @@ class Shell(Screen[None]):
         was = self.has_class("-nothing")
         self.set_class(nothing, "-nothing")
         if self._nothing is not None and nothing:
-            self._nothing.show(workspace, self.keys)
+            self._nothing.show(workspace)
             self._nothing.focus()
         elif was:
             self.tree_view.focus()

@@ -28,6 +28,7 @@ from workbench.ui.table.model import Table
 from workbench.ui.table.widgets import Foot, TableRows, Titles
 from workbench.ui.textual_private import set_border_title
 from workbench.ui.tree.query import parse_query
+from workbench.ui.tree.targets import targets_of
 from workbench.ui.widgets.bar import Bar
 from workbench.ui.widgets.plain_input import PlainInput
 
@@ -235,18 +236,22 @@ class TableScreen(ListScreen, inherit_bindings=False):
         event.stop()
         self.rows.focus()
 
-    def action_table_filter(self) -> None:
+    def action_filter(self) -> None:
         """Open the filter."""
         self._before = self.table.pair
         self._input.open()
 
     # Keys
 
-    def action_table_column(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) column."""
-        self.rows.step(step)
+    def action_open(self) -> None:
+        """Go to the next column."""
+        self.rows.step(1)
 
-    def action_table_sort(self) -> None:
+    def action_close(self) -> None:
+        """Go to the previous column."""
+        self.rows.step(-1)
+
+    def action_sort(self) -> None:
         """Sort by the column of the cursor, or reverse that order."""
         unread = self.table.unread()
         if unread:
@@ -265,16 +270,16 @@ class TableScreen(ListScreen, inherit_bindings=False):
         self.table.row = 0
         self.show_rows()
 
-    def action_table_open(self) -> None:
+    def action_enter(self) -> None:
         """Open the case under the cursor."""
         if self.table.pair is not None:
             self._open_case()
 
-    def action_table_turn(self) -> None:
+    def action_table(self) -> None:
         """Switch between criteria and past runs."""
         self._turn()
 
-    def action_table_problem(self, step: int) -> None:
+    def action_problem(self, step: int) -> None:
         """Go to the next (1) or previous (-1) problem."""
         place = self.table.problem(step)
         if place is None:
@@ -287,7 +292,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
             if wrapped:
                 self.say("wrapped around")
 
-    def action_table_mark(self) -> None:
+    def action_mark(self) -> None:
         """Mark or unmark the case, and go one row down."""
         if self.table.pair is not None:
             self._tree.marks.toggle([self.table.pair])
@@ -295,29 +300,26 @@ class TableScreen(ListScreen, inherit_bindings=False):
             self.rows.move("down")
             self._write_title()
 
-    def action_table_mark_all(self) -> None:
+    def action_mark_all(self) -> None:
         """Mark all cases of the table, or unmark them if all are marked."""
         self._tree.marks.toggle(self.table.rows)
         self.rows.refresh()
         self._write_title()
 
-    def action_table_run(self) -> None:
-        """Run the marked cases of the table, or the current one."""
-        marked = [pair for pair in self.table.rows if pair in self._tree.marks]
-        pairs = marked or ([self.table.pair] if self.table.pair is not None else [])
+    def action_run(self) -> None:
+        """Run the marked cases, or the current one."""
         if self._session.store.activity.busy:
             self.say("a run is active: wait until it ends, or cancel it in the tree with x", warning=True)
-        elif pairs:
-            self.say(f"running {counted(len(pairs), 'case')}")
-            self._run(sorted(pairs))
+        elif self.table.pair is not None:
+            self._run(targets_of("run", self._tree, [self.table.pair]).pairs())
 
-    def action_table_copy(self) -> None:
+    def action_copy_id(self) -> None:
         """Copy the ID of the case."""
         if self.table.pair is not None:
             evalset, case = self.table.pair
             self.copy("case ID", self._tree.entries[evalset].document.cases[case].eval_id)
 
-    def action_table_copy_cell(self) -> None:
+    def action_copy(self) -> None:
         """Copy what the line at the bottom says."""
         if self.table.pair is not None:
             self.copy("cell", self.table.source.explain(self.table.pair, self.table.current))
@@ -329,4 +331,4 @@ class TableScreen(ListScreen, inherit_bindings=False):
 
     def on_row_view_picked(self) -> None:
         """Treat a click on the current cell like enter."""
-        self.action_table_open()
+        self.action_enter()

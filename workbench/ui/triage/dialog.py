@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from workbench.actions import ACTIONS, BY_ID, key_label
+from workbench.actions import ACTIONS, actions_in, key_label
 from workbench.authoring.triage.entry import Entry
 from workbench.rendering.cells import cut_name
 from workbench.rendering.lines import flow
@@ -115,11 +115,12 @@ class TriageScreen(ModalScreen[Answer | None]):
 
     def _show_keys(self) -> None:
         """Show the keys that can work, on as many lines as they need."""
-        ids = ["triage_note"]
-        ids += ["triage_about"] if len(self._questions) > 1 else []
-        ids += ["triage_on"] if self._auto_advance is not None else []
-        ids += ["triage_back"] if self._can_clear or self._question.key() in self._earlier else []
-        parts = [key_words(key_label(self._keys[name][0]), BY_ID[name].label) for name in ids if self._keys[name]]
+        ids = ["triage"]
+        ids += ["next_pane"] if len(self._questions) > 1 else []
+        ids += ["mark"] if self._auto_advance is not None else []
+        ids += ["delete"] if self._can_clear or self._question.key() in self._earlier else []
+        rows = {row.id: row for row in actions_in("triage")}
+        parts = [key_words(key_label(self._keys[name][0]), rows[name].label) for name in ids if self._keys[name]]
         self._key_lines.show([*flow(parts, self._room, "  ")])
 
     @property
@@ -151,7 +152,7 @@ class TriageScreen(ModalScreen[Answer | None]):
 
     def _key_of(self, option: Option) -> str:
         """Return the key of an option with a letter, which the user's keymap may have changed."""
-        names = (row.id for row in ACTIONS if row.call == f"triage_letter('{option.key}')")
+        names = (row.id for row in ACTIONS if row.call == f"verdict('{option.key}')")
         return next((key_label(self._keys[name][0]) for name in names if self._keys[name]), "")
 
     # Keys
@@ -172,12 +173,12 @@ class TriageScreen(ModalScreen[Answer | None]):
         """Close the dialog without an answer."""
         self.dismiss(None)
 
-    def action_triage_about(self) -> None:
+    def action_other_side(self) -> None:
         """Ask about the next subject: label, criterion or case."""
         self._place = (self._place + 1) % len(self._questions)
         self._ask()
 
-    def action_triage_note(self) -> None:
+    def action_triage(self) -> None:
         """Go to the note."""
         self._note.display = True
         self._note.focus()
@@ -186,23 +187,18 @@ class TriageScreen(ModalScreen[Answer | None]):
         """Go back to the options."""
         self._list.focus()
 
-    def action_triage_on(self) -> None:
+    def action_mark(self) -> None:
         """Turn auto-advance on or off."""
         if self._auto_advance is not None:
             self._auto_advance = not self._auto_advance
             self._subtitle()
 
-    def action_triage_back(self) -> None:
+    def action_delete(self) -> None:
         """Clear the earlier answer, if there is one."""
         if self._can_clear or self._question.key() in self._earlier:
             self._answer(None)
 
-    def action_triage_number(self, number: int) -> None:
-        """Answer with the option at a position, counted from 1."""
-        if number <= len(self._question.options):
-            self._answer(self._question.options[number - 1])
-
-    def action_triage_letter(self, key: str) -> None:
+    def action_verdict(self, key: str) -> None:
         """Answer with the option that has this letter, if there is one."""
         for option in self._question.options:
             if option.key == key:

@@ -1,6 +1,6 @@
-"""The page of a folder without agents and evalsets, with keys of its own."""
+"""The page of a folder without agents and evalsets, with a list of what to do."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -9,11 +9,11 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from workbench.actions import BY_ID, key_label
+from workbench.actions import BY_ID
 from workbench.counting import counted, few
 from workbench.home import shortened
 from workbench.text import one_line
-from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.keys import bindings
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
@@ -23,8 +23,12 @@ _MOST_IGNORED = 1000
 """Number of ignored paths that are looked at, because each costs a question to the disk."""
 
 
+WAYS = ("try_samples", "open_folder", "keys")
+"""The actions that the page offers."""
+
+
 class NothingFound(VerticalScroll, can_focus=True):
-    """A page whose keys copy the sample agents or open another folder. Keys of the main screen work as well."""
+    """A page that offers to copy the sample agents or open another folder. Keys of the main screen work, too."""
 
     DEFAULT_CSS = """
     NothingFound {
@@ -37,8 +41,7 @@ class NothingFound(VerticalScroll, can_focus=True):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings_of("empty"),
-        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom"),
+        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter"),
     ]
 
     def __init__(self, run: Callable[[str], Awaitable[object]]) -> None:
@@ -46,47 +49,57 @@ class NothingFound(VerticalScroll, can_focus=True):
         super().__init__()
         self._run = run
         self._text = Static(markup=False)
+        self._lines: Sequence[tuple[str, str]] = ()
+        self._way = 0
+        """The number of the way under the cursor."""
         self.border_title = Content("No agents here yet")
 
     def compose(self) -> ComposeResult:
         """Lay out the text."""
         yield self._text
 
-    def show(self, workspace: "Workspace", keys: Mapping[str, tuple[str, ...]]) -> None:
+    def show(self, workspace: "Workspace") -> None:
         """Describe what was searched in this folder."""
+        self._lines = list(nothing_found(workspace))
+        self._draw()
+
+    def _draw(self) -> None:
         parts: list[tuple[str, str]] = []
-        for key, text in nothing_found(workspace, keys):
-            parts += [(f"  {key}   ", "$footer-key-foreground bold"), (f"{text}\n", "")] if key else [(f"{text}\n", "")]
+        for way, text in self._lines:
+            here = way == WAYS[self._way]
+            mark = ("▌ ", "$footer-key-foreground bold") if here else ("  ", "")
+            parts += [mark, (f"{text}\n", "bold" if here else "")] if way else [(f"{text}\n", "")]
         self._text.update(Content.assemble(*parts))
 
-    async def action_try_samples(self) -> None:
-        """Copy the sample agents into the folder."""
-        await self._run("try_samples")
-
-    async def action_open_folder(self) -> None:
-        """Open another folder."""
-        await self._run("open_folder")
+    async def action_enter(self) -> None:
+        """Do what is under the cursor."""
+        await self._run(BY_ID[WAYS[self._way]].call)
 
     def action_move(self, direction: str) -> None:
-        """Scroll the page."""
-        steps = {"down": 1, "up": -1, "page_down": self.size.height // 2, "page_up": -(self.size.height // 2)}
-        ends = {"top": 0, "bottom": int(self.max_scroll_y)}
-        self.scroll_to(y=ends.get(direction, self.scroll_offset.y + steps.get(direction, 0)), animate=False)
+        """Move the cursor between the ways, or scroll the page."""
+        if direction in ("page_down", "page_up"):
+            step = self.size.height // 2 * (1 if direction == "page_down" else -1)
+            self.scroll_to(y=self.scroll_offset.y + step, animate=False)
+            return
+        last = len(WAYS) - 1
+        moved = {"down": self._way + 1, "up": self._way - 1, "top": 0, "bottom": last}
+        self._way = min(max(moved[direction], 0), last)
+        self._draw()
 
 
-def nothing_found(workspace: "Workspace", keys: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
-    """Yield the lines of the page, each with its key or "": what was searched and ignored, and what to do."""
+def nothing_found(workspace: "Workspace") -> Iterator[tuple[str, str]]:
+    """Yield the lines of the page: what was searched and ignored, and what to do, with the ID of its action or ""."""
     folder = one_line(shortened(workspace.target))
     searched = sum(path.is_relative_to(workspace.target) for path in workspace.searched)
     yield "", f"No agent or evalset found in {folder} (searched {counted(searched, 'folder')})."
     yield from (("", line) for line in _ignored(workspace))
     yield "", ""
-    ways = {
-        "try_samples": f"Try the sample agents (copied to {folder}/sample_agents)",
-        "empty_open": "Open another folder",
-        "keys": "What makes a folder an agent",
-    }
-    yield from ((key_label(keys[name][0]), text) for name, text in ways.items() if keys[name])
+    texts = (
+        f"Try the sample agents (copied to {folder}/sample_agents)",
+        "Open another folder",
+        "What makes a folder an agent",
+    )
+    yield from zip(WAYS, texts, strict=True)
     yield "", ""
     yield "", "The screen updates when an agent appears."
 
