@@ -34,7 +34,7 @@ def line(at: Situation) -> str:
         (replace(RAN, count=number(54)), "V review 54   n next problem   F run failed 54   : find   ? help"),
         (Situation(verdicts=True), "r run 1   w watch   / filter   : find   ? help"),
         (Situation(row="case", state="not_run"), "r run 1   e edit   T talk   : find   ? help"),
-        (replace(ON_CASE, state="failed"), "r run 1   A accept actual 1   t triage   : find   ? help"),
+        (replace(ON_CASE, state="failed"), "r run 1   A accept actual 1   V review 1   t triage   : find   ? help"),
         (replace(ON_CASE, state="error"), "r run 1   n next problem   T talk   : find   ? help"),
         (replace(ON_CASE, state="passed"), "n next problem   X repeat 1   e edit   : find   ? help"),
         (replace(ON_CASE, state="running", busy=True, running=True), "x cancel 1   n next problem   / filter"),
@@ -47,6 +47,12 @@ def line(at: Situation) -> str:
 )
 def test_footer_shows_what_is_most_useful_here(at: Situation, footer: str) -> None:
     assert line(at).startswith(footer)
+
+
+def test_footer_names_the_place_that_is_opened() -> None:
+    at = replace(ON_CASE, state="failed", opens=lambda: "agent.py:38")
+    assert line(at).startswith("r run 1   A accept actual 1   V review 1   E open agent.py:38")
+    assert why_not("edit_outside", Situation()) == "no file here to open"
 
 
 def test_failed_case_during_a_run_does_not_offer_to_run_it() -> None:

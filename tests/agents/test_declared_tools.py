@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agents.declared_tools import DeclaredTools, declared_tools
+from workbench.agents.declared_tools import DeclaredTools, declared_tools, instruction_place, tool_place
 from workbench.agents.discovery import agent_at
 
 TOOL = "def find(order_id: str, tool_context: ToolContext, exact: bool = False) -> dict: ...\n"
@@ -106,3 +106,27 @@ def test_unreadable_module_makes_the_list_incomplete(tmp_path: Path) -> None:
 def test_module_that_imports_itself_is_read_once(tmp_path: Path) -> None:
     source = "from .agent import other\n" + TOOL + "root_agent = LlmAgent(tools=[find], sub_agents=[other])"
     assert "find" in _declared(tmp_path, agent=source).tools
+
+
+def test_function_and_instruction_are_found_where_they_are_defined(tmp_path: Path) -> None:
+    folder = tmp_path / "desk"
+    _declared(
+        folder,
+        agent="from .tools import find\nfrom .prompts import PROMPT\n"
+        "root_agent = LlmAgent(name='a', instruction=PROMPT, tools=[find])\n",
+        tools="\n" + TOOL,
+        prompts="X = 1\nPROMPT = 'Be kind.'\n",
+    )
+    agent, _ = agent_at(folder)
+    assert agent is not None
+    assert tool_place(agent, "find") == (folder / "tools.py", 3)
+    assert tool_place(agent, "other") is None
+    assert instruction_place(agent) == (folder / "prompts.py", 3)
+
+
+def test_call_of_a_plain_python_agent_is_where_it_is_made(tmp_path: Path) -> None:
+    _declared(tmp_path, agent='def root_agent(message, session):\n    return session.tool("find", {}, len)\n')
+    agent, _ = agent_at(tmp_path)
+    assert agent is not None
+    assert tool_place(agent, "find") == (tmp_path / "agent.py", 3)
+    assert instruction_place(agent) is None

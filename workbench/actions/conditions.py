@@ -119,6 +119,10 @@ def _nothing_failed(situation: Situation) -> str:
     return "" if situation.count("accept") else "nothing failed here"
 
 
+def _openable(situation: Situation) -> str:
+    return _read(situation) or ("" if situation.opens() else "no file here to open")
+
+
 def _machines(situation: Situation) -> str:
     return "" if situation.machines else "the last run was on this machine"
 
@@ -168,7 +172,7 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "import_agents": (_agents,),
     "table": (_cases,),
     "edit": (_on_evalset,),
-    "edit_outside": (_on_case,),
+    "edit_outside": (_openable,),
     "new_case": (_on_evalset,),
     "new_scenario": (_on_evalset,),
     "duplicate": (_on_case_or_marked,),

@@ -57,6 +57,7 @@ PLACES: tuple[Place, ...] = (
             "back",
             "enter",
             "copy",
+            "edit_outside",
             "maximise",
             "next_turn",
             "to_event",
@@ -66,6 +67,7 @@ PLACES: tuple[Place, ...] = (
             "accept",
             "triage",
         ),
+        in_footer=4,
     ),
     Place(
         "on a cause of the overview",
@@ -87,7 +89,8 @@ PLACES: tuple[Place, ...] = (
     Place(
         "on a failed case",
         lambda at: at.on_case and at.state == "failed",
-        ("run", "accept", "triage", "next_problem", "review", "edit", "repeat", "talk", "criteria"),
+        ("run", "accept", "review", "edit_outside", "triage", "next_problem", "edit", "repeat", "talk", "criteria"),
+        in_footer=4,
     ),
     Place(
         "on a case without a recording for a call",
@@ -97,7 +100,7 @@ PLACES: tuple[Place, ...] = (
     Place(
         "on a case that ended in an error",
         lambda at: at.on_case and at.state == "error",
-        ("run", "next_problem", "talk", "pane", "edit", "import_agents"),
+        ("run", "next_problem", "edit_outside", "talk", "pane", "edit", "import_agents"),
     ),
     Place(
         "on a passed case",
@@ -205,6 +208,7 @@ _LABELS: Mapping[str, Callable[[Situation], str]] = {
     "back": _back_label,
     "enter": _enter_label,
     "freeze": lambda at: "ways out" if at.missed and not at.marked else _with_count("freeze", at),
+    "edit_outside": lambda at: f"open {at.opens()}" if at.opens() else "",
     "mark_range": lambda at: "mark the range" if at.marking else "",
 }
 """Labels that depend on the situation, by action ID. "" keeps the label of the table."""

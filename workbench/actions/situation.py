@@ -36,6 +36,7 @@ class Situation:
         agents: Whether the project has agents.
         back_to: Name of the page to which esc leads from the panes, such as `table`, or "" for the cases.
         selected: Number of cases of the selected row on the overview, or 0.
+        opens: Returns the name of the file and line that `E` opens, such as `agent.py:38`, or "".
         drifted: Whether any case of the last run differs from its recording.
         machines: Whether the last run was on other machines.
         missed: Whether the case under the cursor lacks a recording, or has one that cannot be read.
@@ -59,6 +60,7 @@ class Situation:
     agents: bool = True
     back_to: str = ""
     selected: int = 0
+    opens: Callable[[], str] = str
     missed: bool = False
     drifted: bool = False
     machines: bool = False

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from workbench.agents.argument_types import ArgumentType, argument_type, either
@@ -69,6 +70,77 @@ def declared_tools(agent: AgentFolder) -> DeclaredTools:
         return DeclaredTools({}, complete=False)
     complete = reading.complete and reading.agents > 0
     return DeclaredTools(reading.tools, complete, frozenset(reading.models))
+
+
+def tool_place(agent: AgentFolder, tool: str) -> tuple[Path, int] | None:
+    """Return the file and line of a tool's function, or None if it is not in the modules that are read.
+
+    In a plain Python agent, it is the first call of `session.tool` with this name.
+    """
+    modules = _modules_of(agent)
+    for module in modules:
+        if tool in module.functions:
+            return module.file, module.functions[tool].lineno
+    for module in modules:
+        for call in module.calls:
+            first = next(iter(call.args), None)
+            if _called(call) == "tool" and isinstance(first, ast.Constant) and first.value == tool:
+                return module.file, call.lineno
+    return None
+
+
+def instruction_place(agent: AgentFolder) -> tuple[Path, int] | None:
+    """Return the file and line of the first instruction in the modules of an agent, or None."""
+    if agent.kind != "python":
+        return _yaml_instruction(agent.definition)
+    for module in _modules_of(agent):
+        given = next((value for call in module.calls if (value := _keyword(call, "instruction")) is not None), None)
+        origin = module.imported.get(given.id) if isinstance(given, ast.Name) else None
+        if isinstance(given, ast.Name) and given.id in module.assigned:
+            given = module.assigned[given.id]
+        elif origin is not None:
+            imported = _module_now(origin[0], agent.folder)
+            value = imported.assigned.get(origin[1]) if imported is not None else None
+            if value is not None:
+                return origin[0], value.lineno
+        if given is not None:
+            return module.file, given.lineno
+    return None
+
+
+def _modules_of(agent: AgentFolder) -> "list[_Module]":
+    """Return the modules that make an agent, its definition first, and those that they import from the project."""
+    if agent.kind != "python":
+        return []
+    pending = [agent.definition]
+    found: dict[Path, _Module] = {}
+    while pending and len(found) < _MODULES_READ:
+        file = pending.pop(0)
+        module = None if file in found else _module_now(file, agent.folder)
+        if module is not None:
+            found[file] = module
+            pending += [origin for origin, _ in module.imported.values()]
+    return [*found.values()]
+
+
+def _module_now(file: Path, folder: Path) -> "_Module | None":
+    """Return a module as it is now. The footer asks again at each move of the cursor."""
+    with suppress(OSError):
+        status = file.stat()
+        return _module_as_of(file, folder, (status.st_mtime_ns, status.st_size, status.st_ino))
+    return None
+
+
+@lru_cache(maxsize=4 * _MODULES_READ)
+def _module_as_of(file: Path, folder: Path, stamp: tuple[int, ...]) -> "_Module | None":
+    return _read_module(file, folder)
+
+
+def _yaml_instruction(file: Path) -> tuple[Path, int] | None:
+    with suppress(OSError):
+        lines = read_regular(file).split(b"\n")
+        return next(((file, number) for number, line in enumerate(lines, 1) if line.startswith(b"instruction:")), None)
+    return None
 
 
 @dataclass

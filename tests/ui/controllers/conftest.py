@@ -11,6 +11,7 @@ from tests.ui.conftest import Feed, MakeWorkspace
 from workbench import config
 from workbench.actions import Situation, keymap
 from workbench.agents.workspace import Workspace
+from workbench.authoring.responsible import Place, case_place
 from workbench.details import read_details
 from workbench.events import CaseRef, PlannedCase, RunStarted
 from workbench.rendering.document import Subject
@@ -224,8 +225,12 @@ class FakeView:
     def close_pages(self) -> None:
         self.shown.append("no pages")
 
-    def lend_terminal(self, name: str, text: str) -> str:
-        return str(self._answer(text))
+    def lend_terminal(self, use: Any) -> Any:
+        return self._answer(use.args[-1])
+
+    def responsible(self) -> Place | None:
+        row = self.rows.cursor
+        return None if row is None or row.evalset < 0 else case_place(self.session.entry(row.evalset), row.case)
 
     def leave(self, reopen: Path | None = None) -> None:
         self.shown.append("left" if reopen is None else f"left for {reopen.name}")

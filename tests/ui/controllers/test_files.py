@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.ui.conftest import MakeWorkspace, case_json
 from tests.ui.controllers.conftest import Bench
 from workbench.authoring.evalset_file import RejectedError
 from workbench.ui.controllers.cases import Cases
@@ -106,15 +107,29 @@ async def test_text_from_the_external_editor_is_saved_or_offered_again(bench: Be
     bench.put_cursor(0, 1)
     good = json.dumps(with_text(draft_of(bench), "from outside"))
     bench.view.answers = ["{", True, good]
-    edit.edit_outside()
-    await bench.view.settled()
+    row = bench.view.rows.cursor
+    assert row is not None
+    draft = await edit.draft(row)
+    assert draft is not None
+    await edit.draft_outside(draft)
     assert b"from outside" in bench.session.entry(0).file.read_bytes()
     assert bench.view.asked[1].startswith("line 1, column 1:")
     assert bench.view.said == ["saved: late_parcel"]
+
+
+async def test_case_is_opened_at_its_line(bench: Bench, make_workspace: MakeWorkspace) -> None:
+    cases = {"eval_set_id": "refunds", "eval_cases": [case_json("one"), case_json("two")]}
+    text = json.dumps(cases, indent=1)
+    bench.view.show_workspace(make_workspace({"order_desk": {"refunds": text}}))
+    bench.put_cursor(0, 1)
+    bench.view.answers = [None]
+    Edit(bench.view, bench.files).edit_outside()
+    await bench.view.settled()
+    assert bench.view.asked == [text.partition('"eval_id": "two"')[0].count("\n")]
 
 
 async def test_editing_needs_a_case_or_an_evalset(bench: Bench) -> None:
     edit = Edit(bench.view, bench.files)
     edit.edit()
     edit.edit_outside()
-    assert bench.view.said == ["put the cursor on a case or an evalset first", "put the cursor on a case first"]
+    assert bench.view.said == ["put the cursor on a case or an evalset first", "no file here to open"]

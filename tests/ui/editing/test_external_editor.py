@@ -4,12 +4,13 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.ui.conftest import OpenScreen
+from tests.ui.conftest import Feed, OpenScreen
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.editing.external_editor import NoEditorError, edit_text, editor_command
+from workbench.ui.editing.external_editor import NoEditorError, edit_text, editor_command, open_file
 
 
 def test_visual_wins_over_editor() -> None:
@@ -45,6 +46,45 @@ def test_failing_or_missing_editor_is_reported(tmp_path: Path, monkeypatch: pyte
         edit_text("a", "{}")
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("vim", ["+38", "FILE"]), ("code", ["--goto", "FILE:38"]), ("hx", ["FILE:38"]), ("mine", ["FILE"])],
+)
+def test_file_is_opened_at_its_line_as_the_editor_takes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, arguments: list[str]
+) -> None:
+    script, told = tmp_path / name, tmp_path / "arguments"
+    script.write_text(
+        f"#!{sys.executable}\nimport pathlib, sys\npathlib.Path({str(told)!r}).write_text(repr(sys.argv[1:]))"
+    )
+    script.chmod(0o700)
+    monkeypatch.setenv("VISUAL", f"{script} --wait")
+    file = tmp_path / "agent.py"
+    open_file(file, 38)
+    assert told.read_text() == repr(["--wait", *(word.replace("FILE", str(file)) for word in arguments)])
+
+
+async def test_e_opens_what_the_footer_names(open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = open_screen()
+    opened: list[tuple[str, int]] = []
+    monkeypatch.setattr(screen.main, "lend_terminal", lambda use: opened.append((use.args[0].name, use.args[1])))
+    async with screen.open((120, 40)) as pilot:
+        agent = screen.workspace.agents[0].folder / "agent.py"
+        agent.write_text("\nroot_agent = Agent(\n    name='desk',\n    instruction='Be kind.',\n)\n")
+        await pilot.press("j", "E")
+        await screen.until(pilot, lambda: len(opened) == 1)
+        await pilot.press("j", "j", "E")
+        await screen.until(pilot, lambda: len(opened) == 2)
+        feed = Feed(screen.session.store, screen.workspace)
+        (ref,) = feed.start(("refunds", "on_time"))
+        feed.begin(ref)
+        feed.end(ref, "failed", 0.2)
+        feed.finish()
+        screen.main.show_row()
+        await screen.until(pilot, lambda: "E open refunds.evalset.json" in screen.text)
+    assert opened == [("agent.py", 4), ("refunds.evalset.json", 1)]
+
+
 async def test_invalid_text_is_offered_again_with_its_line(
     open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,15 +98,15 @@ async def test_invalid_text_is_offered_again_with_its_line(
 
     typed = answers()
 
-    def lend(name: str, text: str) -> str:
-        given.append(text)
+    def lend(use: Any) -> str:
+        given.append(use.args[-1])
         return next(typed)
 
     monkeypatch.setattr(screen.main, "lend_terminal", lend)
     async with screen.open((120, 40)) as pilot:
         file = screen.workspace.evalsets[0].file
         before = file.read_bytes()
-        await pilot.press("j", "j", "j", "E")
+        await pilot.press("j", "j", "j", "e", "E")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
         assert "line 7" in screen.text or "line 8" in screen.text
         await pilot.press("enter")
@@ -75,18 +115,17 @@ async def test_invalid_text_is_offered_again_with_its_line(
         assert "line 7" in screen.text
         assert file.read_bytes() == before
         await pilot.press("enter")
-        await screen.until(pilot, lambda: "saved: on_time" in screen.text)
-        assert file.read_bytes() == before.replace(b"parcel?", b"parcel!", 1)
+        await screen.until(pilot, lambda: file.read_bytes() == before.replace(b"parcel?", b"parcel!", 1))
 
 
 async def test_unchanged_text_writes_nothing(open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = open_screen()
-    monkeypatch.setattr(screen.main, "lend_terminal", lambda name, text: text + "\n")
+    monkeypatch.setattr(screen.main, "lend_terminal", lambda use: use.args[-1] + "\n")
     async with screen.open((120, 40)) as pilot:
         file = screen.workspace.evalsets[0].file
         before = file.stat().st_mtime_ns
-        await pilot.press("j", "j", "j", "E")
+        await pilot.press("j", "j", "j", "e", "E")
         await screen.until(pilot, lambda: "no changes" in screen.text)
         assert file.stat().st_mtime_ns == before
-        await pilot.press("u")
+        await pilot.press("escape", "u")
         await screen.until(pilot, lambda: "there is nothing to undo" in screen.text)

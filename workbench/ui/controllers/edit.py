@@ -1,6 +1,7 @@
 """Editing of the case or evalset under the cursor, in place or in the user's editor."""
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.text import one_line, plain
@@ -11,6 +12,7 @@ from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
     from workbench.authoring.evalset_file import RejectedError
+    from workbench.authoring.responsible import Place
     from workbench.model.places import Location
     from workbench.ui.editing.drafts import Draft
 
@@ -30,14 +32,22 @@ class Edit(Controller):
             self.view.work(self.edit_row(row), "edit")
 
     def edit_outside(self) -> None:
-        """Open the JSON of the case under the cursor in the user's editor."""
-        if (row := self.current_case()) is not None:
-            self.view.work(self._edit_outside_from_tree(row), "edit")
+        """Open the file that is responsible for what is under the cursor in the user's editor, at its line."""
+        place = self.view.responsible()
+        if place is None:
+            self.view.say("no file here to open")
+        else:
+            self.view.work(self._open(place), "edit")
 
-    async def _edit_outside_from_tree(self, row: Row) -> None:
-        draft = await self.draft(row)
-        if draft is not None:
-            await self.draft_outside(draft)
+    async def _open(self, place: "Place") -> None:
+        from workbench.ui.editing.external_editor import NoEditorError, open_file
+
+        try:
+            self.view.lend_terminal(partial(open_file, place.file, place.line))
+        except NoEditorError as error:
+            self.view.notify(plain(str(error)), severity="warning", timeout=8)
+        if self.session.outdated():
+            await self._files.folder.read_again()
 
     async def edit_row(self, row: Row, *, at: "Location | None" = None, editing: bool = False) -> None:
         """Open the editor on a case, or on ID, name and description of an evalset, until the user leaves."""
@@ -84,13 +94,13 @@ class Edit(Controller):
 
         Return the updated draft, or None if it is no longer in the file.
         """
-        from workbench.ui.editing.external_editor import NoEditorError
+        from workbench.ui.editing.external_editor import NoEditorError, edit_text
         from workbench.ui.editing.values import json_text
 
         text = first = json_text(draft.stored)
         while True:
             try:
-                text = self.view.lend_terminal(draft.name, text)
+                text = self.view.lend_terminal(partial(edit_text, draft.name, text))
             except NoEditorError as error:
                 self.view.notify(plain(str(error)), severity="warning", timeout=8)
                 return draft

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from workbench.actions import Situation
     from workbench.agents.workspace import Workspace
+    from workbench.authoring.responsible import Place
     from workbench.rendering.document import Subject
     from workbench.ui.items import Item
     from workbench.ui.overview.right import RightSide
@@ -60,6 +61,9 @@ class View(Protocol):
     @property
     def situation(self) -> "Situation":
         """What decides which actions can work now."""
+
+    def responsible(self) -> "Place | None":
+        """Return the file and line that are responsible for what is under the cursor, or None."""
 
     def targets(self, action: str) -> "list[tuple[int, int]]":
         """Return the cases that the action with this ID acts on, as (evalset, case)."""
@@ -124,8 +128,8 @@ class View(Protocol):
     def close_pages(self) -> None:
         """Close all pages and dialogs."""
 
-    def lend_terminal(self, name: str, text: str) -> str:
-        """Open a text in the user's editor, hide the screen meanwhile, and return the edited text.
+    def lend_terminal(self, use: Callable[[], _Read]) -> _Read:
+        """Call a function that uses the terminal, such as the user's editor, and hide the screen meanwhile.
 
         Raises:
             NoEditorError: There is no editor, or the terminal cannot be lent.

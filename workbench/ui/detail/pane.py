@@ -48,6 +48,11 @@ class CaseDetail(Reader[Subject]):
         return self._reading.subject.repeats
 
     @property
+    def compared(self) -> "ComparedCase | None":
+        """The case in the runs before and after its verdict changed, as far as it was read."""
+        return self._reading.subject.compared
+
+    @property
     def item_key(self) -> str:
         """The key of the item under the cursor, or "" without one."""
         item = self._body.item

@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from workbench.rendering.lines import Line, text_of
 from workbench.rendering.overview.facts import Overview
-from workbench.rendering.overview.layout import CAUSE, case_of, overview_document
+from workbench.rendering.overview.layout import CAUSE, CRITERION, FROZEN_CRITERION, case_of, overview_document
 from workbench.ui.detail.aside import layout
 from workbench.ui.detail.body import Body
 from workbench.ui.overview.scope import Pair
@@ -70,6 +70,12 @@ class OverviewPane(Widget):
         """The slug of the cause under the cursor, or "" if there is none."""
         key = self.item_key
         return key.removeprefix(CAUSE) if key.startswith(CAUSE) else ""
+
+    @property
+    def criterion(self) -> str:
+        """The criterion under the cursor, or "" if there is none."""
+        kind, _, name = self.item_key.partition("/")
+        return name if f"{kind}/" in (CRITERION, FROZEN_CRITERION) else ""
 
     @property
     def selected_cases(self) -> tuple[Pair, ...]:

@@ -7,7 +7,7 @@ from workbench.ui.recording_options import lacks_recording
 from workbench.ui.tree.targets import Pair, targets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from workbench.ui.session import Session
     from workbench.ui.tree.model import Tree
@@ -23,6 +23,7 @@ def situation_of(
     case_shown: bool,
     selected: "Sequence[Pair]" = (),
     back_to: str = "",
+    opens: "Callable[[], str]" = str,
 ) -> Situation:
     """Return what decides which actions can work. Called on each move of the cursor, so it walks over no cases."""
     row, verdicts, activity = rows.cursor, session.verdicts, session.store.activity
@@ -46,6 +47,7 @@ def situation_of(
         back_to=back_to,
         agents=session.workspace is not None and bool(session.workspace.agents),
         selected=len(selected),
+        opens=opens,
         drifted=session.store.drifted > 0,
         machines=bool(session.machines),
         missed=row is not None and on_case and lacks_recording(session.record(row)),

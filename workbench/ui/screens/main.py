@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import cached_property
 from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual.binding import BindingType
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from workbench.ui.engine_run import Engine
     from workbench.ui.overview.showing import Showing
     from workbench.ui.screens.navigation import Navigation
+
+_Result = TypeVar("_Result")
 
 
 class MainScreen(Shell):
@@ -157,19 +159,19 @@ class MainScreen(Shell):
         while self.covered:
             self.app.pop_screen()
 
-    def lend_terminal(self, name: str, text: str) -> str:
-        """Return a text as the user's editor saved it. The screen is suspended until then.
+    def lend_terminal(self, use: Callable[[], _Result]) -> _Result:
+        """Call a function that uses the terminal, such as the user's editor. The screen is suspended until then.
 
         Raises:
             NoEditorError: there is no editor, or the terminal cannot be lent.
         """
         from textual.app import SuspendNotSupported
 
-        from workbench.ui.editing.external_editor import NoEditorError, edit_text
+        from workbench.ui.editing.external_editor import NoEditorError
 
         try:
             with self.app.suspend():
-                return edit_text(name, text)
+                return use()
         except SuspendNotSupported:
             raise NoEditorError("this terminal cannot run an editor") from None
 

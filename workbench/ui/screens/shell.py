@@ -9,6 +9,7 @@ from textual.screen import Screen
 
 from workbench.actions import Situation, footer_of
 from workbench.details import known_details, read_details
+from workbench.rendering.cells import cut
 from workbench.text import one_line
 from workbench.ui import relative_times
 from workbench.ui.bar_facts import bar_facts
@@ -16,6 +17,7 @@ from workbench.ui.detail.sides import Cases
 from workbench.ui.overview.right import RightSide
 from workbench.ui.overview_pages import agent_page, no_evalsets_page, no_match_page, workspace_page
 from workbench.ui.screens.here import Side, situation_of
+from workbench.ui.screens.opens import responsible
 from workbench.ui.session import Session
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.model import Tree
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workbench.agents.workspace import Workspace
+    from workbench.authoring.responsible import Place
     from workbench.events import CaseRef
     from workbench.execution import Execution
     from workbench.rendering.changed import Change
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
 
 _NOTICE_LINES = 8
 """Lines at the bottom of the cases that notices may cover."""
+_PLACE = 24
+"""Maximum width of a file's name in the footer, in cells."""
 _SIDE_BY_SIDE = 76
 """Columns from which both sides are visible."""
 
@@ -106,8 +111,25 @@ class Shell(Screen[None]):
         back_to = self._way_back.name if self._way_back is not None else ""
         selected = self.right.selected_cases()
         return situation_of(
-            self.session, self.rows, side, case_shown=self.right.shows_case, selected=selected, back_to=back_to
+            self.session,
+            self.rows,
+            side,
+            case_shown=self.right.shows_case,
+            selected=selected,
+            back_to=back_to,
+            opens=self._opens,
         )
+
+    def responsible(self) -> "Place | None":
+        """Return the place that `E` opens, or None."""
+        return responsible(self.session, self.rows, self.right)
+
+    def _opens(self) -> str:
+        """Return the name of that place for the footer, such as `agent.py:38` or `refunds.evalset.json`, or ""."""
+        place = responsible(self.session, self.rows, self.right, exact=False)
+        if place is None:
+            return ""
+        return cut(one_line(place.file.name), _PLACE) + (f":{place.line}" if place.line else "")
 
     def targets(self, action: str) -> "list[Pair]":
         """Return the cases that the action with this ID acts on."""
