@@ -1,7 +1,8 @@
 """Details of finished cases leave memory and are read again from the database."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -30,12 +31,11 @@ JUDGED = MetricResult("m", "passed", 1.0, 0.5, "why", {"judge": FUNCTION})
 
 
 @pytest.fixture(autouse=True)
-def _nothing_recent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _nothing_recent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin without details of other tests, and keep none beyond what is always kept."""
     monkeypatch.setattr(details, "_BUDGET", 0)
-    details.forget_details()
-    yield
-    details.forget_details()
+    monkeypatch.setattr(details, "_recent", OrderedDict())
+    monkeypatch.setattr(details, "_bytes", 0)
 
 
 def events_of(refs: Iterable[CaseRef] = REFS) -> list[Event]:

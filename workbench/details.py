@@ -67,14 +67,6 @@ def keep_details(execution: Execution, record: CaseRecord) -> None:
             _bytes -= _size(_recent.popitem(last=False)[1][0])
 
 
-def forget_details() -> None:
-    """Remove all details from memory."""
-    global _bytes
-    with _lock:
-        _recent.clear()
-        _bytes = 0
-
-
 def _size(execution: Execution) -> int:
     return max(execution.size, _SMALLEST)
 

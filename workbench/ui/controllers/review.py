@@ -417,7 +417,7 @@ class Review(Controller):
         names = self._model.outcome().cases.get(kind, [])
         match kind:
             case "agent bug":
-                self._copy_bugs(names)
+                self.view.work(self._copy_bugs(names), "talk")
             case "expectation wrong":
                 self._with_dialog(lambda: self._accept.accept_cases(self._pairs(names)))
             case "judge wrong":
@@ -430,10 +430,7 @@ class Review(Controller):
                 self._model.go_through_again(names)
                 self._go_on("")
 
-    def _copy_bugs(self, names: "Sequence[CaseName]") -> None:
-        self.view.work(self._copy_bugs_read(names), "talk")
-
-    async def _copy_bugs_read(self, names: "Sequence[CaseName]") -> None:
+    async def _copy_bugs(self, names: "Sequence[CaseName]") -> None:
         from workbench.exporting.failures import failures_as_markdown
 
         known = [(self.cause(name), record, self.note(name)) for name in names if (record := self._cases.record(name))]

@@ -207,9 +207,9 @@ class CompareScreen(SplitScreen):
 
     async def _load(self, case: ChangedCase) -> None:
         try:
-            self._pairs[_ref(case)] = await asyncio.to_thread(self._records, case)
+            self._pairs = {_ref(case): await asyncio.to_thread(self._records, case)}
         except (OSError, ValueError, KeyError) as error:
-            self._pairs[_ref(case)] = self._deleted_runs() or f"The transcripts cannot be read: {error}"
+            self._pairs = {_ref(case): self._deleted_runs() or f"The transcripts cannot be read: {error}"}
         if self.changes.row.case is case:
             self._draw()
 

@@ -164,6 +164,7 @@ class RunScreen(SplitScreen):
         self._summary = Summary()
         self._trouble: list[str] = []
         self._records: dict[CaseRef, CaseRecord] = {}
+        """The executions that are shown, with their details."""
 
     def on_mount(self) -> None:
         """Start reading the run."""
@@ -205,11 +206,10 @@ class RunScreen(SplitScreen):
             self._show_case()
 
     async def _load(self, refs: tuple[CaseRef, ...]) -> None:
-        wanted = {ref for ref in refs if ref not in self._records}
         try:
-            found = await asyncio.to_thread(read_records, self._run.file, wanted)
+            found = await asyncio.to_thread(read_records, self._run.file, refs)
             damaged = bool(self._trouble) and self._summary.is_complete
-            self._records |= end_all(found, damaged=damaged)
+            self._records = end_all(found, damaged=damaged)
         except (OSError, ValueError) as error:
             self.right.show_page("this case", [("cannot be read", one_line(str(error)))])
             return
