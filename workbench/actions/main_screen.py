@@ -236,7 +236,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "navigation.show_only(':flaky')",
         "",
         "flaky cases",
-        "Show only the cases that passed in some of their repeats but not in all.",
+        "Show only the cases that passed in some repeats, but not in all.",
         FIND,
         id="flaky_cases",
         also="unstable sometimes",
