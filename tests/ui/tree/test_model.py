@@ -1,6 +1,7 @@
 """The tree without a screen: cursor, filter, sort order, marks, problems, and reading again."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -404,6 +405,11 @@ def rows(tree: Tree) -> list[str]:
     return [line.strip() for line in found[3 : found.index("  ▾ greetings")]]
 
 
+def folded_marks(tree: Tree) -> str:
+    """Return the right side of the row of folded cases."""
+    return next(line for line in lines(tree) if "passed " in line).partition("  |  ")[2]
+
+
 def run_refunds(feed: Feed, tree: Tree, *statuses: str) -> None:
     """Run the cases of `refunds` and arrange the rows as at the end of a run."""
     run(feed, *(("refunds", name, status) for name, status in zip(FOUR, statuses, strict=True)))
@@ -515,6 +521,13 @@ def test_fold_shows_what_qualifies_its_verdicts(tree: Tree, feed: Feed) -> None:
     tree.verdicts.mark_flips({(0, 0): True, (0, 1): True})
     tree.verdicts.set_check_results({(0, 0): "warning", (0, 1): "error"})
     assert "3 passed ↓1 △ ▸" in rows(tree)
+    assert folded_marks(tree) == ""
+    run(feed, *(("refunds", name, "failed" if name == "late_parcel" else "passed") for name in FOUR))
+    record = tree.verdicts.record(0, 3)
+    assert record is not None
+    record.split, record.planned = True, replace(record.planned, criteria_changed=("threshold",))
+    tree.arrange_again()
+    assert folded_marks(tree) == "≠ ◐"
 
 
 def test_reading_the_folder_again_keeps_the_cursor_on_a_fold(tree: Tree, feed: Feed, shop: Workspace) -> None:

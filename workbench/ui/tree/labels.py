@@ -49,6 +49,7 @@ _READABLE = 24
 """Cells of a name that are never cut to make room for a reason."""
 _SHORT_REASON = 14
 _FUNCTION: Piece = (BY_FUNCTION.glyph, "not-evaluated")
+_SPLIT: Piece = (SPLIT.glyph, "not-evaluated")
 
 
 def label(text: str) -> str:
@@ -162,8 +163,9 @@ class Labels:
             records = [record for pair in pairs for record in verdicts.records(*pair)]
             results = {id(score): score for record in records for score in record.scores.values()}
             marks = dict.fromkeys(mark for record in records for mark in (*_frozen(record), *_other_criteria(record)))
-            known = made_of, signs, [*marks, *([_FUNCTION] if any(map(is_function, results.values())) else [])]
-            self._facts[row.evalset] = known
+            function = [_FUNCTION] if any(map(is_function, results.values())) else []
+            split = [_SPLIT] if any(record.split for record in records) else []
+            known = self._facts[row.evalset] = made_of, signs, [*marks, *function, *split]
         return known[1:]
 
     def _case(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
@@ -321,7 +323,7 @@ def _marks(record: Execution) -> Pieces:
     if any(map(is_function, record.scores.values())):
         marks.append(_FUNCTION)
     if record.split:
-        marks.append((SPLIT.glyph, "not-evaluated"))
+        marks.append(_SPLIT)
     return marks
 
 
