@@ -158,6 +158,9 @@ def _has_verdicts(text: str) -> bool:
 async def _run_once(folder: Path) -> None:
     async with playing(folder, (120, 40)) as player:
         await player.press("g", "r")
+        await player.until(lambda text: "cases?" in text or "cancel" in text)
+        if "cases?" in player.text:  # Many cases are confirmed.
+            await player.press("enter")
         await player.until(_has_verdicts, 300.0)
         await player.settle(300.0)
 
