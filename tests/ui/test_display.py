@@ -102,7 +102,7 @@ async def test_screen_without_colours_and_unicode_keeps_its_meaning(
         segments = [segment for strip in shown_strips(screen.app) for segment in strip]
         assert {style.color or style.bgcolor for style in styles(segments)} <= {None}
         reversed_texts = {segment.text.strip() for segment in segments if segment.style and segment.style.reverse}
-        assert {"x", "!", "1x", "1!", "fail", "error"} <= reversed_texts
+        assert {"x", "!", "1x", "1!"} <= reversed_texts
         assert not {"+", "1+"} & reversed_texts
         await pilot.press("f9")
         await screen.until(pilot, lambda: "NO_COLOR is set" in screen.text)

@@ -278,7 +278,9 @@ async def test_flaky_cases_are_shown_from_the_palette(open_screen: OpenScreen) -
         for case in screen.runs[0].refs:
             screen.runs[0].end_case(case, "passed")
         screen.runs[0].end()
-        await screen.until(pilot, lambda: "run 8 cases" in screen.text)
+        await screen.until(
+            pilot, lambda: screen.session.store.counts() == {"passed": 8} and not screen.session.store.activity.busy
+        )
         await pilot.press(":", *"flaky", "enter")
         await screen.until(pilot, lambda: ":flaky" in screen.text and "no case matches" in screen.text)
         await pilot.press("escape")

@@ -147,7 +147,7 @@ async def test_screen_behind_a_dialog_is_painted_once_per_change(
         screen.main.go_to(0)
         await pilot.press("c")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, CriteriaScreen))
-        await pilot.press("n")
+        await pilot.press("plus")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
         main, form, pick = screen.app.screen_stack
         frames: list[Any] = []

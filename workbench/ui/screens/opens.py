@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from workbench.details import known_details
 from workbench.json_values import parts_of
-from workbench.model.invocation import recorded_events
 
 if TYPE_CHECKING:
     from workbench.authoring.responsible import Place
@@ -71,6 +70,8 @@ def _of_criterion(session: "Session", evalsets: Iterable[int], criterion: str) -
 
 def _tool(record: "CaseRecord", names: Sequence[str]) -> str:
     """Return the tool of a call named `call/TURN/ID`, or of the event `event/TURN/NUMBER`, or ""."""
+    from workbench.model.invocation import recorded_events  # The first frame is drawn without the model.
+
     for kind, turn, name in (parts for one in names if len(parts := one.split("/")) == 3):
         if kind not in ("call", "event") or not turn.isdecimal() or int(turn) >= len(record.turns):
             continue
