@@ -55,6 +55,8 @@ SIBLINGS = ("late_parcel_two_items", "late_parcel_one_item", "late_parcel_paid_t
         ("late_parcel_paid_twice", 9, SIBLINGS, "…paid_tw…"),
         ("alone_with_a_long_name", 12, SIBLINGS, "alone_with_…"),
         ("late_parcel", 8, SIBLINGS, "…parcel"),
+        ("paraphrased_twice", 10, ("paraphrased", "paraphrased_often"), "…twice"),
+        ("late_parcel_two_items", 18, ("lamp_that_is_broken",), "late_parcel_two_i…"),
         ("返金の確認をする長い名前のテスト", 14, ("返金の拒否をする",), "…確認をする長…"),
         (LATE[0], 20, TWICE, "…customer_calls_aga…"),
         # Both would end alike, so the beginning stays and the end goes.

@@ -65,7 +65,7 @@ def cut_sibling(name: str, width: int, siblings: Iterable[str]) -> str:
     if len(name) * 2 <= width or cell_len(name) <= width or width < _NARROWEST_NAME:
         return cut(name, width)
     others = [other for other in siblings if other != name and cell_len(other) > width]
-    starts = sorted({_word_start(name, _shared(name, other)) for other in siblings if other != name} - {0})
+    starts = sorted({_difference(name, other) for other in siblings if other != name} - {0})
     for start in starts:
         rest = name[start:]
         if cell_len(rest) < width and not any(other.endswith(rest) for other in others):
@@ -119,6 +119,21 @@ def _last(text: str, cells: int) -> str:
         taken += size
         start = place if size else start
     return text[start:]
+
+
+def _difference(name: str, other: str) -> int:
+    """Return the start of the first word that tells a name from another one, or 0 if that is the first word of all.
+
+    Scripts of wide characters have no gaps between words.
+    """
+    place = _shared(name, other)
+    start = _word_start(name, place)
+    if place == len(name):
+        return start if start < place else 0
+    if _SEPARATOR.match(name[place]):
+        return place + 1 if place + 1 < len(name) else 0
+    begins = start > 0 and bool(_SEPARATOR.match(name[start - 1]))
+    return start if begins or start > _LONGEST_WORD or cell_len(name[start]) > 1 else 0
 
 
 def _word_start(name: str, place: int) -> int:
