@@ -1,8 +1,9 @@
 """The places of the main screen, each with the actions that are most useful there."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 
 from workbench.actions.action import Action
 from workbench.actions.conditions import why_not
@@ -149,15 +150,20 @@ def place_of(situation: Situation) -> Place:
 
 def offered(situation: Situation) -> list[Action]:
     """Return the actions of this place that can work, most useful first, with labels that fit the situation."""
+    return list(_offered(situation))
+
+
+def _offered(situation: Situation) -> Iterator[Action]:
+    """Yield these actions one by one, because a label may have to count many marked cases."""
     ids = (name for name in place_of(situation).offers if name in BY_ID)
-    return [labelled(BY_ID[name], situation) for name in ids if not why_not(name, situation)]
+    return (labelled(BY_ID[name], situation) for name in ids if not why_not(name, situation))
 
 
 def footer_of(situation: Situation, keys: Mapping[str, tuple[str, ...]]) -> list[Action]:
     """Return the footer of the main screen: the first actions of this place that have keys, then find and help."""
     always = [BY_ID[name] for name in _ALWAYS if not why_not(name, situation)]
-    here = [action for action in offered(situation) if keys[action.id]]
-    return [*here[: place_of(situation).in_footer], *always]
+    here = (action for action in _offered(situation) if keys[action.id])
+    return [*islice(here, place_of(situation).in_footer), *always]
 
 
 def labelled(action: Action, situation: Situation) -> Action:

@@ -1,6 +1,6 @@
 """The cases that an action acts on: one rule for every action, the footer and the help."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.rendering.faces import Status
@@ -27,14 +27,14 @@ class Targets:
     """The cases of one action: those `chosen` with any of the `states`. None: all of them."""
 
     rows: Tree
-    chosen: Row | Sequence[Pair] | None
+    chosen: Row | Collection[Pair] | None
     states: Sequence[Status] | None
 
     def pairs(self) -> list[Pair]:
-        """Return the cases in the order of the rows, or marked ones in file order."""
+        """Return the cases in the order of the rows, or marked and selected ones in file order."""
         if self.chosen is None:
             return []
-        pairs = self.rows.outline.cases(self.chosen) if isinstance(self.chosen, Row) else self.chosen
+        pairs = self.rows.outline.cases(self.chosen) if isinstance(self.chosen, Row) else sorted(self.chosen)
         states, state = self.states, self.rows.verdicts.state
         return list(pairs) if states is None else [pair for pair in pairs if state(*pair) in states]
 
@@ -45,7 +45,10 @@ class Targets:
                 return self.rows.outline.count(self.chosen)
             counts = self.rows.counts(self.chosen)
             return sum(counts[state] for state in self.states)
-        return len(self.pairs())
+        if self.chosen is None or isinstance(self.chosen, Row):
+            return len(self.pairs())
+        state = self.rows.verdicts.state
+        return len(self.chosen) if self.states is None else sum(state(*pair) in self.states for pair in self.chosen)
 
 
 def targets_of(action: str, rows: Tree, selected: Sequence[Pair] = ()) -> Targets:
@@ -56,11 +59,11 @@ def targets_of(action: str, rows: Tree, selected: Sequence[Pair] = ()) -> Target
     """
     states = _STATES.get(action)
     if len(rows.marks):
-        marked = Targets(rows, sorted(rows.marks), states)
+        marked = Targets(rows, rows.marks, states)
         # Passed cases are reviewed only if they were marked for it.
         return marked if action != "review" or marked.count() else Targets(rows, marked.chosen, ("passed",))
     if selected:
-        return Targets(rows, tuple(selected), states)
+        return Targets(rows, selected, states)
     if not len(rows.outline):
         return Targets(rows, None, states)
     row = rows.cursor or ALL
