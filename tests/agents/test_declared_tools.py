@@ -124,7 +124,7 @@ def test_function_and_instruction_are_found_where_they_are_defined(tmp_path: Pat
     assert instruction_place(agent) == (folder / "prompts.py", 3)
 
 
-def test_call_of_a_plain_python_agent_is_where_it_is_made(tmp_path: Path) -> None:
+def test_call_of_a_plain_python_agent_is_where_its_name_is(tmp_path: Path) -> None:
     _declared(tmp_path, agent='def root_agent(message, session):\n    return session.tool("find", {}, len)\n')
     agent, _ = agent_at(tmp_path)
     assert agent is not None

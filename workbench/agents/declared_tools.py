@@ -75,18 +75,12 @@ def declared_tools(agent: AgentFolder) -> DeclaredTools:
 def tool_place(agent: AgentFolder, tool: str) -> tuple[Path, int] | None:
     """Return the file and line of a tool's function, or None if it is not in the modules that are read.
 
-    In a plain Python agent, it is the first call of `session.tool` with this name.
+    Without such a function, as in many agents in plain Python, it is the first text that is the name of the tool.
     """
     modules = _modules_of(agent)
-    for module in modules:
-        if tool in module.functions:
-            return module.file, module.functions[tool].lineno
-    for module in modules:
-        for call in module.calls:
-            first = next(iter(call.args), None)
-            if _called(call) == "tool" and isinstance(first, ast.Constant) and first.value == tool:
-                return module.file, call.lineno
-    return None
+    functions = ((module.file, module.functions[tool].lineno) for module in modules if tool in module.functions)
+    texts = ((module.file, module.texts[tool]) for module in modules if tool in module.texts)
+    return next(functions, None) or next(texts, None)
 
 
 def instruction_place(agent: AgentFolder) -> tuple[Path, int] | None:
@@ -151,6 +145,8 @@ class _Module:
     imported: dict[str, tuple[Path, str]] = field(default_factory=dict)
     """Bound name → the file it comes from, and its name there ("" for the module itself)."""
     calls: list[ast.Call] = field(default_factory=list)
+    texts: dict[str, int] = field(default_factory=dict)
+    """The string literals, with the first line of each."""
 
 
 class _Reading:
@@ -287,7 +283,17 @@ def _read_module(file: Path, folder: Path) -> _Module | None:
         elif isinstance(statement, ast.ImportFrom):
             module.imported |= dict(_imports(statement, file, folder))
     module.calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    module.texts = _texts(tree)
     return module
+
+
+def _texts(tree: ast.Module) -> dict[str, int]:
+    """Return the string literals of a module, with the first line of each."""
+    found: dict[str, int] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found[node.value] = min(node.lineno, found.get(node.value, node.lineno))
+    return found
 
 
 def _imports(statement: ast.ImportFrom, file: Path, folder: Path) -> Iterator[tuple[str, tuple[Path, str]]]:

@@ -81,7 +81,7 @@ async def test_e_opens_what_the_footer_names(open_screen: OpenScreen, monkeypatc
         feed.end(ref, "failed", 0.2)
         feed.finish()
         screen.main.show_row()
-        await screen.until(pilot, lambda: "E open refunds.evalset.json" in screen.text)
+        await screen.until(pilot, lambda: "E open refunds " in screen.text)
     assert opened == [("agent.py", 4), ("refunds.evalset.json", 1)]
 
 

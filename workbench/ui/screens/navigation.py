@@ -66,8 +66,7 @@ class Navigation:
         """Move by a line (`down`, `up`), half a page (`page_down`, `page_up`) or to an end (`top`, `bottom`)."""
         if self._screen.in_right:
             self._screen.right.move(direction)
-            if self._screen.right.shows_overview:
-                self._screen.show_keys_here()  # In the same frame as the cursor.
+            self._screen.show_keys_here()  # In the same frame as the cursor.
         else:
             self._screen.tree_view.move(direction)
 

@@ -125,11 +125,14 @@ class Shell(Screen[None]):
         return responsible(self.session, self.rows, self.right)
 
     def _opens(self) -> str:
-        """Return the name of that place for the footer, such as `agent.py:38` or `refunds.evalset.json`, or ""."""
+        """Return the name of that place for the footer, such as `agent.py:38` or `refunds`, or ""."""
         place = responsible(self.session, self.rows, self.right, exact=False)
         if place is None:
             return ""
-        return cut(one_line(place.file.name), _PLACE) + (f":{place.line}" if place.line else "")
+        name = one_line(place.file.name)
+        if place.line:
+            return f"{cut(name, _PLACE)}:{place.line}"
+        return cut(name.removesuffix(".json").removesuffix(".evalset").removesuffix(".test"), _PLACE)
 
     def targets(self, action: str) -> "list[Pair]":
         """Return the cases that the action with this ID acts on."""
