@@ -186,7 +186,7 @@ class Criteria(Controller):
         if draft.before is None:
             file = self.below_root(draft.file)
             used = entry.criteria.reason if draft.metrics is not None else "no config and uses the defaults"
-            return one_line(f"{entry.relative} has {used}. s creates {file} for {governed}.")
+            return one_line(f"{entry.relative} has {used}. ctrl+o creates {file} for {governed}.")
         reason = entry.criteria.reason.removeprefix(draft.file.name).strip()
         return one_line(f"{self.below_root(draft.file)}, {reason}, for {governed}")
 
