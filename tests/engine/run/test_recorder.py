@@ -296,6 +296,40 @@ async def test_forced_end_leaves_no_task_behind() -> None:
     assert writer.closed
 
 
+async def test_forced_end_during_the_pause_between_syncs_leaves_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.engine.run.recorder._BETWEEN_SYNCS", 60)
+    writer, held, go_on, synced = Writer(), threading.Event(), threading.Event(), threading.Event()
+    write = writer.write
+
+    def slow(lines: Iterable[Line], *, sync: bool) -> None:
+        lines = list(lines)
+        if any("hold" in line.text for line in lines):
+            held.set()
+            go_on.wait(10)
+        write(lines, sync=sync)
+        if sync:
+            synced.set()
+
+    writer.write = slow  # type: ignore[method-assign]
+    before = asyncio.all_tasks()
+    recorded = recorder(writer, [])
+    for _ in range(2):  # The second one ends during the pause after the sync of the first one.
+        recorded.put(CaseFinished(REF, "passed", None, 0.1))
+        await recorded.flush()
+        await asyncio.to_thread(synced.wait, 10)
+        await asyncio.sleep(0)
+    recorded.put(OutputCaptured(REF, "stdout", "hold"))
+    await asyncio.to_thread(held.wait, 10)
+    closing = asyncio.create_task(recorded.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    await asyncio.gather(closing, return_exceptions=True)
+    left = asyncio.all_tasks() - before
+    go_on.set()
+    results = await asyncio.gather(*left, return_exceptions=True)
+    assert [type(result) for result in results] == [asyncio.CancelledError] * len(left)
+
+
 async def test_notice_of_the_scorer_after_the_end_is_dropped() -> None:
     shown: list[Event] = []
     out = recorder(writer := Writer(), shown)

@@ -183,8 +183,10 @@ class Recorder:
             await loop.run_in_executor(self._disk, self._store, (), True)
             self._report_failure()
             if not self._closing.is_set():
+                # `wait_for` of Python 3.11 loses a cancellation that comes together with the end of the wait.
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._closing.wait(), _BETWEEN_SYNCS)
+                    async with asyncio.timeout(_BETWEEN_SYNCS):
+                        await self._closing.wait()
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()

@@ -174,7 +174,7 @@ class Run(Controller):
         amount, cost = await asyncio.to_thread(self._cost, targets, starting == SCORING, times)
         if len(targets) > most or amount > MUCH_MONEY:
             what = f"{'score' if starting == SCORING else 'run'} {cases(len(targets))}"
-            what += f" {times:,} times" if times > 1 else ""
+            what += f" {counted(times, 'time')}" if times > 1 else ""
             items = [Item(what, True, help=cost), Item("cancel", False)]
             if not await self.view.pick(f"{what}?", items, placeholder=""):
                 return
