@@ -285,7 +285,7 @@ def claims(presses: int = 150) -> None:
                 terminal.quiet()
                 for key in (b"j", b"j", b"l", b"r"):
                     terminal.press(key)
-                for key in (b"3", b"\r"):
+                for key in (b"2", b"\r"):
                     terminal.press(key)
                 terminal.quiet()
                 for number in range(presses // 3):

@@ -59,8 +59,8 @@ def _sentence(number: int) -> dict[str, Any]:
 def layout_seconds(sentences: int, rounds: int = 9) -> float:
     """Return the shortest time that the layout of the pane takes, in seconds."""
     from workbench.details import read_details
-    from workbench.rendering.claims import build
     from workbench.rendering.document import Subject
+    from workbench.rendering.judges.pane import build
     from workbench.rendering.rows import View
     from workbench.store import Store
 

@@ -63,7 +63,7 @@ def test_failure_has_a_short_message_and_the_full_case(store: Store) -> None:
         'tool_trajectory_avg_score 0.5 < 1.0: turn 2: args.amount: number 12.5, got text "12.50"'
     )
     assert failure.text is not None
-    for part in ("response_match_score", "turn 1 of 1", "hello", "test_config.json beside the evalset"):
+    for part in ("response_match_score", "user      hello", "test_config.json beside the evalset"):
         assert part in failure.text
 
 

@@ -9,7 +9,6 @@ from workbench.execution import CaseRecord
 from workbench.exporting.exporter import EXPORTERS, ExportedRun
 from workbench.rendering.document import Subject
 from workbench.rendering.lines import text_of
-from workbench.rendering.log import build as build_log
 from workbench.rendering.placed import placed_texts, placed_words
 from workbench.rendering.rows import View
 from workbench.rendering.trace.pane import build as build_trace
@@ -45,15 +44,13 @@ def test_exports_name_machine_and_lost_attempts_only_where_they_differ_from_loca
     assert {(row["place"], row["attempt"], row["lost"]) for row in rows if row not in own} == {("", "1", "")}
 
 
-def test_log_and_trace_name_machine_and_attempt(store: Store) -> None:
+def test_trace_names_machine_and_attempt(store: Store) -> None:
     record = placed(store)
-    log = [text_of(line) for line in build_log(Subject(record), View(80)).lines]
-    assert [line.strip() for line in log[:3]] == [
-        "Ran on two.",
-        "Attempt 2.",
+    trace = [text_of(line) for line in build_trace(Subject(record), View(80)).lines]
+    assert [line.strip() for line in trace[:2]] == [
+        "On two, attempt 2.",
         "Attempt 1 on =one was lost: the connection was cut.",
     ]
-    assert text_of(build_trace(Subject(record), View(80)).lines[0]).strip() == "On two, attempt 2."
 
 
 def test_first_attempt_here_has_no_words(store: Store) -> None:

@@ -14,8 +14,8 @@ def test_point_is_the_turn_or_call_under_the_cursor() -> None:
     known = original()
     assert point_of(known, ["span/0/2", "call/0/c1", "user/0"]) == Point(0, 1)
     assert point_of(known, ["span/0/3", "event/0/2"]) == Point(0, 2)
-    assert point_of(known, ["diff/0/answer", "event/0/2", "user/0"]) == Point(0, 2)
-    assert point_of(known, ["diff/1/user", "user/1"]) == Point(1)
+    assert point_of(known, ["evidence/0/answer", "event/0/2", "user/0"]) == Point(0, 2)
+    assert point_of(known, ["evidence/1/user", "user/1"]) == Point(1)
     assert point_of(known, ["event/0/9", "user/0"]) == Point(0)
     assert point_of(known, ["other", "user/7", ""]) is None
     assert describe_point(known, Point(0, 1)) == "call 2 of 5 (find)"

@@ -1,4 +1,4 @@
-"""Tests of the pane "Change" at every width."""
+"""Tests of what changed, in the pane "History", at every width."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,9 +12,9 @@ from workbench.events import CaseError, MetricResult, MetricStatus, PlannedCase
 from workbench.execution import CaseRecord, CaseState, Turn
 from workbench.history.causes import Cause, ChangedFile
 from workbench.history.compare import ChangedCase, ComparedCase
-from workbench.rendering.change import applies, build
 from workbench.rendering.changed import Change
 from workbench.rendering.document import Subject
+from workbench.rendering.history import build
 from workbench.rendering.lines import width_of
 from workbench.rendering.rows import View
 
@@ -46,12 +46,6 @@ def subject(before: CaseRecord, after: CaseRecord, found: ComparedCase | None = 
     return Subject(after, change=Change(before), before=before, compared=found)
 
 
-def test_pane_applies_only_after_a_changed_verdict() -> None:
-    after = record("failed", "no")
-    assert not applies(Subject(after), frozenset())
-    assert applies(subject(record("passed", "yes"), after), frozenset())
-
-
 def test_verdict_before_and_after_and_the_changed_line_are_shown(texts: Texts) -> None:
     file = ChangedFile("desk", "desk/agent.py", "prompt", ("-say yes", "+say no"))
     other = ChangedFile("desk", "desk/data.csv", "data", ("+not a cause",))
@@ -73,8 +67,13 @@ def test_only_calls_that_differ_are_shown_as_removed_and_added(texts: Texts) -> 
         assert made.turns[0].actual is not None
         made.turns[0].actual["intermediate_data"] = {"invocation_events": [call(name) for name in names]}
     lines = [line.rstrip() for line in texts(build(subject(before, after), View(40)).lines)]
-    start = lines.index(" calls")
-    assert lines[start : start + 5] == [" calls", "   = find {}", "   − refund {}", "   + label {}", "   = mail {}"]
+    start = lines.index(" call 1= find()")
+    assert lines[start : start + 4] == [
+        " call 1= find()",
+        " call 2− refund()  only before",
+        " call 3+ label()  only after",
+        " call 4= mail()",
+    ]
 
 
 def test_rates_of_all_repeats_are_shown_above_the_current_repeat(texts: Texts) -> None:

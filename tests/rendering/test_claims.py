@@ -1,28 +1,32 @@
-"""Tests of the pane "Claims": sentences, their labels, reasons and sources."""
+"""Tests of the claims in the pane "Judges": sentences, their labels, reasons and sources."""
 
 from dataclasses import replace
 
 import pytest
 
 from tests.rendering.conftest import Texts
-from tests.ui.judged import CLAIMS, FUNCTION, SENTENCES, claims, events, judged_case, record_of
+from tests.ui.judged import CLAIMS, FUNCTION, SENTENCES, claims, events, judged_case, only, record_of
 from workbench.events import MetricResult
 from workbench.execution import CaseRecord
-from workbench.rendering.claims import build
-from workbench.rendering.document import Document, Subject, Target
+from workbench.rendering.document import Document, Item, Subject, Target
 from workbench.rendering.faces import LABELS
+from workbench.rendering.judges.pane import build
 from workbench.rendering.lines import text_of
 from workbench.rendering.rows import View
 
 
-def shown(record: CaseRecord, width: int = 76) -> Document:
-    return build(Subject(record), View(width))
+def shown(record: CaseRecord, width: int = 76, *opened: str) -> Document:
+    return build(Subject(only(record, CLAIMS)), View(width, opened=frozenset(opened)))
+
+
+def sentences(document: Document) -> list[Item]:
+    return [item for item in document.items if item.key.startswith("claim/")]
 
 
 def test_sentences_are_in_order_with_glyph_and_word(texts: Texts) -> None:
     document = shown(judged_case())
     lines = texts(document.lines)
-    firsts = [lines[item.start] for item in document.items]
+    firsts = [lines[item.start] for item in sentences(document)]
     assert len(firsts) == 7
     assert firsts[0] == firsts[1] == " ✓ supported       Your order A-7 was shipped on Monday."
     assert firsts[2].startswith(" ✗ contradictory   It will arrive")
@@ -58,12 +62,11 @@ def test_cursor_starts_at_the_first_sentence_that_does_not_hold() -> None:
     assert document.items[document.opening_item].key == "claim/0/1/1"
 
 
-def test_sentence_has_reason_excerpt_and_source_beside_it(texts: Texts) -> None:
-    contradictory = shown(judged_case()).items[2]
-    assert contradictory.aside is not None
-    told = texts(contradictory.aside(76))
-    assert told[0] == "✗ contradictory"
-    assert told[1].startswith("why            The tool result says that it arrives on Friday; nothing is")
+def test_sentence_that_does_not_hold_has_its_reason_and_source_below_it(texts: Texts) -> None:
+    document = shown(judged_case())
+    contradictory = sentences(document)[2]
+    told = [line.strip() for line in texts(document.lines[contradictory.start : contradictory.end])]
+    assert told[2].startswith("why            The tool result says that it arrives on Friday;")
     assert 'contradicts    "expected": "2026-11-20 (Friday)"' in told
     assert told[-2:] == [
         "from           find_order, a tool result in turn 1  enter goes there",
@@ -72,29 +75,40 @@ def test_sentence_has_reason_excerpt_and_source_beside_it(texts: Texts) -> None:
     assert not any("supports" in line for line in told)
 
 
+def test_sentence_that_holds_unfolds_its_reason(texts: Texts) -> None:
+    folded = sentences(shown(judged_case()))[0]
+    assert folded.opens
+    document = shown(judged_case(), 76, folded.key)
+    told = texts(document.lines[folded.start : sentences(document)[0].end])
+    assert any("The tool result gives Monday as the day of shipping." in line for line in told)
+
+
 def test_unsupported_sentence_has_no_source(texts: Texts) -> None:
-    unfound = {**SENTENCES[0], "source": None}
-    items = shown(record_of(events([claims(sentences=[unfound, SENTENCES[2]])]))).items
-    said, apology = (texts(item.aside(76)) for item in items[1:] if item.aside is not None)
+    unfound = {**SENTENCES[1], "source": None}
+    apology = {**SENTENCES[2], "label": "unsupported"}
+    document = shown(record_of(events([claims(sentences=[unfound, apology])])))
+    said, excuse = (
+        [line.strip() for line in texts(document.lines[item.start : item.end])] for item in sentences(document)[1:]
+    )
     assert said[-2] == "from           unknown place  enter shows the question"
-    assert apology[-2] == "enter shows the question"
-    assert not any(line.startswith("from") for line in apology)
+    assert excuse[-2] == "enter shows the question"
+    assert not any(line.startswith("from") for line in excuse)
 
 
 def test_sentence_links_to_its_source_or_question_and_to_its_event() -> None:
-    items = shown(judged_case()).items
+    items = sentences(shown(judged_case()))
     on_the_way, answer = items[0].targets[-1], items[2].targets[-1]
     assert (on_the_way, answer) == (Target("Trace", ("event/0/1",)), Target("Trace", ("event/0/2",)))
     log, question, _ = items[2].targets
-    assert log == Target("Log", ("result/0/call-1", "event/0/1"))
-    assert question == Target("Judge", (f"question/{CLAIMS}/0/3", f"question/{CLAIMS}/0/0"))
+    assert log == Target("Trace", ("result/0/call-1", "event/0/1"))
+    assert question == Target("Judges", (f"question/{CLAIMS}/0/3", f"question/{CLAIMS}/0/0"))
     assert items[3].targets == (question, answer)
 
 
 def test_label_follows_the_sentence_in_a_narrow_view(texts: Texts) -> None:
     document = shown(judged_case(), 44)
     lines = texts(document.lines)
-    last = document.items[-1]
+    last = sentences(document)[-1]
     assert lines[last.start] == " ! Goodbye!  unlabelled"
 
 
@@ -116,8 +130,8 @@ def test_unreadable_text_is_shown_with_the_reason(texts: Texts) -> None:
 
 def test_function_that_judged_is_named(texts: Texts) -> None:
     lines = texts(shown(judged_case(FUNCTION)).lines)
+    assert "ƒ function" in lines[0]
     assert lines[1].split() == ["judge", "python:desk.judge:decide"]
-    assert any("ƒ function" in line for line in lines)
 
 
 def test_scripted_model_is_named_with_the_judge(texts: Texts) -> None:
@@ -134,15 +148,15 @@ def test_missing_verdict_has_a_reason_and_a_hint(status: str, texts: Texts) -> N
     for turn in record.turns:
         turn.metrics.clear()
     document = shown(record)
-    assert not document.items
+    assert [item.key for item in document.items] == [f"criterion/{CLAIMS}"]
     assert " ".join(why.split()) in " ".join(" ".join(texts(document.lines)).split())
 
 
 def test_thousand_sentences_are_thousand_items() -> None:
     many = [{**SENTENCES[number % 6], "text": f"{number}: text"} for number in range(1000)]
     document = shown(record_of(events([claims(sentences=many)])))
-    assert len(document.items) == 1001
-    assert text_of(document.lines[document.items[1000].start]).endswith("999: text")
+    assert len(sentences(document)) == 1001
+    assert text_of(document.lines[sentences(document)[1000].start]).endswith("999: text")
 
 
 def test_pane_says_why_nothing_was_judged(texts: Texts) -> None:

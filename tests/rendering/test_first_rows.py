@@ -5,12 +5,12 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from tests.ui.judged import judged_case, record_of, scenario_events
+from tests.ui.judged import RUBRICS, judged_case, only, record_of, scenario_events
 from tests.ui.transcripts import Call, execute, recorded, turn
 from workbench.events import CaseError, MetricResult, SpansRecorded
 from workbench.execution import CaseRecord
-from workbench.rendering import diff
 from workbench.rendering.document import Subject
+from workbench.rendering.evidence.pane import build
 from workbench.rendering.lines import text_of
 from workbench.rendering.rows import View
 from workbench.ui.detail.position import Position
@@ -56,15 +56,15 @@ def raised(message: str) -> CaseRecord:
 KINDS: dict[str, tuple[Make, str]] = {
     "value": (lambda: one([FIND, ("refund", {"amount": 12.5})], [FIND, ("refund", {"amount": "12.50"})]), '"12.50"'),
     "one of many values": (lambda: one([many_arguments(12.5)], [many_arguments("12.50")]), '"12.50"'),
-    "call after nine": (lambda: one([FIND] * 9 + [("refund", {})], [FIND] * 9), "missing   refund()"),
+    "call after nine": (lambda: one([FIND] * 9 + [("refund", {})], [FIND] * 9), "refund()  not called"),
     "extra call": (lambda: one([FIND], [FIND, ("label", {})]), "label()"),
-    "order": (lambda: one([FIND, ("label", {})], [("label", {}), FIND]), "moved"),
-    "call after a long message": (lambda: one([FIND], [], user=LONG), "missing   find_order"),
+    "order": (lambda: one([FIND, ("label", {})], [("label", {}), FIND]), "expected as call"),
+    "call after a long message": (lambda: one([FIND], [], user=LONG), 'find_order(id="A-7")  not called'),
     "words at the end": (lambda: one([], [], f"{LONG} on Monday", f"{LONG} some day " * 2), "−{on"),
     "words added at the end": (lambda: one([], [], LONG, f"{LONG}{PAID * 6}"), "+{Your"),
     "no answer": (lambda: one([FIND], [FIND], PAID, ""), PAID[:20]),
     "third of five turns": (third_of_five, "+{Something else}"),
-    "rubric": (judged_case, "金額はあるが日付がない。"),
+    "rubric": (lambda: only(judged_case(), RUBRICS), "金額はあるが日付がない。"),
     "sentence": (judged_case, "contradictory"),
     "simulated user": (lambda: record_of(scenario_events()), "it did not ask for the money back"),
     "final_response_match_v2": (
@@ -82,7 +82,7 @@ KINDS: dict[str, tuple[Make, str]] = {
 def first_rows(record: CaseRecord, size: str) -> list[str]:
     """Return the first ten rows of the pane as it opens, without its two lines of head."""
     width, height = SIZES[size]
-    document = diff.build(Subject(record), View(width))
+    document = build(Subject(record), View(width))
     top = 0 if document.opening is None else document.turns[document.opening]
     position = Position()
     position.begin(document, height, top, document.opening_item)

@@ -1,22 +1,22 @@
-"""Tests of the pane "Judge": questions, replies and cost."""
+"""Tests of the questions in the pane "Judges", their replies and their cost."""
 
 from tests.rendering.conftest import Texts
-from tests.ui.judged import FUNCTION, MATCH, judge_question, judged_case
+from tests.ui.judged import FUNCTION, MATCH, judge_question, judged_case, only
 from workbench.events import MetricResult
 from workbench.judge.base import JudgeFault, Reply, reply_record
 from workbench.rendering.document import Subject
-from workbench.rendering.judge_pane import build
 from workbench.rendering.judge_texts import cost_words
+from workbench.rendering.judges.pane import build
+from workbench.rendering.judges.questions import question_lines
 from workbench.rendering.lines import joined, text_of
-from workbench.rendering.replies import question_lines
 from workbench.rendering.rows import View
 
 KEY = f"question/{MATCH}/0/0"
 
 
 def test_questions_are_folded_and_replies_are_not(texts: Texts) -> None:
-    document = build(Subject(judged_case()), View(76))
-    first = document.items[0]
+    document = build(Subject(only(judged_case(), MATCH)), View(76))
+    first = document.items[1]
     assert (first.key, first.opens) == (KEY, True)
     lines = texts(document.lines[first.start : first.end])
     assert lines[0] == " does the answer match the reference? · 3 × ✓ valid · 1 × ✗ invalid"
@@ -27,15 +27,15 @@ def test_questions_are_folded_and_replies_are_not(texts: Texts) -> None:
 
 
 def test_question_unfolds_word_for_word(texts: Texts) -> None:
-    document = build(Subject(judged_case()), View(76, opened=frozenset([KEY])))
-    lines = texts(document.lines[document.items[0].start : document.items[0].end])
+    document = build(Subject(only(judged_case(), MATCH)), View(76, opened=frozenset([KEY])))
+    lines = texts(document.lines[document.items[1].start : document.items[1].end])
     assert "   ▾ question  352 characters" in lines
     assert "     Compare the answer with the reference." in lines
     assert '       "verdict": "valid"' in lines
 
 
 def test_parsed_reply_is_shown_in_short(texts: Texts) -> None:
-    lines = [line.strip() for line in texts(build(Subject(judged_case()), View(100)).lines)]
+    lines = [line.strip() for line in texts(build(Subject(judged_case()), View(100, full=True)).lines)]
     assert any(line.startswith("reply 1  3 × ✓ yes") for line in lines)
     assert any(line.startswith("reply 1  6 sentences") for line in lines)
     assert any(line.startswith("reply 1  6 × ✓ supported") for line in lines)
@@ -63,16 +63,16 @@ def test_error_is_shown_once(texts: Texts) -> None:
 
 
 def test_votes_are_above_each_turn(texts: Texts) -> None:
-    lines = texts(build(Subject(judged_case()), View(76)).lines)
+    lines = texts(build(Subject(only(judged_case(), MATCH)), View(76)).lines)
     turn = next(index for index, line in enumerate(lines) if line.startswith("─ turn 1 "))
     assert lines[turn].endswith("✓ valid  ◐ split ─")
-    assert lines[turn + 1] == " verdict       3 of 5 votes · ◐ split: 3 valid, 1 invalid, 1 unread"
+    assert lines[turn + 1] == " votes         3 of 5 votes · ◐ split: 3 valid, 1 invalid, 1 unread"
 
 
 def test_every_criterion_shows_its_judge_and_cost(texts: Texts) -> None:
     lines = texts(build(Subject(judged_case()), View(120)).lines)
     assert sum(line.startswith(" judge         gemini-2.5-flash · answered by") for line in lines) == 3
-    assert " cost          2 questions · 8 replies · 1.6 s · 3,248 → 176 tokens · 19 attempts · 1 cached" in lines
+    assert sum(line == " cost          2 calls · 1 cached · 1.2 s · 2,436 → 132 tokens" for line in lines) == 3
 
 
 def test_evaluation_service_is_shown_too(texts: Texts) -> None:

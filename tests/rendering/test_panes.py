@@ -13,7 +13,6 @@ from tests.ui.judged import CLAIMS, MATCH, REF, RUBRICS, USER, judged_case, reco
 from tests.ui.transcripts import RAISED, execute, recorded, turn
 from workbench.events import CaseError, CaseRef, CaseStatus, MetricResult, PlannedCase, SpansRecorded, UserSimulated
 from workbench.execution import CaseRecord, Turn
-from workbench.rendering import log
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Subject
 from workbench.rendering.faces import LABELS
@@ -22,6 +21,7 @@ from workbench.rendering.panes import PANES
 from workbench.rendering.plain_case import plain_case
 from workbench.rendering.rows import View
 from workbench.rendering.title import summary, title, verdict
+from workbench.rendering.trace import pane as trace
 
 WIDTHS = (24, 30, 46, 60, 76, 100, 140)
 TEXT = st.sampled_from([text for text in HOSTILE if len(text) < 300]) | st.text(max_size=20)
@@ -196,9 +196,9 @@ def records(draw: st.DrawFn) -> CaseRecord:
 
 def lines_of(subject: Subject, width: int, *, full: bool) -> Iterator[str]:
     for pane in PANES:
-        document = pane.build(subject, View(width, full, aside=full))
+        document = pane.build(subject, View(width, full))
         opened = frozenset(item.key for item in document.items)
-        document = pane.build(subject, View(width, full, opened=opened, aside=full))
+        document = pane.build(subject, View(width, full, opened=opened))
         told = (item.aside(width) for item in document.items if item.aside is not None)
         for line in (*document.lines, *(line for lines in told for line in lines)):
             assert width_of(line) <= width, (pane.title, text_of(line))
@@ -275,16 +275,19 @@ def test_error_without_a_message_shows_its_kind() -> None:
     assert "timed out" in "".join(lines_of(Subject(record), 60, full=False))
 
 
-def test_log_names_the_second_attempt() -> None:
+def test_trace_names_the_second_attempt() -> None:
     record = execute([turn("hi")], [], error=RAISED)
-    assert "Attempt" not in text_of(log.build(Subject(record), View(80)).lines[0])
+    assert "Attempt" not in text_of(trace.build(Subject(record), View(80)).lines[0])
     record.attempt = 2
-    assert text_of(log.build(Subject(record), View(80)).lines[0]).strip().startswith("Attempt 2")
+    assert text_of(trace.build(Subject(record), View(80)).lines[0]).strip().startswith("Attempt 2")
 
 
-def test_error_is_the_first_line_of_the_log() -> None:
-    record = execute([turn("hi")], [], error=RAISED)
-    assert text_of(log.build(Subject(record), View(80)).lines[0]).startswith(" ! KeyError: 'Z-99'")
+def test_printed_text_and_the_error_are_the_end_of_the_trace() -> None:
+    record = execute([turn("hi")], [], error=RAISED, output={"stdout": "looking up", "stderr": "odd"})
+    lines = [text_of(line) for line in trace.build(Subject(record), View(80)).lines]
+    places = [next(i for i, line in enumerate(lines) if part in line) for part in ("looking up", "odd", "! KeyError")]
+    assert places == sorted(places)
+    assert any("Traceback" in line for line in lines[places[2] :])
 
 
 def test_conditions_limits_and_values_are_listed_in_words() -> None:

@@ -43,15 +43,15 @@ def test_plain_case_does_not_import_textual(repository: Path) -> None:
 
 def test_judges_results_are_below_the_scores() -> None:
     found = "\n".join(plain_case(judged_case(FUNCTION), 100))
-    _, claims, rest = found.partition("─ hallucinations_v1 ")
-    claims, rubrics, rest = rest.partition("─ rubric_based_final_response_quality_v1 ")
-    rubrics, votes, rest = rest.partition("─ final_response_match_v2 ")
+    _, rubrics, rest = found.partition("✗ FAIL  rubric_based_final_response_quality_v1 ")
+    rubrics, claims, rest = rest.partition("✗ FAIL  hallucinations_v1 ")
+    claims, votes, rest = rest.partition("! ERROR  final_response_match_v2 ")
     assert votes, "the parts stand in this order"
     assert "✗ contradictory   It will arrive tomorrow before noon" in claims
     assert 'contradicts    "expected": "2026-11-20 (Friday)"' in claims
     assert "find_order, a tool result in turn 1" in claims
     apology = claims.partition("ご不便")[2].partition("±")[0]
-    assert apology.splitlines()[1:-1] == ["      why            An apology claims nothing."]
+    assert apology.splitlines()[1:-1] == ["     why            An apology claims nothing."]
     assert "a Python function" in claims
     assert "3 of 5 votes" in rubrics
     assert "◐ split" in rubrics

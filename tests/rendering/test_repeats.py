@@ -1,4 +1,4 @@
-"""Tests of the pane "Repeats"."""
+"""Tests of repeats in the pane "History"."""
 
 import pytest
 
@@ -7,9 +7,9 @@ from workbench.events import CaseError, CaseRef, MetricResult, PlannedCase
 from workbench.execution import CaseRecord, CaseState, Turn
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Subject
+from workbench.rendering.history import bar, build
 from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.panes import panes_of
-from workbench.rendering.repeats import bar, build
 from workbench.rendering.rows import View
 from workbench.rendering.title import summary, title, verdict
 from workbench.repeats.summary import summarize
@@ -93,5 +93,6 @@ def test_title_shows_flaky_and_the_repeat_of_other_panes() -> None:
     assert text_of(verdict(subject)) == "∿ FLAKY"
     assert title(subject, 80) == "desk › refunds › parcel"
     assert text_of(summary(subject, 80)).startswith("#2 ✗ ")
-    assert panes_of(subject)[-1].title == "Repeats"
-    assert "Repeats" not in [pane.title for pane in panes_of(Subject(records[1]))]
+    history = panes_of(subject)[-1]
+    assert history.opens(subject)
+    assert not history.opens(Subject(records[1]))

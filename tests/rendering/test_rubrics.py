@@ -1,12 +1,12 @@
 """Tests of the pane "Rubrics": verdict, votes and reason."""
 
 from tests.rendering.conftest import Texts
-from tests.ui.judged import RUBRICS, events, judged_case, record_of, rubric, rubrics
+from tests.ui.judged import RUBRICS, events, record_of, rubric, rubrics
 from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.judge_texts import vote_words
+from workbench.rendering.judges.pane import build
 from workbench.rendering.lines import joined, text_of
 from workbench.rendering.rows import View
-from workbench.rendering.rubrics import build
 
 
 def shown(count: int = 3, width: int = 76, *opened: str) -> Document:
@@ -33,12 +33,8 @@ def test_unanswered_rubric_is_named(texts: Texts) -> None:
 
 def test_cursor_starts_at_the_first_unmet_rubric_and_links_to_the_question() -> None:
     document = shown()
-    assert document.opening_item == 1
-    assert document.items[0].targets == (Target("Judge", (f"question/{RUBRICS}/0/0",)),)
-
-
-def test_long_criterion_name_loses_its_middle(texts: Texts) -> None:
-    assert texts(shown(width=48).lines)[0] == "─ rubric_base…quality_v1 ─ 0.50 < 0.80  ✗ FAIL ─"
+    assert document.items[document.opening_item].key == f"rubric/{RUBRICS}/0/1"
+    assert document.items[1].targets == (Target("Judges", (f"question/{RUBRICS}/0/0",)),)
 
 
 def test_long_reason_is_folded(texts: Texts) -> None:
@@ -46,16 +42,17 @@ def test_long_reason_is_folded(texts: Texts) -> None:
     long = rubric(0, "yes", yes=3, rationale="It says Friday. " * 40)
     record.turns[0].metrics[RUBRICS].details["rubrics"] = [long]
     brief = build(Subject(record), View(60))
-    key = brief.items[0].key
-    assert brief.items[0].opens
-    assert texts(brief.lines)[-1].strip().endswith("more lines")
+    rubric_item = brief.items[1]
+    key = rubric_item.key
+    assert rubric_item.opens
+    assert texts(brief.lines)[rubric_item.end - 1].strip().endswith("more lines")
     whole = build(Subject(record), View(60, opened=frozenset([key])))
     assert len(whole.lines) > len(brief.lines) + 5
 
 
 def test_thirty_rubrics_are_thirty_items(texts: Texts) -> None:
     document = shown(30)
-    assert len(document.items) == 30
+    assert sum(item.key.startswith("rubric/") for item in document.items) == 30
     assert " rubrics       10 of 30 met, 10 unreadable" in texts(document.lines)
 
 
@@ -70,14 +67,6 @@ def test_votes_are_described() -> None:
     assert told("unread", 3, missing=3) == "0 of 3 votes (up to 5) · 3 missing"
     assert text_of(joined(vote_words({"votes": {"valid": 1}, "asked": 1, "of": 1}, "valid"))) == "1 of 1 vote"
     assert vote_words({}, "yes") == []
-
-
-def test_case_without_rubric_criteria_has_no_pane() -> None:
-    record = judged_case()
-    del record.metrics[RUBRICS]
-    for turn in record.turns:
-        turn.metrics.pop(RUBRICS, None)
-    assert not build(Subject(record), View(60)).items
 
 
 def test_unused_rubrics_are_named(texts: Texts) -> None:

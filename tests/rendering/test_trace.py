@@ -1,4 +1,4 @@
-"""Tests of the pane "Trace": rows, bars, open rows, highlighted messages and links to the diff."""
+"""Tests of the pane "Trace": rows, bars, open rows, highlighted messages and links to the evidence."""
 
 import json
 from typing import Any
@@ -9,8 +9,8 @@ from tests.ui.transcripts import execute, turn
 from workbench.events import SpansRecorded
 from workbench.execution import CaseRecord, Turn
 from workbench.prices import Price, Prices
-from workbench.rendering import diff
 from workbench.rendering.document import Document, Subject
+from workbench.rendering.evidence import pane as evidence
 from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.rows import View
 from workbench.rendering.trace import pane, reading
@@ -87,7 +87,7 @@ def lines(document: Document) -> list[str]:
 
 
 def test_row_has_name_cost_time_and_bar() -> None:
-    assert lines(shown()) == [
+    assert lines(shown())[:-3] == [
         "─ turn 1  荷物はどこですか ──────────────────────── 2 model calls · 1.00 s ─",
         "  ◆ desk                                   1.2k→34  1.00 s ────────────────",
         " •├ ◇ m                                    1.2k→34  250 ms ━━━━",
@@ -174,9 +174,10 @@ def test_only_visible_rows_of_a_long_trace_are_laid_out(monkeypatch: pytest.Monk
     again = build(Subject(case), View(76, opened=frozenset({"span/0/1999", "span/0/1999/request"})))
     assert made == []
     assert len(again.lines) == len(first.lines) + 4 + 1999
-    assert text_of(again.lines[-1002]).split() == ["▸", "1000", "user", "荷物はどこですか"]
+    below = 3  # The steps word for word, and what the agent printed.
+    assert text_of(again.lines[-1002 - below]).split() == ["▸", "1000", "user", "荷物はどこですか"]
     assert made == []
-    assert text_of(again.lines[-2004]).startswith(" •└ ▾ m")
+    assert text_of(again.lines[-2004 - below]).startswith(" •└ ▾ m")
     assert made == [1999]
 
 
@@ -218,19 +219,19 @@ def test_very_deep_spans_are_shown() -> None:
     case.turns[0].spans = SpansRecorded(case.ref, 0, json.dumps([SPANS[0], *deep]), {})
     document = build(Subject(case), View(76))
     assert all(width_of(line) <= 76 for line in document.lines[-50:])
-    assert document.items[-1].key == "span/0/4999"
+    assert document.items[-2].key == "span/0/4999"
 
 
 def test_row_and_call_in_the_diff_link_to_each_other() -> None:
     case = record()
-    there = diff.build(Subject(case), View(76))
+    there = evidence.build(Subject(case), View(76))
     here = build(Subject(case), View(76))
-    call = next(item for item in there.items if item.key.startswith("diff/0/call"))
+    call = next(item for item in there.items if item.key.startswith("evidence/0/call"))
     assert call.targets[0].pane == "Trace"
     row = here.places[call.targets[0].places[0]]
     assert text_of(here.lines[row.start]).split()[2] == "find_order"
     (tool,) = [item for item in here.items if item.key == "span/0/4"]
-    assert tool.targets[0].pane == "Diff"
+    assert tool.targets[0].pane == "Evidence"
     place = next(place for place in tool.targets[0].places if place in there.places)
     assert "find_order" in text_of(there.lines[there.places[place].start])
 
@@ -241,7 +242,7 @@ def test_case_without_spans_has_a_tree_without_times_and_a_diff_without_cursor()
     assert any("recorded without times" in line for line in told)
     assert any("find_order" in line for line in told)
     assert not any("━" in line for line in told)
-    assert not diff.build(Subject(case), View(76)).items
+    assert not evidence.build(Subject(case), View(76)).items
     assert list(trace_lines(case, 80)) == []
 
 

@@ -112,7 +112,7 @@ def test_failure_names_its_place_in_the_evalset_and_fits_a_terminal(project: Pro
 
 def turn_headings(output: str) -> list[str]:
     """Return the lines that reach as far to the right as a drawn case does."""
-    return [text for text in output.splitlines() if text.endswith("─") and "turn 1 of 1" in text]
+    return [text for text in output.splitlines() if text.endswith("─") and "─ echo › " in text]
 
 
 def test_cases_are_selected_by_name_and_by_id(project: Project) -> None:

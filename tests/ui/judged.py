@@ -307,6 +307,14 @@ _KEPT = frozenset({"kind", "label", "verdict", "origin", "ended", "id", "name", 
 """Fields with fixed texts of the program. Another text would only be an unknown value."""
 
 
+def only(case: CaseRecord, criterion: str) -> CaseRecord:
+    """Return the case with the results of one criterion."""
+    case.scores = {name: result for name, result in case.scores.items() if name == criterion}
+    for turn in case.turns:
+        turn.metrics = {name: result for name, result in turn.metrics.items() if name == criterion}
+    return case
+
+
 def with_text(case: CaseRecord, text: str) -> CaseRecord:
     """Return the record with each text from outside replaced."""
     case.scores = {name: _result_with_text(result, text) for name, result in case.metrics.items()}

@@ -75,7 +75,7 @@ async def test_screen_during_a_run_matches_its_golden_file(screen: Screen, size:
             await screen.until(pilot, lambda: "checking for changes" not in screen.text)
             compare(screen, "run")
             await pilot.press("enter")
-        await screen.until(pilot, lambda: "late_parcel ─" in screen.text and "▸ reasons" in screen.text)
+        await screen.until(pilot, lambda: "late_parcel ─" in screen.text and "✗ response_match_score" in screen.text)
         compare(screen, "run" if size != (60, 20) else "run_detail")
 
 

@@ -263,7 +263,7 @@ def test_no_color_variable_disables_colours(folder: Path) -> None:
     program = started([*workbench(folder), "--theme", "terminal"], NO_COLOR="1")
     try:
         program.press(b"jj")
-        program.wait_for(b"Diff")
+        program.wait_for(b"Evidence")
         program.press(b"q")
         program.end()
         assert b"\x1b[31m" not in program.seen

@@ -88,4 +88,4 @@ EDIT = "Edit"
 ELSEWHERE = "On other screens"
 VERDICTS = "In the review and the triage dialog"
 DIGITS = tuple("1234567890")
-"""The digits that choose a pane, in the order of the panes."""
+"""The digits that choose a pane or a line, in order."""

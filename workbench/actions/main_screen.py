@@ -1,6 +1,6 @@
 """The actions of the main screen, each with its controller and method."""
 
-from workbench.actions.action import COPY, DIGITS, EDIT, FIND, GENERAL, MARK, MOVE, PANES, RUN, Action
+from workbench.actions.action import COPY, EDIT, FIND, GENERAL, MARK, MOVE, PANES, RUN, Action
 
 MAIN_SCREEN: tuple[Action, ...] = (
     Action("navigation.move('down')", "j down", "down", "Move one line down.", MOVE, id="move_down"),
@@ -53,11 +53,11 @@ MAIN_SCREEN: tuple[Action, ...] = (
     ),
     Action(
         "navigation.pane",
-        " ".join(DIGITS),
+        "1 2 3 4",
         "pane",
         "Show the pane with this number.",
         PANES,
-        also="why evidence diff scores trace judge votes",
+        also="why scores judge votes claims log repeats",
     ),
     Action(
         "navigation.other_side", "tab", "switch sides", "Move between the cases and the panes.", PANES, id="next_pane"

@@ -7,10 +7,10 @@ from workbench.counting import counted
 from workbench.execution import CaseRecord
 from workbench.exporting.tables import code_span
 from workbench.rendering.document import Subject
+from workbench.rendering.evidence import pane as evidence
 from workbench.rendering.explain import reasons
 from workbench.rendering.lines import text_of
 from workbench.rendering.plain_lines import case_label
-from workbench.rendering.review.evidence import evidence
 from workbench.rendering.rows import View
 
 _WIDTH = 100
@@ -54,7 +54,7 @@ def _cause(cause: str, cases: Sequence[tuple[CaseRecord, str]]) -> Iterator[str]
     for reason in reasons(first):
         yield f"{code_span(reason)}  "
     yield ""
-    lines = [text_of(line).rstrip() for line in evidence(Subject(first), View(_WIDTH, full=True)).lines[:-1]]
+    lines = [text_of(line).rstrip() for line in evidence.build(Subject(first), View(_WIDTH, full=True)).lines]
     fence = "`" * max(3, 1 + max((len(found) for line in lines for found in _FENCES.findall(line)), default=0))
     yield f"{fence}text"
     yield from lines

@@ -1,4 +1,4 @@
-"""Links between the parts of a turn in the diff and their rows in the trace."""
+"""Links between the parts of a turn in the evidence and their rows in the trace."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from workbench.rendering.rows import View
 
 
 class Anchor(NamedTuple):
-    """A part of a turn: its `key` in the diff, and the `places` by which other panes know it."""
+    """A part of a turn: its `key` in the evidence, and the `places` by which other panes know it."""
 
     key: str
     places: tuple[str, ...]
@@ -51,9 +51,14 @@ class Anchors:
         return self.texts[number] if number < len(self.texts) else None
 
 
+def has_anchors(turn: Turn) -> bool:
+    """Return whether the turn has a recorded trace to which its parts lead."""
+    return turn.spans is not None and turn.actual is not None
+
+
 def anchors(index: int, turn: Turn | None) -> Anchors:
     """Return the anchors of turn `index`."""
-    if turn is None or turn.spans is None or turn.actual is None:
+    if turn is None or turn.actual is None or not has_anchors(turn):
         return Anchors()
     events = recorded_events(turn.actual) or ()
     calls: list[Anchor] = []
@@ -64,11 +69,11 @@ def anchors(index: int, turn: Turn | None) -> Anchors:
             call = part.get("function_call")
             if call is not None:
                 places = (f"call/{index}/{call['id']}", here) if call.get("id") else (here,)
-                calls.append(Anchor(f"diff/{index}/call/{len(calls)}", places))
+                calls.append(Anchor(f"evidence/{index}/call/{len(calls)}", places))
         if content_text(event.get("content")):
-            texts.append(Anchor(f"diff/{index}/text/{len(texts)}", (here,)))
-    answer = Anchor(f"diff/{index}/answer", (f"event/{index}/{len(events) - 1}", f"user/{index}"))
-    return Anchors(Anchor(f"diff/{index}/user", (f"user/{index}",)), tuple(calls), tuple(texts), answer)
+            texts.append(Anchor(f"evidence/{index}/text/{len(texts)}", (here,)))
+    answer = Anchor(f"evidence/{index}/answer", (f"event/{index}/{len(events) - 1}", f"user/{index}"))
+    return Anchors(Anchor(f"evidence/{index}/user", (f"user/{index}",)), tuple(calls), tuple(texts), answer)
 
 
 def pieces_of(lines: Iterable[Line], anchor: Anchor | None = None) -> Piece:

@@ -1,9 +1,8 @@
 """Expected and actual tool calls, aligned one per row, with their differences marked and described."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from workbench.counting import counted
 from workbench.events import MetricResult
@@ -17,76 +16,20 @@ from workbench.rendering.json_text import INDENT, compact, is_marked, pretty, st
 from workbench.rendering.lines import (
     Line,
     Segment,
-    beside,
     cut_line,
     fold,
     joined,
     shortened,
-    text_of,
     width_of,
     wrap,
     wrap_indented,
 )
-from workbench.rendering.rows import GLYPHS, View, label, mark_lead, pair, side_lead, under
+from workbench.rendering.rows import GLYPHS, View
 from workbench.scores import cut_score
 from workbench.text import one_line, plain
 
 BRIEF_LINES = 12
 BRIEF_DIFFERENCES = 6
-_SHORT_CALL = 3
-"""The number of lines of a call up to which both sides are shown above their differences."""
-_STYLES = {"expected": "mark-missing", "actual": "mark-extra"}
-
-
-class CallPiece(NamedTuple):
-    """Lines of the section. `made` is the index of the actual call that they show, or None for other lines."""
-
-    lines: list[Line]
-    made: int | None = None
-
-
-def call_section(
-    expected: Sequence[ToolCall] | None,
-    actual: Sequence[ToolCall] | None,
-    scored: MetricResult | None,
-    view: View,
-    view_of: Callable[[int], View] | None = None,
-    *,
-    brief: bool = False,
-) -> Iterator[CallPiece]:
-    """Yield the calls of one turn.
-
-    `expected` or `actual` is None if the turn has no such side. `scored` is the turn's result of the trajectory
-    criterion. Its rows are shown if it has them. `view_of` returns the view of each actual call. With `brief`, equal
-    calls take one line, so that a difference after them is not far below.
-    """
-    calls = actual if expected is None else expected
-    if expected is None or actual is None:
-        for number, lines in enumerate(_plain_calls(calls or (), view, view_of if expected is None else None)):
-            yield CallPiece(lines, number if expected is None else None)
-        return
-    rows = aligned_rows(expected, actual, scored)
-    if not rows:
-        return
-    aside = _aside(rows, view)
-    yield CallPiece(list(under(label("calls"), [_heading(len(expected), len(actual), aside, view)])))
-    made_of = _own_calls(rows)
-    seen = [view if made is None or view_of is None else view_of(made) for made in made_of]
-    for same, several in groupby(enumerate(rows), key=lambda numbered: numbered[1]["mark"] == "same"):
-        group = list(several)
-        first = group[0][0]
-        if brief and same and not seen[first].full:
-            yield CallPiece([_same(group, view)], made_of[first])
-            continue
-        for place, row in group:
-            yield CallPiece(list(_row(row, place + 1, aside, seen[place])), made_of[place])
-
-
-def match_type_lines(scored: MetricResult | None, view: View) -> Iterator[Line]:
-    """Yield the match type of the trajectory criterion and the scores of the others, if it has them."""
-    words = match_type_words(scored) if scored is not None and scored.details.get("rows") else ()
-    if words:
-        yield from under(label("match type"), wrap(words, view.room))
 
 
 def made_calls(turn: Turn | None, scored: MetricResult | None) -> list[ToolCall] | None:
@@ -97,7 +40,7 @@ def made_calls(turn: Turn | None, scored: MetricResult | None) -> list[ToolCall]
     return tool_calls(with_inner_calls(turn.so_far, inner or ()))
 
 
-def _own_calls(rows: Sequence[Mapping[str, Any]]) -> list[int | None]:
+def own_calls(rows: Sequence[Mapping[str, Any]]) -> list[int | None]:
     """Return the index of each row's actual call among the agent's own calls, or None for a call inside its tools."""
     made = [row.get("actual_index") if row.get("actual") else None for row in rows]
     inner = sorted(place for place, row in zip(made, rows, strict=True) if isinstance(place, int) and row.get("inside"))
@@ -105,24 +48,6 @@ def _own_calls(rows: Sequence[Mapping[str, Any]]) -> list[int | None]:
         place - bisect_left(inner, place) if isinstance(place, int) and not row.get("inside") else None
         for place, row in zip(made, rows, strict=True)
     ]
-
-
-def _same(group: Sequence[tuple[int, dict[str, Any]]], view: View) -> Line:
-    """Return equal calls on one line: the call, or ` 1 = 9 calls   ▸ find_order, track_parcel`."""
-    place, row = group[0]
-    if len(group) == 1:
-        (line,) = under(mark_lead("same", number=place + 1), [brief_call(row["actual"] or row["expected"], view.room)])
-        return _folded(line) if text_of(line).endswith("…") else line
-    names = ", ".join(dict.fromkeys(one_line(str(row["actual"].get("name")), limit=60) for _, row in group))
-    lead = mark_lead("same", counted(len(group), "call"), place + 1)
-    (line,) = under(lead, [cut_line((Segment("▸ ", "fold"), Segment(names, "muted")), view.room)])
-    return line
-
-
-def _folded(line: Line) -> Line:
-    """Return a line that was cut, with its ellipsis marked as something that can be unfolded."""
-    *parts, last = line
-    return (*parts, Segment(last.text[:-1], last.style), Segment("…", "fold"))
 
 
 def aligned_rows(
@@ -245,16 +170,6 @@ def _argument_marked(key: str, marked: frozenset[str]) -> bool:
     return "args" in marked or is_marked(f"args{step(key)}", marked)
 
 
-def _plain_calls(calls: Sequence[ToolCall], view: View, view_of: Callable[[int], View] | None) -> Iterator[list[Line]]:
-    lead = label("calls")
-    for number, call in enumerate(calls, 1):
-        seen = view if view_of is None else view_of(number - 1)
-        lines = call_lines({"name": call.name, "args": call.args}, view.room - 3, seen)
-        body = [(Segment(f"{number:>2} " if not index else "   ", "muted"), *line) for index, line in enumerate(lines)]
-        yield list(under(lead, body))
-        lead = ()
-
-
 def _known_rows(rows: Any) -> list[dict[str, Any]] | None:
     """Return the rows of the criterion's details, or None if they do not have the documented form."""
     if not isinstance(rows, list):
@@ -266,59 +181,6 @@ def _known_rows(rows: Any) -> list[dict[str, Any]] | None:
         if not all(side is None or isinstance(side, dict) for side in sides) or not any(sides):
             return None
     return rows
-
-
-def _aside(rows: Sequence[dict[str, Any]], view: View) -> bool:
-    """Return whether the rows are in two columns: the view is wide enough, or each call is short."""
-    if view.stacked:
-        return False
-    texts = [compact(row.get(side)) for row in rows for side in ("expected", "actual")]
-    if view.side_by_side(*texts):
-        return True
-    calls = [row[side] for row in rows for side in ("expected", "actual") if row.get(side)]
-    wide_enough = View(1000).side_by_side(*texts) and view.column >= 18
-    return wide_enough and all(len(call_lines(call, view.column, view)) == 1 for call in calls)
-
-
-def _heading(expected: int, actual: int, aside: bool, view: View) -> Line:
-    if not aside:
-        return cut_line((Segment(f"{expected} expected, {actual} made", "muted"),), view.room)
-    return next(
-        beside([(Segment(f"expected: {expected}", "label"),)], [(Segment(f"actual: {actual}", "label"),)], view.column)
-    )
-
-
-def _row(row: dict[str, Any], number: int, aside: bool, view: View) -> Iterator[Line]:
-    mark = row["mark"]
-    differences = [item for item in row.get("differences") or () if isinstance(item, dict)]
-    paths = frozenset(str(item.get("path", "")) for item in differences)
-    width = view.column if aside else view.room
-    sides = {
-        side: call_lines(row[side], width, view, paths, _STYLES[side]) if row.get(side) else []
-        for side in ("expected", "actual")
-    }
-    if differences and not aside and not view.full and max(map(len, sides.values())) > _SHORT_CALL:
-        # Below both calls, the values that differ would be far from the top.
-        yield from under(mark_lead(mark, number=number), [brief_call(row.get("actual") or {}, view.room, paths)])
-        yield from under((), difference_lines(differences, view, _beyond(row)))
-        yield from under(side_lead("expected"), sides["expected"])
-        yield from under(side_lead("actual"), sides["actual"])
-        return
-    if aside or differences:
-        absent: list[Line] = [(Segment("nothing", "muted"),)]
-        yield from pair(mark, number, sides["expected"] or absent, sides["actual"] or absent, aside, view)
-    else:
-        yield from under(mark_lead(mark, number=number), sides["expected"] or sides["actual"])
-    if inside := row.get("inside"):
-        yield from under((), wrap([Segment(f"made inside {one_line(str(inside), limit=60)}", "muted")], view.room))
-    yield from under((), _moved(row, view))
-    yield from under((), value_lines(row, view))
-
-
-def _moved(row: dict[str, Any], view: View) -> Iterator[Line]:
-    wanted, got = row.get("expected_index"), row.get("actual_index")
-    if row["mark"] == "moved" and isinstance(wanted, int) and isinstance(got, int):
-        yield from wrap([Segment(f"expected as call {wanted + 1}, made as call {got + 1}", "diff-moved")], view.room)
 
 
 def difference_lines(differences: Sequence[dict[str, Any]], view: View, beyond: int = 0) -> Iterator[Line]:

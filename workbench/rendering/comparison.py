@@ -11,9 +11,10 @@ from workbench.execution import CaseRecord
 from workbench.history.causes import ChangedFile
 from workbench.history.compare import ChangedCase, ComparedCase, Comparison
 from workbench.history.summary import Row, Summary
-from workbench.rendering.change import add_before_and_after, add_causes, before_and_after, difference_lines, file_lines
+from workbench.rendering.change_causes import add_causes, difference_lines, file_lines
 from workbench.rendering.document import Document
 from workbench.rendering.faces import FACES
+from workbench.rendering.history import add_before_and_after, before_and_after
 from workbench.rendering.lines import Line, Segment, flow, hang, hang_text, heading, safe
 from workbench.rendering.plain_lines import commit_words
 from workbench.rendering.rows import View, remark

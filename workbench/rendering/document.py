@@ -112,8 +112,8 @@ class Target(NamedTuple):
     places: tuple[str, ...]
 
 
-AsideWhen: TypeAlias = Literal["never", "beside", "always"]
-"""When details of items are shown: never, beside the list if two wide columns fit, or also below it."""
+AsideWhen: TypeAlias = Literal["never", "always"]
+"""When details of items are shown: never, or always, beside or below the list."""
 Aside: TypeAlias = Callable[[int], Iterable[Line]]
 """Returns more details of an item, which are shown beside it. The lines have the given width in cells."""
 

@@ -1,6 +1,6 @@
 """Texts about judges for all panes: the judge, its votes and its cost."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from workbench.counting import counted
@@ -8,29 +8,22 @@ from workbench.events import MetricResult
 from workbench.execution import CaseRecord
 from workbench.json_values import mapping, string
 from workbench.judge.judge_details import votes_differ
-from workbench.rendering.cells import cut_name
-from workbench.rendering.document import Document
-from workbench.rendering.faces import BY_FUNCTION, FACES, SPLIT, VERDICTS, Face
+from workbench.rendering.faces import BY_FUNCTION, SPLIT, VERDICTS, Face
 from workbench.rendering.judged import (
     case_is_split,
     count,
     is_cached,
     is_function,
-    is_split,
     judge_of,
     judge_questions,
     number,
     replies,
     versions,
 )
-from workbench.rendering.lines import Line, Segment, flow, heading, safe, width_of
-from workbench.rendering.rows import View, label, part, remark, under
-from workbench.rendering.status import badge, score_text
+from workbench.rendering.lines import Line, Segment, flow, safe
+from workbench.rendering.rows import View, label, part, under
 from workbench.text import one_line
 
-_RULES = 7
-"""Cells of a heading besides its two texts."""
-_SHORTEST_NAME = 8
 _SHORT = 0.05
 """Shorter times, in seconds, are not shown."""
 
@@ -64,36 +57,14 @@ def criterion_tags(record: CaseRecord, criterion: str) -> list[Line]:
     return [*tags(record, [criterion]), *([(Segment("cached", "muted"),)] if cached else [])]
 
 
-def turn_tags(result: MetricResult) -> list[Line]:
-    """Return the tags of a criterion's verdict on one turn."""
-    found: list[Line] = [(mark(BY_FUNCTION),)] if is_function(result) else []
-    return [*found, (mark(SPLIT),)] if is_split(result) else found
-
-
-def criterion_head(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
-    """Yield `─ hallucinations_v1 ──── 0.67 < 0.80  ✗ FAIL ─`, and the judge."""
-    score = score_text(result)
-    ending: Line = (*badge(result.status),)
-    if score:
-        ending = (Segment(f"{score}  ", FACES[result.status].variable), *ending)
-    name = one_line(result.name, limit=200)
-    yield heading(cut_name(name, max(view.width - width_of(ending) - _RULES, _SHORTEST_NAME)), view.width, ending)
-    yield from judge_lines(record, result, view)
-
-
 def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
-    """Yield the judge of a criterion: its name, the models that answered, a foreign address and a note.
-
-    Without a verdict, the reason follows.
-    """
+    """Yield the judge of a criterion: its name, the models that answered, a foreign address and a note."""
     judge = judge_of(result)
     if judge:
         names = who(judge, versions(item.question for item in judge_questions(record, result.name)))
-        yield from under(label("judge"), flow([*names, *criterion_tags(record, result.name)], view.room))
+        yield from under(label("judge"), flow(names, view.room))
         if note := string(judge.get("note")):
             yield from part("", [safe(note, "muted")], view)
-    if result.reason and result.status in ("error", "not_evaluated", "not_applicable"):
-        yield from part("why", [safe(result.reason, FACES[result.status].variable)], view)
 
 
 def who(judge: dict[str, Any], answered_by: Iterable[str]) -> list[Line]:
@@ -170,31 +141,3 @@ def tally_words(tally: dict[str, Any]) -> list[Line]:
 def token_words(into: int, out: int) -> list[str]:
     """Return `2,310 → 120 tokens`, or nothing without counts."""
     return [f"{into:,} → {counted(out, 'token')}"] if into or out else []
-
-
-def judged_results(
-    document: Document,
-    record: CaseRecord | None,
-    wanted: Callable[[CaseRecord, MetricResult], bool],
-    view: View,
-) -> Iterator[tuple[CaseRecord, MetricResult]]:
-    """Add the head of each matching result, and yield it, so that the caller can add the rest.
-
-    If there is none, add the reason.
-    """
-    found = [] if record is None else [result for result in record.metrics.values() if wanted(record, result)]
-    if record is None or not found:
-        document.add(_nothing_yet(record, view))
-        return
-    for result in found:
-        document.gap()
-        document.add(criterion_head(record, result, view))
-        yield record, result
-
-
-def _nothing_yet(record: CaseRecord | None, view: View) -> Iterator[Line]:
-    if record is None or record.state == "queued":
-        return remark("The case has not run yet.", view)
-    if not record.finished:
-        return remark("Not judged yet.", view)
-    return remark("Nothing was judged, because the case ended early." if record.error else "Nothing was judged.", view)

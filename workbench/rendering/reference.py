@@ -1,6 +1,6 @@
 """The definition of a case before it runs: criteria, session, scenario and rubrics."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from workbench.agents.workspace import EvalsetEntry
@@ -44,10 +44,27 @@ def case_setting(case: EvalCase, view: View, *, ran: bool) -> Iterator[Line]:
 def _criterion(criterion: Criterion) -> Iterator[Segment]:
     yield Segment(one_line(criterion.name, limit=200), "strong")
     yield Segment(" without a threshold" if criterion.is_informational else f" ≥ {amount(criterion.threshold)}")
-    for key, value in criterion.options.items():
-        yield Segment(
-            f"  {one_line(key)}: {one_line(value if isinstance(value, str) else compact(value), limit=200)}", "muted"
-        )
+    words = ", ".join(_option_words(criterion.options))
+    yield Segment(f", {one_line(words, limit=300)}" if words else "", "muted")
+
+
+_NAMES = {"judge_model": "judge", "match_type": "match type"}
+
+
+def _option_words(options: Mapping[str, Any]) -> Iterator[str]:
+    """Yield `judge gemini-2.5-flash`, `5 samples`, `match type IN_ORDER`, `3 rubrics`: options as raw words."""
+    for key, value in options.items():
+        name = _NAMES.get(key, key.replace("_", " "))
+        if key == "judge_model_options" and isinstance(value, dict):
+            yield from _option_words(value)
+        elif key == "num_samples" and isinstance(value, int):
+            yield counted(value, "sample")
+        elif isinstance(value, bool):
+            yield name if value else f"no {name}"
+        elif isinstance(value, dict | list):
+            yield f"{len(value)} {name}"
+        elif value is not None:
+            yield f"{name} {amount(value) if isinstance(value, int | float) else value}"
 
 
 def _session(session: dict[str, Any], view: View) -> Iterator[Line]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from workbench.events import MetricResult
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.faces import FACES
-from workbench.rendering.judge_texts import turn_tags
 from workbench.rendering.lines import (
     Line,
     Segment,
@@ -72,47 +71,6 @@ def chips_and_rest(results: Sequence[MetricResult], width: int) -> tuple[Line, S
     return cut_line((*chip(ordered[0], short=True, width=width - width_of(more)), *more), width), ordered[1:]
 
 
-def turn_scores(results: Sequence[MetricResult], view: View) -> Iterator[Line]:
-    """Yield the verdicts of one turn: failures on separate lines with reasons, then those that passed."""
-    verdicts = [result for result in by_weight(results) if result.status not in ("informational", "not_applicable")]
-    passed = [result for result in verdicts if result.status == "passed"]
-    for result in verdicts:
-        if result.status != "passed":
-            yield from _head([*_chip_parts(result), *turn_tags(result)], " ", view)
-            if result.reason:
-                yield from hang_text([], [safe(result.reason, "muted")], view.width - 1, 3)
-    yield from _together(passed, view)
-
-
-def brief_scores(results: Sequence[MetricResult], view: View) -> Iterator[Line]:
-    """Yield the verdicts of one turn without reasons, the worst first, on as few lines as possible."""
-    verdicts = [result for result in by_weight(results) if result.status not in ("informational", "not_applicable")]
-    short = sum(width_of(chip(result)) + len(_BETWEEN) for result in verdicts) > view.width
-    room = max(view.width - 2, 10)
-    signs = [_signs(result) for result in verdicts]
-    parts = [
-        (*chip(result, short=short, width=room - width_of(sign)), *sign)
-        for result, sign in zip(verdicts, signs, strict=True)
-    ]
-    yield from ((Segment(" "), *line) for line in flow(parts, room, _BETWEEN))
-
-
-def _signs(result: MetricResult) -> Line:
-    """Return the glyphs of a verdict's tags."""
-    return tuple(Segment(f" {tag[0].text[:1]}", tag[0].style) for tag in turn_tags(result))
-
-
-def _together(results: Sequence[MetricResult], view: View) -> Iterator[Line]:
-    """Yield chips on one line if they fit with short names, else one per line."""
-    for short in (False, True):
-        line = joined((joined([chip(result, short=short), *turn_tags(result)], " ") for result in results), "   ")
-        if width_of(line) < view.width:
-            yield from ((Segment(" "), *part) for part in ([line] if line else []))
-            return
-    for result in results:
-        yield from _head([*_chip_parts(result), *turn_tags(result)], " ", view)
-
-
 def verdict_head(
     result: MetricResult, view: View, *, reason: bool = True, marks: Sequence[Line] = ()
 ) -> Iterator[Line]:
@@ -123,12 +81,6 @@ def verdict_head(
     yield from _head([head, score, *marks], "  ", view)
     if reason and result.reason:
         yield from hang_text([], [safe(result.reason)], view.width - 1, 3)
-
-
-def reason_line(result: MetricResult, view: View) -> Iterator[Line]:
-    """Yield `✗ response_match: the reason`, for a verdict whose score is shown elsewhere."""
-    lead = (Segment(" "), glyph(result.status), Segment(" "))
-    yield from hang_text(lead, [Segment(f"{short_name(result.name)}: ", "label"), safe(result.reason)], view.width, 3)
 
 
 def _head(parts: Sequence[Line], separator: str, view: View) -> Iterator[Line]:

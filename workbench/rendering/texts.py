@@ -5,7 +5,7 @@ from itertools import islice
 
 from workbench.counting import counted
 from workbench.rendering.lines import Line, Segment, fold, safe, shortened, wrap
-from workbench.rendering.rows import View, mark_lead, pair, under
+from workbench.rendering.rows import View
 from workbench.rendering.text_diff import LIMIT, Piece, compare, differs, from_marks
 from workbench.text import DEFAULT_LIMIT, plain, visible
 
@@ -32,39 +32,13 @@ def text_lines(text: str, width: int, view: View, style: str = "") -> list[Line]
     )
 
 
-def compared(
-    expected: str | None,
-    actual: str | None,
-    view: View,
-    marks: tuple[object, object] = (None, None),
-) -> Iterator[Line]:
-    """Yield both texts in two columns or in sequence, with their relation in the gutter.
-
-    None means that the text does not exist, which differs from an empty text. `marks` are the pieces of a metric
-    that knows which words counted. Without them, or if only uncounted characters differ, the texts are compared
-    here.
-    """
-    if expected is None or actual is None:
-        text = actual if expected is None else expected
-        if text is not None:
-            mark = "extra" if expected is None else "missing"
-            yield from under(mark_lead(mark), text_lines(text, view.room, view, f"diff-{mark}"))
-        return
-    if expected == actual:
-        yield from under(mark_lead("same"), text_lines(expected, view.room, view))
-        return
-    aside = view.side_by_side(expected[:5000], actual[:5000])
-    left, right, note = both_sides(expected, actual, view.column if aside else view.room, view, marks)
-    yield from pair("differs", None, left, right, aside, view)
-    yield from under((), wrap([Segment(note, "muted")], view.room) if note else ())
-
-
 def both_sides(
     expected: str, actual: str, width: int, view: View, marks: tuple[object, object] = (None, None)
 ) -> tuple[list[Line], list[Line], str]:
     """Return the lines of two different texts in `width` cells each, and a note, or "".
 
-    `marks` as in `compared`.
+    `marks` are the pieces of a metric that knows which words counted. Without them, or if only uncounted characters
+    differ, the texts are compared here.
     """
     left, right, counted = _pieces(expected, actual, marks)
     note = ""

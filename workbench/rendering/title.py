@@ -150,14 +150,6 @@ def summary(subject: Subject, width: int) -> Line:
     return cut_line((Segment(words.get(record.state, "nothing was scored"), "muted"),), width)
 
 
-def left_out(subject: Subject, width: int) -> Sequence[MetricResult]:
-    """Return the results for which `summary` has no room."""
-    record = subject.record
-    if record is None or record.broken_by is not None or record.read_error or not _judged(record):
-        return ()
-    return _scores(subject, record, width - (width_of((_repeat(record),)) if subject.repeats is not None else 0))[1]
-
-
 def _handled(record: CaseRecord, handling: FaultHandling, width: int) -> Line:
     """Return what the agent did about an injected fault, and why this is known unless the error below says so."""
     from workbench.injection.outcome import STATUS  # Few runs inject faults.

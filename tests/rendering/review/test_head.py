@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from tests.rendering.review.test_evidence import refund_in_turn_two
+from tests.rendering.test_evidence import refund_in_turn_two
 from workbench.rendering.document import Subject
 from workbench.rendering.lines import text_of
 from workbench.rendering.review.head import Place, head_lines

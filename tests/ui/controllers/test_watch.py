@@ -138,7 +138,7 @@ async def test_stepping_through_changed_verdicts_wraps_around_and_opens_their_pa
     finish(bench, 2, "failed", "run-2")
     bench.watch.next_changed()
     assert bench.view.rows.cursor == bench.view.rows.row_of(0, 1)
-    assert bench.view.shown[-1] == "Change"
+    assert bench.view.shown[-1] == "History"
     change = bench.watch.change_of(bench.session.verdicts.record(0, 1))
     assert change is not None
     assert change.before.state == "passed"

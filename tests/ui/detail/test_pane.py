@@ -16,6 +16,7 @@ from workbench.agents.workspace import Workspace
 from workbench.events import CaseRef
 from workbench.execution import CaseRecord
 from workbench.rendering.document import Subject
+from workbench.rendering.lines import text_of
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.pane import CaseDetail
 
@@ -44,11 +45,10 @@ async def test_pane_opens_at_the_first_failing_turn(make_app: MakeApp) -> None:
         lines = app.seen()
     assert lines[0].startswith("╭─ ord…esk › refunds › late_parcel ──")
     assert lines[0].endswith("✗ FAIL ─╮")
-    assert lines[1] == "│ 1 Diff  2 Scores  3 Log  4 Trace turn 2 of 3 │"
+    assert lines[1] == "│ 1Evidence 2Judges 3Trace 4History   turn 2/3 │"
     assert "tool_trajectory_avg_score 0.66 < 1.00" in lines[2]
-    assert lines[3].startswith("│─ turn 2 of 3 ──")
-    assert "user" in lines[4]
-    assert 'amount="12.50"' in "".join(lines[6:12])
+    assert lines[3].startswith("│ turn 2≠ Where is my parcel?")
+    assert '+ "12.50"  text' in "".join(lines[4:10])
 
 
 @pytest.mark.parametrize(("width", "height"), [(48, 22), (120, 36)])
@@ -68,8 +68,8 @@ async def test_pane_that_fits_does_not_scroll_but_names_the_turn(make_app: MakeA
     async with app.run_test(size=(120, 50)) as pilot:
         await show(pilot, late_parcel())
         lines = app.seen()
-    assert lines[3].startswith("│ ▸ turn 1 of 3  ✓ PASS  Hello, who are you?")
-    assert lines[1].rstrip("│ ").endswith("turn 2 of 3")
+    assert lines[3].startswith("│  turn 1 =  Hello, who are you? ▸")
+    assert lines[1].rstrip("│ ").endswith("turn 2/3")
 
 
 async def test_an_error_opens_at_its_cause(make_app: MakeApp) -> None:
@@ -85,6 +85,7 @@ async def test_move_returns_whether_anything_changed(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(60, 14)) as pilot:
         detail = await show(pilot, long_answer())
+        detail.move("right")
         body = app.query_one(Body)
         moves: list[tuple[str, int]] = [("down", 1), ("page_down", 6), ("up", 5), ("page_up", 0)]
         for direction, top in moves:
@@ -119,12 +120,12 @@ async def test_braces_go_to_the_next_and_previous_turn(make_app: MakeApp) -> Non
         detail = await show(pilot, late_parcel())
         detail.go_to_turn(1)
         await pilot.pause()
-        assert "turn 3 of 3" in app.seen()[1]
+        assert "turn 3/3" in app.seen()[1]
         detail.go_to_turn(1)
         detail.go_to_turn(-1)
         detail.go_to_turn(-1)
         await pilot.pause()
-        assert "turn 1 of 3" in app.seen()[1]
+        assert "turn 1/3" in app.seen()[1]
         assert app.query_one(Body).top == 0
 
 
@@ -134,17 +135,12 @@ async def test_panes_open_by_digit_and_by_click(make_app: MakeApp) -> None:
         detail = await show(pilot, late_parcel(output={"stdout": "looking up A-7\n"}))
         detail.show_pane(3)
         await pilot.pause()
-        assert any("looking up A-7" in line for line in app.seen())
-        detail.show_pane(6)
-        await pilot.pause()
-        assert app.seen()[1].startswith("│ 6 Rubrics: no criterion of this case has rubrics")
-        detail.show_pane(3)
-        await pilot.pause()
-        assert app.seen()[1].startswith("│ 1 Diff  2 Scores  3 Log")
-        await pilot.click("Head", offset=(11, 0))
+        assert any("looking up A-7" in text_of(line) for line in app.query_one(Body).document.lines)
+        assert app.seen()[1].startswith("│ 1 Evidence  2 Judges  3 Trace")
+        await pilot.click("Head", offset=(15, 0))
         await pilot.pause()
         assert any("✗ FAIL  tool_trajectory_avg_score  0.66 < 1.00" in line for line in app.seen())
-    assert detail.pane_titles == ("Diff", "Scores", "Log", "Trace")
+    assert detail.pane_titles == ("Evidence", "Judges", "Trace", "History")
 
 
 async def test_end_of_a_running_case_is_followed_until_the_user_scrolls(make_app: MakeApp) -> None:
@@ -194,6 +190,7 @@ async def test_the_same_case_run_again_keeps_its_place(make_app: MakeApp) -> Non
     app = make_app()
     async with app.run_test(size=(60, 14)) as pilot:
         detail = await show(pilot, long_answer())
+        detail.move("right")
         detail.move("page_down")
         detail.show(Subject(long_answer()))
         await pilot.pause()
@@ -213,23 +210,23 @@ async def test_copied_turn_is_complete_and_unwrapped(make_app: MakeApp) -> None:
         assert copied[0] == "turn 2 of order_desk › refunds › late_parcel"
         assert 'amount="12.50"' in copied[1]
         assert "Hello, who are you?" not in copied[1]
-        detail.show_pane(2)
-        scores = detail.copy_text()
-        assert scores is not None
-        assert scores[0].startswith("Scores of ")
+        detail.show_pane(4)
+        history = detail.copy_text()
+        assert history is not None
+        assert history[0].startswith("History of ")
         await show(pilot, None)
         assert detail.copy_text() is None
 
 
-async def test_the_log_is_copied_whole(make_app: MakeApp) -> None:
+async def test_steps_of_a_turn_are_copied_word_for_word(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(48, 16)) as pilot:
-        detail = await show(pilot, late_parcel(output={"stderr": "odd amount\n"}))
+        detail = await show(pilot, late_parcel())
         detail.show_pane(3)
+        detail.move("bottom")
         copied = detail.copy_text()
     assert copied is not None
-    assert copied[0] == "Log of order_desk › refunds › late_parcel"
-    assert "odd amount" in copied[1]
+    assert copied[0] == "one of Trace of order_desk › refunds › late_parcel"
     assert "You are welcome." in copied[1]
 
 

@@ -43,7 +43,7 @@ async def test_fork_of_a_call_changes_the_instruction_keeps_a_try_and_saves_the_
         await pilot.press("j", "j", "j", "r")
         await screen.until(pilot, lambda: session.store.counts()["failed"] == 1 and not session.store.activity.busy, 30)
         assert len(counted(folder)) == 5
-        await pilot.press("enter", "4", "j", "j", "j", "f")
+        await pilot.press("enter", "3", "j", "j", "j", "f")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ForkDialog))
         assert "fork at call 3 of 5 (model) › label" in screen.text
         assert "from agent.py, line 60" in screen.text

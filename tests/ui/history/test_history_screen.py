@@ -127,8 +127,8 @@ async def test_opening_shows_the_last_verdicts_with_their_time(open_screen: Open
     screen = open_screen(kept)
     async with screen.open(size=(120, 30)) as pilot:
         await _shows(screen, pilot, "of 2", "✗ 1 fail", "ran ", "2 stale: agent.py", "✗ late_parcel ↓ stale: agent.py")
-        await pilot.press("n", "2")
-        await _shows(screen, pilot, "runs        █▂  ✓✗  passed 1 of 2")
+        await pilot.press("n", "4")
+        await _shows(screen, pilot, "earlier runs", "█▂  ✓✗  passed 1 of 2")
         # Cases that run again have a new verdict.
         await pilot.press("r")
         await screen.until(pilot, lambda: len(screen.runs) == 1 and "~" not in screen.row)
@@ -177,13 +177,13 @@ async def test_stored_run_groups_its_repeats_and_d_deletes_it(
         await pilot.press("H")
         await _shows(screen, pilot, "1 run")
         await pilot.press("enter")
-        await _shows(screen, pilot, "∿ late_parcel", "1/2 agent", "Repeats", "1 of 2")
+        await _shows(screen, pilot, "∿ late_parcel", "1/2 agent", "pass^k", "1 of 2")
         assert "#1" not in screen.text
         await pilot.press("l")
         await _shows(screen, pilot, "▾ ∿ late_parcel", "✓ #1", "✗ #2")
         await _shows(screen, pilot, "target", "not sure yet whether 90 % pass")
         await pilot.press("j", "j")
-        await screen.until(pilot, lambda: "Repeats" not in screen.text and "No idea" in screen.text)
+        await screen.until(pilot, lambda: "pass^k" not in screen.text and "No idea" in screen.text)
         await pilot.press("h")
         await screen.until(pilot, lambda: "✗ #2" not in screen.text and "▸ ∿ late_parcel" in screen.text)
         await pilot.press("D")
@@ -198,7 +198,7 @@ async def test_compare_shows_what_changed_between_two_runs(open_screen: OpenScre
         await _compares(screen, pilot)
         await _shows(screen, pilot, "1 regression", "✓→✗ late_parcel", "1 unchanged", "order_desk/agent.py")
         await pilot.press("]")
-        await _shows(screen, pilot, "code", "before and after", "On its way.", "No idea.")
+        await _shows(screen, pilot, "code", "before and after", "−{On its way}.", "No idea")
         await pilot.press("C")
         await _shows(screen, pilot, "1 fix")
         # Another workbench deletes runs.

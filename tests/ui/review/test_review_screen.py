@@ -126,7 +126,7 @@ async def test_panes_notes_and_changed_files_keep_the_position(
         await pilot.press("g", "V", "n")
         await shows(screen, pilot, "2/5")
         await pilot.press("2")
-        await shows(screen, pilot, "2 Scores")
+        await shows(screen, pilot, "2 Judges")
         await pilot.press("escape", "t", *"seen", "enter", "x")
         await shows(screen, pilot, "3/5")
         assert [(one["case"], one["note"]) for one in entries(screen)] == [("late_2", "seen")]

@@ -180,17 +180,17 @@ def test_cell_is_explained_with_score_threshold_and_reason(tree: Tree, feed: Fee
 @pytest.mark.parametrize(
     ("name", "pane"),
     [
-        ("tool_trajectory_avg_score", "Diff"),
-        ("hallucinations_v1", "Claims"),
-        ("rubric_based_tool_use_quality_v1", "Rubrics"),
-        ("per_turn_user_simulator_quality_v1", "Simulator"),
-        ("final_response_match_v2", "Judge"),
-        ("safety_v1", "Scores"),
-        ("my_function", "Scores"),
+        ("tool_trajectory_avg_score", "Evidence"),
+        ("hallucinations_v1", "Judges"),
+        ("rubric_based_tool_use_quality_v1", "Judges"),
+        ("per_turn_user_simulator_quality_v1", "Judges"),
+        ("final_response_match_v2", "Judges"),
+        ("safety_v1", "Judges"),
+        ("my_function", "Judges"),
     ],
 )
 def test_each_criterion_opens_the_pane_with_its_details(name: str, pane: str) -> None:
-    assert pane_of(Column("criterion", "x", name), None) == pane
+    assert pane_of(Column("criterion", "x", name)) == pane
 
 
 def test_first_message_is_read_from_any_format(make_workspace: MakeWorkspace) -> None:

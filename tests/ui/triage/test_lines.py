@@ -27,12 +27,12 @@ def pane(subject: Subject, title: str, width: int = 100) -> str:
     return "\n".join(map(text_of, found.build(subject, View(width)).lines))
 
 
-def test_triage_is_shown_in_the_title_and_in_full_in_the_scores() -> None:
+def test_triage_is_shown_in_the_title_and_in_full_in_the_history() -> None:
     said = Entry(
         About("late_parcel", CLAIMS), Judged("failed", NOW, 0.67, 0.8, "gemini"), "judge wrong", "passed", "a greeting"
     )
     assert "⚑ judge wrong" in text_of(summary(subject(said), 120))
-    told = pane(subject(said), "Scores")
+    told = pane(subject(said), "History")
     assert "⚑ judge wrong" in told
     assert "judged fail 0.67 by gemini, you say pass" in told
     assert "a greeting" in told
@@ -41,22 +41,22 @@ def test_triage_is_shown_in_the_title_and_in_full_in_the_scores() -> None:
 def test_triage_of_an_earlier_answer_is_marked() -> None:
     said = Entry(About("late_parcel"), Judged("failed", "another"), "agent bug", "failed")
     assert "⚐ agent bug" in text_of(summary(subject(said), 120))
-    assert "triaged for an earlier answer" in pane(subject(said), "Scores")
+    assert "triaged for an earlier answer" in pane(subject(said), "History")
 
 
 def test_triage_of_an_earlier_verdict_is_marked() -> None:
     said = Entry(About("late_parcel", CLAIMS), Judged("passed", NOW), "judge wrong", "failed")
     assert "⚐ judge wrong" in text_of(summary(subject(said), 120))
-    assert "triaged for an earlier verdict" in pane(subject(said), "Scores", 140)
+    assert "triaged for an earlier verdict" in pane(subject(said), "History", 140)
 
 
 def test_overridden_label_is_shown_beside_the_label_of_the_judge() -> None:
     text = "It will arrive tomorrow before noon, and you need not be at home for it."
     said = Entry(About("late_parcel", CLAIMS, 1, "sentence", text), Judged("contradictory", NOW), "", "supported")
-    (line,) = [line for line in pane(subject(said), "Claims", 140).splitlines() if "you: supported" in line]
+    (line,) = [line for line in pane(subject(said), "Judges", 140).splitlines() if "you: supported" in line]
     assert "contradictory" in line
     earlier = Entry(said.about, Judged("contradictory", "another"), "", "supported")
-    assert "you:" not in pane(subject(earlier), "Claims", 140)
+    assert "you:" not in pane(subject(earlier), "Judges", 140)
 
 
 @pytest.mark.parametrize("width", [30, 58, 100])
@@ -84,5 +84,5 @@ def test_agreement_without_triage_names_the_key() -> None:
 def test_hostile_text_in_triage_is_safe(text: str) -> None:
     said = Entry(About(text or "x", text), Judged(text, NOW, judge=text), text or "x", text, text, text)
     lines: list[Line] = [summary(subject(said), 80), *agreement_lines(agreements([said, said]), 60)]
-    told = pane(subject(said), "Scores") + "".join(map(text_of, lines))
+    told = pane(subject(said), "History") + "".join(map(text_of, lines))
     assert "\x1b" not in told

@@ -26,7 +26,7 @@ def test_every_item_in_judge_panes_can_be_triaged() -> None:
     subject = Subject(record)
     found = {}
     for pane in panes_of(subject):
-        if pane.title in ("Claims", "Rubrics", "Judge"):
+        if pane.title == "Judges":
             for item in pane.build(subject, View(80)).items:
                 first = questions(record, item.key)[0]
                 found[item.key] = first.about

@@ -4,22 +4,28 @@ Rows are created when they become visible.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from workbench.counting import counted
+from workbench.events import Frozen
 from workbench.execution import CaseRecord, Turn
 from workbench.prices import Prices, money
 from workbench.rendering.document import Document, Item, Subject, Target
+from workbench.rendering.error import error_lines
+from workbench.rendering.faces import FROZEN
+from workbench.rendering.frozen import frozen_words
 from workbench.rendering.judged import message_text
 from workbench.rendering.lines import Line, Segment, cut_line, hang_text, labelled, rule, safe
-from workbench.rendering.placed import placed_words
-from workbench.rendering.rows import View, remark
+from workbench.rendering.placed import lost_words, placed_words
+from workbench.rendering.rows import View, part, remark
 from workbench.rendering.trace.conversation import conversation_lines, own_events
 from workbench.rendering.trace.reading import TraceRead, TurnRead, read_again
 from workbench.rendering.trace.row import Columns, Scale, duration, name_of, row_line
 from workbench.rendering.trace.sections import add_sections, graph_lines
+from workbench.rendering.trace.steps import output_lines, step_lines
+from workbench.rendering.trace.steps import steps as steps_of
 from workbench.text import one_line, plain
 from workbench.trace.spans import Node, TurnTrace
 
@@ -78,7 +84,7 @@ def _scale(root: Node) -> Scale:
 
 
 def _places(node: Node) -> list[str]:
-    """Return the names that other panes use to point at the row. The log uses the same names."""
+    """Return the names that other panes use to point at the row."""
     call = node.facts.get("call")
     found = [f"call/{node.turn}/{call}", f"result/{node.turn}/{call}"] if isinstance(call, str) and call else []
     found += [f"event/{node.turn}/{event}" for event in node.events]
@@ -96,23 +102,51 @@ def _targets(node: Node) -> tuple[Target, ...]:
         near = above or next((part for part in node.walk() if part.events), None)
         places += _places(near) if near is not None else ()
     names = (*places, f"user/{node.turn}")
-    return (Target("Diff", names), Target("Log", names), Target("Conversation", names))
+    return (Target("Evidence", names), Target("Conversation", names))
 
 
 def build(subject: Subject, view: View) -> Document:
-    """Return the whole pane."""
+    """Return the whole pane: the turns, what the agent printed, and the error that ended the case."""
     record = subject.record
     document = Document()
     if record is None or (not record.turns and not record.finished):
         document.add(remark("The case has not run yet.", view))
         return document
+    document.add(_where(record, view))
     if not record.turns:
         document.add(remark("No turn took place.", view))
-        return document
-    if placed := placed_words(record):
-        document.add(remark(f"{placed[0].upper()}{placed[1:]}.", view))
-    add_trace(document, record.turns, subject.state, subject.prices, view, going=not record.finished)
+    else:
+        add_trace(document, record.turns, subject.state, subject.prices, view, going=not record.finished, steps=True)
+    printed = [stream for stream in ("stdout", "stderr") if record.output.get(stream)]
+    for stream in printed:
+        document.gap()
+        document.add(output_lines(stream, record.output[stream], view))
+    if record.finished and not printed:
+        document.gap()
+        document.add(remark("The agent printed nothing.", view))
+    if record.error is not None:
+        document.gap()
+        document.add(error_lines(record.error, view, traceback=True))
     return document
+
+
+def _where(record: CaseRecord, view: View) -> Iterator[Line]:
+    """Yield the machine of the case, its lost attempts, and the recording from which it was replayed."""
+    words = [placed_words(record)] if record.machine else []
+    if record.attempt > 1 and not record.lost:
+        words.append(f"attempt {record.attempt}: the agent's process was lost in attempt {record.attempt - 1}")
+    for word in (*words, *map(lost_words, record.lost)):
+        yield from remark(f"{word[0].upper()}{word[1:]}.", view)
+    if record.frozen is not None:
+        yield from frozen_lines(record.frozen, view)
+
+
+def frozen_lines(frozen: Frozen, view: View) -> Iterator[Line]:
+    """Yield how a case was replayed, and from which file."""
+    words = [Segment(f"{FROZEN.glyph} {FROZEN.word.upper()}", FROZEN.variable), Segment(f" {frozen_words(frozen)}")]
+    yield from part("replayed", words, view)
+    if frozen.file:
+        yield from part("", [safe(frozen.file, "muted")], view)
 
 
 def add_trace(
@@ -123,11 +157,12 @@ def add_trace(
     view: View,
     *,
     going: bool = False,
+    steps: bool = False,
 ) -> None:
     """Add the turns of a conversation.
 
     `state` is the state folder with the runs. With `going`, the last turn may still be running and then
-    has no times yet.
+    has no times yet. `steps`: each turn ends with its steps word for word, folded.
     """
     read = read_again(turns, state, prices)
     timed = any(turn.trace.timed for turn in read.turns)
@@ -138,8 +173,25 @@ def add_trace(
         last = going and number == len(turns) - 1 and turn.turn.spans is None
         document.add(_remarks(turn.trace, view.width, going=last))
         add_rows(document, read, turn, columns, view)
+        if steps:
+            _add_steps(document, number, turn.turn, view)
     first_error = next(filter(None, (turn.first_error for turn in read.turns)), "")
     document.opening_item = document.item_named(first_error) or 0
+
+
+def _add_steps(document: Document, number: int, turn: Turn, view: View) -> None:
+    """Add the steps of a turn as an item that unfolds, below a note on why the turn ended early."""
+    if turn.note:
+        document.add(_note(plain(turn.note), view.width, "status-error"))
+    key = f"steps/{number}"
+    opened = view.is_open(key)
+    found = list(steps_of(turn))
+    style = "label" if opened else "fold"
+    head = cut_line(
+        (Segment(f" {'▾' if opened else '▸'} {counted(len(found), 'step')}, word for word", style),), view.width
+    )
+    full = replace(view, full=True)
+    document.add_item(key, [head, *(line for step in found if opened for line in step_lines(step, full))], opens=True)
 
 
 def _heading(read: TraceRead, number: int, width: int) -> Line:

@@ -77,16 +77,12 @@ class ConversationView(Reader[Conversation]):
         conversation = self._reading.subject
         return (Segment(*_DOING.get(conversation.doing, (one_line(conversation.framework), "muted"))),)
 
-    def why_absent(self, digit: str) -> str:
-        """Return the numbers of the pages."""
-        return f"a conversation has pages 1 to {len(PAGES)}"
-
     def show_pane(self, n: int) -> None:
         """Show the page with a number, counted from 1."""
         if 1 <= n <= len(PAGES):
             self.turn_page(n - 1)
         else:
-            super().show_pane(n)
+            self._head.explain(f"a conversation has pages 1 to {len(PAGES)}")
 
     # Keys
 

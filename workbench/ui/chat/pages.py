@@ -5,10 +5,10 @@ from workbench.rendering.document import Document
 from workbench.rendering.error import error_lines
 from workbench.rendering.json_text import pretty_lines
 from workbench.rendering.lines import Line, Segment, hang, hang_text, heading, safe
-from workbench.rendering.log import add_turn, output_lines
 from workbench.rendering.panes import Pane
 from workbench.rendering.rows import View, remark
 from workbench.rendering.trace.pane import add_trace
+from workbench.rendering.trace.steps import add_turn, output_lines
 from workbench.text import plain
 from workbench.ui.chat.conversation import Conversation, ConversationTurn
 

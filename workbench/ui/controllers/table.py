@@ -141,7 +141,7 @@ class CaseTable(Controller):
         self.view.say_on_page = None
         self.view.close_pages()
         self.view.show_state()
-        pane = pane_of(table.current, self.session.verdicts.record(*pair))
+        pane = pane_of(table.current)
         self.view.open_case(*pair, pane, WayBack("the table", self._return))
 
     def _return(self) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workbench.project.watch import News as WatchNews
     from workbench.project.watch import Watch as ProjectWatch
 
-_CHANGE_PANE = "Change"
+_HISTORY = "History"
 
 
 class Watch(Controller):
@@ -263,6 +263,6 @@ class Watch(Controller):
         place = pairs.index(here) + step if here in pairs else (0 if step > 0 else -1)
         evalset, case = pairs[place % len(pairs)]
         self.view.go_to(evalset, case)
-        self.view.right.open_pane(_CHANGE_PANE)
+        self.view.right.open_pane(_HISTORY)
         if not 0 <= place < len(pairs) and len(pairs) > 1 and here in pairs:
             self.view.say("wrapped around")

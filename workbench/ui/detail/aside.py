@@ -33,7 +33,7 @@ def layout(size: Size, aside: AsideWhen, listed: int = sys.maxsize) -> Layout:
     """Return the shares of a widget of this size. An aside below gets what a list of `listed` lines does not need."""
     width, height = max(size.width - 1, 0), size.height
     wide = width >= SIDE_BY_SIDE
-    if height < _LEAST_HEIGHT or aside == "never" or (aside == "beside" and not wide):
+    if height < _LEAST_HEIGHT or aside == "never":
         return Layout(width, height)
     if wide:
         column = size.width * 11 // 20

@@ -13,19 +13,16 @@ from workbench.rendering.cells import cell_len
 from workbench.rendering.lines import Line, Segment, cut_line, width_of
 from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
 
-_EVERYDAY = frozenset("1234")
-"""The digits of the panes that every case has."""
-_WIDE = 60
 _EXPLAINED = 5.0
 """Seconds for which a remark replaces the pane names."""
 
 
 class Tab(NamedTuple):
-    """A pane in the strip: blanks or a dot, its digit, its name if there is room, and blanks."""
+    """A pane in the strip: a blank, its digit, a blank if there is room with its name, and a blank."""
 
     lead: str
     digit: str
-    title: str = ""
+    title: str
     after: str = ""
 
     @property
@@ -35,7 +32,7 @@ class Tab(NamedTuple):
 
 
 class Head(Widget):
-    """Lines such as ` 1 Diff  2 Scores  3 Log        turn 2 of 3`, and a summary below."""
+    """Lines such as ` 1 Evidence  2 Judges  3 Trace  4 History        turn 2/3`, and a summary below."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set(COMPONENTS)
     DEFAULT_CSS = "Head { height: 2; }" + component_css("Head")
@@ -97,8 +94,8 @@ class Head(Widget):
         for index, tab in enumerate(self._laid_out(width)):
             line += [
                 Segment(tab.lead),
-                Segment(f"{tab.digit}{tab.title[:1]}", "tab"),
-                Segment(tab.title[1:], "tab-chosen" if index == self._chosen else "tab"),
+                Segment(f"{tab.digit}{' ' if tab.title[:1] == ' ' else ''}", "tab"),
+                Segment(tab.title.removeprefix(" "), "tab-chosen" if index == self._chosen else "tab"),
                 Segment(tab.after),
             ]
         room = width - width_of(tuple(line)) - cell_len(self._position) - 1
@@ -119,19 +116,15 @@ class Head(Widget):
 
 
 def tabs(panes: Sequence[tuple[str, str]], chosen: int, width: int, position: int = 0) -> list[Tab]:
-    """Return the panes with their digits, in `width` cells with `position` cells to the right of them.
+    """Return the panes with their digits and names, in `width` cells with `position` cells to the right of them.
 
-    If there is little room, only the chosen one has its name: `1 Diff  2 3 4 · 7`. In a wide pane, names are more
-    important than the position.
+    If there is little room, blanks go first, then the position, then the ends of names, that of the chosen one last.
     """
     room = width - (position + 1 if position else 0)
-    for after, size in ((" ", room), ("", width if width >= _WIDE else room)):
-        named = [Tab(" ", digit, f" {title}", after) for digit, title in panes]
+    for before, after, size in ((" ", " ", room), (" ", "", room), ("", "", room), (" ", "", width), ("", "", width)):
+        named = [Tab(" ", digit, f"{before}{title}", after) for digit, title in panes]
         if sum(tab.size for tab in named) <= size:
             return named
-    short: list[Tab] = []
-    for index, (digit, title) in enumerate(panes):
-        further = digit not in _EVERYDAY and index > 0 and panes[index - 1][0] in _EVERYDAY
-        lead = " · " if further else "  " if index and index - 1 == chosen else " "
-        short.append(Tab(lead, digit, f" {title}" if index == chosen else ""))
-    return short
+    left = width - 2 * len(panes) - (cell_len(panes[chosen][1]) if panes else 0)
+    most = max(left // max(len(panes) - 1, 1), 1)
+    return [Tab(" ", digit, title if index == chosen else title[:most]) for index, (digit, title) in enumerate(panes)]

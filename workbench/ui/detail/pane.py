@@ -11,7 +11,7 @@ from workbench.events import CaseRef
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.lines import Line, width_of
-from workbench.rendering.panes import panes_of, why_absent
+from workbench.rendering.panes import panes_of
 from workbench.rendering.title import ending, summary, title
 from workbench.ui.detail.reader import Reader
 from workbench.ui.detail.reading import Reading
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from workbench.history.case_rows import PastRun
     from workbench.history.compare import ComparedCase
     from workbench.repeats.summary import CaseRepeats
-
-_PANES_OF_PAST_RUNS = ("Scores", "Change")
 
 
 class CaseDetail(Reader[Subject]):
@@ -82,8 +80,7 @@ class CaseDetail(Reader[Subject]):
         if subject.record is None or subject.record.ref != ref or same:
             return
         self._reading.take(replace(subject, earlier=earlier, compared=compared), same=True)
-        if self._reading.pane.title in _PANES_OF_PAST_RUNS:
-            self._fit()
+        self._fit()
 
     def refresh_record(self) -> None:
         """Update the panes if the record changed in place."""
@@ -110,15 +107,11 @@ class CaseDetail(Reader[Subject]):
     def opens_at_end(self) -> bool:
         """Whether the case is running and the pane has no opening of its own."""
         record = self._reading.subject.record
-        return record is not None and record.state == "running" and not self._reading.pane.opens
+        return record is not None and record.state == "running" and not self._reading.pane.opens(self._reading.subject)
 
     def summary(self, width: int) -> Line:
         """Return the verdicts over every pane."""
         return summary(self._reading.subject, width)
-
-    def why_absent(self, digit: str) -> str:
-        """Return why the case has no pane with this digit."""
-        return why_absent(digit, self._reading.subject)
 
     def _lay_out(self, document: Document, top: int, key: str | None = None, pointed: range = range(0)) -> None:
         self._stage = self._reading.subject.stage

@@ -58,15 +58,11 @@ class Reader(Widget, Generic[Read]):
         """Return the line over every pane."""
         raise NotImplementedError
 
-    def why_absent(self, digit: str) -> str:
-        """Return why the subject has no pane with this digit."""
-        raise NotImplementedError
-
     def position(self) -> str:
         """Return the visible turn as text, or "" if the pane has no turns."""
         turn, count = self._visible_turn(), len(self._body.document.turns)
         named = turn is not None and count > 1 and self._reading.pane.by_turns
-        return f"turn {(turn or 0) + 1} of {count}" if named else ""
+        return f"turn {(turn or 0) + 1}/{count}" if named else ""
 
     # Content
 
@@ -114,10 +110,10 @@ class Reader(Widget, Generic[Read]):
         return document.turn_at(body.top)
 
     def show_pane(self, n: int) -> None:
-        """Open the pane with digit `n`, or say why there is none."""
+        """Open the pane with digit `n`, or say that there is none."""
         pane = next((pane for pane in self._reading.panes if pane.digit == str(n)), None)
         if pane is None:
-            self._head.explain(self.why_absent(str(n)))
+            self._head.explain("only readable cases have four panes")
         else:
             self.open_pane(pane.title)
 

@@ -64,7 +64,7 @@ class Reading(Generic[Read]):
     def pane(self) -> Pane[Read]:
         """The open pane."""
         if not self._wanted:
-            return next((pane for pane in self.panes if pane.opens), self.panes[0])
+            return next((pane for pane in self.panes if pane.opens(self.subject)), self.panes[0])
         return next((pane for pane in self.panes if pane.title == self._wanted), self.panes[0])
 
     @property
@@ -112,7 +112,7 @@ class Reading(Generic[Read]):
     def _built(self, pane: Pane[Read], shares: Layout) -> Document:
         if shares.width <= 0:
             return Document()
-        view = View(shares.width, self.full, opened=frozenset(self._opened), aside=shares.beside)
+        view = View(shares.width, self.full, opened=frozenset(self._opened))
         document = self._cache.pop((pane.title, view), None) or pane.build(self.subject, view)
         self._cache[pane.title, view] = document
         if len(self._cache) > _CACHED:
@@ -154,7 +154,7 @@ class Reading(Generic[Read]):
         return None
 
     def _arrive(self, target: Target, planned: Planned) -> Arrival | None:
-        self._wanted, self.full = target.pane, target.pane == "Log"
+        self._wanted, self.full = target.pane, False
         document = self.document(planned)
         place = next((name for name in target.places if name in document.places), None)
         if place is None:
@@ -164,7 +164,7 @@ class Reading(Generic[Read]):
         item = document.items[document.item_at(document.places[place].start)]
         if not item.start <= document.places[place].start < item.end:
             return Arrival(document, document.places[place], "")
-        self._opened.add(item.key)
+        self._opened |= {item.key, f"{item.key}/event"}  # Of a row of the trace, its event is meant.
         document = self.document(planned)
         return Arrival(document, document.places[place], item.key)
 

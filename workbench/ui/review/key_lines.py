@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from workbench.actions import key_label
 from workbench.authoring.triage.entry import BY_NAME
+from workbench.rendering.evidence.frame import WIDE
 from workbench.rendering.lines import Line, Segment, cut_line
-from workbench.rendering.review.frame import WIDE
 from workbench.rendering.review.key_rows import key_row, key_words
 from workbench.ui.triage.question import Option
 
@@ -109,7 +109,7 @@ class KeyLines:
     def _moves(self, offered: Offered, width: int) -> Line:
         wide = width >= WIDE
         skip, back = self._of("next_problem", "skip"), self._of("previous_problem", "back")
-        panes: Line = (Segment("0-9", "hint"), Segment(" panes", "label"))
+        panes: Line = (Segment("1-4", "hint"), Segment(" panes", "label"))
         help_ = self._of("keys", "help")
         if offered.in_pane:
             return key_row([skip, panes, self._of("back", "back to the evidence"), help_], width)

@@ -12,9 +12,9 @@ from textual.screen import Screen
 from workbench.counting import counted
 from workbench.events import CaseName
 from workbench.rendering.document import Document, Subject
+from workbench.rendering.evidence import pane as evidence
+from workbench.rendering.evidence.frame import WIDE
 from workbench.rendering.lines import Line, Segment, text_of
-from workbench.rendering.review.evidence import evidence
-from workbench.rendering.review.frame import WIDE
 from workbench.rendering.review.head import Place, done_lines, head_lines, message_line
 from workbench.rendering.review.last_page import Row, last_page
 from workbench.rendering.rows import View
@@ -214,12 +214,14 @@ class CaseReviewScreen(Screen[None]):
         if shares.width <= 0:
             return
         page = (name, self._full)
-        document = (
-            evidence(subject, View(shares.width, self._full, stacked=True))
-            if subject is not None
-            else Document([(Segment(" The case is no longer in its file.", "muted"),)])
-        )
-        self._body.show(document, self._body.top if page == self._shown else 0)
+        if subject is None:
+            document, top = Document([(Segment(" The case is no longer in its file.", "muted"),)]), 0
+        else:
+            found = evidence.build(subject, View(shares.width, self._full), key="esc, then K")
+            # Without items: the keys of a review scroll.
+            document = Document(found.lines)
+            top = 0 if found.opening is None else found.turns[found.opening]
+        self._body.show(document, self._body.top if page == self._shown else top)
         self._shown = page
 
     def _show_last_page(self, width: int) -> None:

@@ -1,6 +1,6 @@
 """The cells of a table: the newest verdicts with a column for each criterion."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from workbench.counting import counted
 from workbench.details import known_details
@@ -116,29 +116,15 @@ class CriteriaCells:
         return ", ".join(used)
 
 
-def pane_of(column: Column, record: Execution | None) -> str:
+def pane_of(column: Column) -> str:
     """Return the name of the pane that has the details of a cell."""
     from workbench.metrics.registry import descriptions
 
-    if record is not None and record.state == "error" and column.kind != "time":
-        return "Log"
     if column.kind == "time":
         return "Trace"
     if column.kind in ("cost", "tokens"):
-        return "Scores"
+        return "Judges"
     info = descriptions().get(column.name) if column.kind == "criterion" else None
     if info is None:
-        return "Scores" if column.kind == "criterion" else "Diff"
-    for where, pane in _PANES.items():
-        if where in info.shown_in:
-            return pane
-    return "Judge" if info.needs_judge else "Scores"
-
-
-_PANES: Mapping[str, str] = {
-    "claims": "Claims",
-    "rubrics": "Rubrics",
-    "simulator": "Simulator",
-    "calls": "Diff",
-    "words": "Diff",
-}
+        return "Judges" if column.kind == "criterion" else "Evidence"
+    return "Evidence" if info.shown_in & {"calls", "words"} else "Judges"

@@ -1,18 +1,16 @@
-"""The pane "Rubrics": each rubric with its verdict, its votes and the judge's reason."""
+"""Each rubric with its verdict, its votes and the judge's reason."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from workbench.events import MetricResult
-from workbench.execution import CaseRecord
 from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Document, Subject, Target
-from workbench.rendering.judge_texts import judged_results, verdict_mark, vote_words
-from workbench.rendering.judged import count, is_shown_in, number, question_key, questions, replies, results, shown_in
-from workbench.rendering.lines import Line, Segment, flow, hang, hang_text, heading, safe, shortened, wrap
+from workbench.rendering.judge_texts import verdict_mark, vote_words
+from workbench.rendering.judged import count, number, question_key, questions, replies
+from workbench.rendering.lines import Line, Segment, flow, hang, hang_text, shortened, wrap
 from workbench.rendering.rows import View, part
 from workbench.rendering.triaged import overridden
-from workbench.scores import cut_score
 from workbench.text import one_line, plain
 
 BRIEF_REASON = 4
@@ -26,23 +24,26 @@ _ORIGINS = {
 }
 
 
-def build(subject: Subject, view: View) -> Document:
-    """Return the whole pane, criterion by criterion, turn by turn."""
-    document = Document()
-    verdicts: list[str] = []
-    for record, result in judged_results(document, subject.record, _is_judged, view):
-        document.add(_over_the_case(result, view))
-        document.add(_unused(result, view))
-        for index, _, turn in results(record, result.name):
-            _add_turn(document, subject, index, turn, view, verdicts)
-    document.opening_item = next((place for place, verdict in enumerate(verdicts) if verdict != "yes"), 0)
-    return document
+def account(result: MetricResult, view: View) -> Iterator[Line]:
+    """Yield how many rubrics were met, and which ones no criterion used."""
+    yield from _over_the_case(result, view)
+    yield from _unused(result, view)
 
 
-def _is_judged(record: CaseRecord, result: MetricResult) -> bool:
-    return is_shown_in(result.name, "rubrics") or any(
-        objects(turn.details.get("rubrics")) for _, _, turn in results(record, result.name)
-    )
+def add_rubrics(document: Document, subject: Subject, index: int, result: MetricResult, view: View) -> list[str]:
+    """Add the rubrics of turn `index` as items. Return the keys of those that are not met."""
+    problems: list[str] = []
+    for place, rubric in enumerate(objects(result.details.get("rubrics"))):
+        key = f"rubric/{result.name}/{index}/{place}"
+        given = _given(rubric, result)
+        opened = view.is_open(key)
+        mine = overridden(subject, result.name, index + 1, "rubric", string(rubric.get("rubric_id")))
+        lines = [*_rubric(rubric, opened, view, mine), *(_each_vote(given, view) if opened else ())]
+        asked = Target("Judges", (question_key(result.name, index, 0),))
+        document.add_item(key, lines, opens=bool(given), targets=(asked,))
+        if string(rubric.get("verdict")) != "yes":
+            problems.append(key)
+    return problems
 
 
 def _over_the_case(result: MetricResult, view: View) -> Iterator[Line]:
@@ -64,27 +65,6 @@ def _unused(result: MetricResult, view: View) -> Iterator[Line]:
     if unused:
         why = "no criterion uses them, because they have no type"
         yield from part("not used", [Segment(f"{', '.join(unused)}: ", "status-not-evaluated"), Segment(why)], view)
-
-
-def _add_turn(
-    document: Document, subject: Subject, index: int, result: MetricResult, view: View, verdicts: list[str]
-) -> None:
-    rubrics = objects(result.details.get("rubrics"))
-    if not rubrics and not result.reason:
-        return
-    score = (Segment(cut_score(result.score, 2, 2)),) if result.score is not None else ()
-    document.begin_turn([heading(f"turn {index + 1}", view.width, score)])
-    if not rubrics:
-        document.add(part("", [safe(result.reason, "muted")], view))
-    for place, rubric in enumerate(rubrics):
-        key = f"rubric/{result.name}/{index}/{place}"
-        verdicts.append(string(rubric.get("verdict")))
-        given = _given(rubric, result)
-        opened = view.is_open(key)
-        mine = overridden(subject, result.name, index + 1, "rubric", string(rubric.get("rubric_id")))
-        lines = [*_rubric(rubric, opened, view, mine), *(_each_vote(given, view) if opened else ())]
-        asked = Target("Judge", (question_key(result.name, index, 0),))
-        document.add_item(key, lines, opens=bool(given), targets=(asked,))
 
 
 def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Iterator[Line]:
@@ -122,11 +102,3 @@ def _each_vote(given: list[tuple[int, dict[str, Any]]], view: View) -> Iterator[
             Segment(f"  {plain(string(vote.get('rationale')).strip())}"),
         ]
         yield from hang_text([], segments, view.width, _GUTTER)
-
-
-def applies(subject: Subject, criteria: frozenset[str]) -> bool:
-    """Return whether a case has this pane."""
-    record = subject.record
-    if shown_in(criteria, "rubrics"):
-        return True
-    return record is not None and any(_is_judged(record, result) for result in record.metrics.values())

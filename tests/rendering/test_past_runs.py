@@ -1,12 +1,12 @@
-"""The lines about single criteria in the pane of scores."""
+"""The scores of a criterion in earlier runs, and its words."""
 
 from workbench.history.case_rows import PastRun
 from workbench.history.summary import Row
 from workbench.model.criteria import Criterion
+from workbench.rendering.history import past_run_lines
 from workbench.rendering.lines import text_of
 from workbench.rendering.reference import _criterion
 from workbench.rendering.rows import View
-from workbench.rendering.score_pane import past_run_lines
 
 
 def _runs(*statuses: str) -> list[PastRun]:
@@ -15,12 +15,22 @@ def _runs(*statuses: str) -> list[PastRun]:
 
 
 def test_past_scores_without_a_threshold_are_no_failures() -> None:
-    (line,) = past_run_lines("quality", _runs("informational", "informational"), View(70))
+    _, line = past_run_lines("quality", _runs("informational", "informational"), View(70))
     assert text_of(line).endswith("never decided")
-    (line,) = past_run_lines("quality", _runs("passed", "failed", "informational"), View(70))
+    _, line = past_run_lines("quality", _runs("passed", "failed", "informational"), View(70))
     assert text_of(line).endswith("passed 1 of 2")
 
 
 def test_criterion_without_a_threshold_is_not_shown_with_one() -> None:
     assert text_of(tuple(_criterion(Criterion("quality", 0.0, None, {})))) == "quality without a threshold"
     assert text_of(tuple(_criterion(Criterion("quality", 4.0, 4.0, {})))) == "quality ≥ 4"
+
+
+def test_options_of_a_criterion_are_words() -> None:
+    options = {
+        "judge_model_options": {"judge_model": "gemini-2.5-flash", "num_samples": 5},
+        "rubrics": [{"rubric_id": "a"}, {"rubric_id": "b"}],
+        "include_agent_tools": True,
+    }
+    shown = text_of(tuple(_criterion(Criterion("final_response_match_v2", 1.0, 1.0, options))))
+    assert shown == ("final_response_match_v2 ≥ 1, judge gemini-2.5-flash, 5 samples, 2 rubrics, include agent tools")

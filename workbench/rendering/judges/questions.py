@@ -1,4 +1,4 @@
-"""A question to a judge with its replies, as lines, for the panes of the judge and of the simulated user."""
+"""Questions to judges and simulated users with their replies, word for word."""
 
 import json
 from collections import Counter
@@ -6,32 +6,77 @@ from collections.abc import Iterator
 from typing import Any
 
 from workbench.counting import counted
+from workbench.events import MetricResult
 from workbench.json_values import mapping, objects, string
-from workbench.rendering.faces import LABELS
+from workbench.rendering.document import Document, Subject
+from workbench.rendering.faces import LABELS, VERDICTS
 from workbench.rendering.json_text import pretty_lines
-from workbench.rendering.judge_texts import mark, reply_cost, verdict_mark
-from workbench.rendering.judged import count, verdict_of
+from workbench.rendering.judge_texts import cost_words, mark, reply_cost, verdict_mark
+from workbench.rendering.judged import count, question_key, questions, reply_verdicts, verdict_of
 from workbench.rendering.lines import MIN_WIDTH, Line, Segment, cut_line, flow, hang, hang_text, safe, shortened, wrap
 from workbench.rendering.rows import View
+from workbench.rendering.triaged import overridden
 from workbench.text import one_line, plain
 
 BRIEF_REPLY = 3
 """The number of lines of a reply that are shown while it is folded."""
 _INDENT = 3
 _BODY = 5
+_ABOUT = {
+    "final_response_match": "does the answer match the reference?",
+    "rubrics": "which rubrics are met?",
+    "sentences": "what are the sentences of the text?",
+    "claims": "what supports the sentences?",
+    "user_message": "does the user's message follow the plan?",
+    "simulated_user": "what does the user say next?",
+    "score": "which score does your prompt give?",
+}
 
 
-def question_lines(question: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
-    """Yield the size of the question, or all of it if `opened`, then each reply."""
+def add_questions(
+    document: Document, subject: Subject, result: MetricResult, turn: int | None, view: View, *, brief: bool
+) -> list[str]:
+    """Add the questions about a turn (None: the whole case) as items. Return their keys.
+
+    While a question is folded, the beginnings of its replies are shown if `brief`.
+    """
+    keys: list[str] = []
+    for place, question in enumerate(questions(result.details)):
+        key = question_key(result.name, turn, place)
+        mine = overridden(
+            subject, result.name, None if turn is None else turn + 1, "verdict", string(question.get("kind"))
+        )
+        opened = view.is_open(key)
+        lines = [*_question_head(question, view, mine), *question_lines(question, opened, view, brief=brief)]
+        document.add_item(key, lines, opens=True)
+        keys.append(key)
+    return keys
+
+
+def _question_head(question: dict[str, Any], view: View, mine: Line) -> Iterator[Line]:
+    """Yield `does the answer match the reference?  3 × ✓ valid`, and the cost."""
+    kind = string(question.get("kind"))
+    about = _ABOUT.get(kind) or one_line(kind, limit=60) or "a question"
+    head: list[Line] = [(Segment(about, "strong"),)]
+    for verdict, many in reply_verdicts(question).items():
+        if verdict in VERDICTS:
+            head.append((Segment(f"{many} × ", "muted"), verdict_mark(verdict)))
+    yield from hang([], flow([*head, *cost_words([question]), mine[:1]], max(view.width - 1, 10)), 1)
+
+
+def question_lines(question: dict[str, Any], opened: bool, view: View, *, brief: bool = True) -> Iterator[Line]:
+    """Yield the size of the question, or all of it if `opened`, then each reply if it is opened or `brief`."""
     prompt = string(question.get("prompt"))
     sign = "▾" if opened else "▸"
     size = counted(len(prompt), "character") if prompt else "empty"
+    if not opened and not brief:
+        size += f", {counted(len(objects(question.get('replies'))), 'reply', 'replies')}"
     style = "label" if opened else "fold"
     line = (Segment(" " * _INDENT), Segment(f"{sign} question", style), Segment(f"  {size}", "muted"))
     yield cut_line(line, max(view.width, MIN_WIDTH))
     if opened:
         yield from hang_text([], [safe(prompt)], view.width, _BODY)
-    for reply in objects(question.get("replies")):
+    for reply in objects(question.get("replies")) if opened or brief else ():
         yield from _reply(reply, opened, view)
 
 

@@ -1,154 +1,196 @@
-"""The pane "Scores": every criterion over the case and turn by turn with its reason, and the source of the criteria."""
+"""The whole pane "Judges": the criteria, the worst first, then the simulated user, the cost and the source."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from workbench.counting import counted
 from workbench.events import MetricResult
-from workbench.execution import CaseRecord
-from workbench.history.case_rows import PastRun
+from workbench.execution import CaseRecord, Turn
 from workbench.json_values import mapping, objects, string
+from workbench.judge.judge_details import votes_differ
 from workbench.metrics.registry import descriptions
 from workbench.rendering.calls import match_type_words, value_lines
 from workbench.rendering.document import Document, Subject
-from workbench.rendering.faces import FACES, FROZEN, OTHER_CRITERIA, Status
-from workbench.rendering.frozen import frozen_words
+from workbench.rendering.faces import FACES, OTHER_CRITERIA, SPLIT, VERDICTS
 from workbench.rendering.json_text import pretty_lines
 from workbench.rendering.judge_texts import (
     criterion_tags,
+    judge_lines,
     leading_vote,
     mark,
     reply_cost,
     tally_words,
+    verdict_mark,
     vote_words,
-    who,
 )
-from workbench.rendering.judged import judge_of, judge_questions, versions
-from workbench.rendering.lines import BLANK, Line, Segment, flow, fold, hang, joined, safe, wrap
+from workbench.rendering.judged import is_shown_in, message_text, questions, results
+from workbench.rendering.judges import claims, rubrics
+from workbench.rendering.judges.questions import add_questions
+from workbench.rendering.judges.simulated import add_simulated_user, message_words
+from workbench.rendering.lines import Line, Segment, flow, hang, heading, joined, safe, wrap
 from workbench.rendering.reference import criteria_part
 from workbench.rendering.rows import GUTTER, View, label, part, remark, under
-from workbench.rendering.scores import verdict_head
+from workbench.rendering.scores import by_weight, verdict_head
 from workbench.rendering.status import glyph, score_text
-from workbench.rendering.triaged import triage_lines
+from workbench.rendering.texts import text_lines
 from workbench.scores import amount, cut_score
 from workbench.text import one_line
 
 WORDS_SHOWN = 12
-_INDENT = 3
-_TURN = 12
-# Details that the diff shows, or that this pane shows in other words.
+# Details that the evidence shows, or that this pane shows in other words.
 _CALL_KEYS = {"rows", "match_type", "ignore_args", "args_match", "other_match_types"}
 _WORD_KEYS = {"expected_marks", "actual_marks", "matched", "missing", "extra", "precision", "recall", "f"}
 _JUDGED_KEYS = {
     "judge", "tally", "questions", "votes", "asked", "of", "split", "compared", "message",
     "rubrics", "unused", "texts", "share", "adk_score", "of_sentences",
-    "explanation", "seconds", "attempts", "cached",
+    "explanation", "error", "seconds", "attempts", "cached",
     "stop", "starting_prompt", "conversation_plan", "plan", "user_persona", "persona",
 }  # fmt: skip
-"""Details that the panes of judged criteria show."""
 _CHECKS = {"not_contains": "does not contain"}
 _RULE_KEYS = {"checks", "figures", "differences", "more_differences", "accepted"}
 _SHOWN_ELSEWHERE = _CALL_KEYS | _WORD_KEYS | _JUDGED_KEYS | _RULE_KEYS | {"turns", "lowest_turn"}
 
 
-def build(subject: Subject, view: View) -> Document:
-    """Return the whole pane."""
+def build(subject: Subject, view: View, *, prompts: bool = True) -> Document:
+    """Return the whole pane. The cursor starts at the first item that explains why the worst criterion did not pass.
+
+    Without `prompts`, a full view has everything but the questions word for word.
+    """
+    asked = view if prompts else replace(view, full=False)
     document = Document()
-    document.add(triage_lines(subject, view))
-    document.add(score_lines(subject, view, explained=view.full))
-    if subject.record is not None and subject.record.metrics and not view.full:
+    record = subject.record
+    problems: list[str] = []
+    if record is not None:
+        own = record.custom_metrics
+        for result in by_weight(list(record.metrics.values())):
+            if result.status != "informational" or result.name in own:
+                document.gap()
+                problems += _add_criterion(document, subject, record, result, view, asked)
+        if not record.metrics:
+            document.add(remark(_no_scores(record), view))
+    add_simulated_user(document, subject, view, asked)
+    below = [*(_figures(record, view) if record is not None else ()), *_source(subject, view)]
+    if below:
         document.gap()
-        document.add([fold(" ▸ what the criteria mean, matching words, other details", view.width)])
+        document.add(below)
+    document.opening_item = (document.item_named(problems[0]) if problems else None) or 0
     return document
 
 
-def score_lines(subject: Subject, view: View, *, explained: bool) -> Iterator[Line]:
-    """Yield every score. With `explained`, also what each criterion measures and how to read it."""
-    record = subject.record
-    if record is not None:
-        for result in record.metrics.values():
-            if result.status != "informational" or result.name in record.custom_metrics:
-                yield from _criterion(result, record, view, explained)
-                yield from past_run_lines(result.name, subject.earlier, view)
-                yield BLANK
-        if not record.metrics:
-            yield from remark(_no_scores(record), view)
-            yield BLANK
-        yield from _frozen(record, view)
-        yield from _figures(record, view)
-    yield from _source(subject, view)
-
-
-def _frozen(record: CaseRecord, view: View) -> Iterator[Line]:
-    """Yield how the case was replayed, and from which file."""
-    frozen = record.frozen
-    if frozen is not None:
-        words = [Segment(f"{FROZEN.glyph} {FROZEN.word.upper()}", FROZEN.variable), Segment(f" {frozen_words(frozen)}")]
-        yield from part("replayed", words, view)
-        if frozen.file:
-            yield from part("", [safe(frozen.file, "muted")], view)
-
-
 def _no_scores(record: CaseRecord) -> str:
+    if record.state == "queued":
+        return "The case has not run yet."
     if not record.finished:
         return "No scores yet."
     return "No scores: the case ended before it could be judged." if record.error else "No scores."
 
 
-def _criterion(result: MetricResult, record: CaseRecord, view: View, explained: bool) -> Iterator[Line]:
+def _add_criterion(
+    document: Document, subject: Subject, record: CaseRecord, result: MetricResult, view: View, asked: View
+) -> list[str]:
+    """Add all about one criterion. Return the keys of the items that explain a problem, the first one first.
+
+    `asked` is the view of the questions.
+    """
     name = result.name
-    turns = [(number, turn.metrics[name]) for number, turn in enumerate(record.turns, 1) if name in turn.metrics]
-    several = len(turns) > 1
-    turns_have_reasons = several and any(turn.reason and turn.reason in result.reason for _, turn in turns)
+    found = list(results(record, name))
+    several = len(found) > 1
+    turns_have_reasons = several and any(turn.reason and turn.reason in result.reason for _, _, turn in found)
+    # Rubrics and sentences below have the reasons that the sentence over the case only counts.
     told = turns_have_reasons or bool(result.details.get("differences"))
-    yield from verdict_head(result, view, reason=not told, marks=criterion_tags(record, name))
-    yield from hang([], _judged(result, record, view.width - _INDENT), _INDENT)
-    yield from hang([], _about(result, View(view.width - _INDENT, view.full), explained), _INDENT)
-    gutter = _TURN if several else _INDENT
-    for number, turn in turns:
-        lead = [Segment(f"   turn {number}", "label")] if several else []
-        yield from hang(lead, _turn(turn, View(view.width - gutter, view.full), alone=not several), gutter)
+    key = f"criterion/{name}"
+    opened = view.is_open(key)
+    document.add_item(key, _head(record, result, view, opened=opened), opens=True)
+    document.add(judge_lines(record, result, view))
+    if result.reason and not told:
+        document.add(
+            part(
+                "why",
+                [safe(result.reason, "" if result.status in ("passed", "failed") else FACES[result.status].variable)],
+                view,
+            )
+        )
+    document.add(hang(label("cost"), flow(tally_words(mapping(result.details.get("tally"))), view.room), GUTTER))
+    document.add(claims.account(record, result, view))
+    document.add(rubrics.account(result, view))
+    inner = View(view.room, full=opened)
+    document.add(under((), _about(result, inner, explained=opened and asked.full == view.full)))
+    problems: list[str] = []
+    for index, turn, judged in found:
+        if several:
+            document.add([heading(f"turn {index + 1}", view.width, _turn_ending(judged))])
+        document.add(_turn_lines(turn, judged, record, view, inner, alone=not several))
+        problems += claims.add_texts(document, subject, index, judged, view)
+        problems += rubrics.add_rubrics(document, subject, index, judged, view)
+        listed = bool(judged.details.get("texts") or judged.details.get("rubrics"))
+        problems += add_questions(document, subject, judged, index, asked, brief=not listed)
+    if found and questions(result.details):
+        document.add([heading("whole case", view.width)])
+    document.add(_end_judged(result, view))
+    problems += add_questions(document, subject, result, None, asked, brief=True)
+    return problems if result.status not in ("passed", "not_applicable") else []
 
 
-def _judged(result: MetricResult, record: CaseRecord, width: int) -> Iterator[Line]:
-    """Yield the judge and its cost."""
-    judge = judge_of(result)
-    if not judge:
-        return
-    asked = (item.question for item in judge_questions(record, result.name))
-    yield from flow(who(judge, versions(asked)), width)
-    if note := string(judge.get("note")):
-        yield from wrap([safe(note, "muted")], width)
-    yield from flow(tally_words(mapping(result.details.get("tally"))), width)
+def _head(record: CaseRecord, result: MetricResult, view: View, *, opened: bool) -> Iterator[Line]:
+    """Yield `✗ FAIL  response_match_score  0.61 < 0.80  ◐ split`. Opened, it says what the criterion means."""
+    more: list[Line] = [] if opened else [(Segment("▸", "fold"),)]
+    return verdict_head(result, view, reason=False, marks=[*criterion_tags(record, result.name), *more])
 
 
-def _about(result: MetricResult, view: View, explained: bool) -> Iterator[Line]:
-    """Yield the criterion's description, its match types, and its details over the whole case."""
+def _turn_ending(result: MetricResult) -> Line:
+    """Return the score of a turn with the leading vote: `✗ 0.00  ✗ invalid  ◐ split`."""
+    score = (glyph(result.status), Segment(f" {score_text(result)}" if score_text(result) else ""))
+    leading = leading_vote(result.details)
+    vote: Line = (verdict_mark(leading),) if leading in VERDICTS else ()
+    split: Line = (mark(SPLIT),) if votes_differ(result.details) else ()
+    return joined([part for part in (score, vote, split) if part], "  ", "")
+
+
+def _turn_lines(
+    turn: Turn, result: MetricResult, record: CaseRecord, view: View, inner: View, *, alone: bool
+) -> Iterator[Line]:
+    """Yield what a criterion says about one turn. `inner` is the view of its details, beside the gutter."""
+    if is_shown_in(result.name, "simulator"):
+        yield from under(label("user"), text_lines(message_text(turn.user), view.room, view, "user"))
+        yield from under(label("verdict"), flow(message_words(result, record), view.room))
+    else:
+        yield from under(label("votes"), flow(vote_words(result.details, leading_vote(result.details)), view.room))
+    if result.reason and not alone:
+        yield from part("why", [safe(result.reason)], view)
+    yield from _service(result, view)
+    if inner.full or result.status != "passed":
+        yield from under((), _details(result, inner))
+
+
+def _service(result: MetricResult, view: View) -> Iterator[Line]:
+    """Yield the explanation of Google's evaluation service or its error, and its cost."""
+    if explanation := string(result.details.get("explanation")):
+        yield from part("service", [safe(explanation)], view)
+    if fault := mapping(result.details.get("error")):
+        message = f"{string(fault.get('kind'))} {string(fault.get('code'))}: {string(fault.get('message'))}"
+        yield from part("error", [safe(message, "status-error")], view)
+    if "attempts" in result.details:
+        yield from under(
+            label("cost"), flow([(Segment(text, "muted"),) for text in reply_cost([result.details])], view.room)
+        )
+
+
+def _end_judged(result: MetricResult, view: View) -> Iterator[Line]:
+    """Yield the verdict on the end of a simulated conversation."""
+    if stop := mapping(result.details.get("stop")):
+        verdict = string(stop.get("verdict"))
+        yield from under(label("end judged"), flow([(verdict_mark(verdict),), *vote_words(stop, verdict)], view.room))
+
+
+def _about(result: MetricResult, view: View, *, explained: bool) -> Iterator[Line]:
+    """Yield what the criterion measures if `explained`, its match types, and its details over the whole case."""
     info = descriptions().get(result.name) if explained else None
     if info is not None:
         yield from wrap([Segment(f"{info.title}. {info.measures} {info.how_to_read}", "muted")], view.width)
     if match_type_words(result):
         yield from wrap(match_type_words(result), view.width)
     yield from _details(result, view)
-
-
-def _turn(result: MetricResult, view: View, *, alone: bool) -> Iterator[Line]:
-    if not alone:
-        score = score_text(result) or FACES[result.status].word
-        yield from wrap([glyph(result.status), Segment(f" {score}", FACES[result.status].variable)], view.width)
-        if result.reason:
-            yield from wrap([safe(result.reason)], view.width)
-    yield from flow([*vote_words(result.details, leading_vote(result.details)), *_service(result)], view.width)
-    if view.full or result.status != "passed":
-        yield from _details(result, view)
-
-
-def _service(result: MetricResult) -> Iterator[Line]:
-    """Yield the explanation of Google's evaluation service, and its cost."""
-    if explanation := string(result.details.get("explanation")):
-        yield (Segment(one_line(explanation)),)
-    if "attempts" in result.details:
-        yield from ((Segment(text, "muted"),) for text in reply_cost([result.details]))
 
 
 def _details(result: MetricResult, view: View) -> Iterator[Line]:
@@ -168,9 +210,7 @@ def _details(result: MetricResult, view: View) -> Iterator[Line]:
             yield from wrap(_words(key, words, style, view), view.width)
     yield from _checks(details, view)
     yield from value_lines(details, View(view.width + GUTTER, view.full))
-    # A service without an error has an empty entry for it.
-    shown = {*_SHOWN_ELSEWHERE, "error"} if details.get("error") is None else _SHOWN_ELSEWHERE
-    rest = {key: value for key, value in details.items() if key not in shown and value not in ([], {})}
+    rest = {key: value for key, value in details.items() if key not in _SHOWN_ELSEWHERE and value not in ([], {})}
     if rest:
         yield from _rest(rest, view)
 
@@ -274,45 +314,3 @@ def _source(subject: Subject, view: View) -> Iterator[Line]:
         yield from criteria_part(subject.entry, view)
     elif subject.record is not None:
         yield from part("criteria", [safe(subject.record.planned.criteria_source)], view)
-
-
-_BARS = "▁▂▃▄▅▆▇█"
-_LEAST = 2
-"""The minimum number of runs for this line. Fewer runs add nothing to the verdict."""
-
-
-def past_run_lines(name: str, earlier: Sequence[PastRun], view: View) -> Iterator[Line]:
-    """Yield one line, or two if space is short, or nothing while only one run has judged the case.
-
-    The oldest run is on the left.
-    """
-    judged = [found for run in reversed(earlier) if (found := _of_run(name, run)) is not None]
-    if len(judged) < _LEAST:
-        return
-    scores = [score for score, _ in judged if score is not None]
-    low, high = min([0.0, *scores]), max([1.0, *scores])
-    bars = tuple(Segment(_bar(score, low, high), FACES[status].variable) for score, status in judged)
-    marks = tuple(Segment(FACES[status].glyph, FACES[status].variable) for _, status in judged)
-    decided = [status for _, status in judged if status not in ("informational", "not_applicable")]
-    words = f"passed {decided.count('passed')} of {len(decided)}" if decided else "never decided"
-    summary = (Segment(words, "muted"),)
-    lead = [Segment("   runs", "label")]
-    yield from hang(lead, flow([bars, marks, summary], max(view.width - GUTTER, 10), "  "), GUTTER)
-
-
-def _of_run(name: str, run: PastRun) -> tuple[float | None, Status] | None:
-    """Return a run's score and verdict."""
-    metrics = [row["metrics"][name] for row in run.rows if name in row.get("metrics", {})]
-    metrics = [metric for metric in metrics if metric[2] in FACES]
-    if not metrics:
-        return None
-    scores = [metric[0] for metric in metrics if metric[0] is not None]
-    # Repeats count with their mean score and their worst verdict.
-    worst = min((metric[2] for metric in metrics), key=lambda status: FACES[status].rank)
-    return (sum(scores) / len(scores) if scores else None), worst
-
-
-def _bar(score: float | None, low: float, high: float) -> str:
-    if score is None:
-        return "·"
-    return _BARS[round((score - low) / (high - low) * (len(_BARS) - 1))]

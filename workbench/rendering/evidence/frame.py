@@ -43,8 +43,9 @@ def labelled(name: str, mark: Segment | str, body: Iterable[Line], view: View) -
     return hang(pad(lead, gutter(view)), body, gutter(view))
 
 
-def side(sign: str, word: str, mark: str, body: Iterable[Line], view: View) -> Iterator[Line]:
-    """Return `− expected  …`, one side of a difference between texts. Without much room, the word is left out."""
+def side(mark: str, body: Iterable[Line], view: View) -> Iterator[Line]:
+    """Return `− expected  …`, the "missing" or "extra" side of a difference. A narrow view leaves the word out."""
+    sign, word = ("−", view.sides[0]) if mark == "missing" else ("+", view.sides[1])
     lead: Line = (Segment(f"{sign} ", f"diff-{mark}"),)
     if is_wide(view):
         lead = (*lead, Segment(f"{word:<10}", "label"))

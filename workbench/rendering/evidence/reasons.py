@@ -1,23 +1,23 @@
-"""Why criteria other than calls and words failed a turn: unmet rubrics, unsupported sentences, reasons of judges."""
+"""Why criteria failed a turn, if its other parts do not show it: unmet rubrics and the reasons of judges."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterator
 
 from workbench.events import MetricResult
 from workbench.execution import Turn
 from workbench.json_values import objects, string
-from workbench.rendering.claims import face_of
+from workbench.metrics.description import Shown
+from workbench.rendering.evidence.frame import labelled, room
 from workbench.rendering.faces import BY_FUNCTION, FACES, HOLDS, VERDICTS, Face
 from workbench.rendering.judged import is_function, is_shown_in, judge_of
+from workbench.rendering.judges.claims import face_of
 from workbench.rendering.lines import Line, Segment, shortened, wrap
-from workbench.rendering.review.frame import labelled, room
 from workbench.rendering.rows import View
 from workbench.rendering.scores import short_name
 from workbench.text import plain
 
-Labelled: TypeAlias = Callable[[str, Segment, Iterable[Line], View], Iterator[Line]]
-"""Returns lines beside a label and a sign, in the caller's gutter."""
+_ELSEWHERE: tuple[Shown, ...] = ("calls", "words", "simulator")
+"""What the calls, the answer and the message show: criteria with these details need no reason in words."""
 _MOST = 4
 """The number of rubrics or sentences of one criterion that are shown while the page is folded."""
 _FEW = 2
@@ -27,12 +27,9 @@ _UNLIMITED = 1_000_000
 _VOTES = re.compile(r" by \d+ of \d+ votes?( \(\d+ samples?\))?")
 
 
-def reason_lines(turn: Turn, view: View, width: int = 0, beside: Labelled = labelled) -> Iterator[Line]:
-    """Yield the reasons of each criterion that did not pass, apart from those that the calls and the answer show.
-
-    `beside` puts them beside their labels, in `width` cells (0: as in a review).
-    """
-    width = width or room(view)
+def reason_lines(turn: Turn, view: View) -> Iterator[Line]:
+    """Yield the reasons of each criterion that did not pass, apart from those that the other parts of a turn show."""
+    width = room(view)
     results = [result for result in turn.metrics.values() if _is_shown(result)]
     found = {result.name: list(_items(result)) for result in results}
     few = sum(max(len(items), 1) for items in found.values()) <= _FEW
@@ -43,19 +40,20 @@ def reason_lines(turn: Turn, view: View, width: int = 0, beside: Labelled = labe
         for label, face, text, why in kept:
             word: Line = () if face == VERDICTS["no"] else (Segment(f"{face.word}  ", face.variable),)
             lines = _item(word, text, why, result, width, most)
-            yield from beside(label, Segment(face.glyph, face.variable), lines, view)
+            yield from labelled(label, Segment(face.glyph, face.variable), lines, view)
         if len(items) > len(kept):
-            yield from beside("", Segment(""), [(Segment(f"▸ {len(items) - len(kept)} more", "fold"),)], view)
-        if not items and result.reason:
+            yield from labelled("", Segment(""), [(Segment(f"▸ {len(items) - len(kept)} more", "fold"),)], view)
+        claimed = any(text.get("final") is True for text in objects(result.details.get("texts")))
+        if not items and not claimed and result.reason:
             face = FACES[result.status]
             lines = _item((), short_name(result.name), _without_votes(result.reason), result, width, most)
             label = "judge" if judge_of(result) else "reason"
-            yield from beside(label, Segment(face.glyph, face.variable), lines, view)
+            yield from labelled(label, Segment(face.glyph, face.variable), lines, view)
 
 
 def _is_shown(result: MetricResult) -> bool:
     if result.status == "failed":
-        return not (is_shown_in(result.name, "calls") or is_shown_in(result.name, "words"))
+        return not any(is_shown_in(result.name, where) for where in _ELSEWHERE)
     return result.status in ("error", "not_evaluated")
 
 
@@ -65,7 +63,7 @@ def _without_votes(reason: str) -> str:
 
 
 def _items(result: MetricResult) -> Iterator[tuple[str, Face, str, str]]:
-    """Yield label, face, text and reason of each unmet rubric and each sentence that does not hold."""
+    """Yield label, face, text and reason of each unmet rubric, and of each sentence before the answer that fails."""
     for rubric in objects(result.details.get("rubrics")):
         verdict = string(rubric.get("verdict"))
         if verdict != "yes":
@@ -73,6 +71,8 @@ def _items(result: MetricResult) -> Iterator[tuple[str, Face, str, str]]:
             face = VERDICTS.get(verdict, VERDICTS["missing"])
             yield "rubric", face, text, string(rubric.get("rationale"))
     for judged in objects(result.details.get("texts")):
+        if judged.get("final") is True:
+            continue
         for sentence in objects(judged.get("sentences")):
             if string(sentence.get("label")) not in HOLDS:
                 yield "claim", face_of(sentence), string(sentence.get("text")), string(sentence.get("rationale"))

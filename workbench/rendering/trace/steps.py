@@ -1,4 +1,4 @@
-"""The pane "Log": errors, the agent's output, and all its steps in order."""
+"""What the agent printed, and the steps of a turn in order, word for word."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -6,48 +6,15 @@ from typing import Any, NamedTuple
 from workbench.counting import counted
 from workbench.execution import Turn
 from workbench.json_values import parts_of
-from workbench.rendering.document import Document, Subject
-from workbench.rendering.error import error_lines
+from workbench.rendering.document import Document
 from workbench.rendering.json_text import compact
 from workbench.rendering.judged import message_text
 from workbench.rendering.lines import Line, Segment, fold, hang, hang_text, heading, safe, wrap
-from workbench.rendering.placed import lost_words, machine_name
-from workbench.rendering.rows import View, remark
+from workbench.rendering.rows import View
 from workbench.rendering.trace.conversation import events_of
 from workbench.text import one_line, plain
 
 BRIEF_OUTPUT = 200
-_STREAMS = ("stderr", "stdout")
-
-
-def build(subject: Subject, view: View) -> Document:
-    """Return the whole pane. It grows at its end while the case runs."""
-    document = Document()
-    record = subject.record
-    if record is None:
-        document.add(remark("The case has not run yet.", view))
-        return document
-    if record.machine:
-        document.add(remark(f"Ran on {machine_name(record.machine)}.", view))
-    if record.attempt > 1:
-        lost = f"the agent's process was lost in attempt {record.attempt - 1}" if not record.lost else ""
-        document.add(remark(f"Attempt {record.attempt}{': ' if lost else ''}{lost}.", view))
-    for one in record.lost:
-        document.add(remark(f"A{lost_words(one)[1:]}.", view))
-    if record.error is not None:
-        document.add(error_lines(record.error, view, traceback=True))
-    for stream in _STREAMS:
-        text = record.output.get(stream)
-        if text:
-            document.gap()
-            document.add(output_lines(stream, text, view))
-    if not any(record.output.values()) and record.finished:
-        document.gap()
-        document.add(remark("The agent printed nothing.", view))
-    for number, turn in enumerate(record.turns, 1):
-        document.begin_turn([heading(f"turn {number}", view.width)])
-        add_turn(document, number - 1, turn, view)
-    return document
 
 
 def output_lines(stream: str, text: str, view: View) -> Iterator[Line]:
@@ -62,13 +29,18 @@ def output_lines(stream: str, text: str, view: View) -> Iterator[Line]:
 
 
 def add_turn(document: Document, index: int, turn: Turn, view: View) -> None:
-    """Add the steps of a turn (`index` counts from 0). A judge's evidence can point at each step."""
+    """Add the steps of a turn (`index` counts from 0). Other panes can point at each step."""
     if turn.note:
         document.add(_entry("note", [safe(turn.note, "status-error")], view))
-    for step in _steps(turn):
-        head = [Segment(f"{step.author}  ", "name")] if step.author else []
+    for step in steps(turn):
         names = [f"{name[0]}/{index}{name[1]}" for name in step.names]
-        document.add_place(names, _entry(step.kind, [*head, step.body], view))
+        document.add_place(names, step_lines(step, view))
+
+
+def step_lines(step: "Step", view: View) -> Iterator[Line]:
+    """Yield a step with its kind and author. A long one is cut unless the view is full."""
+    head = [Segment(f"{step.author}  ", "name")] if step.author else []
+    return _entry(step.kind, [*head, step.body], view)
 
 
 def _entry(kind: str, body: list[Segment], view: View) -> Iterator[Line]:
@@ -78,7 +50,7 @@ def _entry(kind: str, body: list[Segment], view: View) -> Iterator[Line]:
     yield from hang([Segment(f" {kind}", "label")], lines, 10)
 
 
-class _Step(NamedTuple):
+class Step(NamedTuple):
     """A step of a turn. Other panes point at it by `names`: (kind, rest after the turn)."""
 
     kind: str
@@ -87,9 +59,9 @@ class _Step(NamedTuple):
     names: tuple[tuple[str, str], ...] = ()
 
 
-def _steps(turn: Turn) -> Iterator[_Step]:
+def steps(turn: Turn) -> Iterator[Step]:
     """Yield all steps of the turn in order, as far as they can be read."""
-    yield _Step("user", "", safe(message_text(turn.user)), (("user", ""),))
+    yield Step("user", "", safe(message_text(turn.user)), (("user", ""),))
     last = ""
     for number, event in enumerate(events_of(turn)):
         if isinstance(event, dict):
@@ -99,20 +71,20 @@ def _steps(turn: Turn) -> Iterator[_Step]:
     if turn.actual is not None:
         answer = plain(message_text(turn.actual.get("final_response")))
         if not answer or answer != last:
-            yield _Step("answer", "", Segment(answer or "nothing"), (("answer", ""),))
+            yield Step("answer", "", Segment(answer or "nothing"), (("answer", ""),))
 
 
-def _event_steps(event: dict[str, Any]) -> Iterator[_Step]:
+def _event_steps(event: dict[str, Any]) -> Iterator[Step]:
     author = one_line(str(event.get("author") or ""))
     for part in parts_of(event.get("content")):
         call, response = part.get("function_call"), part.get("function_response")
         if isinstance(call, dict):
             body = safe(f"{call.get('name')} {compact(call.get('args'))}")
-            yield _Step("call", author, body, (("call", f"/{call.get('id')}"),))
+            yield Step("call", author, body, (("call", f"/{call.get('id')}"),))
         elif isinstance(response, dict):
             body = safe(f"{response.get('name')} {compact(response.get('response'))}")
-            yield _Step("result", author, body, (("result", f"/{response.get('id')}"),))
+            yield Step("result", author, body, (("result", f"/{response.get('id')}"),))
         elif isinstance(part.get("text"), str):
-            yield _Step("thought" if part.get("thought") else "says", author, safe(part["text"]))
+            yield Step("thought" if part.get("thought") else "says", author, safe(part["text"]))
         else:
-            yield _Step("part", author, safe(compact(part)))
+            yield Step("part", author, safe(compact(part)))

@@ -1,7 +1,6 @@
-"""The pane "Claims": every sentence of the answers with its label, and beside it the reason for the selected one."""
+"""Every sentence of the answers with its label, and the reason for each that does not hold or is opened."""
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from workbench.counting import counted
@@ -10,19 +9,19 @@ from workbench.execution import CaseRecord
 from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.faces import HOLDS, LABELS, Face
-from workbench.rendering.judge_texts import judged_results
-from workbench.rendering.judged import number, question_key, results, shown_in
+from workbench.rendering.judged import is_shown_in, number, question_key, results
 from workbench.rendering.lines import (
     BLANK,
     Line,
     Segment,
     cut_line,
     flow,
+    hang,
     hang_text,
-    heading,
     labelled,
     pad,
     safe,
+    wrap,
 )
 from workbench.rendering.rows import View, part, under
 from workbench.rendering.trace.conversation import events_of
@@ -32,6 +31,8 @@ from workbench.text import one_line, plain
 
 _NARROW = 60
 """The minimum width for a separate column of labels."""
+_REASON = 5
+"""The indentation of the reason for a label, in cells."""
 _KINDS = {
     "instructions": "the agent's instructions",
     "user": "the user's message",
@@ -46,26 +47,9 @@ _TO_EVENT = Segment("i shows its event in the trace", "hint")
 _TO_QUESTION = Segment("enter shows the question", "hint")
 
 
-def build(subject: Subject, view: View) -> Document:
-    """Return the whole pane: the criterion's verdict, then each judged text with its sentences in order."""
-    document = Document()
-    for record, result in judged_results(document, subject.record, _is_judged, view):
-        found = list(results(record, result.name))
-        texts = [text for _, _, turn in found for text in objects(turn.details.get("texts"))]
-        document.add(_account(result, texts, view))
-        column = _label_column(texts)
-        for index, _, turn in found:
-            _add_turn(document, subject, index, turn, column, view)
-        document.opening_item = _first_problem(texts)
-    return document
-
-
-def _is_judged(record: CaseRecord, result: MetricResult) -> bool:
-    return result.name == shown_in(record.metrics, "claims")
-
-
-def _account(result: MetricResult, texts: list[dict[str, Any]], view: View) -> Iterator[Line]:
+def account(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
     """Yield the score, ADK's score if the judge left passages out, and the share of all sentences."""
+    texts = [text for _, _, turn in results(record, result.name) for text in objects(turn.details.get("texts"))]
     labels = [string(item.get("label")) for text in texts for item in _counted(text)]
     if not texts:
         return
@@ -104,12 +88,11 @@ def _tally(labels: list[str]) -> Iterator[Line]:
             yield (Segment(f"{face.glyph} {many} {face.word}", face.variable),)
 
 
-def _add_turn(document: Document, subject: Subject, index: int, result: MetricResult, column: int, view: View) -> None:
-    score = () if result.score is None else (Segment(cut_score(result.score, 2, 2)),)
-    document.begin_turn([heading(f"turn {index + 1}", view.width, score)])
-    texts = objects(result.details.get("texts"))
-    if not texts:
-        document.add(part("", [Segment(plain(result.reason) or "nothing to judge", "muted")], view))
+def add_texts(document: Document, subject: Subject, index: int, result: MetricResult, view: View) -> list[str]:
+    """Add the judged texts of turn `index`, each sentence as an item. Return the keys of those that do not hold."""
+    texts = objects(result.details.get("texts")) if is_shown_in(result.name, "claims") else []
+    column = _label_column(texts)
+    problems: list[str] = []
     question = 0
     for place, text in enumerate(texts):
         if place:
@@ -120,13 +103,16 @@ def _add_turn(document: Document, subject: Subject, index: int, result: MetricRe
         question += 2 if sentences else 1
         event = _event_of(subject, index, text)
         for number_, item in enumerate(sentences):
-            document.add_item(
-                f"claim/{index}/{place}/{number_}",
-                _sentence(item, column, view.width, _overridden(subject, result.name, index, item)),
-                targets=(*_targets(item, result.name, index, question - 1), *event),
-                aside=partial(_aside, item, index, bool(event)),
-            )
+            key, holds = f"claim/{index}/{place}/{number_}", string(item.get("label")) in HOLDS
+            lines = list(_sentence(item, column, view.width, _overridden(subject, result.name, index, item)))
+            if view.is_open(key) or not holds:
+                lines += hang([], _reason(item, index, bool(event), max(view.width - _REASON, 10)), _REASON)
+            targets = (*_targets(item, result.name, index, question - 1), *event)
+            document.add_item(key, lines, opens=holds, targets=targets)
+            if not holds:
+                problems.append(key)
         document.add(_left_out(text, view))
+    return problems
 
 
 def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
@@ -191,7 +177,7 @@ def _overridden(subject: Subject, criterion: str, index: int, item: dict[str, An
 def _sentence(item: dict[str, Any], column: int, width: int, mine: Line) -> Iterator[Line]:
     face = face_of(item)
     body = [Segment(" ".join(plain(string(item.get("text"))).split("\n")).strip() or "(empty)")]
-    if mark := _mark(item):
+    if mark := mark_of(item):
         body.append(Segment(f"  ({mark})", "muted"))
     if width < _NARROW:
         # There is no room for a column of labels, so the word follows its sentence.
@@ -202,7 +188,7 @@ def _sentence(item: dict[str, Any], column: int, width: int, mine: Line) -> Iter
     yield from hang_text(lead, [*body, *mine], width, gutter)
 
 
-def _mark(item: dict[str, Any]) -> str:
+def mark_of(item: dict[str, Any]) -> str:
     """Return the origin of a passage, or "" for a sentence that the judge itself split off."""
     if item.get("origin") == "dropped":
         return "left out by the judge" if item.get("counts") is not False else "left out by the judge, not counted"
@@ -212,7 +198,7 @@ def _mark(item: dict[str, Any]) -> str:
 
 
 def _targets(item: dict[str, Any], criterion: str, turn: int, number: int) -> tuple[Target, ...]:
-    """Return the places with the sentence's evidence: in the log if it is from this turn, else in the question."""
+    """Return the places with the sentence's evidence: in the trace if it is from this turn, else in the question."""
     source = mapping(item.get("source"))
     places: list[str] = []
     if source.get("kind") in ("call", "result") and (call := string(source.get("call_id"))):
@@ -221,8 +207,8 @@ def _targets(item: dict[str, Any], criterion: str, turn: int, number: int) -> tu
         places.append(f"event/{turn}/{source['event']}")
     if source.get("kind") == "user":
         places.append(f"user/{turn}")
-    question = Target("Judge", (question_key(criterion, turn, number), question_key(criterion, turn, 0)))
-    return (Target("Log", tuple(places)), question) if places else (question,)
+    question = Target("Judges", (question_key(criterion, turn, number), question_key(criterion, turn, 0)))
+    return (Target("Trace", tuple(places)), question) if places else (question,)
 
 
 def _event_of(subject: Subject, turn: int, text: dict[str, Any]) -> tuple[Target, ...]:
@@ -234,48 +220,35 @@ def _event_of(subject: Subject, turn: int, text: dict[str, Any]) -> tuple[Target
     return (Target("Trace", (f"event/{turn}/{event}",)),) if event >= 0 else ()
 
 
-def _aside(item: dict[str, Any], turn: int, has_event: bool, width: int) -> Iterator[Line]:
+def _reason(item: dict[str, Any], turn: int, has_event: bool, width: int) -> Iterator[Line]:
     """Yield the reason for a label: the judge's words, both excerpts and their places, and the sentence's event."""
-    face = face_of(item)
     sections = [
         ("why", "", string(item.get("rationale"))),
         ("supports", "evidence-for", string(item.get("supporting"))),
         ("contradicts", "evidence-against", string(item.get("contradicting"))),
     ]
-    yield (Segment(f"{face.glyph} {face.word}", face.variable),)
     for name, style, text in sections:
         if text.strip():
             yield from labelled(name, [safe(text.strip(), style)], width)
     if not any(text.strip() for _, _, text in sections):
-        yield (Segment("the judge gave no reason", "muted"),)
+        yield from wrap([Segment("the judge gave no reason", "muted")], width)
     if mapping(item.get("source")) or any(text.strip() for _, style, text in sections if style):
-        yield from labelled("from", _origin(item, turn), width)
+        known = string(mapping(item.get("source")).get("kind")) in _KINDS
+        hint = _TO_GO if known else _TO_QUESTION
+        yield from labelled("from", [*origin_words(item, turn), Segment("  "), hint], width)
     else:
-        yield (_TO_QUESTION,)
+        yield from wrap([_TO_QUESTION], width)
     if has_event:
-        yield (_TO_EVENT,)
+        yield from wrap([_TO_EVENT], width)
 
 
-def _origin(item: dict[str, Any], turn: int) -> Iterator[Segment]:
+def origin_words(item: dict[str, Any], turn: int) -> Iterator[Segment]:
+    """Yield `find_order, a tool result in turn 1`: where the passages about a sentence are from."""
     source = mapping(item.get("source"))
     kind = _KINDS.get(string(source.get("kind")))
     if kind is None:
-        yield Segment("unknown place  ", "muted")
-        yield _TO_QUESTION
+        yield Segment("unknown place", "muted")
         return
     name = one_line(string(source.get("name")), limit=100)
     yield Segment(f"{name}, " if name else "", "name")
-    yield Segment(f"{kind} in turn {turn + 1}  ")
-    yield _TO_GO
-
-
-def _first_problem(texts: list[dict[str, Any]]) -> int:
-    """Return the index of the first sentence that does not hold."""
-    labels = [string(item.get("label")) for text in texts for item in objects(text.get("sentences"))]
-    return next((index for index, label in enumerate(labels) if label not in HOLDS), 0)
-
-
-def applies(subject: Subject, criteria: frozenset[str]) -> bool:
-    """Return whether a case has this pane."""
-    record = subject.record
-    return bool(shown_in(criteria, "claims") or (record is not None and shown_in(record.metrics, "claims")))
+    yield Segment(f"{kind} in turn {turn + 1}")

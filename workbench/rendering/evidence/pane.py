@@ -1,0 +1,249 @@
+"""The evidence of a case: the turns that differ first, then the criteria, what changed, and the setting of the case."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from workbench.counting import counted
+from workbench.events import MetricResult
+from workbench.execution import CaseRecord, Turn
+from workbench.json_values import mapping, objects, string
+from workbench.rendering.anchors import add_pieces, has_anchors
+from workbench.rendering.calls import value_lines
+from workbench.rendering.cells import cell_len, cut_name
+from workbench.rendering.change_causes import add_causes
+from workbench.rendering.document import Document, Item, Subject
+from workbench.rendering.evidence.frame import gutter, indent, is_wide, labelled
+from workbench.rendering.evidence.frame import room as room_of
+from workbench.rendering.evidence.turn import turn_line, turn_pieces, turn_status
+from workbench.rendering.faces import FACES, HOLDS
+from workbench.rendering.file_view import case_faults, fault_lines, file_document
+from workbench.rendering.frozen_miss import case_error_lines
+from workbench.rendering.judge_texts import criterion_tags
+from workbench.rendering.judged import results
+from workbench.rendering.judges.simulated import end_words
+from workbench.rendering.lines import Line, Segment, cut_line, flow, hang, pad, safe, shortened, width_of, wrap
+from workbench.rendering.reference import case_setting, criteria_part
+from workbench.rendering.rows import GLYPHS, GUTTER, View, remark
+from workbench.rendering.scores import by_weight, chip
+from workbench.rendering.status import glyph, score_text
+from workbench.rendering.thawed import thawed_lines
+from workbench.text import one_line
+
+_FIRST_ROWS = 8
+"""Rows of a turn that are visible on any screen when it opens."""
+_DIFFERENT = frozenset({"diff-differs", "diff-missing", "diff-extra", "diff-moved"})
+_PROBLEMS = ("failed", "error", "not_evaluated")
+_UNLIMITED = 1_000_000
+
+
+def build(subject: Subject, view: View, *, key: str = "K") -> Document:
+    """Return the evidence of a case, or the facts of a file. In a full view, all turns are open and nothing is cut.
+
+    `key` leads to the ways out of a call that is missing from a recording.
+    """
+    record = subject.record
+    if record is None and subject.case is None:
+        return file_document(subject.entry, view, subject.found)
+    document = Document()
+    if record is None or record.state == "queued":
+        _add_definition(document, subject, view)
+        return document
+    document.add(case_error_lines(record, subject.state, view, key))
+    if record.thawed is not None:
+        document.add(thawed_lines(record.thawed, view, drifted=bool(record.drifted)))
+    whole = list(_whole_case(record, view))
+    if whole and not failing_turns(record):
+        # Without a failed turn, they are why the case failed, and the turns may fill the screen.
+        document.add(whole)
+        whole = []
+    document.gap()
+    above = bool(document.lines)
+    _add_turns(document, subject, record, view)
+    if ended := end_words(record):
+        document.add(labelled("end", "", wrap([Segment(ended, "strong")], room_of(view)), view))
+    document.add(whole)
+    criteria = [cut_line(line, view.width) for line in _criteria(record, view)]
+    if criteria:
+        document.gap()
+        document.add(criteria)
+    _add_changes(document, subject, record, view)
+    setting = list(_setting(subject, view))
+    if setting:
+        document.gap()
+        document.add(setting)
+    # How answers drifted is above the turns, and may be why one failed.
+    document.opening = None if record.drifted else _opening(record, above)
+    if document.items and document.opening is not None:
+        document.opening_item = _opening_item(document, document.turns[document.opening])
+    return document
+
+
+def _add_definition(document: Document, subject: Subject, view: View) -> None:
+    """Add a case that has not run: its messages and expected calls, then its criteria and its setting."""
+    document.add(case_faults(subject, view))
+    _add_turns(document, subject, None, view)
+    document.gap()
+    if subject.entry is not None:
+        document.add(criteria_part(subject.entry, view))
+    if subject.case is not None:
+        document.add(case_setting(subject.case, view, ran=False))
+
+
+def place_in_case(record: CaseRecord) -> str:
+    """Return `turn 2 of 3`, the first turn that fails, or "" if there is only one."""
+    failing = failing_turns(record)
+    many = max(len(record.turns), len(record.expected or ()))
+    return f"turn {failing[0] + 1} of {many}" if many > 1 and failing else ""
+
+
+def failing_turns(record: CaseRecord) -> list[int]:
+    """Return the turns with a failed or broken metric, counted from 0."""
+    return [index for index, turn in enumerate(record.turns) if turn_status(turn) in ("failed", "error")]
+
+
+# Turns
+
+
+def _add_turns(document: Document, subject: Subject, record: CaseRecord | None, view: View) -> None:
+    expected: Sequence[dict[str, Any]] | None = record.expected if record is not None else None
+    if expected is None and subject.case is not None:
+        expected = subject.case.turns
+    turns: Sequence[Turn] = record.turns if record is not None else ()
+    total = max(len(turns), len(expected or ()))
+    failing = failing_turns(record) if record is not None and record.finished else []
+    folded = True
+    for index in range(total):
+        turn = turns[index] if index < len(turns) else None
+        reference = expected[index] if expected is not None and index < len(expected) else None
+        if expected is not None and reference is None:
+            reference = {}
+        key = f"turn/{index}"
+        opened = view.is_open(key) and not view.full
+        foldable = (failing and index not in failing) or (record is not None and turn is None)
+        selectable = turn is not None and has_anchors(turn)
+        if foldable and not view.full and (selectable or not opened):
+            document.begin_turn(spaced=not folded)
+            line = turn_line(index, turn, reference, view, opened=opened)
+            if selectable:
+                document.add_item(key, [line], opens=True)
+            else:
+                document.add([line])
+            folded = True
+            if not opened:
+                continue
+        else:
+            document.begin_turn(spaced=bool(index) and is_wide(view))
+        add_pieces(document, turn_pieces(record, index, 1 if foldable and opened else total, turn, reference, view))
+        folded = False
+    if record is not None and not total:
+        document.add(remark("No turn yet." if record.state == "running" else "No turn took place.", view))
+
+
+def _opening(record: CaseRecord, above: bool) -> int | None:
+    """Return the first turn to show: the running or the first failed one.
+
+    None if nothing failed in a turn, or if an error is shown above the turns.
+    """
+    if record.state == "running":
+        return len(record.turns) - 1 if record.turns else None
+    failing = failing_turns(record)
+    if failing and (record.state == "failed" or (record.state == "error" and not above)):
+        return failing[0]
+    return None
+
+
+def _opening_item(document: Document, start: int) -> int:
+    """Return the first item that differs in the first rows of the turn at line `start`, else the turn's first item."""
+    below = [number for number, item in enumerate(document.items) if item.start >= start]
+    near = (number for number in below if document.items[number].start < start + _FIRST_ROWS)
+    differing = (number for number in near if _differs(document, document.items[number]))
+    return next(differing, below[0] if below else 0)
+
+
+def _differs(document: Document, item: Item) -> bool:
+    lines = document.lines[item.start : item.end]
+    return any(segment.style in _DIFFERENT for line in lines for segment in line)
+
+
+# The case as a whole
+
+
+def _whole_case(record: CaseRecord, view: View) -> Iterator[Line]:
+    """Yield the reasons of criteria that judge the conversation, not a turn."""
+    for name, result in record.metrics.items():
+        in_turns = {turn.metrics[name].status for turn in record.turns if name in turn.metrics}
+        if result.status in _PROBLEMS and result.status not in in_turns and result.reason:
+            width = max(view.width - gutter(view), 10)
+            values = list(value_lines(result.details, View(width + GUTTER, view.full)))
+            lines = values or list(wrap([safe(result.reason)], width))
+            lead: Line = (Segment(f" {GLYPHS['differs']} case", "diff-differs"),)
+            kept = lines if view.full else shortened(lines, 4, view.width - gutter(view))
+            yield from hang(lead, kept, gutter(view))
+
+
+def _criteria(record: CaseRecord, view: View) -> Iterator[Line]:
+    """Yield the criteria, the worst first: each on a line, or in a narrow view as many on a line as fit."""
+    own = record.custom_metrics
+    judged: list[MetricResult] = [
+        result
+        for result in by_weight(list(record.metrics.values()))
+        if result.status not in ("informational", "not_applicable") or result.name in own
+    ]
+    room = max(view.width - 2, 10)
+    if not is_wide(view):
+        signs = [_signs(record, result) for result in judged]
+        parts = [
+            (*chip(result, width=room - width_of(sign)), *sign) for result, sign in zip(judged, signs, strict=True)
+        ]
+        yield from ((Segment(indent(view)), *line) for line in flow(parts, room, "   "))
+        return
+    longest = max((cell_len(one_line(result.name, limit=60)) for result in judged), default=0)
+    column = min(longest, max(view.width - 34, 12))
+    for result in judged:
+        name = cut_name(one_line(result.name, limit=60), column)
+        style = "" if result.status == "passed" else FACES[result.status].variable
+        score: Line = (Segment(f"{score_text(result) or FACES[result.status].word}", style),)
+        named: Line = (Segment(indent(view)), glyph(result.status), *pad((Segment(f" {name}"),), column + 3))
+        more = list(flow([*_found(record, result), *criterion_tags(record, result.name)], room - column - 20, "  "))
+        yield from hang((*named, *pad(score, 13)), more or [()], column + 19)
+
+
+def _signs(record: CaseRecord, result: MetricResult) -> Line:
+    return tuple(Segment(f" {tag[0].text[:1]}", tag[0].style) for tag in criterion_tags(record, result.name))
+
+
+def _found(record: CaseRecord, result: MetricResult) -> Iterator[Line]:
+    """Yield `3 of 4 sentences`, `1 of 2 rubrics`."""
+    turns = [turn.details for _, _, turn in results(record, result.name)]
+    sentences = [
+        item
+        for details in turns
+        for text in objects(details.get("texts"))
+        for item in objects(text.get("sentences"))
+        if item.get("counts") is not False
+    ]
+    if sentences:
+        holding = sum(string(item.get("label")) in HOLDS for item in sentences)
+        yield (Segment(f"{holding} of {counted(len(sentences), 'sentence')}", "muted"),)
+    rubrics = [item for details in turns for item in objects(details.get("rubrics"))]
+    if rubrics:
+        met = sum(string(mapping(item).get("verdict")) == "yes" for item in rubrics)
+        yield (Segment(f"{met} of {counted(len(rubrics), 'rubric')}", "muted"),)
+
+
+def _add_changes(document: Document, subject: Subject, record: CaseRecord, view: View) -> None:
+    """Add what changed since the case passed, if it passed before and both runs were compared."""
+    change, compared = subject.change, subject.compared
+    if change is None or compared is None or change.before.state != "passed" or record.state == "passed":
+        return
+    document.gap()
+    document.add([(Segment(f"{indent(view)}changed since it passed", "label"),)])
+    add_causes(document, compared, view)
+
+
+def _setting(subject: Subject, view: View) -> Iterator[Line]:
+    """Yield what `check` found, and the setting of the case besides its turns."""
+    if subject.found and subject.entry is not None:
+        yield from fault_lines(subject.found, subject.entry, view)
+    if subject.case is not None:
+        yield from case_setting(subject.case, view, ran=True)

@@ -1,0 +1,413 @@
+"""The pane "History": a case over its repeats and runs, the user's notes on it, and why its verdict changed."""
+
+import difflib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from workbench.counting import counted
+from workbench.execution import CaseRecord, Execution, Turn
+from workbench.history.case_rows import PastRun
+from workbench.model.invocation import tool_steps
+from workbench.rendering.change_causes import add_causes
+from workbench.rendering.document import Document, Subject
+from workbench.rendering.evidence.turn import turn_pieces
+from workbench.rendering.faces import BY_FUNCTION, FACES, FLAKY, Status
+from workbench.rendering.json_text import compact
+from workbench.rendering.judge_texts import mark
+from workbench.rendering.judged import is_function
+from workbench.rendering.lines import (
+    Line,
+    Segment,
+    beside,
+    column_width,
+    cut_line,
+    flow,
+    fold,
+    hang,
+    hang_text,
+    heading,
+    safe,
+    wrap,
+)
+from workbench.rendering.rows import View, label, part, remark, under
+from workbench.rendering.status import badge, glyph
+from workbench.rendering.triaged import triage_lines
+from workbench.repeats.repeat_texts import CAUSES, interval, percent, share, spread, sureness
+from workbench.repeats.summary import CaseRepeats, CriterionRepeats, Path
+from workbench.scores import cut_score
+from workbench.text import one_line
+
+BAR = 40
+"""The maximum width of the bar, in cells."""
+_PATHS = 5
+_ARGUMENTS = 80
+_EXECUTIONS = 200
+_WHY = {
+    "agent": "The agent varies between repeats, and each verdict on it is clear.",
+    "judge": "The judge varies: it judged equal answers differently, or decided by a single vote.",
+    "both": "Both vary: the agent differs between repeats, and some verdicts of the judge are unclear.",
+    "unknown": "Agent or judge: answers and verdicts differ, and single votes do not show why. Ask for all votes.",
+}
+
+
+def build(subject: Subject, view: View) -> Document:
+    """Return the whole pane: the user's notes, the repeats, the earlier runs, and what changed."""
+    document = Document()
+    document.add(triage_lines(subject, view))
+    if subject.repeats is not None:
+        _add_repeats(document, subject.repeats, view)
+    _add_past_runs(document, subject, view)
+    _add_change(document, subject, view)
+    if not document.lines:
+        document.add(remark(_nothing(subject), view))
+    return document
+
+
+def _nothing(subject: Subject) -> str:
+    if subject.record is None or subject.record.state == "queued":
+        return "The case has not run yet."
+    return "No repeats, notes or other verdict yet. X repeats the case."
+
+
+def _add_repeats(document: Document, case: CaseRepeats, view: View) -> None:
+    document.add(_repeats_verdict(case, view))
+    document.gap()
+    document.add(_rate(case, view))
+    document.add(_executions(case, view))
+    if case.criteria:
+        document.gap()
+        document.add([_titled("criteria", "", view)])
+        for criterion in sorted(case.criteria, key=lambda each: (each.cause is None, not each.spread, not each.failed)):
+            document.add(_criterion(criterion, view))
+    if case.paths:
+        document.gap()
+        document.add(_paths(case, view))
+
+
+def _add_past_runs(document: Document, subject: Subject, view: View) -> None:
+    """Add the scores of each criterion in the newest runs."""
+    names = subject.record.metrics if subject.record is not None else ()
+    lines = [line for name in names for line in past_run_lines(name, subject.earlier, view)]
+    if lines:
+        document.gap()
+        document.add([heading("earlier runs, the newest on the right", view.width), *lines])
+
+
+def _add_change(document: Document, subject: Subject, view: View) -> None:
+    """Add why the verdict changed, and both executions side by side."""
+    change, record, before = subject.change, subject.record, subject.before
+    if change is None or record is None or before is None:
+        return
+    document.gap()
+    if change.flaky:
+        known = f"Known flaky: {change.flaky} when repeated. One more verdict proves little. Press X to repeat it."
+        document.add(remark(known, view, "status-flaky"))
+        document.gap()
+    then, now = change.rates
+    if then:
+        differs = then != now
+        document.add(before_and_after(view, "all repeats", [Segment(then)], [Segment(now)], differs=differs))
+        document.gap()
+    document.add([heading("why it changed", view.width)])
+    if subject.compared is None:
+        document.add(remark("comparing the two runs", view))
+    else:
+        add_causes(document, subject.compared, view)
+    document.gap()
+    document.add([heading("before and after", view.width)])
+    add_before_and_after(document, before, record, view)
+
+
+# Repeats
+
+
+def _repeats_verdict(case: CaseRepeats, view: View) -> Iterator[Line]:
+    if case.unfinished:
+        words = f"{case.unfinished} of {len(case.records)} repeats have not finished."
+        yield from remark(words, view, "status-running")
+        return
+    if not case.rate.total:
+        yield from remark("No repeat has a verdict that counts.", view)
+        return
+    if case.kind == "stable":
+        times = "every time" if case.rate.total > 1 else "only once: too few runs to tell"
+        face = badge("passed" if case.rate.passed else "failed")
+        yield cut_line((Segment(" "), *face, Segment(f"  {times}")), view.width)
+        return
+    mark = Segment(f" {FLAKY.glyph} {FLAKY.word.upper()}", FLAKY.variable)
+    yield cut_line((mark, Segment(f"  {CAUSES[case.kind]}", "strong")), view.width)
+    yield from remark(_WHY[case.kind], view)
+
+
+def _rate(case: CaseRepeats, view: View) -> Iterator[Line]:
+    rate = case.rate
+    text = f"{rate.passed} of {rate.total}"
+    if case.without_verdict:
+        text += f"; {case.without_verdict} more without a verdict"
+    if case.cancelled:
+        text += f"; {case.cancelled} cancelled"
+    if case.broke:
+        text += f"; {case.broke} with an agent error"
+    yield from part("passed", [Segment(text)], view)
+    if not rate.total:
+        return
+    of_all = Segment(percent(rate.rate or 0.0), "strong")
+    yield from part("rate", [of_all, Segment(f"  {interval(rate)}", "muted")], view)
+    yield from under((), [bar(case, min(BAR, view.room - 1))])
+    if case.until is not None:
+        style = {"above": "status-passed", "below": "status-failed"}.get(case.sure or "", "status-not-evaluated")
+        yield from part("target", [Segment(sureness(case), style)], view)
+    yield from hang(label("pass^k"), flow(_pass_hats(case), view.room), 15)
+
+
+def bar(case: CaseRepeats, width: int) -> Line:
+    """Return the interval from 0 to 100 % with the rate and the target rate, if any: `·····━━━━●━━━│·`."""
+    rate, last = case.rate, max(width - 1, 1)
+    low, high, here = math.floor(rate.low * last), math.ceil(rate.high * last), round((rate.rate or 0.0) * last)
+    wanted = None if case.until is None else round(case.until * last)
+    cells = []
+    for cell in range(last + 1):
+        if cell == here:
+            cells.append(Segment("●", "strong"))
+        elif cell == wanted:
+            cells.append(Segment("│", "hint"))
+        elif low <= cell <= high:
+            cells.append(Segment("━", FLAKY.variable if case.flaky else ""))
+        else:
+            cells.append(Segment("·", "muted"))
+    return tuple(cells)
+
+
+def _pass_hats(case: CaseRepeats) -> Iterator[Line]:
+    """Yield pass^k for some values of k, because it falls fast."""
+    total = case.rate.total
+    for k in dict.fromkeys([*range(1, min(total, 5) + 1), *(k for k in (8, 10, 20, 50, 100) if k < total), total]):
+        value = case.pass_hat(k)
+        if value is not None:
+            yield (Segment(f"{k} ", "muted"), Segment(share(value)))
+
+
+def _executions(case: CaseRepeats, view: View) -> Iterator[Line]:
+    begun = [record for record in case.records if record.state != "queued"]
+    shown: list[Line] = [_execution(record) for record in begun[:_EXECUTIONS]]
+    if len(begun) < len(case.records):
+        shown.append((Segment(f"{len(case.records) - len(begun)} queued", "muted"),))
+    yield from hang(label("repeats"), flow(shown, view.room, "  "), 15)
+    if len(begun) > _EXECUTIONS:
+        yield from under((), [fold(f"and {len(begun) - _EXECUTIONS} more", view.room)])
+
+
+def _execution(record: Execution) -> Line:
+    return (glyph(record.state), Segment(f"{record.ref.repeat}", "muted"))
+
+
+def _criterion(criterion: CriterionRepeats, view: View) -> Iterator[Line]:
+    total = criterion.passed + criterion.failed
+    face = FLAKY if criterion.cause is not None else FACES["failed" if criterion.failed else "passed"]
+    if not total:
+        face = FACES["not_evaluated"]
+    segments = [
+        Segment(f"{face.glyph} ", face.variable),
+        Segment(one_line(criterion.name, limit=80), "strong"),
+        Segment(f"  {criterion.passed} of {total} passed" if total else "  no verdict", "muted"),
+    ]
+    if criterion.cause is not None:
+        segments.append(Segment(f"  {CAUSES[criterion.cause]}", FLAKY.variable))
+    yield from hang_text([Segment(" ")], segments, view.width, 1)
+    if criterion.spread:
+        words = f"the judge disagrees with itself: {spread(criterion.split, criterion.rejudged)}"
+        yield from hang_text([Segment("   ")], [Segment(words, "status-not-evaluated")], view.width, 3)
+
+
+def _paths(case: CaseRepeats, view: View) -> Iterator[Line]:
+    answers = counted(case.answers, "distinct answer")
+    yield _titled("trajectories", f"{len(case.paths)} distinct, {answers}", view)
+    shown = case.paths if view.full else case.paths[:_PATHS]
+    for path in shown:
+        yield from _path(path, view)
+    if len(shown) < len(case.paths):
+        yield fold(f" ▸ {len(case.paths) - len(shown)} more", view.width)
+
+
+def _path(path: Path, view: View) -> Iterator[Line]:
+    mixed = 0 < path.passed < path.times
+    face = FLAKY if mixed else FACES["passed" if path.passed else "failed"]
+    lead: Line = (Segment(f" {path.times:>3}× "), Segment(f"{face.glyph} ", face.variable))
+    if mixed:
+        lead = (*lead, Segment(f"{path.passed}/{path.times} ", "muted"))
+    yield from hang(lead, _path_calls(path, view), 15)
+
+
+def _path_calls(path: Path, view: View) -> Iterator[Line]:
+    for number, calls in enumerate(path.calls, 1):
+        if len(path.calls) > 1:
+            yield (Segment(f"turn {number}", "label"),)
+        for name, arguments in calls:
+            segments = [Segment(one_line(name, limit=60), "name")]
+            if arguments != "{}":
+                limit = 2000 if view.full else _ARGUMENTS
+                segments.append(Segment(f" {one_line(arguments, limit=limit)}", "muted"))
+            yield from wrap(segments, view.room)
+        if not calls:
+            yield (Segment("no tool call", "muted"),)
+
+
+def _titled(name: str, words: str, view: View) -> Line:
+    return cut_line((Segment(f" {name}", "heading"), Segment(f"  {words}", "muted")), view.width)
+
+
+# Earlier runs
+
+
+_BARS = "▁▂▃▄▅▆▇█"
+_LEAST = 2
+"""The minimum number of runs for this line. Fewer runs add nothing to the verdict."""
+
+
+def past_run_lines(name: str, earlier: Sequence[PastRun], view: View) -> Iterator[Line]:
+    """Yield the name of a criterion and its scores, or nothing while only one run has judged the case.
+
+    The oldest run is on the left.
+    """
+    judged = [found for run in reversed(earlier) if (found := _of_run(name, run)) is not None]
+    if len(judged) < _LEAST:
+        return
+    scores = [score for score, _ in judged if score is not None]
+    low, high = min([0.0, *scores]), max([1.0, *scores])
+    bars = tuple(Segment(_bar(score, low, high), FACES[status].variable) for score, status in judged)
+    marks = tuple(Segment(FACES[status].glyph, FACES[status].variable) for _, status in judged)
+    decided = [status for _, status in judged if status not in ("informational", "not_applicable")]
+    words = f"passed {decided.count('passed')} of {len(decided)}" if decided else "never decided"
+    summary = (Segment(words, "muted"),)
+    yield cut_line((Segment(f" {one_line(name, limit=100)}", "label"),), view.width)
+    yield from hang([], flow([bars, marks, summary], max(view.width - 3, 10), "  "), 3)
+
+
+def _of_run(name: str, run: PastRun) -> tuple[float | None, Status] | None:
+    """Return a run's score and verdict."""
+    metrics = [row["metrics"][name] for row in run.rows if name in row.get("metrics", {})]
+    metrics = [metric for metric in metrics if metric[2] in FACES]
+    if not metrics:
+        return None
+    scores = [metric[0] for metric in metrics if metric[0] is not None]
+    # Repeats count with their mean score and their worst verdict.
+    worst = min((metric[2] for metric in metrics), key=lambda status: FACES[status].rank)
+    return (sum(scores) / len(scores) if scores else None), worst
+
+
+def _bar(score: float | None, low: float, high: float) -> str:
+    if score is None:
+        return "·"
+    return _BARS[round((score - low) / (high - low) * (len(_BARS) - 1))]
+
+
+# What changed
+
+
+def add_before_and_after(document: Document, before: CaseRecord, after: CaseRecord, view: View) -> None:
+    """Add a comparison of two executions of a case: their verdicts, and turn by turn the agent's actions."""
+    document.add(before_and_after(view, "", _state(before), _state(after), differs=before.state != after.state))
+    document.gap()
+    names = dict.fromkeys([*before.metrics, *after.metrics])
+    deciding = [name for name in names if not _only_informs(name, before, after)]
+    for name in deciding:
+        one, other = _score(before, name), _score(after, name)
+        document.add(before_and_after(view, name, one, other, differs=one != other))
+    total = max(len(before.turns), len(after.turns))
+    sides = replace(view, sides=("before", "after"))
+    for number in range(total):
+        then, now = (record.turns[number] if number < len(record.turns) else None for record in (before, after))
+        document.begin_turn()
+        for piece in turn_pieces(after, number, total, _unjudged(now), _reference(then), sides):
+            document.add(piece.lines)
+        results = [_results(turn) for turn in (then, now)]
+        if results[0] != results[1]:
+            document.add(_results_before_and_after(view, *results))
+    figures = [f"{name} {_figure(before, name)} → {_figure(after, name)}" for name in names if name not in deciding]
+    if figures:
+        document.gap()
+        document.add(hang_text([Segment(" ")], [safe("   ".join(figures), "muted")], view.width, 1))
+
+
+def _only_informs(name: str, *records: CaseRecord) -> bool:
+    results = [record.metrics[name] for record in records if name in record.metrics]
+    return all(result.status == "informational" for result in results)
+
+
+def _figure(record: CaseRecord, name: str) -> str:
+    result = record.metrics.get(name)
+    return "none" if result is None or result.score is None else cut_score(result.score)
+
+
+def before_and_after(
+    view: View, word: str, before: list[Segment], after: list[Segment], *, differs: bool
+) -> Iterator[Line]:
+    """Yield a value before and after: in two columns if there is room, else in sequence. Equal values appear once."""
+    if word:
+        yield (Segment(f" {word}", "label"),)
+    if not differs:
+        yield from hang_text([Segment("   = ", "diff-same")], after, view.width, 5)
+    elif view.side_by_side(*(segment.text for segment in (*before, *after))):
+        width = column_width(view.width - 3)
+        lines = beside(
+            list(hang_text([Segment("− ", "diff-missing")], before, width, 2)),
+            list(hang_text([Segment("+ ", "diff-extra")], after, width, 2)),
+            width,
+        )
+        yield from hang([], lines, 3)
+    else:
+        yield from hang_text([Segment("   − ", "diff-missing")], before, view.width, 5)
+        yield from hang_text([Segment("   + ", "diff-extra")], after, view.width, 5)
+
+
+def _state(record: CaseRecord) -> list[Segment]:
+    face = FACES[record.state]
+    segments = [Segment(f"{face.glyph} {face.word}", face.variable)]
+    if record.broken_by is not None:
+        segments.append(safe(f"  {record.broken_by.message}"[:1000], face.variable))
+    return segments
+
+
+def _score(record: CaseRecord, name: str) -> list[Segment]:
+    result = record.metrics.get(name)
+    if result is None:
+        return [Segment("not judged", "muted")]
+    face = FACES[result.status]
+    score = "" if result.score is None else f" {cut_score(result.score)}"
+    threshold = "" if result.threshold is None else f" (threshold {cut_score(result.threshold)})"
+    segments = [Segment(f"{face.glyph} {face.word}", face.variable), Segment(f"{score}{threshold}")]
+    return [*segments, Segment(" "), mark(BY_FUNCTION)] if is_function(result) else segments
+
+
+def _unjudged(turn: Turn | None) -> Turn | None:
+    """Return a turn without verdicts, because another execution is not its reference."""
+    return None if turn is None else replace(turn, metrics={})
+
+
+def _reference(turn: Turn | None) -> dict[str, Any]:
+    """Return what an earlier execution did in a turn as the reference for a later one."""
+    return {} if turn is None else turn.so_far or {}
+
+
+def _results_before_and_after(view: View, before: list[str], after: list[str]) -> Iterator[Line]:
+    """Yield results of tools before and after, in order. Each one that stayed the same appears once."""
+    word = "results"
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    for tag, start, end, after_start, after_end in matcher.get_opcodes():
+        one, other = _joined(before[start:end]), _joined(after[after_start:after_end])
+        yield from before_and_after(view, word, one, other, differs=tag != "equal")
+        word = ""
+
+
+def _joined(steps: list[str]) -> list[Segment]:
+    return [safe("\n".join(steps))] if steps else [Segment("none", "muted")]
+
+
+def _results(turn: Turn | None) -> list[str]:
+    try:
+        steps = tool_steps(turn.actual or {}) if turn is not None else []
+    except (AttributeError, TypeError, LookupError):
+        return ["unknown format"]
+    return [f"{name} {compact(value)}" for name, value in (result for _, result in steps if result is not None)]
