@@ -221,6 +221,10 @@ class FakeRun:
         self._loop.call_soon_threadsafe(self._over.set)
 
 
+_MOST_WAITS = 100
+"""How often a key looks whether it is done, every 10 ms. Some tests hold up a key on purpose."""
+
+
 class _AtOnce(Pace):
     """Paint every frame. Tests of `Pace` check which frames are left out."""
 
@@ -282,8 +286,23 @@ class Screen:
         async with self.app.run_test(size=size, notifications=True) as pilot:
             await self.until(pilot, lambda: self.session.workspace is not None)
             record_writes(self.app, self._keep_copy)
+            self._press_in_turn(pilot)
             yield pilot
             await asyncio.to_thread(self.app.runs.close, 1.0)
+
+    def _press_in_turn(self, pilot: Pilot[int]) -> None:
+        """Let `pilot.press` return once its keys are done. A key waits, for example, until a case was read."""
+        order, press = self.app._key_order, pilot.press
+
+        async def press_and_wait(*keys: str) -> None:
+            await press(*keys)
+            for _ in range(_MOST_WAITS):
+                if order._follower is None or not (order._waiting or any(order._at_work())):
+                    break
+                await asyncio.sleep(0.01)
+            await pilot.pause()
+
+        pilot.press = press_and_wait  # type: ignore[method-assign]
 
     async def until(self, pilot: Pilot[int], holds: Callable[[], bool], seconds: float = 10.0) -> None:
         """Wait until the condition holds, for at most this many seconds."""

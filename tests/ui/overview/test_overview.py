@@ -191,7 +191,7 @@ async def test_changes_of_an_earlier_session_are_those_of_the_filter(
         await pilot.press("escape")
         assert screen.main.rows.query.empty
         await pilot.press("shift+tab", "right_square_bracket")
-        await screen.until(pilot, lambda: "late_0 ─" in screen.text and "0 Change" in screen.text)
+        await screen.until(pilot, lambda: "late_0 ─" in screen.text and "4 History" in screen.text)
 
 
 async def test_a_changed_case_that_runs_again_says_so(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
