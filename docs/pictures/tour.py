@@ -14,7 +14,7 @@ EXPECTED = {
     "Open": "everything",
     "Run": "✗11",
     "Go to a problem": "tonight › lisbon",
-    "Find a case": "args.amount: number 12.5 · text",
+    "Find a case": 'refund(id="A-7", amount=…)',
     "Fix it and watch": "late_parcel ↑",
     "See what changed the verdict": "fix  order_desk › refunds › late_parcel",
     "Review failures one by one": "Review  cause 1 of",

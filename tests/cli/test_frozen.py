@@ -112,7 +112,8 @@ def test_status_history_and_compare_tell_frozen_from_live(project: Project, here
 
 def test_verdict_that_is_scored_again_stays_frozen(project: Project) -> None:
     done = project.run("score", "last", "--print-detailed-results")
-    assert done.stdout.count(MARK) == 4, "on the lines, and with the conversations"
+    assert done.stdout.count(MARK) == 2, "on the lines"
+    assert done.stdout.count("FROZEN 1 tool call replayed, recorded today") == 2, "with the conversations"
     assert project.run("status").stdout.count(MARK) == 2
 
 

@@ -210,7 +210,7 @@ def test_command_line_of_adk_eval_works(project: Project) -> None:
     done = project.run("eval", *words, "--log_level", "INFO")
     assert done.returncode == 0
     assert lines_with(done.stdout, ["PASS", "FAIL"]) == ["PASS echo/talk/good response_match_score=1.0>=0.8"]
-    assert "turn 1 of 1" in done.stdout, "the conversation"
+    assert "You said hello" in done.stdout, "the conversation"
     assert "config.json" in done.stdout, "where the criteria come from"
     by_id = project.run("eval", "echo", "talk:bad", "--config_file_path=config.json")
     assert by_id.returncode == 1
@@ -222,7 +222,7 @@ def test_json_on_stdout_moves_the_lines_to_stderr(project: Project) -> None:
     assert json.loads(done.stdout)["summary"]["passed"] == 2
     assert done.stdout.count("\n") == 1
     assert len(lines_with(done.stderr, ["PASS"])) == 2
-    assert "turn 1 of 1" in done.stderr
+    assert "─ echo › talk › good ─" in done.stderr
 
 
 def test_refusal_replaces_the_report_of_an_earlier_run(project: Project) -> None:

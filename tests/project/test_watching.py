@@ -133,7 +133,7 @@ async def test_save_runs_its_cases_and_changed_verdicts_can_be_visited(watched: 
         await watched.until(watched.pilot, lambda: "comparing the two runs" not in (detail.copy_text() or ("", ""))[1])
         copied = detail.copy_text()
         assert copied is not None
-        for part in ("✓ pass", "✗ fail", "You said hello", "I say hello", "echo/agent.py"):
+        for part in ("✓ pass", "✗ fail", "−{You said} hello", "+{I say} hello", "echo/agent.py"):
             assert part in copied[1], part
         # The tree hears of it with its next update.
         await watched.until(watched.pilot, lambda: bool(watched.session.verdicts.flips), 30)
