@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.target_parser import Target
 from workbench.engine.processes.children import Children
+from workbench.engine.run.event_lines import Line
 from workbench.engine.run.run import Run
 from workbench.events import (
     CaseFinished,
@@ -24,6 +25,7 @@ from workbench.events import (
     Event,
     Noticed,
     RunFinished,
+    RunStarted,
     TurnStarted,
 )
 from workbench.history.latest import latest_runs
@@ -341,10 +343,15 @@ def _remove(state: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "reason"), [(_fill, "no space left"), (_lock, "read-only"), (_remove, "deleted from the database")]
+    ("fault", "after", "reason"),
+    [
+        (_fill, RunStarted, "no space left"),  # Some small events may still fit, so large ones must follow.
+        (_lock, CaseFinished, "read-only"),
+        (_remove, CaseFinished, "deleted from the database"),
+    ],
 )
 async def test_run_goes_on_in_memory_after_a_failed_write(
-    project: Project, children: Children, fault: Callable[[Path], None], reason: str
+    project: Project, children: Children, fault: Callable[[Path], None], after: type[Event], reason: str
 ) -> None:
     project.agent(AGENT)
     names = ("first", "second", "third", "last")
@@ -352,17 +359,23 @@ async def test_run_goes_on_in_memory_after_a_failed_write(
     project.write("desk/all.evalset.json", evalset("all", {name: [turn(name * 5000, "ok")] for name in names}))
     state = project.root / ".workbench"
     plan = project.plan(RunOptions(concurrency=1))
-    outcome = Outcome()
-    ended: list[CaseFinished] = []
+    outcome, writer = Outcome(), RunWriter.open(state, plan.run_id)
+    stored: list[Event] = []
+    write = writer.write
 
-    def break_after_the_first(event: Event) -> None:
-        if isinstance(event, CaseFinished):
-            ended.append(event)
-            if len(ended) == 1:
-                fault(state)
+    def break_after_the_first(lines: Iterable[Line], *, sync: bool) -> None:
+        """Write until the first event of this kind, and break the database before anything else is written."""
+        lines = list(lines)
+        first = next((number for number, line in enumerate(lines, 1) if isinstance(line.event, after)), 0)
+        if first and not stored:
+            write(lines[:first], sync=sync)
+            stored.append(lines[first - 1].event)
+            fault(state)
+            lines = lines[first:]
+        write(lines, sync=sync)
 
-    outcome.watchers.append(break_after_the_first)
-    await Run(plan, outcome.take, children, RunWriter.open(state, plan.run_id)).execute()
+    writer.write = break_after_the_first  # type: ignore[method-assign]
+    await Run(plan, outcome.take, children, writer).execute()
     assert outcome.states == dict.fromkeys(names, "passed")
     (notice,) = outcome.of(Noticed)
     assert notice.level == "warning"
@@ -376,12 +389,13 @@ async def test_run_goes_on_in_memory_after_a_failed_write(
         return
     summary, _ = load_summary(state, plan.run_id)
     assert summary.seconds is None, "as far as is stored, it was interrupted"
-    statuses = [row["status"] for row in summary.rows.values()]
-    assert statuses[0] == "passed"
-    assert None in statuses
+    statuses = {row["ref"][3]: row["status"] for row in summary.rows.values()}
+    passed = {event.case.eval_id: "passed" for event in stored if isinstance(event, CaseFinished)}
+    assert statuses == {**dict.fromkeys(names), **passed}
     again = resume(state, project.plan(plan.options), plan.options)
-    assert isinstance(again, Resumable), "the same command continues it"
-    again.writer.release()
+    assert isinstance(again, Resumable) is bool(passed), "the same command continues it, unless it has nothing yet"
+    if isinstance(again, Resumable):
+        again.writer.release()
 
 
 async def test_unwritable_journal_is_one_notice(project: Project, children: Children) -> None:

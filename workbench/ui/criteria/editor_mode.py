@@ -45,8 +45,8 @@ class EditorMode:
     """A use of the editor.
 
     `why` returns safe text about a config's file and the evalsets it governs. `saved` is called after each save.
-    `apply` keeps the changes for the next run. Without it, the key `a` writes the file. `recordings` and `place` are
-    the options beside the criteria, or None.
+    `apply` keeps the changes for the next run. Without it, the editor changes only the file. `recordings` and `place`
+    are the options beside the criteria, or None.
     """
 
     title: str

@@ -16,7 +16,7 @@ from textual.content import Content as Text
 from textual.events import Key, Paste
 from textual.widgets import Static
 
-from workbench.actions import footer
+from workbench.actions import footer, key_label
 from workbench.authoring.config_file import ConfigDraft
 from workbench.authoring.criteria_change import Content, ValueRefusedError, read_typed, with_value
 from workbench.authoring.criteria_form import FormRow, file_row, metric_rows, rows_of
@@ -365,11 +365,15 @@ class CriteriaScreen(FieldScreen[Ending | None]):
     def _show_recordings(self) -> None:
         if self.mode.recordings is not None:
             options = self.mode.recordings.options
-            parts: list[str | tuple[str, str]] = [("f ", "$accent"), ("recordings ", "$label"), options.words]
+            shown = [("freeze", "recordings", options.words)]
             if options.on_miss_words:
-                parts += [("   o ", "$accent"), ("on a miss ", "$label"), options.on_miss_words]
+                shown.append(("on_miss", "on a miss", options.on_miss_words))
             if self.mode.place is not None:
-                parts += [("   p ", "$accent"), ("place ", "$label"), self.mode.place.options.words]
+                shown.append(("place", "place", self.mode.place.options.words))
+            parts: list[str | tuple[str, str]] = []
+            for action, name, words in shown:
+                key = key_label(self.keys_of[action][0]) if self.keys_of[action] else ""
+                parts += ["   " if parts else "", (f"{key} ", "$accent"), (f"{name} ", "$label"), words]
             self._recordings.update(Text.assemble(*parts))
 
     # Display
