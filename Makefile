@@ -9,7 +9,7 @@ LOWEST_TESTS ?= tests/test_samples.py tests/model tests/judge tests/rendering/te
 # `call` splits at commas.
 DEV_EXTRAS := adk,dask,vertex,litellm,dev
 
-.PHONY: open test check tests lowest bench pictures demo-recording clean
+.PHONY: open test check tests golden lowest bench pictures demo-recording clean
 .DEFAULT_GOAL := open
 
 open: $(VENV)/.installed
@@ -27,6 +27,10 @@ check: $(VENV)/.installed-dev
 # Work is stolen in long rows: what a file prepares once is prepared by one worker, two at most.
 tests: $(VENV)/.installed-dev
 	$(RUN)/python -m pytest -n auto --dist worksteal
+
+# ACCEPT=1 makes the screens as they are the snapshots. Only one process deletes those of removed scenes.
+golden: $(VENV)/.installed-dev
+	$(RUN)/python -m pytest tests/ui/test_golden.py $(if $(ACCEPT),--snapshot-update)
 
 # The lowest versions that pyproject.toml allows, in an environment of their own.
 lowest: $(LOWEST)/.installed
@@ -74,5 +78,5 @@ $(LOWEST)/.installed: pyproject.toml $(VENV)/bin/python
 	$(LOWEST)/bin/python -m pip install --quiet uv
 	VIRTUAL_ENV=$(abspath $(LOWEST)) $(LOWEST)/bin/uv pip install --quiet --resolution lowest-direct --editable '.[adk]'
 	VIRTUAL_ENV=$(abspath $(LOWEST)) $(LOWEST)/bin/uv pip install --quiet hypothesis jsonschema pytest pytest-asyncio \
-		pytest-textual-snapshot pytest-xdist tabulate
+		pytest-textual-snapshot pytest-xdist tabulate time-machine
 	touch $@

@@ -53,7 +53,8 @@ def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(autouse=True)
 def _clean_environment(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     home = next(_homes)
-    for name in list(os.environ):
+    # pytest-textual-snapshot needs its variable.
+    for name in set(os.environ) - {"TEXTUAL_SNAPSHOT_TEMPDIR"}:
         if _SECRET.search(name) or name.startswith(("GOOGLE_", "AGENT_WORKBENCH_", "TEXTUAL_", "SSH_")):
             monkeypatch.delenv(name)
     # Without byte-code each process that a test starts would compile all of the workbench.

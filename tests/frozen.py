@@ -4,8 +4,8 @@ Its agent is plain Python. `world.json` has what its tools answer, and `prompt.t
 """
 
 import json
-import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -79,20 +79,19 @@ def write(folder: Path) -> Path:
     return agent
 
 
-def run_with_recordings(folder: Path, *, thaw: bool) -> None:
-    """Run and freeze the project's cases, change its agent and tools, and run frozen or thaw. One file is damaged."""
+def run_with_recordings(folder: Path, workbench: Callable[..., object], *, thaw: bool) -> None:
+    """Run and freeze the project's cases, change its agent and tools, and run frozen or thaw. One file is damaged.
+
+    `workbench` runs a command line in the folder.
+    """
     agent = folder / "order_desk"
     recordings = agent / "refunds.evalset.frozen"
-    _workbench(folder, "run", ".")
-    _workbench(folder, "freeze", "last")
+    workbench("run", ".")
+    workbench("freeze", "last")
     change_world(agent, {"find_order": {"days": 9}, "refund": {"id": "R-2"}})
     (agent / "prompt.txt").write_text("15", encoding="utf-8")
     (recordings / "long_history.frozen.json").write_text('{"schema": "agent-workbench/frozen/1",\n  "calls": [}\n')
-    _workbench(folder, "run", ".", "--thaw" if thaw else "--frozen")
-
-
-def _workbench(folder: Path, *words: str) -> None:
-    subprocess.run([sys.executable, "-m", "workbench", *words], cwd=folder, capture_output=True, check=False)
+    workbench("run", ".", "--thaw" if thaw else "--frozen")
 
 
 def change_world(agent: Path, changes: dict[str, Any]) -> None:

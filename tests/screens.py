@@ -2,38 +2,58 @@
 
 Each scene is taken at four sizes in a dark and a light theme, on the project of `tests.planted` after a run, or on
 those of `tests.frozen` after a frozen run or a thaw. The files are called `SIZE-THEME/NUMBER-SCENE.svg`.
+`tests/ui/test_golden.py` compares the scenes with the snapshots beside it.
 """
 
 import argparse
 import asyncio
+import io
 import os
 import shutil
 import sys
+import time
+from collections.abc import Callable
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
-from docs.pictures.player import Player, playing
-from docs.pictures.svg import still
-from tests import frozen
-from tests.planted import write
+from textual.pilot import Pilot
+from textual.strip import Strip
+
+from tests import frozen, planted
+from tests.steady import steady
+from tests.ui.quiet import next_timer, quick_pilots
+from tests.ui.shown import shown_strips
+from workbench import config
+from workbench.__main__ import execute
 from workbench.state_folder import trust
+from workbench.ui.session import Session
+from workbench.ui.themes import DEFAULT, Themes
+from workbench.ui.workbench_app import WorkbenchApp
 
 SIZES = ("60x20", "80x24", "120x40", "200x50")
 THEMES = ("night", "paper")
-_SECONDS = 8.0
+_PASSING = 24
+"""Number of passing cases in the planted project."""
+_SECONDS = 60.0
 """How long a scene may take until its screen is still."""
+_SOON = 0.1
+"""Seconds within which timers may still change a screen."""
 
 
 class Scene(NamedTuple):
     """A screen or dialog, and how to get there from the cases.
 
     `keys` are Textual's names. A key with a dot is an action of the action table. `project` is where it is taken.
+    `lasts` says that a run or conversation goes on while the picture is taken.
     """
 
     name: str
     keys: str
     project: Literal["planted", "frozen", "thawed"] = "planted"
+    lasts: bool = False
 
 
 SCENES = (
@@ -52,7 +72,6 @@ SCENES = (
     Scene("case-history", "/ m o v e d enter g n 4"),
     Scene("maximised", "/ m o v e d enter g n 1 z"),
     Scene("no-tree", "/ m o v e d enter g n b"),
-    Scene("evalset", "g j j"),
     Scene("filter-typing", "/ c a u s e : r"),
     Scene("filter-nothing", "/ x q z"),
     Scene("filter-fault", "/ : f o o"),
@@ -83,7 +102,7 @@ SCENES = (
     Scene("history-run", "H enter"),
     Scene("history-run-case", "H enter enter"),
     Scene("compare", "C"),
-    Scene("talk", "g j j T"),
+    Scene("talk", "g j j T", lasts=True),
     Scene("new-case", "g j j j +"),
     Scene("new-evalset", "g j j j new_files.new_evalset"),
     Scene("rename", "g n cases.rename"),
@@ -93,7 +112,6 @@ SCENES = (
     Scene("ignored", "folder.ignored"),
     Scene("notices", "general.notices"),
     Scene("watched", "watch.watched"),
-    Scene("quit-while-running", "g r q"),
     Scene("frozen-overview", "g", "frozen"),
     Scene("frozen-miss", "/ 返 金 enter g n 1", "frozen"),
     Scene("frozen-ways-out", "/ 返 金 enter g n K", "frozen"),
@@ -104,62 +122,110 @@ SCENES = (
     Scene("frozen-runs", "g M M", "frozen"),
     Scene("frozen-history", "H", "frozen"),
     Scene("frozen-compare", "C", "frozen"),
-    Scene("frozen-next-run", "g j j o f", "frozen"),
-    Scene("faults-before", "g faults.try_faults", "frozen"),
-    Scene("faults", "g faults.try_faults enter", "frozen"),
-    Scene("faults-by-case", "g faults.try_faults enter M", "frozen"),
-    Scene("fault", "g faults.try_faults enter n enter enter", "frozen"),
+    Scene("frozen-next-run", "g j j o K", "frozen"),
+    Scene("faults-before", "/ c a r d enter g faults.try_faults", "frozen"),
+    Scene("faults", "/ c a r d enter g faults.try_faults enter", "frozen"),
+    Scene("faults-by-case", "/ c a r d enter g faults.try_faults enter M", "frozen"),
+    Scene("fault", "/ c a r d enter g faults.try_faults enter n enter enter", "frozen"),
     Scene("freeze", "g K", "thawed"),
     Scene("thawed", "/ 返 金 enter g n 1", "thawed"),
     Scene("thawed-accept", "/ 返 金 enter g n A enter", "thawed"),
 )
 
 
-async def take(folder: Path, project: str, out: Path, size: str, theme: str, names: frozenset[str]) -> list[str]:
-    """Take all scenes of a project in one size and theme. Return those that could not be reached, with the reason."""
-    place = out / f"{size}-{theme}"
-    columns, lines = map(int, size.split("x"))
-    place.mkdir(parents=True, exist_ok=True)
-    missed = []
-    async with playing(folder, (columns, lines), theme) as player:
-        await player.until(_has_verdicts)
-        for number, scene in enumerate(SCENES):
-            if scene.project != project or (names and scene.name not in names):
-                continue
-            try:
-                await _go(player, scene)
-            except (TimeoutError, LookupError) as error:
-                missed.append(f"{place.name} {scene.name}: {str(error).splitlines()[0]}")
-            (place / f"{number:02}-{scene.name}.svg").write_text(still(player.frame, scene.name), encoding="utf-8")
-            try:
-                await player.leave()
-                await player.press("escape", "escape", "escape")
-            except LookupError as error:
-                return [*missed, f"{place.name} {scene.name}: {str(error).splitlines()[0]}; the rest is missing"]
-    return missed
+class Projects:
+    """The projects of the scenes, each run once when it is first needed. `above` is a folder for them."""
+
+    def __init__(self, above: Path) -> None:
+        self._above = above
+        self._copies = 0
+
+    def copy(self, project: str) -> Path:
+        """Return a new copy of a project after its runs."""
+        folder = self._above / project / "shop"
+        if not folder.exists():
+            _MAKE[project](folder)
+        self._copies += 1
+        copy = self._above / str(self._copies) / "shop"
+        shutil.copytree(folder, copy)
+        trust(copy)
+        return copy
 
 
-async def _go(player: Player, scene: Scene) -> None:
+def _workbench(folder: Path, minutes_ago: int, *words: str) -> None:
+    said = io.StringIO()
+    with steady(folder.parent, minutes_ago), chdir(folder), redirect_stdout(said), redirect_stderr(said):
+        execute(list(words))
+
+
+def _planted(folder: Path) -> None:
+    planted.write(folder, passing=_PASSING)
+    _workbench(folder, 60, "run", ".")
+
+
+def _frozen(folder: Path, *, thaw: bool = False) -> None:
+    frozen.write(folder)
+    minutes_ago = iter((60, 45, 30))
+    frozen.run_with_recordings(folder, lambda *words: _workbench(folder, next(minutes_ago), *words), thaw=thaw)
+
+
+_MAKE: dict[str, Callable[[Path], None]] = {
+    "planted": _planted,
+    "frozen": _frozen,
+    "thawed": partial(_frozen, thaw=True),
+}
+
+
+def open_app(folder: Path, theme: str = DEFAULT) -> WorkbenchApp:
+    """Return the workbench on a folder, without the user's settings."""
+    themes = Themes()
+    settings = config.Settings(folder.parent / "settings.toml")
+    return WorkbenchApp(Session(folder, checks=True), settings, themes, themes.read(theme))
+
+
+async def go(pilot: Pilot[int], scene: Scene) -> None:
+    """Press the keys of a scene, and wait each time until the screen is still."""
+    app = pilot.app
+    assert isinstance(app, WorkbenchApp)
+    await _settle(pilot, app, lasts=scene.lasts)
+    app.main.clear_message()
     for key in scene.keys.split():
         if "." in key and len(key) > 1:
-            await player.act(key.rpartition(".")[2])
+            app.main.do(key.rpartition(".")[2])
         else:
-            await player.press("slash" if key == "/" else "colon" if key == ":" else key)
-    await player.settle(_SECONDS)
+            await pilot.press({"/": "slash", ":": "colon"}.get(key, key))
+        await _settle(pilot, app, lasts=scene.lasts)
 
 
-def _has_verdicts(text: str) -> bool:
-    return "48✗" in text or "2✗" in text or "3✗" in text or "1✗ " in text
+async def _settle(pilot: Pilot[int], app: WorkbenchApp, *, lasts: bool) -> None:
+    """Wait until nothing is read, run or compared, and the screen stays the same."""
+    end = time.monotonic() + _SECONDS
+    before: list[Strip] | None = None
+    while time.monotonic() < end:
+        await pilot.pause()
+        if _at_work(app, lasts=lasts) or next_timer() < _SOON:
+            before = None
+            await asyncio.sleep(0.005)
+        elif (shown := shown_strips(app)) != before:
+            before = shown
+        else:
+            return
+    raise TimeoutError(f"the screen never came to rest: {_at_work(app, lasts=lasts)}")
 
 
-async def _run_once(folder: Path) -> None:
-    async with playing(folder, (120, 40)) as player:
-        await player.press("g", "r")
-        await player.until(lambda text: "cases?" in text or "cancel" in text)
-        if "cases?" in player.text:  # Many cases are confirmed.
-            await player.press("enter")
-        await player.until(_has_verdicts, 300.0)
-        await player.settle(300.0)
+def _at_work(app: WorkbenchApp, *, lasts: bool) -> list[str]:
+    """Return what may still change the screen by itself."""
+    session, dialogs = app.session, app._key_order._dialogs
+    named = {
+        "reading": session.workspace is None or session.is_loading,
+        "comparing": bool(session.loading),
+        "running": session.store.activity.busy and not lasts,
+        "starting": lasts and any("starting the agent" in strip.text for strip in shown_strips(app)),
+        "trying": app.main.has_controllers and bool(app.runs._others) and not lasts,
+    }
+    open_now = [worker for worker in app.workers if not worker.is_finished and worker.group != "disk"]
+    waiting = [worker.group for worker in open_now if dialogs.get(worker) not in app.screen_stack]
+    return [name for name, is_so in named.items() if is_so] + waiting
 
 
 def main() -> None:
@@ -170,31 +236,35 @@ def main() -> None:
     parser.add_argument("--size", action="append", choices=SIZES, help="default: all")
     parser.add_argument("--theme", action="append", help=f"default: {' and '.join(THEMES)}")
     options = parser.parse_intermixed_args()
-    with TemporaryDirectory() as home:
+    with TemporaryDirectory() as home, quick_pilots():
         os.environ |= dict.fromkeys(("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"), home)
-        wanted = {scene.project for scene in SCENES if not options.scenes or scene.name in options.scenes}
-        for project in sorted(wanted):
-            folder = _prepared(Path(home) / project / "shop", project)
+        projects = Projects(Path(home))
+        for number, scene in enumerate(SCENES):
+            if options.scenes and scene.name not in options.scenes:
+                continue
             for size in options.size or SIZES:
                 for theme in options.theme or THEMES:
-                    copy = Path(home) / project / f"{size}-{theme}" / "shop"
-                    shutil.copytree(folder, copy)
-                    if (copy / ".workbench").exists():
-                        trust(copy)
-                    scenes = frozenset(options.scenes)
-                    for line in asyncio.run(take(copy, project, options.folder, size, theme, scenes)):
-                        sys.stdout.write(f"{line}\n")
+                    place = options.folder / f"{size}-{theme}"
+                    place.mkdir(parents=True, exist_ok=True)
+                    try:
+                        folder = projects.copy(scene.project)
+                        drawn = asyncio.run(_take(folder, scene, size, theme))
+                    except TimeoutError as error:
+                        sys.stdout.write(f"{place.name} {scene.name}: {error}\n")
+                    else:
+                        (place / f"{number:02}-{scene.name}.svg").write_text(drawn, encoding="utf-8")
 
 
-def _prepared(folder: Path, project: str) -> Path:
-    """Write a project and run it. Return its folder."""
-    if project == "planted":
-        folder = write(folder)
-        asyncio.run(_run_once(folder))
-    else:
-        frozen.write(folder)
-        frozen.run_with_recordings(folder, thaw=project == "thawed")
-    return folder
+async def _take(folder: Path, scene: Scene, size: str, theme: str) -> str:
+    columns, _, lines = size.partition("x")
+    with steady(folder.parent):
+        app = open_app(folder, theme)
+        async with app.run_test(size=(int(columns), int(lines)), notifications=True) as pilot:
+            try:
+                await go(pilot, scene)
+                return app.export_screenshot(title=scene.name)
+            finally:
+                await asyncio.to_thread(app.close_runs, 1.0)
 
 
 if __name__ == "__main__":

@@ -43,9 +43,9 @@ class Shot(NamedTuple):
     caption: str = ""
 
 
-def still(frame: Frame, title: str) -> str:
-    """Draw one frame as a window with a title."""
-    return _document([Shot(frame, 1.0)], title, 0, caption=0.0)
+def still(frame: Frame, title: str, prefix: str = "") -> str:
+    """Draw one frame as a window with a title. All IDs and classes get the prefix."""
+    return _document([Shot(frame, 1.0)], title, 0, caption=0.0, prefix=prefix)
 
 
 def animation(shots: Sequence[Shot], title: str, resting: int) -> str:
@@ -53,11 +53,11 @@ def animation(shots: Sequence[Shot], title: str, resting: int) -> str:
     return _document(shots, title, resting, caption=_CAPTION)
 
 
-def _document(shots: Sequence[Shot], title: str, resting: int, *, caption: float) -> str:
+def _document(shots: Sequence[Shot], title: str, resting: int, *, caption: float, prefix: str = "") -> str:
     columns, rows = shots[0].frame.columns, len(shots[0].frame.lines)
     width, height = columns * CELL + 2 * _EDGE, rows * LINE + _BAR + _EDGE
     paper = _paper(shots[0].frame)
-    classes, lines = _Classes(), _Lines()
+    classes, lines = _Classes(prefix), _Lines(prefix)
     body = []
     for number, shot in enumerate(shots):
         uses = "".join(
@@ -194,11 +194,12 @@ def _number(value: float) -> str:
 class _Classes:
     """Names for the styles of texts."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
         self._names: dict[str, str] = {}
 
     def name(self, css: str) -> str:
-        return self._names.setdefault(css, f"s{len(self._names)}")
+        return self._names.setdefault(css, f"{self._prefix}s{len(self._names)}")
 
     @property
     def rules(self) -> list[str]:
@@ -208,8 +209,9 @@ class _Classes:
 class _Lines:
     """Names for lines: one that several frames show is drawn once."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
         self.names: dict[Line, str] = {}
 
     def name(self, line: Line) -> str:
-        return self.names.setdefault(line, f"l{len(self.names)}")
+        return self.names.setdefault(line, f"{self._prefix}l{len(self.names)}")

@@ -34,7 +34,7 @@ async def until_quiet(min_sleep: float = _HORIZON, max_sleep: float = 1.0) -> No
         await asyncio.sleep(0)
         if loop._ready:
             continue
-        due = min((timer.when() for timer in loop._scheduled if not timer.cancelled()), default=math.inf) - loop.time()
+        due = next_timer()
         young = passed < _HORIZON
         if passed + due < _HORIZON:
             await asyncio.sleep(max(due, 0.0))
@@ -43,6 +43,14 @@ async def until_quiet(min_sleep: float = _HORIZON, max_sleep: float = 1.0) -> No
         else:
             break
     _lasting[loop] = _in_threads(loop)
+
+
+def next_timer() -> float:
+    """Return the seconds until the next timer of the loop is due."""
+    loop: Any = asyncio.get_running_loop()
+    due: float = min((timer.when() for timer in loop._scheduled if not timer.cancelled()), default=math.inf)
+    now: float = loop.time()
+    return due - now
 
 
 _lasting: WeakKeyDictionary[Any, int] = WeakKeyDictionary()

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from workbench.actions import key_label
 from workbench.counting import counted, few
+from workbench.home import shortened
 from workbench.text import one_line
 from workbench.ui.tree.labels import label
 from workbench.ui.widgets.page import Line
@@ -65,7 +66,7 @@ def workspace_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]"
     loose = [entry for entry in entries if entry.agent is None]
     lines = [
         *first,
-        ("folder", one_line(str(workspace.target))),
+        ("folder", one_line(shortened(workspace.target))),
         ("agents", ", ".join(dict.fromkeys(label(entry.agent.name) for entry in entries if entry.agent)) or "none"),
         ("evalsets", f"{len(entries):,} with {counted(cases, 'case')}"),
     ]
@@ -98,7 +99,7 @@ def no_evalsets_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]
     """Explain why there is nothing to run although there are agents, and what to do about it."""
     names = few((label(agent.name) for agent in workspace.agents_here), _NAMED)
     lines: list[Line] = [
-        (f"No evalsets in {one_line(str(workspace.target))}", ""),
+        (f"No evalsets in {one_line(shortened(workspace.target))}", ""),
         ("", ""),
         ("", f"Agents found: {names}. There are no cases yet."),
         ("", "Evalsets are files called *.evalset.json or *.test.json, in the agent's folder or elsewhere below."),
