@@ -28,12 +28,12 @@ async def test_place_is_chosen_and_its_machines_are_shown(
         await screen.until(pilot, lambda: screen.session.places.named == (CLUSTER,))
         await pilot.press("o")
         await screen.until(pilot, lambda: isinstance(pilot.app.screen, CriteriaScreen))
-        assert "p place local" in screen.text
+        assert "@ place local" in screen.text
         await pilot.press("@")
         await screen.until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
         await screen.until(pilot, lambda: "cluster" in screen.text)
         await pilot.press(*"dask://a:1 --remote-python /x", "enter")
-        await screen.until(pilot, lambda: "p place dask://a:1" in screen.text)
+        await screen.until(pilot, lambda: "@ place dask://a:1" in screen.text)
         await pilot.press("o")
         await screen.until(pilot, lambda: "on dask://a:1" in screen.text)
         assert screen.session.places.run_options() == {"place": PlaceChoice("dask://a:1", "/x")}
