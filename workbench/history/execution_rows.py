@@ -1,15 +1,14 @@
 """Rows of a summary as rows of the database, and back, and as executions."""
 
-import gc
 import json
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from workbench.causes.cause import cause_from_json
+from workbench.collecting import collector_paused
 from workbench.database.runs import ExecutionRow, plain
 from workbench.events import CaseRef, MetricResult, PlannedCase, Usage
 from workbench.execution import Execution, brief_error, short_score
@@ -90,20 +89,8 @@ def rows_from(summary: Summary, stored: Iterable[ExecutionRow]) -> None:
         ValueError, TypeError, KeyError: a row has another shape.
     """
     found = list(stored)
-    with _no_collection():
+    with collector_paused():
         _add_rows(summary, found)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Pause the garbage collector, which takes as long as the work itself if many objects are made."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _add_rows(summary: Summary, found: Sequence[ExecutionRow]) -> None:
