@@ -44,6 +44,7 @@ OTHERS: tuple[Part, ...] = (
     ("idle",),
     ("edit_large",),
     ("edit_typing",),
+    ("flows",),
     ("frozen",),
     ("history",),
     ("storing",),
