@@ -4,7 +4,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
-from workbench.engine.conversation.transcript import Transcript
+from workbench.engine.conversation.rescoring import Transcript
 from workbench.engine.plan.plan import Plan
 from workbench.engine.processes.agent_process import Reads
 from workbench.engine.processes.children import Children

@@ -8,7 +8,7 @@ import pytest
 from tests.stored import sql
 from workbench.database.database import database
 from workbench.database.values import model_answers
-from workbench.engine.plan.answers import Answer, AnswerStorage, read
+from workbench.engine.plan.source import Answer, AnswerStorage, read
 from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseRef, PlannedCase, RunFinished, RunStarted
 from workbench.history.resuming import stored_answers

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.recordings.recordings import RECORDINGS, recording
-from workbench.engine.conversation.thawing import thawed
+from workbench.engine.conversation.replaying import thawed
 from workbench.recordings.drift import MISSING, Drift, Thaw
 from workbench.recordings.recording import Declaration, Effects, ModelCall, Origin, RecordedError, Recording, ToolCall
 

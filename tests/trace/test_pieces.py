@@ -9,7 +9,7 @@ import pytest
 from tests.stored import sql
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.run.event_lines import as_line
-from workbench.engine.run.piece_storage import PieceStorage
+from workbench.engine.run.recorder import PieceStorage
 from workbench.event_json import from_json, to_json
 from workbench.events import CallsRecorded, CaseRef, SpansRecorded
 from workbench.history.run_writer import RunWriter

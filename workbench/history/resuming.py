@@ -17,14 +17,13 @@ from workbench.dependencies.current import CurrentInputs, Options, PastRun
 from workbench.dependencies.digests import project_digests
 from workbench.dependencies.record import Bundle, Record, compare
 from workbench.dependencies.run_inputs import RunInputs
-from workbench.engine.plan.answers import Answer
-from workbench.engine.plan.answers import read as read_answers
 from workbench.engine.plan.interrupted import RETRIED, InterruptedCase, InterruptedRun, interrupted_run
 from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.project_setting import known_mode
 from workbench.engine.plan.run_options import RESULT_OPTIONS, RunOptions, UsageFaultError, stored_options
 from workbench.engine.plan.secrets import Secrets
-from workbench.engine.plan.source import AgentSource
+from workbench.engine.plan.source import AgentSource, Answer
+from workbench.engine.plan.source import read as read_answers
 from workbench.engine.run.input_recorder import plan_inputs
 from workbench.event_json import from_json, to_json
 from workbench.events import CaseRef, Event, Noticed, RunStarted

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from workbench.agents.workspace import Workspace
 from workbench.counting import counted
-from workbench.engine.plan.fault_plan import matrix_of, variants_of
 from workbench.engine.plan.judge_calls import CallRange, criterion_calls, options_of
 from workbench.engine.plan.plan import Plan, PlanEntry, new_run_id
+from workbench.engine.plan.run_plan import matrix_of, variants_of
 from workbench.engine.plan.source import AgentSource
 from workbench.events import CaseName, CaseRef, Event
 from workbench.execution import CaseRecord

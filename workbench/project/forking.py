@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.targets import find_root
-from workbench.engine.plan.fork_plan import fork_plan as plan_of_fork
 from workbench.engine.plan.run_options import UsageFaultError
+from workbench.engine.plan.run_plan import fork_plan as plan_of_fork
 from workbench.engine.plan.transcripts import StoredCase
 from workbench.events import CaseRef, CaseStarted, Event, ForkChange, TurnFinished, TurnStarted
 from workbench.execution import CaseRecord, Turn

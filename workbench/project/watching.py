@@ -219,7 +219,7 @@ class Watching:
         Raises:
             UsageFaultError: a config is wrong, or none of its cases exists any more.
         """
-        from workbench.engine.watch.jobs import run_plan, scoring_plan
+        from workbench.engine.watch.job_queue import run_plan, scoring_plan
 
         workspace = self.watcher.snapshot.workspace
         if job.depth == "run":

@@ -2,8 +2,8 @@
 
 import pytest
 
-from workbench.engine.chat import stream as chat_stream
-from workbench.engine.chat.stream import LONGEST, StreamBuffer, Streamed, has_text
+from workbench.engine.chat import chat as chat_stream
+from workbench.engine.chat.chat import LONGEST, StreamBuffer, Streamed, has_text
 from workbench.engine.plan.secrets import Secrets
 
 pytestmark = pytest.mark.asyncio

@@ -9,7 +9,7 @@ import pytest_asyncio
 from tests.engine.project import turn
 from workbench.engine.conversation.case_scoring import CaseScoring, Verdicts
 from workbench.engine.conversation.context import RunContext
-from workbench.engine.conversation.transcript import Transcript
+from workbench.engine.conversation.rescoring import Transcript
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.usage import with_judges

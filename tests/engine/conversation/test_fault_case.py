@@ -6,7 +6,7 @@ from typing import Any
 
 from workbench.engine.conversation.case_scoring import Verdicts
 from workbench.engine.conversation.fault_case import FaultCase
-from workbench.engine.conversation.transcript import Transcript
+from workbench.engine.conversation.rescoring import Transcript
 from workbench.engine.plan.plan import FaultJudging
 from workbench.events import CallsRecorded, CaseError, CaseRef, MetricResult, ToolFault
 from workbench.injection.fault_question import fault_question

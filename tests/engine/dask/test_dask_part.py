@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from workbench.agents.worker.frames import FrameTooLargeError
-from workbench.engine.conversation.execution import Execution
-from workbench.engine.conversation.messages import FixedMessages, MessageSource, NextMessage
-from workbench.engine.conversation.transcript import Transcript
+from workbench.engine.conversation.local_part import Execution
+from workbench.engine.conversation.rescoring import Transcript
+from workbench.engine.conversation.scenario_user import FixedMessages, MessageSource, NextMessage
 from workbench.engine.dask import dask_part
 from workbench.engine.dask.dask_part import DaskPart, messages_of
 from workbench.engine.dask.report import encode_report

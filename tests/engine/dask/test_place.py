@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from workbench.agents.channel import Frame
-from workbench.engine.conversation.execution import Execution
-from workbench.engine.conversation.messages import FixedMessages
+from workbench.engine.conversation.local_part import Execution
+from workbench.engine.conversation.scenario_user import FixedMessages
 from workbench.engine.dask import place as module
 from workbench.engine.dask.dask_part import DaskPart
 from workbench.engine.dask.files import Files

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from workbench.engine.conversation.messages import ConversationEnd, Move, NextMessage, UserFailure
-from workbench.engine.conversation.transcript import CallCounts, Transcript
+from workbench.engine.conversation.rescoring import CallCounts, Transcript
+from workbench.engine.conversation.scenario_user import ConversationEnd, Move, NextMessage, UserFailure
 from workbench.engine.dask.report import InvalidReportError, encode_report, move_as_json, move_from_json, read_report
 from workbench.engine.processes.agent_process import Reads
 from workbench.event_json import fields_as_json

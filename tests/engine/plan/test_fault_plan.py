@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.engine.project import Project, evalset, turn
-from workbench.engine.plan.fault_plan import matrix_of
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError, stored_options
+from workbench.engine.plan.run_plan import matrix_of
 from workbench.events import CaseError
 from workbench.injection.injection import Injection
 from workbench.injection.matrix import WAYS

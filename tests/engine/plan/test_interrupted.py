@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from workbench.engine.plan.answers import Answer
 from workbench.engine.plan.interrupted import InterruptedRun, interrupted_run
+from workbench.engine.plan.source import Answer
 from workbench.events import (
     CaseError,
     CaseFinished,

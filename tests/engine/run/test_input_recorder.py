@@ -14,7 +14,7 @@ from workbench.dependencies.change import describe
 from workbench.dependencies.current import CurrentInputs, PastRun
 from workbench.dependencies.digests import Digests, project_digests
 from workbench.dependencies.record import Record, compare
-from workbench.engine.conversation.transcript import Transcript
+from workbench.engine.conversation.rescoring import Transcript
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.source import AgentSource

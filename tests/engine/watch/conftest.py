@@ -10,7 +10,7 @@ import pytest
 from workbench.agents.workspace import open_workspace
 from workbench.engine.processes.agent_process import Touched
 from workbench.engine.watch.impact import Impact, Saves, impact
-from workbench.engine.watch.snapshot import Snapshot, take_snapshot
+from workbench.engine.watch.rereading import Snapshot, take_snapshot
 from workbench.events import CaseName
 
 SHARING = "from shared import words\n\ndef root_agent(message, session):\n    return words.reply(message)\n"

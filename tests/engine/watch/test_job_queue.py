@@ -7,7 +7,7 @@ import pytest
 from workbench.dependencies.change import Change, Effect
 from workbench.engine.watch.impact import Impact
 from workbench.engine.watch.job_queue import Estimate, JobQueue, Limit
-from workbench.engine.watch.snapshot import Snapshot
+from workbench.engine.watch.rereading import Snapshot
 from workbench.engine.watch.watcher import Saved
 from workbench.events import CaseName
 

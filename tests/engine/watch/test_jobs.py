@@ -11,7 +11,7 @@ from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.source import StoredSource
 from workbench.engine.plan.transcripts import StoredCase
-from workbench.engine.watch.jobs import run_plan, scoring_plan
+from workbench.engine.watch.job_queue import run_plan, scoring_plan
 from workbench.events import (
     CaseFinished,
     CaseName,

@@ -8,8 +8,7 @@ import pytest
 
 from tests.hostile import HOSTILE, leaks
 from tests.ui.detail.conftest import DetailApp
-from workbench.engine.chat.chat import ChatEnded, ChatOpened, StateTold, TurnFailed
-from workbench.engine.chat.stream import Streamed
+from workbench.engine.chat.chat import ChatEnded, ChatOpened, StateTold, Streamed, TurnFailed
 from workbench.events import (
     AgentActed,
     CaseError,

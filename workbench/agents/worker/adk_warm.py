@@ -32,7 +32,12 @@ class _Model(BaseLlm):  # type: ignore[misc]
         yield LlmResponse(content=types.Content(role="model", parts=[part]), usage_metadata=usage)
 
 
-_SPEC = {"eval_id": "warm_up", "session_input": {"app_name": "warm_up", "user_id": "nobody", "state": {"a": 1}}}
+_SPEC = {
+    "eval_id": "warm_up",
+    "session_input": {"app_name": "warm_up", "user_id": "nobody", "state": {"a": 1}},
+    "calls": {"record": True, "replay": None},
+    "answers": True,
+}
 _MESSAGE = {"role": "user", "parts": [{"text": "1 + 2?"}]}
 
 

@@ -8,19 +8,21 @@ from typing import Any, TypeAlias
 
 from workbench.engine.conversation.case_scoring import CaseScoring, Verdicts
 from workbench.engine.conversation.context import RunContext
-from workbench.engine.conversation.execution import AgentPart, Execution
 from workbench.engine.conversation.fault_case import FaultCase
 from workbench.engine.conversation.forked_case import ForkedCase
-from workbench.engine.conversation.messages import ConversationEnd, FixedMessages, MessageSource
-from workbench.engine.conversation.replaying import Replay, read_replay
-from workbench.engine.conversation.rescoring import complete_case, settled_verdicts, stored_events, unsuited_error
-from workbench.engine.conversation.scenario_user import ScenarioUser
-from workbench.engine.conversation.thawing import ThawedCase
-from workbench.engine.conversation.transcript import Transcript
-from workbench.engine.plan.answers import Answer
+from workbench.engine.conversation.local_part import AgentPart, Execution
+from workbench.engine.conversation.replaying import Replay, ThawedCase, read_replay
+from workbench.engine.conversation.rescoring import (
+    Transcript,
+    complete_case,
+    settled_verdicts,
+    stored_events,
+    unsuited_error,
+)
+from workbench.engine.conversation.scenario_user import ConversationEnd, FixedMessages, MessageSource, ScenarioUser
 from workbench.engine.plan.plan import PlanEntry
 from workbench.engine.plan.scenario_case import Obstacle, obstacle, unplayed_results
-from workbench.engine.plan.source import AgentSource, StoredSource
+from workbench.engine.plan.source import AgentSource, Answer, StoredSource
 from workbench.engine.plan.usage import with_judges
 from workbench.events import (
     AttemptLost,

@@ -1,17 +1,17 @@
 """The execution of one case in an agent process: its turns, events and end."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import json
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from workbench.agents.channel import Frame
 from workbench.agents.worker.footprint import UNSEEN
 from workbench.agents.worker.frames import FrameTooLargeError
-from workbench.engine.conversation.messages import ConversationEnd, MessageSource, Move, NextMessage, UserFailure
-from workbench.engine.conversation.recorded_tools import declarations
-from workbench.engine.conversation.transcript import CallCounts, Transcript
-from workbench.engine.plan.answers import Answer, sent_answer
+from workbench.engine.conversation.rescoring import CallCounts, Transcript
+from workbench.engine.conversation.scenario_user import ConversationEnd, MessageSource, Move, NextMessage, UserFailure
+from workbench.engine.plan.source import Answer, sent_answer
 from workbench.engine.plan.usage import with_judges
 from workbench.engine.processes.agent_process import AgentProcess, CaseProcess, Reads, read_error
 from workbench.events import (
@@ -31,6 +31,27 @@ from workbench.events import (
 from workbench.places.agent_clock import AgentClock
 from workbench.places.foreign_text import beginning
 from workbench.places.place import Stream
+
+# The tools that an agent had, read from its recorded calls
+
+
+def declarations(calls: str) -> Iterator[tuple[tuple[str, str], tuple[str | None, str]]]:
+    """Yield the tools of agents from the JSON text of `CallsRecorded.calls`.
+
+    Each is agent and name, with the digests of its declaration (or None) and of its source (or "").
+
+    Toolsets themselves have no declaration, and one that was too large to be kept cannot be compared.
+
+    Raises:
+        ValueError, KeyError or TypeError: the text has another form.
+    """
+    if '"tools"' not in calls:
+        return  # Most turns report no tools, and parsing takes longer than this search.
+    for item in json.loads(calls):
+        for tool in item["tools"] if item["kind"] == "tools" else ():
+            if tool["name"] and not tool.get("lost"):
+                yield (item["agent"], tool["name"]), (tool["declaration"], tool.get("source") or "")
+
 
 _LONGEST_FAULT = 500
 _LARGEST = 2**53

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workbench.engine.conversation.transcript import Transcript
-from workbench.engine.plan.answers import AnswerStorage
+from workbench.engine.conversation.rescoring import Transcript
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.secrets import Secrets
+from workbench.engine.plan.source import AnswerStorage
 from workbench.engine.processes.children import Children
 from workbench.events import CaseFinished, Event, JudgeWaits, Noticed
 
@@ -18,7 +18,7 @@ class RunContext:
     """The shared context of the cases of one run.
 
     `emit` takes events, and `at` returns the seconds since the run began. `secrets` must not be shown. `environment_of`
-    returns the environment of an agent's judges (`workbench.engine.plan.judge_environment`). `with_inputs` adds the
+    returns the environment of an agent's judges (`workbench.engine.plan.judge_calls`). `with_inputs` adds the
     inputs of the verdict to the end of a case. It gets its transcript, and whether its user was simulated.
     `note_inputs` gets files that a case is about to read, in a thread. `answers` stores answers of models, or is None.
     `records` says whether the calls of agents are recorded.

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 from workbench.engine.conversation.case_scoring import Verdicts
-from workbench.engine.conversation.transcript import Transcript
+from workbench.engine.conversation.rescoring import Transcript
 from workbench.engine.plan.plan import FaultJudging
 from workbench.events import CallsRecorded, Event, FaultHandling, SpansRecorded, ToolFault
 from workbench.injection.fault_question import fault_question, judged_handling

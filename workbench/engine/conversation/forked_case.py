@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
-from workbench.engine.conversation.messages import FixedMessages, MessageSource, Move, NextMessage
 from workbench.engine.conversation.replaying import Replay
+from workbench.engine.conversation.scenario_user import FixedMessages, MessageSource, Move, NextMessage
 from workbench.events import Usage
 from workbench.forking.fork import Fork
 from workbench.model.evalset import EvalCase

@@ -2,16 +2,89 @@
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias
 
 from workbench.agents.channel import Frame
 from workbench.agents.worker.frames import FrameTooLargeError
-from workbench.engine.conversation.messages import ConversationEnd, Move, NextMessage, UserFailure
 from workbench.engine.scoring.client import Scorer, ScorerChannel
 from workbench.events import CaseError, CaseStatus, Usage
 from workbench.simulation.config import read_simulator
 from workbench.simulation.scenario import read_scenario
 from workbench.simulation.simulated_user import Ended, Failed, SimulatedMessage, Step, step_without_judge
+
+# The user's messages in a case: a fixed list, or a source that decides after each answer
+
+
+@dataclass(frozen=True, slots=True)
+class NextMessage:
+    """The user's next message, an ADK content.
+
+    `last` means that no further message follows. `question` is the simulator's question (`UserSimulated.question`), or
+    None if the user is not simulated.
+    """
+
+    content: dict[str, Any]
+    last: bool = False
+    question: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationEnd:
+    """The end of the conversation, by the simulated user's decision or at the turn limit."""
+
+    how: Literal["stop_signal", "turn_limit"]
+    question: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UserFailure:
+    """A failure to make the next message.
+
+    `question` is the question without a usable reply, or {}. `status` is the case's status.
+    """
+
+    error: CaseError
+    question: dict[str, Any] = field(default_factory=dict)
+    status: CaseStatus = "error"
+
+
+Move: TypeAlias = NextMessage | ConversationEnd | UserFailure
+
+
+class MessageSource(Protocol):
+    """The user of one execution of a case."""
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of its own calls so far, in the fields of judges."""
+        ...
+
+    def next(self, turns: Sequence[dict[str, Any]]) -> Move | Awaitable[Move]:
+        """Return the move after `turns` (ADK invocations), or an awaitable of it that may be cancelled. Never raise."""
+        ...
+
+    def close(self) -> None:
+        """Release all resources, because the conversation is over."""
+        ...
+
+
+class FixedMessages:
+    """The messages of a case without a simulated user, at least one."""
+
+    usage = Usage()
+
+    def __init__(self, contents: Sequence[dict[str, Any]]) -> None:
+        self.contents = contents
+
+    def next(self, turns: Sequence[dict[str, Any]]) -> NextMessage:
+        """Return the message after `turns`."""
+        turn = len(turns)
+        return NextMessage(self.contents[turn], last=turn == len(self.contents) - 1)
+
+    def close(self) -> None:
+        """Do nothing, because there are no resources."""
+
 
 _ATTEMPTS = 2
 """Number of attempts at a message if the scorer dies."""
@@ -24,7 +97,7 @@ class _ChannelLostError(Exception):
 class ScenarioUser:
     """A `MessageSource` that simulates the user of a scenario.
 
-    `environment` is the environment of the agent's judges (`workbench.engine.plan.judge_environment`). `scenario` is
+    `environment` is the environment of the agent's judges (`workbench.engine.plan.judge_calls`). `scenario` is
     the case's and `simulator` the config's.
     """
 

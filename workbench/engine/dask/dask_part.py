@@ -8,15 +8,15 @@ from typing import Any, Protocol
 
 from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.counting import counted
-from workbench.engine.conversation.execution import Execution
-from workbench.engine.conversation.messages import (
+from workbench.engine.conversation.local_part import Execution
+from workbench.engine.conversation.rescoring import Transcript
+from workbench.engine.conversation.scenario_user import (
     ConversationEnd,
     FixedMessages,
     MessageSource,
     NextMessage,
     UserFailure,
 )
-from workbench.engine.conversation.transcript import Transcript
 from workbench.engine.dask.report import InvalidReportError, Report, move_as_json, read_report
 from workbench.events import CaseError, LostAttempt
 from workbench.places.agent_clock import AgentClock

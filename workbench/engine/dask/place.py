@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, own_python
 from workbench.counting import counted
-from workbench.engine.conversation.execution import Execution
+from workbench.engine.conversation.local_part import Execution
 from workbench.engine.dask.dask_part import DaskPart, messages_of, no_user
 from workbench.engine.dask.files import Files, FilesError, find_files, pack
 from workbench.engine.dask.report import Report

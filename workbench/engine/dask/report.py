@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.worker.footprint import UNSEEN
-from workbench.engine.conversation.messages import ConversationEnd, Move, NextMessage, UserFailure
-from workbench.engine.conversation.transcript import CallCounts, Transcript
+from workbench.engine.conversation.rescoring import CallCounts, Transcript
+from workbench.engine.conversation.scenario_user import ConversationEnd, Move, NextMessage, UserFailure
 from workbench.engine.processes.agent_process import Reads
 from workbench.event_json import fields_as_json, from_json, read_fields, to_json
 from workbench.events import (

@@ -22,10 +22,9 @@ from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import AgentEnvironment
 from workbench.agents.interpreter import Interpreter
 from workbench.counting import counted
-from workbench.engine.conversation.execution import Execution
-from workbench.engine.conversation.local_part import LocalPart
-from workbench.engine.conversation.messages import FixedMessages, MessageSource, Move
-from workbench.engine.conversation.transcript import Transcript
+from workbench.engine.conversation.local_part import Execution, LocalPart
+from workbench.engine.conversation.rescoring import Transcript
+from workbench.engine.conversation.scenario_user import FixedMessages, MessageSource, Move
 from workbench.engine.dask.report import LARGEST_REPORT, encode_report, move_from_json
 from workbench.engine.plan.plan import AgentSetting
 from workbench.engine.plan.run_options import RunOptions

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from workbench.dependencies.run_inputs import RunInputs
-from workbench.engine.plan.answers import Answer
-from workbench.engine.plan.replaced_secrets import holds_secrets
-from workbench.engine.plan.source import AgentSource, DecidedSource, Source, StoredSource
+from workbench.engine.plan.secrets import holds_secrets
+from workbench.engine.plan.source import AgentSource, Answer, DecidedSource, Source, StoredSource
 from workbench.engine.plan.transcripts import StoredCase
 from workbench.engine.plan.usage import judge_usage, question_usage, with_judges
 from workbench.events import (

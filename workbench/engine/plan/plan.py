@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.drivers import driver_files
-from workbench.agents.environment import AgentEnvironment, agent_environment
+from workbench.agents.environment import AgentEnvironment, agent_environment, working_directory
 from workbench.agents.interpreter import Interpreter, InterpreterError, choose_interpreter
 from workbench.agents.walk import relative_to
-from workbench.agents.working_directory import working_directory
 from workbench.counting import counted
 from workbench.engine.plan.interrupted import InterruptedRun
 from workbench.engine.plan.owner_notes import OwnersToKeep

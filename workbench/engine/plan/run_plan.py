@@ -1,15 +1,19 @@
 """Plans that run agents: an entry for each repeat of the selected cases."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from workbench.agents.criteria_choice import CriteriaChoice
+from workbench.agents.discovery import AgentFolder
 from workbench.agents.targets import project_around
 from workbench.agents.walk import relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace
+from workbench.counting import counted
 from workbench.engine.plan.blocking import ConfigFaults, refuse_named, why_blocked, why_broken
 from workbench.engine.plan.owner_notes import foreign_agent_notices, look_alike_notices, owner_notices, owners_to_keep
 from workbench.engine.plan.plan import (
+    FaultJudging,
     Plan,
     PlanEntry,
     agent_notices,
@@ -18,7 +22,7 @@ from workbench.engine.plan.plan import (
     new_run_id,
     planned_case,
 )
-from workbench.engine.plan.project_setting import with_project_setting
+from workbench.engine.plan.project_setting import with_place, with_project_setting
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.selection import Chosen, choose, select_cases
 from workbench.engine.plan.source import AgentSource
@@ -26,6 +30,11 @@ from workbench.engine.plan.target_parser import Selection
 from workbench.engine.plan.until_sure import too_few
 from workbench.engine.plan.unused import unused_notices
 from workbench.events import CaseName, CaseRef, Noticed
+from workbench.forking.fork import Fork
+from workbench.injection.fault_question import fault_question
+from workbench.injection.matrix import faults_of
+from workbench.model.criteria import default_config
+from workbench.model.evalset import open_evalset
 from workbench.model.faults import Fault
 from workbench.state_folder import STATE_FOLDER, why_untrusted
 
@@ -144,3 +153,115 @@ def _repeat_notices(options: RunOptions) -> Iterator[Noticed]:
     notice = None if options.until_sure is None else too_few(options.until_sure, options.runs)
     if notice is not None:
         yield notice
+
+
+# Plans that inject a fault into each execution: each tool of each case, in each way
+
+
+def matrix_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]], raised: int = 0) -> Plan:
+    """Return the plan for the matrix of tool faults. Entries that cannot start stay as they are.
+
+    `tools` are the tools that each case calls. `raised` cases ended in an error before they called one. No
+    criteria are scored: a recovery has other calls and other words.
+
+    Raises:
+        UsageFaultError: no case calls a tool.
+    """
+    entries = tuple(variants_of(plan, tools))
+    if not entries:
+        why = f"; {counted(raised, 'case')} ended in an error before any" if raised else ""
+        raise UsageFaultError(f"no case calls a tool, so none can fail{why}", "", "nothing")
+    without = sum(entry.blocked is None and not tools.get(entry.ref.name) for entry in plan.entries) - raised
+    notices = plan.notices
+    if raised:
+        ended = (
+            "ended in an error before any tool and is left out"
+            if raised == 1
+            else ("ended in an error before any tool and are left out")
+        )
+        notices = (*notices, Noticed("warning", f"{counted(raised, 'case')} {ended}"))
+    if without:
+        calls = "calls no tool and is left out" if without == 1 else "call no tool and are left out"
+        notices = (*notices, Noticed("info", f"{counted(without, 'case')} {calls}"))
+    return replace(plan, entries=entries, notices=notices)
+
+
+def variants_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]]) -> Iterator[PlanEntry]:
+    """Yield the entries of the matrix. Cases without tools have none."""
+    return (variant for entry in plan.entries for variant in _variants(entry, tools))
+
+
+def _variants(entry: PlanEntry, tools: Mapping[CaseName, Sequence[str]]) -> Iterator[PlanEntry]:
+    if entry.blocked is not None:
+        yield entry
+        return
+    config = entry.config
+    unscored = replace(config, criteria=())
+    for number, fault in enumerate(faults_of(tools.get(entry.ref.name, ())), 1):
+        planned = replace(entry.planned, case=replace(entry.ref, repeat=number), fault=fault)
+        judging = FaultJudging(fault_question(fault, config), config)
+        yield replace(entry, planned=planned, config=unscored, judging=judging)
+
+
+# Plans that try a fork of a recorded conversation, several times
+
+_CHATS = "chats.evalset.json"
+"""The name of the file for conversations that belong to no evalset."""
+
+
+def fork_plan(workspace: Workspace, fork: Fork, options: RunOptions) -> Plan:
+    """Return the plan that tries a fork `options.runs` times.
+
+    The criteria are the current ones of the case's evalset. A conversation without an evalset is not scored. Do not
+    call it in an event loop's thread: it reads files.
+
+    Raises:
+        UsageFaultError: the agent or the evalset of the conversation is gone, their criteria are wrong, or a setting of
+            the project is.
+    """
+    evalset = _evalset(workspace, fork)
+    if evalset.agent is None:
+        raise UsageFaultError(f"{evalset.relative} belongs to no agent any more", "", "nothing")
+    configs = ConfigFaults(workspace.root)
+    blocked = why_blocked(evalset, configs) if evalset.relative else None
+    if blocked is not None:
+        raise UsageFaultError(blocked.message, blocked.hint, "config")
+    # The fork itself says which calls are frozen.
+    options = with_place(replace(options, frozen="", inject=None, until_sure=None), workspace.root)
+    ref, source = fork.original.ref, AgentSource(evalset, 0, fork=fork)
+    planned = replace(planned_case(ref, evalset.criteria, evalset.owned.rule, workspace.root), fork=fork.of())
+    entries = tuple(
+        PlanEntry(replace(planned, case=replace(ref, repeat=number)), evalset.criteria.config, source)
+        for number in range(1, options.runs + 1)
+    )
+    setting = agent_setting(evalset.agent, workspace.root, options)
+    faults = [fault for fault in configs.of(evalset.criteria.config) if fault.severity == "warning"]
+    notices = (*fault_notices(faults, workspace.root), *agent_notices([setting]))
+    return Plan(
+        new_run_id(),
+        workspace.root,
+        entries,
+        {evalset.agent.name: setting},
+        notices,
+        options=options,
+        project_agents=workspace.agents,
+    )
+
+
+def _evalset(workspace: Workspace, fork: Fork) -> EvalsetEntry:
+    ref = fork.original.ref
+    found = next((entry for entry in workspace.evalsets if entry.relative == ref.evalset_file), None)
+    if found is not None:
+        return found
+    agent = next((agent for agent in workspace.agents if agent.name == ref.agent), None)
+    if ref.evalset_file or agent is None:
+        what = ref.evalset_file or f"an agent {ref.agent}"
+        raise UsageFaultError(f"there is no {what} any more, so its conversation cannot be forked", "", "nothing")
+    return _without_evalset(agent)
+
+
+def _without_evalset(agent: AgentFolder) -> EvalsetEntry:
+    """Return an entry for a conversation that is in no file."""
+    file = agent.folder / _CHATS
+    criteria = CriteriaChoice(replace(default_config(), criteria=()), "none: the conversation belongs to no evalset")
+    return EvalsetEntry(file, "", open_evalset(agent.folder), agent, "", criteria)

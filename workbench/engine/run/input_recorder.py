@@ -16,7 +16,7 @@ from workbench.dependencies.digests import ABSENT, Digests, was_written
 from workbench.dependencies.frozen_inputs import frozen_bundle
 from workbench.dependencies.record import Bundle
 from workbench.dependencies.run_inputs import RunInputs, planned_key
-from workbench.engine.conversation.transcript import Transcript
+from workbench.engine.conversation.rescoring import Transcript
 from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.project_setting import FILE
 from workbench.engine.plan.run_options import stored_options

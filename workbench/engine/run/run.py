@@ -14,16 +14,15 @@ from pathlib import Path
 from workbench.engine.conversation.case_flow import CaseFlow, StartAgent
 from workbench.engine.conversation.context import RunContext
 from workbench.engine.conversation.local_part import LocalPart
-from workbench.engine.conversation.transcript import Transcript
+from workbench.engine.conversation.rescoring import Transcript
 from workbench.engine.dask.files import Files, find_files
 from workbench.engine.dask.place import DaskPlace
 from workbench.engine.dask.report import Report
-from workbench.engine.plan.answers import AnswerStorage
-from workbench.engine.plan.judge_environment import judge_environments
+from workbench.engine.plan.judge_calls import judge_environments
 from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.preflight.whole_plan import preflight
 from workbench.engine.plan.secrets import Secrets
-from workbench.engine.plan.source import AgentSource, DecidedSource
+from workbench.engine.plan.source import AgentSource, AnswerStorage, DecidedSource
 from workbench.engine.plan.until_sure import UntilSure
 from workbench.engine.processes.agent_host import AgentHosts
 from workbench.engine.processes.agent_process import Touched

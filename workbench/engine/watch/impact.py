@@ -20,7 +20,7 @@ from workbench.dependencies.frozen_inputs import RECORDING, recording_files
 from workbench.dependencies.functions import other_files
 from workbench.dependencies.record import Bundle, Record, compare
 from workbench.engine.processes.agent_process import Touched
-from workbench.engine.watch.snapshot import Snapshot
+from workbench.engine.watch.rereading import Snapshot
 from workbench.engine.watch.unusable import has_lost_agent, is_invalid, with_last_valid
 from workbench.events import CaseName
 from workbench.model.criteria import CriteriaConfig

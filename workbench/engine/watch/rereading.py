@@ -1,13 +1,32 @@
 """Partial rereading of the workspace after a change."""
 
-from collections.abc import Callable, Collection
-from dataclasses import replace
+import os
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, agent_at
+from workbench.agents.environment import AgentEnvironment, agent_environment
 from workbench.agents.walk import FROZEN_SUFFIX
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.model.evalset import open_evalset
+
+# Snapshots of a project at one moment
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A workspace with the environments of its agents, by folder."""
+
+    workspace: Workspace
+    environments: Mapping[Path, AgentEnvironment]
+
+
+def take_snapshot(workspace: Workspace) -> Snapshot:
+    """Return a snapshot with the current environments. Call it in a thread."""
+    agents = {entry.agent.folder: entry.agent for entry in workspace.evalsets if entry.agent is not None}
+    return Snapshot(workspace, {folder: agent_environment(folder, os.environ) for folder in agents})
+
 
 _NOTHING_TO_FIND = (".py", ".md", ".txt", ".prompt", ".jinja", ".j2", ".csv", ".html", ".xml")
 

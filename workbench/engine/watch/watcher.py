@@ -18,8 +18,7 @@ from workbench.engine.processes.agent_process import Touched
 from workbench.engine.watch.changes import Batch, Changes, files_in
 from workbench.engine.watch.contents import ABSENT, Contents, Links, Moment, without_twins
 from workbench.engine.watch.impact import Impact, Saves, frozen_change, impact, other_dependencies, owner_change
-from workbench.engine.watch.rereading import reread
-from workbench.engine.watch.snapshot import Snapshot, take_snapshot
+from workbench.engine.watch.rereading import Snapshot, reread, take_snapshot
 from workbench.engine.watch.unusable import (
     FileFault,
     faults_of,

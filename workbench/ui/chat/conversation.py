@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from workbench.engine.chat.chat import ChatEnded, ChatEvent, ChatOpened, StateTold, TurnFailed
-from workbench.engine.chat.stream import Streamed, has_text
+from workbench.engine.chat.chat import ChatEnded, ChatEvent, ChatOpened, StateTold, Streamed, TurnFailed, has_text
 from workbench.events import (
     AgentActed,
     CallsRecorded,

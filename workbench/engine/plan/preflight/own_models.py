@@ -9,7 +9,7 @@ from workbench.agents.discovery import AgentFolder
 from workbench.agents.interpreter import lacks_adk
 from workbench.agents.worker.faults import install_adk
 from workbench.counting import few
-from workbench.engine.plan.judge_environment import judge_environment
+from workbench.engine.plan.judge_calls import judge_environment
 from workbench.engine.plan.plan import AgentSetting, Plan
 from workbench.events import Noticed
 from workbench.judge.base import DEFAULT_MODEL, NotAvailableError

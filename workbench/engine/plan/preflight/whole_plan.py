@@ -1,19 +1,38 @@
 """Preflight of a whole plan, which checks its cases one by one if necessary."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from workbench.engine.plan.judge_environment import judge_environment
+from workbench.counting import counted
+from workbench.engine.plan.judge_calls import judge_environment
 from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.preflight.notices import notices
 from workbench.engine.plan.preflight.own_models import agents_without_adk, agents_without_key, retiring_agents
 from workbench.engine.plan.preflight.preflight_cases import PreflightCase
-from workbench.engine.plan.preflight.recordings import recordings
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.source import AgentSource, StoredSource
 from workbench.events import Noticed
 from workbench.judge.environment import JudgeEnvironment
 from workbench.metrics.registry import needs_bench
 from workbench.model.evalset import BrokenCaseError, EvalCase
+from workbench.recordings.frozen_path import frozen_path
+
+# Preflight notice about cases without a recording
+
+
+def recordings(entries: Sequence[tuple[PlanEntry, AgentSource]], options: RunOptions) -> Iterator[Noticed]:
+    """Yield a notice if cases of a frozen run have no recording. `entries` has each case once."""
+    if not options.frozen:
+        return
+    files = (frozen_path(source.evalset.file, entry.ref.eval_id) for entry, source in entries)
+    missing = sum(not file.exists() for file in files)
+    if missing:
+        text = f"{missing:,} of {counted(len(entries), 'case')} {'has' if missing == 1 else 'have'} no recording"
+        if options.on_miss == "live":
+            yield Noticed("info", f"{text} and will run live", forecast=True)
+        else:
+            hint = "Run them without --frozen, then keep their calls with `agent-workbench freeze last`"
+            yield Noticed("warning", f"{text} and will end with an error", hint, forecast=True)
+
 
 CHECKED_CASES = 1000
 """Limit of cases that are checked one by one, so that preflight does not delay a large run.
