@@ -40,10 +40,8 @@ from workbench.events import MetricResult, MetricStatus, Noticed, RunFinished, S
 from workbench.exporting import html as export_html
 from workbench.exporting.adk import build_adk
 from workbench.exporting.case_table import SCRIPT, SCRIPT_DIGEST
-from workbench.exporting.exporter import Pieces
-from workbench.exporting.html import build_html
-from workbench.exporting.run_context import RunContext
-from workbench.exporting.style import STYLE
+from workbench.exporting.exporter import Pieces, RunContext
+from workbench.exporting.html import STYLE, build_html
 from workbench.exporting.tables import build_csv, build_markdown, code_span
 from workbench.history.pass_rates import RunRate, Trend
 

@@ -8,9 +8,8 @@ from typing import BinaryIO
 import pytest
 
 from tests.stored import sql
-from workbench.dependencies import digest_cache as cache_module
-from workbench.dependencies.digest_cache import digest_cache
-from workbench.dependencies.digests import ABSENT, Digests, project_digests
+from workbench.dependencies import digests as cache_module
+from workbench.dependencies.digests import ABSENT, Digests, digest_cache, project_digests
 
 HOUR = 3_600_000_000_000
 

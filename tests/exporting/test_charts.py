@@ -6,7 +6,7 @@ import pytest
 
 from workbench.events import CaseRef, MetricResult, PlannedCase, Usage
 from workbench.execution import CaseRecord
-from workbench.exporting.charts import distribution, most_expensive, most_tokens, slowest, trend_words
+from workbench.exporting.case_table import distribution, most_expensive, most_tokens, slowest, trend_words
 from workbench.history.pass_rates import RunRate, Trend
 from workbench.rendering.costs import Costs
 from workbench.rendering.overview.criteria import scores

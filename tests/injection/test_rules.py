@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from tests.hostile import HOSTILE
 from workbench.agents.worker import injection as worker
 from workbench.events import CaseRef
-from workbench.injection.injection import Injection
 from workbench.injection.injection_file import parse_injection, read_injection
-from workbench.injection.rules import json_schema
+from workbench.injection.rules import Injection, json_schema
 from workbench.model.own_file import OwnFileError
 
 FILE = Path("faults.json")

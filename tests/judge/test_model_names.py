@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.judge.model_names import suggested_name
+from workbench.judge.kinds import suggested_name
 
 _IN_USE = """
 gemini-2.5-flash gemini-2.5-flash-lite-preview-06-17 gemini-2.0-flash-001 gemini-3-pro-preview gemini-flash-latest

@@ -14,7 +14,7 @@ def _fresh(code: str) -> None:
 def test_stemmer_import_skips_numpy_and_keeps_nltk_importable() -> None:
     _fresh("""
 import sys
-from workbench.metrics.stemmer import stemmer
+from workbench.metrics.rouge_words import stemmer
 assert stemmer()("refunding") == "refund"
 heavy = {name.partition(".")[0] for name in sys.modules} & {"nltk", "numpy", "scipy", "sklearn", "absl"}
 assert not heavy, heavy
@@ -39,7 +39,7 @@ def test_nltk_is_imported_whole_if_the_stemmer_needs_more(tmp_path: Path) -> Non
     _fresh(f"""
 import sys
 sys.path.insert(0, {str(tmp_path)!r})
-from workbench.metrics.stemmer import stemmer
+from workbench.metrics.rouge_words import stemmer
 assert stemmer()("refund") == "dnufer"
 assert sys.modules["nltk"].all_of_it
 """)

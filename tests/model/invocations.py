@@ -5,8 +5,8 @@ from typing import Any
 
 from workbench.model.case_rules import invocation_breaches, normal_invocation
 from workbench.model.evalset_schema import Invocation as Schema
+from workbench.model.faults import json_path
 from workbench.model.invocation import Invocation
-from workbench.model.places import json_path
 from workbench.model.validation import validate
 
 

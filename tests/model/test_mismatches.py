@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from workbench.model.faults import Places
 from workbench.model.open_frames import Flaw
-from workbench.model.places import Places
 from workbench.model.scanner import scan
 
 _TURN = {

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from workbench.model.faults import Places, json_path
 from workbench.model.json_nodes import Node
 from workbench.model.locating import find, resolve
-from workbench.model.places import Places, json_path
 from workbench.model.scanner import scan
 from workbench.model.text_file import TextFile
 

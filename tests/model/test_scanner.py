@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from pydantic_core import from_json
 
 from tests.model.documents import broken_texts, texts
+from workbench.model.faults import Places, json_path
 from workbench.model.open_frames import MOST_FLAWS, Flaw
-from workbench.model.places import Places, json_path
 from workbench.model.scanner import scan
 
 

@@ -9,6 +9,7 @@ import pytest
 from workbench.agents.worker.forms import decoded
 from workbench.agents.worker.jsonable import dumps
 from workbench.events import CallsRecorded, CaseRef, SpansRecorded, TurnFinished
+from workbench.recordings.drift import remarks
 from workbench.recordings.from_run import NotRecordedError, ends_of, take_recording
 from workbench.recordings.recording import (
     Artifact,
@@ -21,7 +22,6 @@ from workbench.recordings.recording import (
     ToolCall,
     digest,
 )
-from workbench.recordings.remarks import remarks
 
 _REF = CaseRef("order_desk", "refunds.evalset.json", "refunds", "late_parcel")
 _ORIGIN = Origin("run_1", "2026-11-21T10:30:00Z", 1, "adk", "2.13.0")

@@ -10,8 +10,7 @@ from workbench.events import CaseError, CaseRef, CaseStatus, ErrorKind, MetricRe
 from workbench.execution import CaseRecord, CaseState, Turn
 from workbench.rates import pass_rate
 from workbench.repeats.repeat_texts import interval, percent, sentence, share, sureness
-from workbench.repeats.summary import CaseRepeats, criterion_repeats, summarize, summarize_all
-from workbench.repeats.votes import hangs_on_one
+from workbench.repeats.summary import CaseRepeats, criterion_repeats, hangs_on_one, summarize, summarize_all
 
 JUDGED = "final_response_match_v2"
 CALLS = "tool_trajectory_avg_score"

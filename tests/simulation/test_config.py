@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from workbench.simulation.config import read_simulator
+from workbench.simulation.scenario import read_simulator
 
 
 def test_defaults_equal_adks() -> None:

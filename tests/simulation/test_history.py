@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.simulation.conversations import said, turn
-from workbench.simulation.history import history, transcript
+from workbench.simulation.simulated_user import history, transcript
 
 CALL = {"author": "desk", "content": {"parts": [{"function_call": {"name": "find", "args": {"b": 1, "a": "é"}}}]}}
 RESULT = {"author": "desk", "content": {"parts": [{"function_response": {"name": "find", "response": {"ok": True}}}]}}

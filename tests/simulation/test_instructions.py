@@ -8,11 +8,9 @@ import pytest
 
 from tests.simulation.conversations import turn
 from workbench.model.template_names import TemplateFaultError, instruction_faults
-from workbench.simulation.config import read_simulator
-from workbench.simulation.history import history
-from workbench.simulation.instructions import next_message_question, render
 from workbench.simulation.personas import PREBUILT, Behavior, Persona
-from workbench.simulation.scenario import Scenario
+from workbench.simulation.scenario import Scenario, read_simulator
+from workbench.simulation.simulated_user import history, next_message_question, render
 
 ALL = "{{ stop_signal }}|{{ conversation_plan }}|{{ conversation_history }}"
 SAID = history([turn("A boat, please", "Which one?")])

@@ -7,9 +7,8 @@ import pytest
 
 from tests.simulation.conversations import Player, turn
 from workbench.judge.base import JudgeFault, Question, Reply
-from workbench.simulation.config import SimulatorConfig
 from workbench.simulation.personas import Behavior, Persona
-from workbench.simulation.scenario import Scenario
+from workbench.simulation.scenario import Scenario, SimulatorConfig
 from workbench.simulation.simulated_user import Ended, Failed, SimulatedMessage, SimulatedUser, Step
 
 SCENARIO = Scenario("A boat, please", "Buy the red one")

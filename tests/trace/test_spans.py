@@ -8,7 +8,7 @@ import pytest
 from workbench.events import CaseRef, SpansRecorded
 from workbench.prices import Price, Prices
 from workbench.trace.path import draw_path, path_of, visited_names
-from workbench.trace.requests import content_digests
+from workbench.trace.pieces import content_digests
 from workbench.trace.spans import TurnTrace, read_turn
 from workbench.trace.totals import totals
 

@@ -12,7 +12,7 @@ from workbench.authoring.saving import Contents
 from workbench.model.json_edit import EditError, revised
 from workbench.model.scanner import is_scannable
 from workbench.recordings.frozen_path import frozen_folder, frozen_path
-from workbench.recordings.readable_json import one_line
+from workbench.recordings.frozen_text import one_line
 
 _HEAD_LINE = r'^  "{}": ("(?:[^"\\]|\\.)*")'
 _HEAD = 4096

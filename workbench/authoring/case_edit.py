@@ -7,7 +7,7 @@ from typing import Any
 from workbench.authoring.case_rows import CaseRow
 from workbench.authoring.value_edit import free_name, moved, with_item, without
 from workbench.json_values import value_at
-from workbench.model.places import Location
+from workbench.model.faults import Location
 from workbench.model.spelling import get, is_camel, put
 
 

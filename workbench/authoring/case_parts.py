@@ -7,7 +7,7 @@ from workbench.authoring.case_edit import fresh_id
 from workbench.authoring.case_rows import CaseRow
 from workbench.authoring.value_edit import free_name, with_item, with_value
 from workbench.json_values import value_at
-from workbench.model.places import Location
+from workbench.model.faults import Location
 from workbench.model.spelling import get, is_camel, key_for, spelled
 
 What: TypeAlias = Literal[

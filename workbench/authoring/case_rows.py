@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from workbench.model.places import Location
+from workbench.model.faults import Location
 from workbench.model.spelling import get, is_camel, key_for, key_in
 
 Kind: TypeAlias = Literal[

@@ -14,7 +14,7 @@ from workbench.json_values import mapping, value_at
 from workbench.metrics.description import RUBRICS
 from workbench.metrics.registry import descriptions
 from workbench.model.config_rules import number_of
-from workbench.model.places import Location
+from workbench.model.faults import Location
 from workbench.model.spelling import get, is_camel, put
 
 Content = dict[str, Any]

@@ -29,8 +29,8 @@ from workbench.metrics.description import (
 from workbench.metrics.registry import descriptions
 from workbench.model.breaches import snake
 from workbench.model.criteria_schema import SIMULATORS, EvalConfig
+from workbench.model.faults import Location
 from workbench.model.metrics_config import MetricsConfig, own_entry
-from workbench.model.places import Location
 from workbench.model.spelling import get, is_camel, key_for
 
 Kind: TypeAlias = Literal[

@@ -13,8 +13,8 @@ from workbench.authoring.value_edit import with_value, without
 from workbench.json_values import mapping, objects, string, value_at
 from workbench.model.breaches import Breach, snake
 from workbench.model.dataset import in_evalset_form, places
+from workbench.model.faults import Location
 from workbench.model.json_edit import same
-from workbench.model.places import Location
 from workbench.model.spelling import get, is_camel, key_for, respelled
 
 _NO_PLACE = "a dataset of agents-cli has no place for this"

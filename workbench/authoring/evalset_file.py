@@ -15,7 +15,7 @@ from workbench.json_values import ID_KEYS, case_id, is_dataset_case, mapping
 from workbench.model.breaches import Breach
 from workbench.model.dataset import in_evalset_form, shown_location
 from workbench.model.evalset_edit import EvalsetText, NewCase, Order
-from workbench.model.places import json_path
+from workbench.model.faults import json_path
 from workbench.model.spelling import is_camel, key_in, put, spelled
 
 

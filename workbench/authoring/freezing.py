@@ -21,14 +21,13 @@ from workbench.model.json_edit import revised
 from workbench.model.own_file import OwnFileError
 from workbench.model.scanner import is_scannable
 from workbench.model.text_file import unreadable
+from workbench.recordings.drift import remarks
 from workbench.recordings.from_run import NotRecordedError, Taken, take_recording
-from workbench.recordings.frozen_file import parse_frozen
+from workbench.recordings.frozen_file import LaterFrozenFileError, parse_frozen
 from workbench.recordings.frozen_path import frozen_folder, frozen_name, frozen_path, read_unlinked, refused_link
-from workbench.recordings.frozen_rules import LaterFrozenFileError
 from workbench.recordings.frozen_text import frozen_contents
 from workbench.recordings.merging import merged
 from workbench.recordings.recording import Origin, Recording
-from workbench.recordings.remarks import remarks
 
 Change: TypeAlias = Literal["new", "changed", "unchanged", "not frozen"]
 _ADK = "google-adk"

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from workbench.authoring.value_edit import with_value
 from workbench.json_values import value_at
 from workbench.model.breaches import snake
-from workbench.model.places import Location
+from workbench.model.faults import Location
 
 Where: TypeAlias = Literal["text", "tool name", "argument"]
 """Part of a case that is searched.

@@ -5,7 +5,7 @@ from collections.abc import Container
 from typing import Any
 
 from workbench.json_values import value_at
-from workbench.model.places import Location
+from workbench.model.faults import Location
 
 
 def with_value(value: Any, location: Location, item: Any) -> Any:

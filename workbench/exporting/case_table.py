@@ -6,14 +6,183 @@ HTML. Without scripts, the table is in the order of the cases, and its titles ca
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from workbench.authoring.triage.agreement import JudgeAgreement, left_out_text
+from workbench.counting import counted, tenths
+from workbench.events import CaseName
 from workbench.execution import Execution
 from workbench.exporting.html_text import class_name, html_line
+from workbench.history.pass_rates import RunRate, Trend
 from workbench.rendering.case_table.cells import Cell, Rank, criterion_cell, seconds_cell, tokens_cell
 from workbench.rendering.case_table.columns import CASE, TIME, TOKENS, Column, criterion_columns
+from workbench.rendering.costs import Costs
 from workbench.rendering.faces import FACES
+from workbench.rendering.overview.criteria import BINS, STEPS, Scores
 from workbench.rendering.plain_lines import case_label
+from workbench.repeats.repeat_texts import percent
+from workbench.scores import compared, cut_score
+from workbench.text import one_line
+
+# Charts of the HTML page: inline SVG, each with a title that gives the same figures as text
+
+_STEP = 6
+_HEIGHT = 26
+_RATES_HEIGHT = 60
+_RATE_WIDTH = 10
+_BAR = 120
+_NAME = 120
+_LONGEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """An execution and its share of something: seconds, tokens or money."""
+
+    record: Execution
+    amount: float
+
+
+def distribution(one: Scores) -> str:
+    """Draw the scores of a criterion from 0 to 1, with the threshold as a line."""
+    most = max(one.bins) or 1
+    mean, threshold = cut_score(one.mean), ""
+    if one.threshold is not None:
+        mean, threshold = compared(one.mean, one.threshold)
+    words = f"{one.name}: {tenths(one.passed)} of {one.cases} cases pass, mean {mean}"
+    drawn = []
+    for number, count in enumerate(one.bins):
+        if count:
+            height = max(round(count / most * (_HEIGHT - 2)), 2)
+            good = one.threshold is None or number >= round(one.threshold * STEPS)
+            style = "" if one.threshold is None else ' class="good"' if good else ' class="bad"'
+            x = number * _STEP
+            drawn.append(f'<rect x="{x}" y="{_HEIGHT - height}" width="{_STEP - 1}" height="{height}"{style}/>')
+    if one.threshold is not None:
+        words += f", threshold {threshold}"
+        place = min(max(round(one.threshold * STEPS), 0), STEPS) * _STEP - 0.5
+        drawn.append(f'<line x1="{place}" x2="{place}" y1="0" y2="{_HEIGHT}"/>')
+    return _svg(BINS * _STEP, _HEIGHT, words, drawn)
+
+
+def rates_chart(trend: Trend) -> Iterator[str]:
+    """Draw a column per run of the same cases, as high as its pass rate, the newest at the right.
+
+    If there is no trend, give the reason.
+    """
+    yield '<section class="whole"><h2>Pass rate over runs</h2>\n'
+    words = trend_words(trend)
+    if trend.is_comparable:
+        drawn = list(map(_column, range(len(trend.rates)), trend.rates))
+        yield _svg(len(trend.rates) * _RATE_WIDTH, _RATES_HEIGHT, words, drawn, framed=True)
+    yield f"<p>{html_line(words)}</p></section>\n"
+
+
+def trend_words(trend: Trend) -> str:
+    """Return `12 runs of the same 60 cases  now 75 % (45 of 60)  best 80 %`, or the reason why there is no trend."""
+    cases = counted(trend.wanted, "case")
+    if not trend.is_comparable:
+        if not trend.rates and not trend.left_out:
+            return "no complete run of these cases is stored"
+        few = f"; {counted(trend.left_out, 'run')} left out: under half of these cases" if trend.left_out else ""
+        return f"nothing to compare: no two runs of the same cases{few}"
+    last, best = trend.rates[-1], max(one.rate for one in trend.rates)
+    same = f"{trend.cases:,} of {cases}" if trend.cases < trend.wanted else f"the same {cases.removeprefix('1 ')}"
+    text = f"{counted(len(trend.rates), 'run')} of {same}  now {rate_words(last)}  best {percent(best)}"
+    return f"{text}  {counted(trend.left_out, 'run')} left out: under half of these cases" if trend.left_out else text
+
+
+def rate_words(one: RunRate) -> str:
+    """Return `75 % (45 of 60)`. Cases that passed in some of their repeats count in tenths, which are cut."""
+    return f"{percent(one.rate)} ({tenths(one.passed)} of {one.total:,})"
+
+
+def _column(number: int, one: RunRate) -> str:
+    height = max(round(one.rate * _RATES_HEIGHT), 1)
+    style = "good" if one.passed == one.total else "bad" if not one.passed else "some"
+    return (
+        f'<rect x="{number * _RATE_WIDTH}" y="{_RATES_HEIGHT - height}" width="{_RATE_WIDTH - 2}"'
+        f' height="{height}" class="{style}"><title>{html_line(f"{one.run_id}: {rate_words(one)}")}</title></rect>'
+    )
+
+
+def slowest(records: Iterable[Execution]) -> list[Share]:
+    """Return the slowest cases, in seconds, each with its slowest execution."""
+    return _largest((record, record.duration_seconds) for record in records)
+
+
+def most_expensive(records: Iterable[Execution], costs: Costs) -> list[Share]:
+    """Return the most expensive cases with a known cost, each with its most expensive execution."""
+    return _largest((record, costs.amounts.get(record.ref, 0.0)) for record in records)
+
+
+def most_tokens(records: Iterable[Execution]) -> list[Share]:
+    """Return the cases with the most tokens, each with its largest execution.
+
+    The tokens are those of the agent, the simulated user and the judges, in and out.
+    """
+    return _largest((record, float(record.usage.tokens)) for record in records)
+
+
+def bars(title: str, shares: Sequence[Share], words: Callable[[float], str], note: str = "") -> Iterator[str]:
+    """Draw a bar per execution, the longest first, with `note` below them."""
+    if not shares and not note:
+        return
+    yield f'<section class="bars"><h2>{html_line(title)}</h2>'
+    yield "<table>\n" if shares else ""
+    for share in shares:
+        width = max(round(share.amount / shares[0].amount * _BAR), 1)
+        bar = f'<rect x="0" y="2" width="{width}" height="8" class="some"/>'
+        figure = html_line(words(share.amount))
+        drawn = _svg(_BAR, 12, figure, [bar])
+        name = case_label(share.record)
+        yield f"<tr><td>{html_line(one_line(name, limit=_NAME))}<td>{figure}<td>{drawn}</tr>\n"
+    yield ("</table>" if shares else "") + (f"<p>{html_line(note)}</p>" if note else "") + "</section>\n"
+
+
+def agreement_tables(found: Sequence[JudgeAgreement], left_out: int = 0) -> Iterator[str]:
+    """Show how often judges agree with the user's triage, with a confusion matrix each.
+
+    `left_out` verdicts were given by cause and do not count.
+    """
+    if not found and not left_out:
+        return
+    yield "<section><h2>Judges against the user</h2>\n"
+    if left_out:
+        yield f"<p>{html_line(left_out_text(left_out))}</p>\n"
+    for one in found:
+        name = one.criterion or "the case’s verdict"
+        kappa = "" if one.pairs.kappa is None else f", kappa {one.pairs.kappa:.2f}"
+        few = " (few)" if one.few else ""
+        who = f" by {one.judge}" if one.judge else ""
+        kind = f", {one.part} labels" if one.part else ""
+        words = f"{name}{who}{kind}: agrees in {one.share.passed} of {one.share.total}{kappa}{few}"
+        yield f"<p>{html_line(words)}</p><table><tr><th>user ↓ judge →"
+        yield "".join(f"<th>{html_line(name)}" for name in one.labels) + "</tr>\n"
+        for user in one.labels:
+            counts = (one.pairs.counts.get((user, judge), 0) for judge in one.labels)
+            yield f"<tr><td>{html_line(user)}" + "".join(f"<td>{count or '·'}" for count in counts) + "</tr>\n"
+        yield "</table>\n"
+    yield "</section>\n"
+
+
+def _svg(width: int, height: int, words: str, drawn: Sequence[str], *, framed: bool = False) -> str:
+    style = ' class="framed"' if framed else ""
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    return f'<svg {size} role="img"{style}><title>{html_line(words)}</title>{"".join(drawn)}</svg>'
+
+
+def _largest(amounts: Iterable[tuple[Execution, float]]) -> list[Share]:
+    """Return the largest execution of each case. Several repeats of one case would leave no room for others."""
+    found: dict[CaseName, Share] = {}
+    for record, amount in amounts:
+        case = record.ref.name
+        if record.finished and amount > 0 and (case not in found or amount > found[case].amount):
+            found[case] = Share(record, amount)
+    return heapq.nlargest(_LONGEST, found.values(), key=lambda share: share.amount)
+
 
 SCRIPT = """
 for (const button of document.querySelectorAll("th button")) {

@@ -10,8 +10,7 @@ from typing import Final
 
 from workbench.details import read_details
 from workbench.execution import CaseRecord, Execution
-from workbench.exporting.exporter import Exporter
-from workbench.exporting.run_context import RunContext
+from workbench.exporting.exporter import Exporter, RunContext
 from workbench.injection.matrix import WAYS
 from workbench.judge.judge_details import judged_by
 from workbench.rendering.causes import by_cause, cause_text, failing_groups, is_shared

@@ -3,8 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from workbench.injection.injection import Injection
-from workbench.injection.rules import rules_breaches, wire_rules
+from workbench.injection.rules import Injection, rules_breaches, wire_rules
 from workbench.model.own_file import OwnFile, OwnFileError
 from workbench.model.text_file import unreadable
 from workbench.regular_file import read_regular

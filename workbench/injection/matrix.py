@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, Final, get_args
 
 from workbench.events import FaultWay, ToolFault
-from workbench.injection.injection import Injection
+from workbench.injection.rules import Injection
 
 _MESSAGE = "the service is not available"
 

@@ -4,18 +4,21 @@
 """
 
 import builtins
+import hashlib
 import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from workbench.agents.worker.injection import FAULTS, MOST_SECONDS
+from workbench.events import CaseRef
 from workbench.model.breaches import Breach, nearest
-from workbench.model.places import Location
+from workbench.model.faults import Location
 from workbench.model.schema_messages import explain
 
 _CALLS = ("only", "every", "since")
@@ -186,3 +189,31 @@ def json_schema() -> dict[str, Any]:
 
 if __name__ == "__main__":
     sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
+
+
+# The faults to inject into the tool calls of a run
+
+_SEEDS = 1 << 53
+"""Number of seeds; each is exact in every JSON reader."""
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """Faults to inject into tool calls: rules in the worker's form, and the seed of all cases."""
+
+    rules: tuple[dict[str, Any], ...]
+    seed: int = 0
+    name: str = ""
+    """The name of the file, followed by a digest of its content; "" if the rules are not from a file."""
+    file: Path | None = None
+    """The file, or None."""
+
+    def seed_of(self, ref: CaseRef) -> int:
+        """Return the seed of one execution of a case. It depends on nothing else in the run."""
+        name = f"{self.seed}\0{ref.evalset_file}\0{ref.eval_id}\0{ref.repeat}"
+        digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        return int.from_bytes(digest, "big") % _SEEDS
+
+    def settings(self, ref: CaseRef) -> dict[str, Any]:
+        """Return `inject` and `seed` of the execution's `calls` (`docs/worker-protocol.md`)."""
+        return {"inject": list(self.rules), "seed": self.seed_of(ref)}

@@ -17,10 +17,9 @@ from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.environment_clients import EnvironmentClients
 from workbench.judge.google_access import GoogleAccess
 from workbench.judge.kinds import identify_judge
-from workbench.judge.limits import RunLimits, Tally
 from workbench.judge.question_key import question_key, rating_key
 from workbench.judge.retry import RetryPolicy
-from workbench.judge.run_state import RunState, SharedCalls
+from workbench.judge.run_state import RunLimits, RunState, SharedCalls, Tally
 from workbench.judge.vertex import SERVICE_NAME, vertex_access
 
 __all__ = ["CaseBench", "JudgeEnvironment", "JudgePool", "PooledJudge", "PooledService", "RunLimits", "Tally"]

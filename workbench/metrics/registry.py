@@ -23,10 +23,9 @@ from workbench.metrics.description import (
 )
 from workbench.model.breaches import below, nearest, nearest_hint, snake
 from workbench.model.criteria import CriteriaConfig, Criterion
-from workbench.model.faults import Fault
+from workbench.model.faults import Fault, Location, json_path
 from workbench.model.invocation import leaves_out
 from workbench.model.metrics_config import own_entry
-from workbench.model.places import Location, json_path
 from workbench.plugins import BrokenExtensionError, ExtensionPoint, resolve
 
 CRITERIA: Final = ExtensionPoint("criteria", CriterionDescription)
@@ -224,7 +223,7 @@ def _unknown(config: CriteriaConfig, name: str) -> Fault:
 
 def _check_interval(config: CriteriaConfig, criterion: Criterion) -> Iterator[Fault]:
     """Warn if the declared interval is empty or excludes the threshold."""
-    from workbench.metrics.interval import declared_interval  # Loads pydantic, which commands like --help do without.
+    from workbench.metrics.custom import declared_interval  # Loads pydantic, which commands like --help do without.
 
     name = criterion.name
     entry = config.custom_metrics[name]

@@ -23,8 +23,7 @@ from workbench.events import MetricResult
 from workbench.metrics.alignment import lcs_pairs
 from workbench.metrics.base import Scored, ScoreRequest, mean, status_of, turn_pairs
 from workbench.metrics.description import CriterionDescription
-from workbench.metrics.rouge_words import Word, words, words_with_offsets
-from workbench.metrics.stemmer import stemmer
+from workbench.metrics.rouge_words import Word, stemmer, words, words_with_offsets
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import content_text
 from workbench.text import one_line

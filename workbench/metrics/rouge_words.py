@@ -5,10 +5,57 @@ Thai, Lao, Khmer and Myanmar a word starts at each character that is not a combi
 combining marks form words. Everything else separates words.
 """
 
+import importlib
+import importlib.util
 import re
+import sys
 import unicodedata
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, lru_cache
+from types import ModuleType
 from typing import NamedTuple
+
+# The Porter stemmer of rouge_score, imported without the unused parts of nltk and numpy
+
+_PACKAGES = ("nltk", "nltk.stem")
+_TOKENIZERS = "rouge_score.tokenizers"
+
+
+@cache
+def stemmer() -> Callable[[str], str]:
+    """Return a function from an ASCII word to its stem, exactly as rouge_score computes it.
+
+    Raises:
+        ImportError: rouge_score or nltk is not installed.
+    """
+    tokeniser = _tokenizers().DefaultTokenizer(use_stemmer=True)
+    return lambda word: tokeniser.tokenize(word)[0]
+
+
+def _tokenizers() -> ModuleType:
+    if _TOKENIZERS in sys.modules or "nltk" in sys.modules:
+        return importlib.import_module(_TOKENIZERS)
+    try:
+        with _empty_nltk_packages():
+            return importlib.import_module(_TOKENIZERS)
+    except (ImportError, AttributeError):  # An nltk whose stemmer needs more.
+        return importlib.import_module(_TOKENIZERS)
+
+
+@contextmanager
+def _empty_nltk_packages() -> Iterator[None]:
+    try:
+        for name in _PACKAGES:
+            spec = importlib.util.find_spec(name)
+            if spec is None or spec.submodule_search_locations is None:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+            sys.modules[name] = importlib.util.module_from_spec(spec)
+        yield
+    finally:
+        for name in [name for name in sys.modules if name.partition(".")[0] == _PACKAGES[0]]:
+            del sys.modules[name]
+
 
 _EACH_A_WORD = ((0x3040, 0x30FF), (0x4E00, 0x9FFF), (0xAC00, 0xD7AF))
 _UNSPACED = ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF))

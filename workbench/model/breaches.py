@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from workbench.model.places import Location
+from workbench.model.faults import Location
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,10 @@ from pydantic.alias_generators import to_camel
 from workbench.json_values import mapping
 from workbench.model.breaches import snake
 from workbench.model.config_rules import config_breaches, number_of
-from workbench.model.faults import Fault, unexpected
-from workbench.model.foreign_files import not_json
+from workbench.model.faults import Fault, Places, unexpected
 from workbench.model.json_nodes import Node
 from workbench.model.locating import fault_of, faults_of, find
-from workbench.model.places import Places
+from workbench.model.opening import not_json
 from workbench.model.scanner import LARGEST_TREE, is_scannable, scan
 from workbench.model.spelling import get
 from workbench.model.text_file import TextFile, file_faults, unreadable

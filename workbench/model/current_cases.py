@@ -12,10 +12,9 @@ from workbench.model.case_index import CaseIndex
 from workbench.model.case_rules import dropped, two_spellings
 from workbench.model.dataset import Dataset
 from workbench.model.evalset_schema import EvalSet
-from workbench.model.faults import Fault
+from workbench.model.faults import Fault, Location, Places, json_path
 from workbench.model.json_nodes import Node
 from workbench.model.locating import fault_of, faults_of
-from workbench.model.places import Location, Places, json_path
 from workbench.model.scanner import is_scannable, scan
 from workbench.model.text_file import TextFile
 from workbench.model.validation import read_json, validate, validate_case, validate_dataset_case

@@ -19,8 +19,8 @@ from workbench.json_values import mapping, objects, value_at
 from workbench.model.breaches import Breach
 from workbench.model.case_rules import invocation_breaches, mistyped, normal_invocation
 from workbench.model.evalset_schema import OPEN, IntermediateData
+from workbench.model.faults import Location
 from workbench.model.genai_types import STRICT, Content
-from workbench.model.places import Location
 from workbench.model.spelling import get, is_camel, key_for
 
 OWN_KEY = "agent_workbench"

@@ -15,11 +15,10 @@ from workbench.model.case_rules import normal, normal_invocation, normal_session
 from workbench.model.current_cases import CurrentCases
 from workbench.model.dataset import normal_dataset_turn, stored_location
 from workbench.model.evalset_schema import SessionInput
-from workbench.model.faults import Fault, unexpected
+from workbench.model.faults import Fault, Places, unexpected
 from workbench.model.locating import fault_of, faults_of
 from workbench.model.old_formats import session_input
 from workbench.model.opening import FileFormat, Opened, name_of, open_file
-from workbench.model.places import Places
 from workbench.model.scanner import LARGEST_TREE, is_scannable, scan
 from workbench.model.schema_messages import breaches_of, describe
 from workbench.model.text_file import TextFile, file_faults, unreadable

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from workbench.model.places import Location
+from workbench.model.faults import Location
 
 NodeKind = Literal["object", "array", "string", "number", "word", "missing"]
 

@@ -9,10 +9,9 @@ from typing import Protocol
 from pydantic.alias_generators import to_camel
 
 from workbench.model.breaches import Breach, snake
-from workbench.model.faults import Fault
+from workbench.model.faults import Fault, Location, json_path
 from workbench.model.json_nodes import Child, Node
 from workbench.model.open_frames import Flaw
-from workbench.model.places import Location, json_path
 
 _MOST_PLACED = 1_000
 """Maximum number of breaches that are located."""

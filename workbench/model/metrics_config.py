@@ -25,9 +25,8 @@ from workbench.model.breaches import Breach, below, nearest, nearest_hint
 from workbench.model.config_rules import NO_CRITERIA
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.evalset_schema import OPEN
-from workbench.model.faults import Fault, unexpected
+from workbench.model.faults import Fault, Location, json_path, unexpected
 from workbench.model.genai_types import GenerateContentConfig
-from workbench.model.places import Location, json_path
 from workbench.model.schema_messages import breaches_of, describe
 from workbench.model.text_file import unreadable
 from workbench.model.yaml_data import LARGEST, YamlError, repeated_keys, yaml_data, yaml_place

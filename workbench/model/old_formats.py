@@ -19,10 +19,9 @@ from typing_extensions import TypedDict
 
 from workbench.model.breaches import Breach, below, nearest, nearest_hint
 from workbench.model.evalset_schema import PLAIN, SessionInput
-from workbench.model.faults import Fault
+from workbench.model.faults import Fault, Location, Places
 from workbench.model.json_nodes import Node
 from workbench.model.locating import faults_of
-from workbench.model.places import Location, Places
 from workbench.model.schema_messages import breaches_of, describe, known_keys, type_at, unread_keys
 
 OldFormat = Literal["old_evalset", "old_test"]

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from workbench.model.faults import Location, Places
 from workbench.model.json_nodes import Child, Node
 from workbench.model.lexer import Lexer
-from workbench.model.places import Location, Places
 from workbench.model.tokens import Token
 
 Expect = Literal["first", "key", "colon", "value", "comma", "end"]

@@ -14,12 +14,11 @@ from pydantic import ValidationError
 
 from workbench.model.breaches import Breach
 from workbench.model.evalset_schema import adapter
-from workbench.model.faults import Fault
-from workbench.model.foreign_files import not_json
+from workbench.model.faults import Fault, Places, json_path
 from workbench.model.json_nodes import Node
 from workbench.model.locating import fault_of, faults_of
 from workbench.model.open_frames import DEEPEST, Flaw
-from workbench.model.places import Places, json_path
+from workbench.model.opening import not_json
 from workbench.model.scanner import is_scannable, scan
 from workbench.model.schema_messages import explain
 from workbench.model.text_file import TextFile, file_faults

@@ -6,10 +6,10 @@ invalid text, and finds the places of values in valid text.
 
 from dataclasses import dataclass
 
+from workbench.model.faults import Places
 from workbench.model.json_nodes import Node
 from workbench.model.mismatches import Mismatches, closing_of
 from workbench.model.open_frames import Flaw, Frame, Reading
-from workbench.model.places import Places
 from workbench.model.tokens import Token
 
 LARGEST_TREE = 4 * 1024 * 1024

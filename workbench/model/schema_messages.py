@@ -13,8 +13,8 @@ from typing_extensions import is_typeddict
 from workbench.counting import counted
 from workbench.model.breaches import Breach, nearest, snake
 from workbench.model.evalset_schema import adapter
+from workbench.model.faults import Location
 from workbench.model.genai_types import Content, Part
-from workbench.model.places import Location
 
 _OURS = ("session_input", "events")
 """The place of a case that ADK does not read."""

@@ -7,8 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from workbench.model.faults import Fault
-from workbench.model.places import Places
+from workbench.model.faults import Fault, Places
 from workbench.regular_file import LARGEST, read_regular
 
 _BREAK = re.compile(rb"\r\n?|\n")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
 from workbench.agents.worker.matching import differences
+from workbench.counting import counted, few
 from workbench.recordings.from_run import Taken
 from workbench.recordings.merging import matched_calls, merged
 from workbench.recordings.recording import Declaration, ModelCall, Recording, ToolCall
@@ -192,3 +193,24 @@ def _value(side: ToolCall | Declaration | Sequence[ModelCall] | None) -> Any:
     if isinstance(side, Declaration):
         return side.as_json()
     return [{"agent": model.agent, "asked": model.asked, **model.outcome()} for model in side]
+
+
+# What a user must know about a recording before relying on it
+
+
+def remarks(recording: Recording) -> Iterator[str]:
+    """Yield remarks about a new recording: one sentence each, as raw text without a full stop."""
+    if not recording.origin.effects and recording.calls:
+        yield "effects of tools (state, artifacts, actions) are not known: the run has no recorded calls"
+    for call in recording.calls:
+        if call.lost:
+            yield f"{call.tool} in turn {call.turn} has no recorded outcome: {call.lost}"
+    for tool in dict.fromkeys(call.tool for call in recording.calls if call.streams):
+        yield f"{tool} is a generator: only what the framework made of its values is replayed, not each of them"
+    for model in recording.models:
+        if model.lost:
+            yield f"a model call of {model.agent} in turn {model.turn} has no recorded outcome: {model.lost}"
+    if secrets := sum(call.secret for call in recording.calls) + sum(model.secret for model in recording.models):
+        yield f"{counted(secrets, 'answer')} held a secret, which was replaced"
+    if names := [f"{name} of {tool}" for tool, ignored in recording.ignore.items() for name in ignored]:
+        yield f"ignored when calls are looked up: {few(names)}"

@@ -7,7 +7,7 @@ import pytest
 from workbench.authoring.check.case_rules import turn_problems
 from workbench.authoring.check.rubric_rules import rubric_problems
 from workbench.model.evalset import EvalCase
-from workbench.model.places import Location
+from workbench.model.faults import Location
 
 
 def content(text: str, role: str | None = None) -> dict[str, Any]:

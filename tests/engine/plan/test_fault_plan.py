@@ -8,8 +8,8 @@ from tests.engine.project import Project, evalset, turn
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError, stored_options
 from workbench.engine.plan.run_plan import matrix_of
 from workbench.events import CaseError
-from workbench.injection.injection import Injection
 from workbench.injection.matrix import WAYS
+from workbench.injection.rules import Injection
 
 AGENT = "def root_agent(message, session): return 'ok'\n"
 FILE = "desk/a.evalset.json"

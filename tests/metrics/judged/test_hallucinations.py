@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from tests.metrics.judged.scripts import FAULT, Bench, call, event, request, result, said, turn
-from workbench.metrics.judged.context import Sources, context_of
+from workbench.metrics.judged.hallucinations import Sources, context_of
 from workbench.metrics.registry import score_with_bench
 
 NAME = "hallucinations_v1"

@@ -11,7 +11,7 @@ from tests.hostile import HOSTILE, leaks
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen, case_json
 from workbench.agents.workspace import Workspace
 from workbench.authoring.edit import Edit, change_of
-from workbench.authoring.undo import UndoJournal
+from workbench.authoring.saving import UndoJournal
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.conflicts import ConflictScreen
 from workbench.ui.editing.editor import EditorScreen

@@ -15,7 +15,7 @@ from workbench.agents.workspace import Workspace
 from workbench.authoring.check.problem import Problem
 from workbench.judge.base import NotAvailableError
 from workbench.judge.google_access import gemini_access
-from workbench.judge.model_names import suggested_name
+from workbench.judge.kinds import suggested_name
 from workbench.judge.retiring import retires, successor_hint
 from workbench.model.breaches import nearest
 from workbench.model.faults import Fault

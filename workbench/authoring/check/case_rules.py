@@ -16,8 +16,8 @@ from workbench.metrics.registry import descriptions
 from workbench.model.breaches import Breach, nearest_hint
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.evalset import EvalCase, EvalsetDocument
+from workbench.model.faults import Location
 from workbench.model.invocation import Invocation, ToolCall, content_text, leaves_out, tool_calls
-from workbench.model.places import Location
 
 Found = Iterator[tuple[Rule, Breach]]
 _TRANSFER = "transfer_to_agent"

@@ -11,8 +11,7 @@ from workbench.authoring.check.rubric_rules import empty_rubrics, placed_rubrics
 from workbench.engine.plan.judge_calls import lacks_rubrics, models_by_user
 from workbench.judge.base import NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
-from workbench.judge.kinds import identify_judge, is_own, kind_of
-from workbench.judge.model_names import suggested_name
+from workbench.judge.kinds import identify_judge, is_own, kind_of, suggested_name
 from workbench.judge.model_options import read_judge_options
 from workbench.judge.retiring import retires, successor_hint
 from workbench.judge.vertex import vertex_access
@@ -22,8 +21,8 @@ from workbench.metrics.registry import described_criteria
 from workbench.model.breaches import Breach
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.evalset import EvalCase
+from workbench.model.faults import Location
 from workbench.model.metrics_config import own_entry
-from workbench.model.places import Location
 from workbench.model.spelling import get, key_for
 
 Found = Iterator[tuple[Rule, Breach]]

@@ -28,10 +28,9 @@ from workbench.metrics.registry import check_criteria
 from workbench.model.breaches import Breach
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.evalset import BrokenCaseError
-from workbench.model.faults import Fault, unexpected
+from workbench.model.faults import Fault, Places, json_path, unexpected
 from workbench.model.locating import find
 from workbench.model.metrics_config import metric_place, own_entry
-from workbench.model.places import Places, json_path
 from workbench.model.scanner import LARGEST_TREE, is_scannable, scan
 from workbench.model.text_file import TextFile
 

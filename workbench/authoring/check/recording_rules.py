@@ -9,11 +9,10 @@ from workbench.agents.declared_tools import DeclaredTools
 from workbench.agents.workspace import EvalsetEntry
 from workbench.authoring.check.problem import Problem
 from workbench.model.breaches import Breach, nearest_hint
+from workbench.model.faults import Location
 from workbench.model.own_file import OwnFile, OwnFileError
-from workbench.model.places import Location
-from workbench.recordings.frozen_file import frozen_content, parse_frozen
+from workbench.recordings.frozen_file import AGAIN, WHAT, frozen_content, parse_frozen
 from workbench.recordings.frozen_path import FILE_SUFFIX, frozen_folder
-from workbench.recordings.frozen_rules import AGAIN, WHAT
 from workbench.recordings.frozen_schema import IN
 from workbench.recordings.recording import Recording
 

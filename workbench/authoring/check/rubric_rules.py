@@ -7,7 +7,7 @@ from workbench.json_values import string
 from workbench.metrics.registry import rubric_types
 from workbench.model.breaches import Breach
 from workbench.model.evalset import EvalCase
-from workbench.model.places import Location
+from workbench.model.faults import Location
 from workbench.model.spelling import get
 
 Found = Iterator[tuple[Rule, Breach]]

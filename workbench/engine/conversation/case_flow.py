@@ -39,9 +39,9 @@ from workbench.events import (
     Usage,
     UserSimulated,
 )
-from workbench.injection.injection import Injection
 from workbench.injection.matrix import injection_of
 from workbench.injection.outcome import STATUS
+from workbench.injection.rules import Injection
 from workbench.judge.environment import JudgeEnvironment
 from workbench.metrics.base import Scored
 from workbench.metrics.registry import descriptions

@@ -9,8 +9,7 @@ from workbench.agents.channel import Frame
 from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine.scoring.client import Scorer, ScorerChannel
 from workbench.events import CaseError, CaseStatus, Usage
-from workbench.simulation.config import read_simulator
-from workbench.simulation.scenario import read_scenario
+from workbench.simulation.scenario import read_scenario, read_simulator
 from workbench.simulation.simulated_user import Ended, Failed, SimulatedMessage, Step, step_without_judge
 
 # The user's messages in a case: a fixed list, or a source that decides after each answer

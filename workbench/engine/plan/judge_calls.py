@@ -16,9 +16,9 @@ from workbench.judge.model_options import read_judge_options
 from workbench.metrics.description import JUDGE, RUBRICS
 from workbench.metrics.registry import described_criteria, descriptions
 from workbench.model.criteria import CriteriaConfig, Criterion
-from workbench.model.places import Location
+from workbench.model.faults import Location
 from workbench.model.spelling import get
-from workbench.simulation.config import SimulatorConfig
+from workbench.simulation.scenario import SimulatorConfig
 
 # The environment of an agent for the scorer, so that judges use the same keys and settings as the agent
 

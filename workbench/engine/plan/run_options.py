@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from workbench.places.choice import PlaceChoice
 
 if TYPE_CHECKING:
-    from workbench.injection.injection import Injection
+    from workbench.injection.rules import Injection
 
 RESULT_OPTIONS = {
     "runs": "--runs",

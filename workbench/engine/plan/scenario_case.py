@@ -12,8 +12,7 @@ from workbench.judge.kinds import identify_judge
 from workbench.metrics.registry import descriptions
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.template_names import instruction_faults
-from workbench.simulation.config import SimulatorConfig, read_simulator
-from workbench.simulation.scenario import read_scenario
+from workbench.simulation.scenario import SimulatorConfig, read_scenario, read_simulator
 from workbench.simulation.simulated_user import SimulatedMessage, step_without_judge
 
 NO_REFERENCE = "the user is simulated, so there is no reference to compare with"

@@ -32,7 +32,7 @@ from workbench.metrics.base import Scored
 
 _NOT_NEEDED = ("matplotlib", "pandas", "scipy", "sklearn", "tkinter")
 """Optional imports of nltk that cost a second and a hundred megabytes. Its stemmer does not need them
-(`workbench.metrics.stemmer`)."""
+(`workbench.metrics.rouge_words`)."""
 
 
 _LAST_WORDS = 2.0

@@ -18,8 +18,7 @@ from typing import Any, TypeAlias
 from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.judge.base import NotAvailableError
 from workbench.judge.judge_pool import JudgeEnvironment, JudgePool
-from workbench.simulation.config import read_simulator
-from workbench.simulation.scenario import read_scenario
+from workbench.simulation.scenario import read_scenario, read_simulator
 from workbench.simulation.simulated_user import Ended, Failed, SimulatedMessage, SimulatedUser, Step
 
 Message: TypeAlias = dict[str, Any]

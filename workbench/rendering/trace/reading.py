@@ -12,8 +12,7 @@ from workbench.execution import Turn
 from workbench.prices import Prices
 from workbench.rendering.trace.conversation import Message, events_of, messages
 from workbench.trace.path import TurnPath, path_of, visited_names
-from workbench.trace.pieces import PieceLostError, Pieces
-from workbench.trace.requests import content_digests, request_of, tool_names
+from workbench.trace.pieces import PieceLostError, Pieces, content_digests, request_of, tool_names
 from workbench.trace.spans import Node, TurnTrace, read_turn
 from workbench.trace.totals import Total, totals
 

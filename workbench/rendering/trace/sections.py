@@ -21,7 +21,7 @@ from workbench.rendering.trace.reading import Lost, TraceRead
 from workbench.rendering.trace.row import GLYPHS
 from workbench.text import one_line, plain
 from workbench.trace.path import PathLine, draw_path
-from workbench.trace.requests import request_of, tool_names
+from workbench.trace.pieces import request_of, tool_names
 from workbench.trace.spans import Node
 
 INNER = 6

@@ -13,7 +13,7 @@ from workbench.ui.tree.outline import Row
 if TYPE_CHECKING:
     from workbench.authoring.evalset_file import RejectedError
     from workbench.authoring.responsible import Place
-    from workbench.model.places import Location
+    from workbench.model.faults import Location
     from workbench.ui.editing.drafts import Draft
 
 

@@ -19,7 +19,7 @@ from workbench.authoring.criteria_change import (
 from workbench.authoring.criteria_form import FormRow
 from workbench.authoring.criteria_presets import Preset, with_preset
 from workbench.authoring.value_edit import moved
-from workbench.model.places import Location
+from workbench.model.faults import Location
 from workbench.ui.criteria.adding import Addition
 
 NOT_EDITABLE = "this form cannot change it: the value stays as it is"

@@ -22,8 +22,7 @@ from workbench.authoring.criteria_change import Content, ValueRefusedError, read
 from workbench.authoring.criteria_form import FormRow, file_row, metric_rows, rows_of
 from workbench.authoring.saving import Saver
 from workbench.authoring.what_if import is_free
-from workbench.model.faults import Fault
-from workbench.model.places import Location
+from workbench.model.faults import Fault, Location
 from workbench.places.choice import PlaceChoice
 from workbench.text import one_line
 from workbench.ui.criteria.adding import Addition, items_for, needed_options

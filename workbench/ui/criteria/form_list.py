@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from workbench.authoring.criteria_form import FormRow
 from workbench.counting import threshold
-from workbench.model.places import Location
+from workbench.model.faults import Location
 from workbench.rendering.cells import cell_len, fit
 from workbench.text import one_line
 from workbench.ui.editing.row_list import in_short

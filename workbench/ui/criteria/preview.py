@@ -10,9 +10,8 @@ from workbench.authoring.criteria_change import Content
 from workbench.authoring.criteria_form import FormRow
 from workbench.authoring.what_if import Outlook, WhatIf, is_free
 from workbench.model.criteria import parse_config
-from workbench.model.faults import Fault
+from workbench.model.faults import Fault, Location, json_path
 from workbench.model.json_edit import EditError
-from workbench.model.places import Location, json_path
 from workbench.text import one_line
 from workbench.ui.criteria.row_help import outlook_of_criterion
 from workbench.ui.editing.save_errors import save_error_message

@@ -21,7 +21,7 @@ from workbench.authoring.case_parts import parts_for, with_part
 from workbench.authoring.case_rows import CaseRow
 from workbench.authoring.evalset_file import RejectedError
 from workbench.metrics.registry import rubric_types
-from workbench.model.places import Location
+from workbench.model.faults import Location
 from workbench.text import one_line, plain
 from workbench.ui.dialogs.key_help import show_keys
 from workbench.ui.dialogs.pick import PickScreen

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from workbench.authoring.case_rows import CaseRow
-from workbench.model.places import Location
+from workbench.model.faults import Location
 from workbench.rendering.cells import fit
 from workbench.text import one_line
 from workbench.ui.editing.values import json_head

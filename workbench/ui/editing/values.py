@@ -9,8 +9,8 @@ import re
 from typing import Any
 
 from workbench.authoring.case_rows import CaseRow
+from workbench.model.faults import Location, Places
 from workbench.model.locating import resolve
-from workbench.model.places import Location, Places
 from workbench.model.scanner import scan
 from workbench.text import plain
 

@@ -35,7 +35,7 @@ from workbench.metrics.custom import function_path
 from workbench.metrics.registry import described_criteria, descriptions, rubric_types
 from workbench.model.criteria import Criterion
 from workbench.model.metrics_config import own_entry
-from workbench.simulation.config import read_simulator
+from workbench.simulation.scenario import read_simulator
 
 
 def notices(

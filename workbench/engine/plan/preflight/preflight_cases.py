@@ -16,7 +16,7 @@ from workbench.judge.vertex import vertex_access
 from workbench.metrics.registry import descriptions
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.evalset import EvalCase
-from workbench.simulation.config import read_simulator
+from workbench.simulation.scenario import read_simulator
 
 _NAMES_SHOWN = 4
 
