@@ -17,6 +17,7 @@ from workbench.ui.recording_options import RecordingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from workbench.events import CaseName
     from workbench.history.listed_runs import ListedRun
@@ -138,12 +139,16 @@ class Faults(Controller):
 
     # A stored run
 
-    def show_stored(self, run: "ListedRun", matrix: "Matrix") -> None:
-        """Show the table of a stored run."""
+    async def show_stored(self, run: "ListedRun") -> bool:
+        """Show the table of a stored run. Return False if the run has none, or cannot be read."""
         from workbench.ui.history import run_labels
 
+        matrix = await asyncio.to_thread(_stored, run, self.session.state_dir)
+        if matrix is None:
+            return False
         when = run_labels.exact_time(run.started, datetime.now().astimezone())
         self._push(matrix, f"stored tool faults of {when}")
+        return True
 
     def _push(
         self, matrix: "Matrix", title: str, start: "Callable[[Callable[[], None]], SideRun] | None" = None
@@ -166,6 +171,19 @@ class Faults(Controller):
     def _name(self, pair: tuple[int, int]) -> "CaseName":
         assert self.session.workspace is not None
         return self.session.workspace.case_name(*pair)
+
+
+def _stored(run: "ListedRun", state: "Path") -> "Matrix | None":
+    """Return the matrix of a stored run, or None if it is not one or cannot be read. Reads files."""
+    from workbench.engine.plan.run_options import UsageFaultError
+    from workbench.history.summary_lookup import open_summary
+    from workbench.ui.faults.matrix import stored_matrix
+
+    try:
+        summary, _ = open_summary(run.word, state, state)
+    except UsageFaultError:
+        return None  # The other screen says why.
+    return stored_matrix(summary, run.file) if summary.is_matrix else None
 
 
 def _offered(outlook: "Outlook", calls: int, tokens: int) -> "Offer":

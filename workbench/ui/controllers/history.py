@@ -13,13 +13,12 @@ from workbench.ui.host import Host
 from workbench.ui.items import Item
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from workbench.events import CaseRef
     from workbench.execution import CaseRecord
     from workbench.history.listed_runs import ListedRun
-    from workbench.ui.faults.matrix import Matrix
 
 _OFFERED = 500
 """Maximum number of runs offered for a comparison."""
@@ -31,8 +30,8 @@ class History(Controller):
     def __init__(self, view: View, talk: Talk, fork: Fork, host: Host) -> None:
         super().__init__(view)
         self._talk, self._fork, self._host = talk, fork, host
-        self.show_matrix: Callable[[ListedRun, Matrix], None] = lambda run, matrix: None
-        """Shows the table of a stored run with tool faults."""
+        self.show_matrix: Callable[[ListedRun], Awaitable[bool]] = _no_matrix
+        """Shows a stored run as a table of tool faults. Returns whether it could."""
 
     def history(self) -> None:
         """Open the list of stored runs."""
@@ -73,11 +72,8 @@ class History(Controller):
 
     async def _show_injected(self, run: "ListedRun") -> None:
         """Show a run with injected faults: as a table if it is a matrix, else as any other."""
-        matrix = await asyncio.to_thread(_matrix_of, run, self.session.state_dir)
-        if matrix is None:
+        if not await self.show_matrix(run):
             self._show_cases(run)
-        else:
-            self.show_matrix(run, matrix)
 
     def _show_cases(self, run: "ListedRun") -> None:
         from workbench.ui.history.run_screen import RunScreen
@@ -204,17 +200,9 @@ class History(Controller):
         return [agent.folder for agent in self.session.workspace.agents] if self.session.workspace else []
 
 
-def _matrix_of(run: "ListedRun", state: "Path") -> "Matrix | None":
-    """Return the matrix of a stored run, or None if it is not one or cannot be read. Reads files."""
-    from workbench.engine.plan.run_options import UsageFaultError
-    from workbench.history.summary_lookup import open_summary
-    from workbench.ui.faults.matrix import stored_matrix
-
-    try:
-        summary, _ = open_summary(run.word, state, state)
-    except UsageFaultError:
-        return None  # The other screen says why.
-    return stored_matrix(summary, run.file) if summary.is_matrix else None
+async def _no_matrix(run: "ListedRun") -> bool:
+    """Show nothing. The default of `show_matrix`."""
+    return False
 
 
 def _import_screens() -> None:
