@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from workbench.events import Event, RunStarted
 from workbench.ui.controllers.view import Controller, Stoppable, View
@@ -14,13 +14,28 @@ if TYPE_CHECKING:
 
     from workbench.history.pass_rates import Trend
     from workbench.history.votes import Case
+    from workbench.ui.overview.right import RightSide
     from workbench.ui.overview.scope import Pair, Scope
+    from workbench.ui.overview.showing import Showing
+    from workbench.ui.overview.spending import Spending
     from workbench.ui.tree.outline import Row
 
 _CURSOR_REST = 0.15
 """Seconds that the cursor must rest on a row before stored runs are read for it."""
 _MAX_VOTES = 200_000
 """Votes of stored runs that are kept in memory."""
+
+
+class OverviewView(View, Protocol):
+    """The screen as this controller sees it: with the overview on the right side."""
+
+    @property
+    def right(self) -> "RightSide":
+        """The right side with the panes of a case and the overview."""
+
+    @property
+    def overviews(self) -> "Showing":
+        """The overviews of rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +51,9 @@ class _Step:
 class Overview(Controller):
     """The overview of the row under the cursor."""
 
-    def __init__(self, view: View) -> None:
+    view: OverviewView
+
+    def __init__(self, view: OverviewView) -> None:
         super().__init__(view)
         self._steps: list[_Step] = []
         self._due: Stoppable | None = None
@@ -46,6 +63,11 @@ class Overview(Controller):
         self._place_at_start: tuple[object, ...] | None = None
         """Where the cursor was when the run started, or None if no run has started."""
         self.session.store.subscribe(self._take)
+
+    @property
+    def spending(self) -> "Spending":
+        """The costs of executions that were read so far."""
+        return self.view.overviews.contents.spending
 
     # Keys
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from workbench.collecting import collector_paused
+from workbench.ui.controllers.overview import Overview
 from workbench.ui.controllers.run import Run
 from workbench.ui.controllers.view import Controller, View
 from workbench.ui.host import Host
@@ -24,9 +25,9 @@ _COSTS_AT_ONCE = 200
 class CaseTable(Controller):
     """The page with the table. It stays as it was left while the user looks at one of its cases."""
 
-    def __init__(self, view: View, run: Run, host: Host) -> None:
+    def __init__(self, view: View, run: Run, overview: Overview, host: Host) -> None:
         super().__init__(view)
-        self._run, self._host = run, host
+        self._run, self._overview, self._host = run, overview, host
         self._table: Table | None = None
         self._page: TableScreen | None = None
         self._line = 0
@@ -105,7 +106,7 @@ class CaseTable(Controller):
     @property
     def _costs(self) -> "Spending | None":
         """The costs that are known, or None without prices."""
-        return self.view.overviews.contents.spending if self.session.prices else None
+        return self._overview.spending if self.session.prices else None
 
     def _push(self) -> None:
         from workbench.ui.table.screen import TableScreen

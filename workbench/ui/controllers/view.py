@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
     from workbench.authoring.responsible import Place
     from workbench.rendering.document import Subject
+    from workbench.ui.detail.sides import Right
     from workbench.ui.items import Item
-    from workbench.ui.overview.right import RightSide
-    from workbench.ui.overview.showing import Showing
     from workbench.ui.tree.case_tree import CaseTree
 
 Severity = Literal["information", "warning", "error"]
@@ -52,7 +51,10 @@ class View(Protocol):
     tree_view: "CaseTree"
     say_on_page: "Say | None"
     """Shows messages while a page over the screen does so itself."""
-    right: "RightSide"
+
+    @property
+    def right(self) -> "Right":
+        """The right side with the panes of a case."""
 
     @property
     def rows(self) -> Tree:
@@ -219,10 +221,6 @@ class View(Protocol):
 
     def show_row(self) -> None:
         """Show the details of the row under the cursor."""
-
-    @property
-    def overviews(self) -> "Showing":
-        """The overviews of rows."""
 
     def refresh_row(self, touched: set[CaseRef]) -> int:
         """Update the details if the row under the cursor is one of these cases. Return the number of painted lines."""

@@ -17,7 +17,7 @@ from workbench.ui.controllers.history import History
 from workbench.ui.controllers.new_files import NewFiles
 from workbench.ui.controllers.news import News
 from workbench.ui.controllers.other_runs import OtherRuns
-from workbench.ui.controllers.overview import Overview
+from workbench.ui.controllers.overview import Overview, OverviewView
 from workbench.ui.controllers.past_results import PastResults
 from workbench.ui.controllers.replace import Replace
 from workbench.ui.controllers.restoring import Restoring
@@ -27,7 +27,6 @@ from workbench.ui.controllers.staleness import Staleness
 from workbench.ui.controllers.table import CaseTable
 from workbench.ui.controllers.talk import Talk
 from workbench.ui.controllers.triage import Triage
-from workbench.ui.controllers.view import View
 from workbench.ui.controllers.watch import Watch
 from workbench.ui.engine_run import Engine
 from workbench.ui.host import Host
@@ -37,7 +36,7 @@ from workbench.ui.run_thread import RunThread
 class Controllers:
     """One controller per concern. The action table refers to these attributes by name."""
 
-    def __init__(self, view: View, engine: Engine, host: Host) -> None:
+    def __init__(self, view: OverviewView, engine: Engine, host: Host) -> None:
         self.thread = thread = RunThread(lambda: view.call_later(self.news.came), engine.close)
         self.folder = Folder(view)
         self.files = Files(view, self.folder)
@@ -72,7 +71,7 @@ class Controllers:
         self.checks = Checks(view, lambda workspace, report: thread.also(engine.import_agents(workspace, report)))
         self.commands = Commands(view, host)
         self.restoring = Restoring(view)
-        self.table = CaseTable(view, self.run, host)
+        self.table = CaseTable(view, self.run, self.overview, host)
         view.tree_view.when_changed, view.tree_view.when_arranged = self.table.changed, self.table.arranged
         self.general = General(view, self.run, self.news, host)
         self.past_results.when_recalled = self.watch.show_flags
