@@ -8,7 +8,8 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.hostile import HOSTILE, leaks
-from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen, case_json, user
+from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen, case_json
+from tests.ui.feed import user
 from workbench import config
 from workbench.events import (
     CaseFinished,

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.ui.conftest import Feed, MakeWorkspace
+from tests.ui.conftest import MakeWorkspace
+from tests.ui.feed import Feed
 from workbench import config
 from workbench.actions import Situation, keymap
 from workbench.agents.workspace import Workspace

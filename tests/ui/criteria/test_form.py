@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.hostile import HOSTILE, leaks
-from tests.ui.conftest import Feed, MakeWorkspace, OpenScreen, Screen
+from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
+from tests.ui.feed import Feed
 from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.workspace import Workspace
 from workbench.model.criteria import default_config, read_config

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.ui.conftest import Feed, OpenScreen
+from tests.ui.conftest import OpenScreen
+from tests.ui.feed import Feed
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.external_editor import NoEditorError, edit_text, editor_command, open_file
 

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from tests.ui.conftest import Feed, MakeWorkspace, OpenScreen, Screen
+from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
+from tests.ui.feed import Feed
 from tests.ui.history.test_history_screen import keep
 from workbench.events import CaseError, CaseFinished, CaseRef, MetricResult, MetricScored, PlannedCase, RunStarted
 from workbench.rendering.overview.layout import CAUSE, CHANGED, CRITERION

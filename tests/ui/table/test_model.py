@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.ui.conftest import Feed, MakeWorkspace
+from tests.ui.conftest import MakeWorkspace
+from tests.ui.feed import Feed
 from workbench.agents.workspace import Workspace
 from workbench.events import CaseStatus, Usage
 from workbench.execution import CaseRecord, Turn

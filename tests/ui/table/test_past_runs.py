@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.ui.conftest import Feed
+from tests.ui.feed import Feed
 from workbench.agents.workspace import Workspace
 from workbench.history.summary import Summary
 from workbench.store import Store

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.ui.conftest import Feed, MakeWorkspace, OpenScreen, Screen
+from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
+from tests.ui.feed import Feed
 from tests.ui.shown import shown_strips
 from tests.ui.table.test_model import SOME, run
 from workbench.events import CaseFinished, CaseStarted, MetricResult, MetricScored

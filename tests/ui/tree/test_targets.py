@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ui.conftest import Feed
+from tests.ui.feed import Feed
 from workbench.actions import BY_ID
 from workbench.agents.workspace import Workspace
 from workbench.store import Store

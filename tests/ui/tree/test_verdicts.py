@@ -4,7 +4,8 @@ from collections import Counter
 
 import pytest
 
-from tests.ui.conftest import Feed, MakeWorkspace
+from tests.ui.conftest import MakeWorkspace
+from tests.ui.feed import Feed
 from workbench.agents.workspace import Workspace
 from workbench.dependencies.change import Change
 from workbench.events import CaseError, CaseFinished
