@@ -21,7 +21,7 @@ from workbench.rendering.overview.layout import overview_document
 from workbench.store import RunSummary
 from workbench.ui.overview.contents import Contents
 from workbench.ui.overview.scope import Scope, scope_of
-from workbench.ui.session import Session
+from workbench.ui.session.session import Session
 from workbench.ui.tree.labels import Labels
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row

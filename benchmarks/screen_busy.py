@@ -20,8 +20,8 @@ from workbench.events import (
     RunFinished,
     RunStarted,
 )
-from workbench.ui import terminal
-from workbench.ui.run_thread import Build, Publish
+from workbench.ui.running.run_thread import Build, Publish
+from workbench.ui.terminal import terminal
 
 ROWS_A_SECOND = 100
 PLANNED = 2_000
@@ -78,10 +78,10 @@ def main() -> None:
     """Open the screen. `r` starts the made-up run."""
     terminal.prepare()
     from workbench import config
-    from workbench.ui.engine_run import Engine
-    from workbench.ui.session import Session
-    from workbench.ui.themes import DEFAULT, Themes
-    from workbench.ui.workbench_app import WorkbenchApp
+    from workbench.ui.main.workbench_app import WorkbenchApp
+    from workbench.ui.running.engine_run import Engine
+    from workbench.ui.session.session import Session
+    from workbench.ui.terminal.themes import DEFAULT, Themes
 
     session = Session(Path(sys.argv[1]))
 

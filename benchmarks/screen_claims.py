@@ -21,7 +21,7 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.ui.run_thread import Build, Publish
+from workbench.ui.running.run_thread import Build, Publish
 
 LABELS = ("supported", "supported", "unsupported", "not_applicable", "contradictory")
 CLAIMS = "hallucinations_v1"
@@ -98,14 +98,14 @@ class Judged:
 
 def main() -> None:
     """Open the screen. `r` starts the made-up run."""
-    from workbench.ui import terminal
+    from workbench.ui.terminal import terminal
 
     terminal.prepare()
     from workbench import config
-    from workbench.ui.engine_run import Engine
-    from workbench.ui.session import Session
-    from workbench.ui.themes import DEFAULT, Themes
-    from workbench.ui.workbench_app import WorkbenchApp
+    from workbench.ui.main.workbench_app import WorkbenchApp
+    from workbench.ui.running.engine_run import Engine
+    from workbench.ui.session.session import Session
+    from workbench.ui.terminal.themes import DEFAULT, Themes
 
     session = Session(Path(sys.argv[1]))
 

@@ -37,7 +37,7 @@ from workbench.rendering.trace.pane import build
 from workbench.store import Store
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.pane import CaseDetail
-from workbench.ui.themes import read_theme, variable_defaults
+from workbench.ui.terminal.themes import read_theme, variable_defaults
 
 EVENTS, LIMIT, ROUNDS = 5_000, 0.2, 7
 

@@ -29,9 +29,9 @@ from tests.ui.shown import shown_strips
 from workbench import config
 from workbench.__main__ import execute
 from workbench.state_folder import trust
-from workbench.ui.session import Session
-from workbench.ui.themes import DEFAULT, Themes
-from workbench.ui.workbench_app import WorkbenchApp
+from workbench.ui.main.workbench_app import WorkbenchApp
+from workbench.ui.session.session import Session
+from workbench.ui.terminal.themes import DEFAULT, Themes
 
 SIZES = ("60x20", "80x24", "120x40", "200x50")
 THEMES = ("night", "paper")

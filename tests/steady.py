@@ -24,8 +24,8 @@ from workbench.engine.plan import plan
 from workbench.engine.run.recorder import Recorder
 from workbench.event_json import from_json, to_json
 from workbench.events import CaseFinished, CaseStarted, Event, MetricScored, RunFinished, SpansRecorded, TurnFinished
-from workbench.ui.session import Session
-from workbench.ui.workbench_app import WorkbenchApp
+from workbench.ui.main.workbench_app import WorkbenchApp
+from workbench.ui.session.session import Session
 
 _NOW = datetime(2026, 11, 21, 14, 30, tzinfo=ZoneInfo("UTC"))
 _MEASURED = (CaseStarted, TurnFinished, SpansRecorded, MetricScored, CaseFinished, RunFinished)

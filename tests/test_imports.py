@@ -138,7 +138,8 @@ def test_run_loads_no_screen_and_no_framework(repository: Path, tmp_path: Path) 
 
 def test_opening_the_workbench_loads_no_framework(repository: Path) -> None:
     names = loaded(
-        "import workbench.ui.app, workbench.ui.workbench_app, workbench.agents.workspace, workbench.engine.run.run",
+        "import workbench.ui.app, workbench.ui.main.workbench_app; "
+        "import workbench.agents.workspace, workbench.engine.run.run",
         repository,
     )
     assert "textual" in names
@@ -178,5 +179,5 @@ def test_worker_needs_only_the_standard_library(repository: Path) -> None:
 
 
 def test_controllers_of_the_screen_load_no_textual(repository: Path) -> None:
-    names = loaded("import workbench.ui.controllers.wiring", repository)
+    names = loaded("import workbench.ui.main.wiring", repository)
     assert not names & (HEAVY | SCREEN)

@@ -12,9 +12,9 @@ from textual.pilot import Pilot
 
 from docs.pictures.frame import Frame, read_frame
 from workbench import config
-from workbench.ui.session import Session
-from workbench.ui.themes import DEFAULT, Themes
-from workbench.ui.workbench_app import WorkbenchApp
+from workbench.ui.main.workbench_app import WorkbenchApp
+from workbench.ui.session.session import Session
+from workbench.ui.terminal.themes import DEFAULT, Themes
 
 SAMPLES = Path(__file__).parents[2] / "sample_agents"
 _QUIET_SECONDS = 0.4

@@ -27,7 +27,7 @@ from workbench.rendering.plain_case import plain_case
 from workbench.rendering.plain_lines import case_line
 from workbench.rendering.title import summary
 from workbench.store import Store
-from workbench.ui.history.run_labels import flags
+from workbench.ui.session.run_labels import flags
 
 RUN = "2026-11-21T10-30-00-3f2a"
 SENTENCE = "response_match_score ≥ 0.3 instead of 0.8"

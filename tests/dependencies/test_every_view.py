@@ -14,7 +14,7 @@ import pytest
 from tests.cli.projects import REPOSITORY, Project, PutBack
 from tests.dependencies.edits import CHOSEN_SET, CONFIG, CONFIG_FILE, EDITS, EVALSET, Edit, fill
 from tests.stored import drop_events, event_texts, forget_rows
-from tests.ui.controllers.conftest import FakeView
+from tests.ui.fake_view import FakeView
 from workbench.agents.workspace import open_workspace
 from workbench.dependencies.change import Change, Input, describe, describe_few
 from workbench.engine.plan.plan import Plan
@@ -30,8 +30,8 @@ from workbench.history.state_dir import run_path
 from workbench.history.stored_runs import load_summary
 from workbench.history.summary import Summary
 from workbench.project.project import Project as Engine
-from workbench.ui.controllers.past_results import PastResults
-from workbench.ui.controllers.staleness import Staleness
+from workbench.ui.freshness.past_results import PastResults
+from workbench.ui.freshness.staleness import Staleness
 from workbench.ui.tree.labels import Labels
 from workbench.ui.tree.outline import Row
 

@@ -17,10 +17,10 @@ from tests.ui.conftest import Screen
 from workbench import config
 from workbench.details import read_details
 from workbench.events import Usage
-from workbench.ui.session import Session
-from workbench.ui.themes import Themes
+from workbench.ui.main.workbench_app import WorkbenchApp
+from workbench.ui.session.session import Session
+from workbench.ui.terminal.themes import Themes
 from workbench.ui.tree.query import parse_query
-from workbench.ui.workbench_app import WorkbenchApp
 
 
 def agent(answer: str) -> str:

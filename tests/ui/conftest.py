@@ -13,6 +13,7 @@ from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
+from tests.ui.fake_view import Bench, FakeView
 from tests.ui.feed import Feed, user
 from tests.ui.quiet import quick_pilots
 from tests.ui.shown import record_writes, shown_strips
@@ -34,15 +35,15 @@ from workbench.model.evalset import open_evalset
 from workbench.places.place import MachineState
 from workbench.project import staleness
 from workbench.store import Store
-from workbench.ui.display import Display
-from workbench.ui.engine_run import Engine
-from workbench.ui.pace import Pace
-from workbench.ui.repeat_options import ONCE, RepeatOptions
-from workbench.ui.run_thread import Publish
-from workbench.ui.session import Session
-from workbench.ui.themes import Themes
+from workbench.ui.main.workbench_app import WorkbenchApp
+from workbench.ui.next_run.repeat_options import ONCE, RepeatOptions
+from workbench.ui.running.engine_run import Engine
+from workbench.ui.running.run_thread import Publish
+from workbench.ui.session.session import Session
+from workbench.ui.terminal.display import Display
+from workbench.ui.terminal.pace import Pace
+from workbench.ui.terminal.themes import Themes
 from workbench.ui.widgets.footer import KeyLine
-from workbench.ui.workbench_app import WorkbenchApp
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -125,6 +126,16 @@ def make_workspace(tmp_path: Path) -> MakeWorkspace:
 @pytest.fixture
 def shop(make_workspace: MakeWorkspace) -> Workspace:
     return make_workspace()
+
+
+@pytest.fixture
+def view(make_workspace: MakeWorkspace) -> FakeView:
+    return FakeView(make_workspace())
+
+
+@pytest.fixture
+def bench(view: FakeView) -> Bench:
+    return Bench(view)
 
 
 @pytest.fixture

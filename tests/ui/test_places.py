@@ -10,9 +10,9 @@ from workbench.engine.plan.project_setting import known_places
 from workbench.places.choice import PlaceChoice
 from workbench.places.place import MachineState
 from workbench.ui.criteria.form import CriteriaScreen
-from workbench.ui.dialogs.machines import MachinesScreen
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.place_options import PlaceOptions, read_place
+from workbench.ui.next_run.place_options import PlaceOptions, read_place
+from workbench.ui.running.machines import MachinesScreen
 
 CLUSTER = PlaceChoice("dask://one:8786", env=("MODE",), name="cluster")
 SETTING = '[tool.agent-workbench.places.cluster]\nat = "dask://one:8786"\nenv = ["MODE"]\n'

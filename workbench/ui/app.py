@@ -10,9 +10,9 @@ from workbench import config
 from workbench.collecting import scan_everything
 from workbench.home import settings_folder
 from workbench.text import one_line, plain
-from workbench.ui import terminal
-from workbench.ui.display import SIXTEEN_COLORS, Display, find_display, tell_textual
-from workbench.ui.watchdog import Watchdog
+from workbench.ui.terminal import terminal
+from workbench.ui.terminal.display import SIXTEEN_COLORS, Display, find_display, tell_textual
+from workbench.ui.terminal.watchdog import Watchdog
 
 _REFUSED = 2
 
@@ -40,9 +40,9 @@ def open_screen(
     tell_textual(shown)
     gc.disable()  # Until the first frame. Imports leave little to collect.
     sys.setswitchinterval(0.0005)  # Until the first frame, which Textual writes in another thread.
-    from workbench.ui.session import Session
-    from workbench.ui.themes import DEFAULT, ThemeError, Themes
-    from workbench.ui.workbench_app import WorkbenchApp
+    from workbench.ui.main.workbench_app import WorkbenchApp
+    from workbench.ui.session.session import Session
+    from workbench.ui.terminal.themes import DEFAULT, ThemeError, Themes
 
     settings = config.read_settings()
     # Without colours, the filter of lines knows the colours of our own theme only.

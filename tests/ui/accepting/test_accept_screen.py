@@ -25,9 +25,9 @@ from workbench.events import (
 )
 from workbench.ui.accepting.screen import AcceptScreen
 from workbench.ui.accepting.several import SeveralScreen
-from workbench.ui.session import Session
-from workbench.ui.themes import Themes
-from workbench.ui.workbench_app import WorkbenchApp
+from workbench.ui.main.workbench_app import WorkbenchApp
+from workbench.ui.session.session import Session
+from workbench.ui.terminal.themes import Themes
 
 pytestmark = pytest.mark.usefixtures("warm_scorers")
 

@@ -18,9 +18,9 @@ from workbench.recordings.frozen_file import read_frozen
 from workbench.ui.chat.message_box import LONGEST, MessageBox
 from workbench.ui.chat.review import ReviewScreen
 from workbench.ui.chat.screen import ChatScreen
-from workbench.ui.session import Session
-from workbench.ui.themes import Themes
-from workbench.ui.workbench_app import WorkbenchApp
+from workbench.ui.main.workbench_app import WorkbenchApp
+from workbench.ui.session.session import Session
+from workbench.ui.terminal.themes import Themes
 
 pytestmark = pytest.mark.usefixtures("warm_scorers")
 
@@ -388,7 +388,7 @@ async def test_saved_adk_session_is_kept_as_case(project: Path) -> None:
 
 def test_opening_the_workbench_does_not_import_the_chat() -> None:
     code = (
-        "import sys, workbench.ui.workbench_app; "
+        "import sys, workbench.ui.main.workbench_app; "
         "print([name for name in sys.modules if name.startswith(('workbench.ui.chat.', 'workbench.engine.chat.chat'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -17,7 +17,7 @@ from workbench.metrics.registry import descriptions
 from workbench.model.criteria import read_config
 from workbench.ui.criteria.adding import Addition
 from workbench.ui.criteria.changes import FormChanges
-from workbench.ui.draft import Draft
+from workbench.ui.next_run.draft import Draft
 
 NAME = "final_response_match_v2"
 

@@ -8,7 +8,7 @@ from textual.app import App, ComposeResult
 
 from tests.ui.shown import shown_strips
 from workbench.ui.detail.pane import CaseDetail
-from workbench.ui.themes import read_theme, variable_defaults
+from workbench.ui.terminal.themes import read_theme, variable_defaults
 
 
 class DetailApp(App[None]):

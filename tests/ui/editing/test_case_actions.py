@@ -9,9 +9,9 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.model.evalset import open_evalset
+from workbench.ui.dialogs.name import NameScreen
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.editor import EditorScreen
-from workbench.ui.editing.name import NameScreen
 
 
 def files_of(screen: Screen) -> list[Path]:

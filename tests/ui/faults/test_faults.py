@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from tests.function_judge import OPTIONS, write_judge
-from tests.ui.test_engine_run import opened
+from tests.ui.running.test_engine_run import opened
 from workbench.ui.faults.dialog import FaultDialog
 from workbench.ui.faults.screen import FaultScreen
 from workbench.ui.history.screen import HistoryScreen

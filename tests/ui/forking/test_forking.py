@@ -15,9 +15,9 @@ from workbench.ui.chat.review import ReviewScreen
 from workbench.ui.chat.screen import ChatScreen
 from workbench.ui.forking.dialog import ForkDialog
 from workbench.ui.forking.screen import ForkScreen
-from workbench.ui.session import Session
-from workbench.ui.themes import Themes
-from workbench.ui.workbench_app import WorkbenchApp
+from workbench.ui.main.workbench_app import WorkbenchApp
+from workbench.ui.session.session import Session
+from workbench.ui.terminal.themes import Themes
 
 pytest.importorskip("google.adk")
 

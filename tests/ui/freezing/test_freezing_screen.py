@@ -7,7 +7,7 @@ from textual.pilot import Pilot
 from tests import frozen
 from tests.stored import stored_runs
 from tests.ui.conftest import Screen
-from tests.ui.test_engine_run import opened
+from tests.ui.running.test_engine_run import opened
 from workbench.recordings.frozen_file import read_frozen
 from workbench.recordings.frozen_path import frozen_path
 from workbench.ui.accepting.several import SeveralScreen

@@ -40,8 +40,8 @@ from workbench.history.run_writer import RunWriter
 from workbench.history.stored_runs import list_runs
 from workbench.history.summary import Summary
 from workbench.model.evalset import case_or_none
-from workbench.ui import relative_times
 from workbench.ui.history.compare_screen import ChangeRows
+from workbench.ui.session import relative_times
 
 IDS = ["on_time", "late_parcel"]
 

@@ -12,7 +12,7 @@ from workbench.agents.workspace import Workspace, open_workspace
 from workbench.details import end_all, read_records
 from workbench.model.criteria import Criterion
 from workbench.project.staleness import stale_cases
-from workbench.ui.history.recall import Recalled, recall
+from workbench.ui.session.recall import Recalled, recall
 
 
 def recalled(workspace: Workspace) -> list[Recalled]:

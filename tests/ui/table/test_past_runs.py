@@ -10,7 +10,7 @@ from tests.ui.feed import Feed
 from workbench.agents.workspace import Workspace
 from workbench.history.summary import Summary
 from workbench.store import Store
-from workbench.ui.history.run_labels import column_time
+from workbench.ui.session.run_labels import column_time
 from workbench.ui.table import past_runs
 from workbench.ui.table.cases import Cases
 from workbench.ui.table.past_runs import PastRuns, RunCells

@@ -7,7 +7,7 @@ from tests.ui.feed import Feed
 from tests.ui.shown import shown_strips
 from tests.ui.table.test_model import SOME, run
 from workbench.events import CaseFinished, CaseStarted, MetricResult, MetricScored
-from workbench.ui.screens.main import MainScreen
+from workbench.ui.main.screen import MainScreen
 from workbench.ui.table.screen import TableScreen
 
 

@@ -40,13 +40,13 @@ from workbench.scores import cut_score
 from workbench.text import one_line, plain
 from workbench.ui.accepting.outcome import Outcome, Results, outcomes
 from workbench.ui.accepting.transcript import Transcript
+from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.editing.drafts import CaseDraft
 from workbench.ui.editing.save_errors import save_error_message
-from workbench.ui.items import Item, searching
-from workbench.ui.keys import bindings_of
 from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.keys import bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 from workbench.ui.widgets.titled import Titled
 

@@ -21,8 +21,8 @@ from workbench.rendering.cells import cut_name
 from workbench.text import one_line
 from workbench.ui.accepting.screen import BOXES, change_in_words, file_diff, shown_change
 from workbench.ui.dialogs.rows_screen import RowsScreen
-from workbench.ui.keys import bindings_of
 from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.keys import bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _KINDS = 100

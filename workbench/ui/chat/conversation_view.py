@@ -12,7 +12,7 @@ from workbench.ui.chat.conversation import Conversation
 from workbench.ui.chat.pages import CONVERSATION, PAGES
 from workbench.ui.detail.reader import Reader
 from workbench.ui.detail.reading import Reading
-from workbench.ui.keys import bindings
+from workbench.ui.widgets.keys import bindings
 
 _DOING = {
     "starting": ("starting the agent", "status-running"),

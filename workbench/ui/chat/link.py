@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from workbench.ui.run_thread import RunThread
+from workbench.ui.running.run_thread import RunThread
 
 if TYPE_CHECKING:
     from workbench.engine.chat.chat import Chat, ChatEvent

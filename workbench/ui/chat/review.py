@@ -30,14 +30,14 @@ from workbench.rendering.json_text import pretty_lines
 from workbench.rendering.lines import Segment, hang, wrap
 from workbench.text import one_line
 from workbench.ui.detail.body import Body
+from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.key_help import show_keys
+from workbench.ui.dialogs.name import NameScreen
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.dialogs.rows_screen import RowsScreen
-from workbench.ui.editing.name import NameScreen
 from workbench.ui.editing.row_list import in_short
-from workbench.ui.items import Item, searching
-from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.keys import bindings, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _NAME_WIDTH = 21

@@ -23,9 +23,9 @@ from workbench.ui.chat.link import ChatLink
 from workbench.ui.chat.message_box import LONGEST, MessageBox
 from workbench.ui.chat.state_screen import StateScreen
 from workbench.ui.dialogs.key_help import show_keys
-from workbench.ui.keys import bindings, bindings_of
-from workbench.ui.pace import Pace
+from workbench.ui.terminal.pace import Pace
 from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.keys import bindings, bindings_of
 
 Connect = Callable[[dict[str, Any], Callable[[], None]], ChatLink]
 """Starts a conversation with this session state. The function is called on new events, from another thread."""

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from workbench.authoring.saved_conversations import SPEC, TESTS, conversations_in
 from workbench.home import expanded
+from workbench.ui.dialogs.items import Item, searching
+from workbench.ui.dialogs.name import NameScreen
 from workbench.ui.dialogs.pick import Ask, PickScreen
-from workbench.ui.editing.name import NameScreen
-from workbench.ui.items import Item, searching
 from workbench.ui.tree.labels import label
 
 _ANOTHER = Item("other file", "")

@@ -8,7 +8,7 @@ from workbench.authoring.criteria_form import FormRow, field_of
 from workbench.authoring.criteria_presets import PRESETS, Preset, guide, proposed
 from workbench.metrics.registry import descriptions
 from workbench.text import one_line
-from workbench.ui.items import Item
+from workbench.ui.dialogs.items import Item
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from workbench.authoring.config_file import ConfigDraft
 from workbench.authoring.what_if import WhatIf
 from workbench.ui.criteria.changes import FormChanges
 from workbench.ui.criteria.preview import Preview
-from workbench.ui.place_options import PlaceOptions
-from workbench.ui.recording_options import RecordingOptions
+from workbench.ui.next_run.place_options import PlaceOptions
+from workbench.ui.next_run.recording_options import RecordingOptions
 
 Ending: TypeAlias = Literal["applied", "run"]
 """The way in which the editor was closed, unless the changes were discarded."""

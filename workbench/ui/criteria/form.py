@@ -33,12 +33,12 @@ from workbench.ui.criteria.leaving import Leaving
 from workbench.ui.criteria.preview import concerns_row
 from workbench.ui.criteria.preview_panel import PreviewPanel
 from workbench.ui.criteria.value_field import FORMS, IN_NUMBERS, NumberTyping, judge_items, take, typed_value
+from workbench.ui.dialogs.items import searching
 from workbench.ui.dialogs.key_help import show_keys
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.field_screen import FieldScreen
 from workbench.ui.editing.values import UnreadableError, json_text
-from workbench.ui.items import searching
-from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.widgets.keys import bindings, bindings_of
 
 STEP = 0.05
 """What one key adds to a threshold."""

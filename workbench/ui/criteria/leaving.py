@@ -12,11 +12,11 @@ from workbench.model.faults import Fault
 from workbench.model.json_edit import EditError
 from workbench.text import one_line
 from workbench.ui.criteria.editor_mode import ConfigEdit, EditorMode, Ending
+from workbench.ui.dialogs.items import Item
 from workbench.ui.dialogs.pick import Ask
 from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.editing.conflicts import choose_version, save
 from workbench.ui.editing.save_errors import save_error_message
-from workbench.ui.items import Item
 
 Reject: TypeAlias = Callable[[ConfigEdit, Fault, str], None]
 

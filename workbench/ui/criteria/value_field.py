@@ -14,8 +14,8 @@ from workbench.judge.base import DEFAULT_MODEL, NotAvailableError
 from workbench.judge.kinds import kind_of
 from workbench.text import one_line
 from workbench.ui.criteria.form_list import FormList
+from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.field import ValueField
-from workbench.ui.items import Item
 
 IN_NUMBERS = frozenset("0123456789.,")
 """Characters that start typing on a number's row. A comma is allowed while typing and then rejected with a reason."""

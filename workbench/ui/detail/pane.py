@@ -15,7 +15,7 @@ from workbench.rendering.panes import panes_of
 from workbench.rendering.title import ending, summary, title
 from workbench.ui.detail.reader import Reader
 from workbench.ui.detail.reading import Reading
-from workbench.ui.textual_private import set_border_title
+from workbench.ui.widgets.textual_private import set_border_title
 
 if TYPE_CHECKING:
     from workbench.history.case_rows import PastRun

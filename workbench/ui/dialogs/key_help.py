@@ -7,8 +7,8 @@ from textual.screen import Screen
 
 from workbench.actions import Where, actions_in, key_label
 from workbench.rendering.cells import cell_len, fit
+from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.items import Item, searching
 
 
 def key_items(where: Where, keys: Mapping[str, tuple[str, ...]]) -> list[Item]:

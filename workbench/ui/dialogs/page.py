@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from workbench.rendering.document import Document
 from workbench.rendering.lines import Line
 from workbench.ui.detail.body import Body
-from workbench.ui.keys import bindings
+from workbench.ui.widgets.keys import bindings
 
 
 class PageScreen(ModalScreen[None]):

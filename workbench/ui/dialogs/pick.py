@@ -11,8 +11,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from workbench.rendering.cells import cut
-from workbench.ui import fuzzy
-from workbench.ui.items import Item, Search
+from workbench.ui.dialogs import fuzzy
+from workbench.ui.dialogs.items import Item, Search
 from workbench.ui.widgets.plain_input import PlainInput
 from workbench.ui.widgets.rows import Piece, RowsOf
 

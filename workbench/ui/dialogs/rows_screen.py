@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from workbench.actions import Where
 from workbench.ui.dialogs.key_help import show_keys
-from workbench.ui.keys import bindings
+from workbench.ui.widgets.keys import bindings
 from workbench.ui.widgets.rows import RowView
 
 

@@ -17,12 +17,12 @@ from workbench.authoring.merge import FRAME, Difference, Side, differences, merg
 from workbench.authoring.saving import ChangedOnDiskError, Contents, Saver
 from workbench.rendering.cells import fit
 from workbench.text import one_line, plain
+from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import Ask, PickScreen
 from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.editing.values import json_text
-from workbench.ui.items import Item, searching
-from workbench.ui.keys import bindings_of
 from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.keys import bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _LINES = 400

@@ -23,6 +23,7 @@ from workbench.authoring.evalset_file import RejectedError
 from workbench.metrics.registry import rubric_types
 from workbench.model.faults import Location
 from workbench.text import one_line, plain
+from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.key_help import show_keys
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.drafts import CaseDraft, Draft, NotSavedError, label_of, place_in_words, unchanged, with_row
@@ -30,8 +31,7 @@ from workbench.ui.editing.field import ValueField
 from workbench.ui.editing.field_screen import FieldScreen
 from workbench.ui.editing.row_list import RowList
 from workbench.ui.editing.values import LONGEST, UnreadableError, as_json, field_text, json_head, place_of
-from workbench.ui.items import Item, searching
-from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.widgets.keys import bindings, bindings_of
 from workbench.ui.widgets.titled import Titled
 
 _SHOWN = 4_000

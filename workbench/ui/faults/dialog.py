@@ -13,8 +13,8 @@ from textual.widgets import Static
 
 from workbench.actions import footer
 from workbench.ui.dialogs.key_help import show_keys
-from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.keys import bindings, bindings_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from workbench.execution import Execution
 from workbench.history.execution_rows import stored_executions
 from workbench.history.summary import Summary
 from workbench.store import OpenRun, RunSummary, Store
-from workbench.ui.history.run_labels import status_in_run
-from workbench.ui.run_thread import Refused
-from workbench.ui.side_run import SideRun
+from workbench.ui.running.run_thread import Refused
+from workbench.ui.running.side_run import SideRun
+from workbench.ui.session.run_labels import status_in_run
 
 
 @dataclass(slots=True)

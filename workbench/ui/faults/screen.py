@@ -24,13 +24,13 @@ from workbench.rendering.fault_grid import about_lines, progress_text
 from workbench.rendering.fault_table import counts_text
 from workbench.text import one_line
 from workbench.ui.detail.sides import Right
+from workbench.ui.dialogs.split_screen import SplitScreen
 from workbench.ui.faults.grid import FaultGrid, Titles
 from workbench.ui.faults.matrix import Matrix
-from workbench.ui.history.split_screen import SplitScreen
-from workbench.ui.host import Host
-from workbench.ui.keys import bindings, bindings_of
-from workbench.ui.pace import Pace
-from workbench.ui.side_run import SideRun
+from workbench.ui.running.side_run import SideRun
+from workbench.ui.terminal.host import Host
+from workbench.ui.terminal.pace import Pace
+from workbench.ui.widgets.keys import bindings, bindings_of
 
 _BATCH = 0.05
 """Seconds during which events are collected before they are shown."""

@@ -18,8 +18,8 @@ from workbench.forking.choices import Choice
 from workbench.forking.fork import Change
 from workbench.text import one_line
 from workbench.ui.dialogs.rows_screen import RowsScreen
-from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.keys import bindings, bindings_of
 from workbench.ui.widgets.plain_text_area import PlainTextArea
 from workbench.ui.widgets.rows import Piece, RowsOf
 

@@ -25,11 +25,11 @@ from workbench.store import Store
 from workbench.text import one_line
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.rows_screen import RowsScreen
-from workbench.ui.keys import bindings, bindings_of
-from workbench.ui.pace import Pace
-from workbench.ui.run_thread import Refused
-from workbench.ui.side_run import SideRun
+from workbench.ui.running.run_thread import Refused
+from workbench.ui.running.side_run import SideRun
+from workbench.ui.terminal.pace import Pace
 from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.keys import bindings, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _BATCH = 0.03

@@ -23,8 +23,8 @@ from workbench.text import one_line
 from workbench.ui.accepting.screen import BOXES
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.rows_screen import RowsScreen
-from workbench.ui.keys import bindings_of
 from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.keys import bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _STYLES = {"new": "passed", "changed": "accent", "unchanged": "muted", "not frozen": "error"}

@@ -26,12 +26,12 @@ from workbench.rendering.faces import FACES
 from workbench.rendering.rows import View, remark
 from workbench.text import one_line
 from workbench.ui.detail.body import Body
-from workbench.ui.history import run_labels
-from workbench.ui.history.run_labels import state_of
-from workbench.ui.history.split_screen import SplitScreen
-from workbench.ui.host import Host
-from workbench.ui.keys import bindings_of
+from workbench.ui.dialogs.split_screen import SplitScreen
+from workbench.ui.session import run_labels
+from workbench.ui.session.run_labels import state_of
+from workbench.ui.terminal.host import Host
 from workbench.ui.tree.labels import NEIGHBOURS, fitted, label, style_of
+from workbench.ui.widgets.keys import bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _CAUSES_FROM = 34

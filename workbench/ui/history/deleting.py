@@ -11,9 +11,9 @@ from workbench.history.listed_runs import ListedRun
 from workbench.history.retention import delete_runs
 from workbench.history.run_names import baseline
 from workbench.text import one_line
+from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.history import run_labels
-from workbench.ui.items import Item, searching
+from workbench.ui.session import run_labels
 
 
 def reason_undeletable(runs: Sequence[ListedRun], running: str) -> str:

@@ -30,14 +30,14 @@ from workbench.repeats.summary import summarize
 from workbench.store import Store
 from workbench.text import one_line
 from workbench.ui.detail.sides import Cases, Right
-from workbench.ui.history import run_labels
+from workbench.ui.dialogs.split_screen import SplitScreen
 from workbench.ui.history.deleting import confirm_delete, delete, reason_undeletable
-from workbench.ui.history.run_labels import counts, evalset_name, state_of, status_in_run
-from workbench.ui.history.split_screen import SplitScreen
-from workbench.ui.host import Host
-from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.session import run_labels
+from workbench.ui.session.run_labels import counts, evalset_name, state_of, status_in_run
+from workbench.ui.terminal.host import Host
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts
+from workbench.ui.widgets.keys import bindings, bindings_of
 from workbench.ui.widgets.page import Line
 from workbench.ui.widgets.rows import Piece
 

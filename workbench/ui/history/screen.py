@@ -17,13 +17,12 @@ from workbench.history.run_names import baseline
 from workbench.rendering.cells import cell_len, cut, fit
 from workbench.rendering.plain_lines import commit_words
 from workbench.text import one_line
-from workbench.ui import relative_times
 from workbench.ui.detail.sides import FilterInput
-from workbench.ui.history import run_labels
+from workbench.ui.dialogs.split_screen import ListScreen
 from workbench.ui.history.deleting import confirm_delete, delete, reason_undeletable
-from workbench.ui.history.split_screen import ListScreen
-from workbench.ui.host import Host
-from workbench.ui.keys import bindings_of
+from workbench.ui.session import relative_times, run_labels
+from workbench.ui.terminal.host import Host
+from workbench.ui.widgets.keys import bindings_of
 from workbench.ui.widgets.plain_input import PlainInput
 from workbench.ui.widgets.rows import Piece, RowsOf
 

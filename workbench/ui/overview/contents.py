@@ -9,16 +9,16 @@ from workbench.history.pass_rates import Trend
 from workbench.rendering.faces import FACES, Status
 from workbench.rendering.overview.facts import LISTED_CHANGES, ChangedVerdict, Changes, Overview
 from workbench.rendering.overview.tally import Tally
-from workbench.ui import relative_times
-from workbench.ui.history.run_labels import clock_time, seconds
 from workbench.ui.overview.figures import Figures
+from workbench.ui.overview.pages import agent_problems
 from workbench.ui.overview.scope import Pair, Scope, changed_pairs
 from workbench.ui.overview.spending import Spending
-from workbench.ui.overview_pages import agent_problems
+from workbench.ui.session import relative_times
+from workbench.ui.session.run_labels import clock_time, seconds
 from workbench.ui.tree.labels import label
 
 if TYPE_CHECKING:
-    from workbench.ui.session import Session
+    from workbench.ui.session.session import Session
     from workbench.ui.tree.model import Tree
 
 _TRENDS_KEPT = 16

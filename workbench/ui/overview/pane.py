@@ -15,7 +15,7 @@ from workbench.rendering.overview.layout import CAUSE, CRITERION, FROZEN_CRITERI
 from workbench.ui.detail.aside import layout
 from workbench.ui.detail.body import Body
 from workbench.ui.overview.scope import Pair
-from workbench.ui.textual_private import set_border_title
+from workbench.ui.widgets.textual_private import set_border_title
 
 _FRAME = 2
 """Cells of the frame on both sides."""

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from workbench.ui.overview.contents import Contents
 from workbench.ui.overview.scope import Scope, name_of, scope_of, title_of
-from workbench.ui.pace import seconds_for
+from workbench.ui.terminal.pace import seconds_for
 
 if TYPE_CHECKING:
     from textual.timer import Timer
 
     from workbench.ui.overview.right import RightSide
-    from workbench.ui.session import Session
+    from workbench.ui.session.session import Session
     from workbench.ui.tree.model import Tree
 
 _SHORTEST = 0.5

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from workbench.causes.cause import Cause
     from workbench.events import CaseName
     from workbench.execution import Execution
-    from workbench.ui.session import Session
+    from workbench.ui.session.session import Session
     from workbench.ui.tree.model import Tree
     from workbench.ui.tree.outline import Row
 

@@ -23,12 +23,12 @@ from workbench.ui.detail.body import Body
 from workbench.ui.detail.line_view import LineView
 from workbench.ui.detail.pane import CaseDetail
 from workbench.ui.dialogs.key_help import show_keys
-from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.review.key_lines import KeyLines, Offered
 from workbench.ui.review.model import Review
-from workbench.ui.textual_private import SparseApp
 from workbench.ui.triage.note import NoteInput
 from workbench.ui.triage.question import Option
+from workbench.ui.widgets.keys import bindings, bindings_of
+from workbench.ui.widgets.textual_private import SparseApp
 
 
 class Desk(Protocol):

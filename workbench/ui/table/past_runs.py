@@ -12,8 +12,7 @@ from workbench.rendering.case_table.columns import CASE, INPUT, Column
 from workbench.rendering.faces import FACES, FROZEN, STALE, Status
 from workbench.scores import compared, decisive, sign
 from workbench.text import one_line
-from workbench.ui import relative_times
-from workbench.ui.history import run_labels
+from workbench.ui.session import relative_times, run_labels
 from workbench.ui.table.cases import Cases, Name, Pair
 
 MOST_RUNS = 20

@@ -16,21 +16,21 @@ from workbench.counting import counted
 from workbench.details import known_details, read_details
 from workbench.execution import Execution
 from workbench.rendering.cells import cell_len, cut
-from workbench.ui import relative_times
-from workbench.ui.bar_facts import bar_facts
 from workbench.ui.detail.sides import FilterInput
-from workbench.ui.history.split_screen import ListScreen
-from workbench.ui.host import Host
-from workbench.ui.keys import bindings, bindings_of
-from workbench.ui.session import Session
+from workbench.ui.dialogs.split_screen import ListScreen
+from workbench.ui.session import relative_times
+from workbench.ui.session.bar_facts import bar_facts
+from workbench.ui.session.session import Session
 from workbench.ui.table.cases import Pair
 from workbench.ui.table.model import Table
 from workbench.ui.table.widgets import Foot, TableRows, Titles
-from workbench.ui.textual_private import set_border_title
+from workbench.ui.terminal.host import Host
 from workbench.ui.tree.query import parse_query
 from workbench.ui.tree.targets import targets_of
 from workbench.ui.widgets.bar import Bar
+from workbench.ui.widgets.keys import bindings, bindings_of
 from workbench.ui.widgets.plain_input import PlainInput
+from workbench.ui.widgets.textual_private import set_border_title
 
 if TYPE_CHECKING:
     from workbench.ui.tree.model import Tree

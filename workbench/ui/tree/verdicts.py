@@ -24,7 +24,7 @@ from workbench.rendering.staleness import stale_count
 from workbench.repeats.outcome_change import rate_of
 from workbench.scores import decisive
 from workbench.store import Store
-from workbench.ui.import_results import ImportResults
+from workbench.ui.tree.import_results import ImportResults
 from workbench.ui.tree.triage_index import TriageIndex, TriageMark
 
 if TYPE_CHECKING:

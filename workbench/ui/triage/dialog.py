@@ -18,10 +18,10 @@ from workbench.rendering.lines import flow
 from workbench.rendering.review.key_rows import key_words
 from workbench.text import one_line
 from workbench.ui.detail.line_view import LineView
-from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.triage.note import NoteInput
 from workbench.ui.triage.options import OptionGrid
 from workbench.ui.triage.question import Option, Question
+from workbench.ui.widgets.keys import bindings, bindings_of
 from workbench.ui.widgets.titled import Titled
 
 

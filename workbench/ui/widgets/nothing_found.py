@@ -13,7 +13,7 @@ from workbench.actions import BY_ID
 from workbench.counting import counted, few
 from workbench.home import shortened
 from workbench.text import one_line
-from workbench.ui.keys import bindings
+from workbench.ui.widgets.keys import bindings
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace

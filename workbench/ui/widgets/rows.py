@@ -12,7 +12,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from workbench.rendering.cells import cell_len, cut
-from workbench.ui.pace import over_ssh
+from workbench.ui.terminal.pace import over_ssh
 from workbench.ui.widgets.strips import joined
 
 RowType = TypeVar("RowType")

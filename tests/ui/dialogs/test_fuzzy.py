@@ -1,0 +1,90 @@
+"""Search by words, and by some letters."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.actions import actions_in
+from workbench.ui.dialogs.fuzzy import best, marked, score
+from workbench.ui.dialogs.items import Item, searching
+
+NAMES = ["run", "run failed", "repeat", "criteria", "late_parcel", "translate_parcels"]
+
+
+def test_pieces_come_before_scattered_letters_and_starts_before_middles() -> None:
+    assert [NAMES[number] for number in best("run", NAMES, 9)][:2] == ["run", "run failed"]
+    assert [NAMES[number] for number in best("late", NAMES, 9)] == ["late_parcel", "translate_parcels"]
+    assert [NAMES[number] for number in best("lpc", NAMES, 1)] == ["late_parcel"]
+
+
+def test_letters_must_be_there_in_order() -> None:
+    assert score("nur", "run") is None
+    assert marked("rn", "run", scattered=True) == (0, 2)
+    assert marked("RUN", "a run", scattered=True) == (2, 3, 4)
+    assert marked("run a cost", "a run", scattered=False) == (0, 2, 3, 4)
+    assert marked("rn", "run", scattered=False) == ()
+
+
+def test_empty_query_matches_everything() -> None:
+    assert len(best("  ", NAMES, 9)) == len(NAMES)
+
+
+@given(st.text(max_size=8), st.text(max_size=40))
+def test_any_text_can_be_searched_for(query: str, text: str) -> None:
+    for scattered in (False, True):
+        assert all(0 <= place < len(text) for place in marked(query, text, scattered=scattered))
+    found = searching([Item(text, 1)])(query)
+    assert found or score(query, text) is None
+
+
+def test_long_text_takes_no_longer_than_a_name() -> None:
+    assert best("xyz", ["x" * 1_000_000] * 200, 5) == []
+
+
+def test_words_are_found_in_labels_then_synonyms_then_help_and_scattered_letters_only_without_any() -> None:
+    items = [
+        Item("head of costs", heading=True),
+        Item("close the old set", 1),
+        Item("costly", 2),
+        Item("spent", 3, help="What it cost."),
+        Item("charts", 4, also="cost money"),
+        Item("cost", 5),
+        Item("past costs", 6),
+    ]
+    search = searching(items)
+    assert [item.value for item in search("cost")] == [5, 4, 3, 2, 6]
+    assert [item.value for item in search("MONEY cost")] == [4]
+    assert [item.value for item in search("cse")] == [1]
+    assert search("cost of living") == []
+    assert search("") is items
+
+
+def test_what_cannot_work_comes_after_what_can_and_before_scattered_letters() -> None:
+    items = [Item("cost", 1, why_not="nothing has run yet"), Item("cost table", 2), Item("chart", 3, also="cost")]
+    search = searching(items, lambda query: [Item("c_o_s_t", 4)])
+    assert [item.value for item in search("cost")] == [2, 3, 1, 4]
+
+
+def test_best_of_scattered_letters_comes_first_wherever_it_was_found() -> None:
+    search = searching([Item("late and early", 1)], lambda query: [Item("lately", 2), Item("l a t y", 3)])
+    assert [item.value for item in search("laty")] == [2, 3, 1]
+
+
+@pytest.mark.parametrize(
+    ("query", "ids"),
+    [
+        ("cost", {"table"}),
+        ("tokens", {"table"}),
+        ("flaky", {"flaky_cases", "repeat"}),
+        ("prompt", {"fork", "compare"}),
+        ("model", {"options", "criteria"}),
+        ("yesterday", {"compare"}),
+        ("why", {"review", "compare"}),
+    ],
+)
+def test_words_of_users_find_the_actions_that_answer_them(query: str, ids: set[str]) -> None:
+    rows = actions_in("main")
+    found = searching([Item(row.label, row.id, help=row.help, also=row.also) for row in rows])(query)
+    assert ids <= {item.value for item in found}
+    fields = {row.id: f"{row.label} {row.help} {row.also}".lower() for row in rows}
+    assert all(query in fields[item.value] for item in found), "no scattered letters"

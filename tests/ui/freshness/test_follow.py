@@ -1,0 +1,238 @@
+"""Changes by others on the screen: files and runs, with real files and without a terminal."""
+
+import asyncio
+import dataclasses
+import sys
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.cli.projects import BAD, GOOD, REPOSITORY, Project, PutBack, case
+from tests.history.other import Other
+from tests.ui.fake_view import FakeView
+from workbench import config
+from workbench.agents.workspace import open_workspace
+from workbench.database.database import database
+from workbench.engine.watch.changes import Batch
+from workbench.project.follow import Follower, Touched
+from workbench.ui.freshness import follow, staleness
+from workbench.ui.freshness.follow import Follow
+from workbench.ui.freshness.other_runs import OtherRuns
+from workbench.ui.freshness.past_results import PastResults
+from workbench.ui.freshness.staleness import Staleness
+from workbench.ui.running.engine_run import Engine
+from workbench.ui.session.folder import Folder
+
+
+def prepare(project: Project) -> None:
+    project.evalset(GOOD, BAD)
+    project.run("run", ".", "--plain")
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> PutBack:
+    return PutBack(tmp_path_factory.mktemp("follow"), prepare)
+
+
+@pytest.fixture(autouse=True)
+def prepared(kept: PutBack) -> None:
+    """Run the project outside of the event loop of the test."""
+    kept.project()
+
+
+class Opened:
+    """An open project. `touch` stands for the system, which reports changes."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.view = FakeView(open_workspace(project.root))
+        self.session = self.view.session
+        engine = Engine(self.session, config.Settings(Path("none.toml")))
+        self.staleness = Staleness(self.view)
+        self.past_results = PastResults(self.view, self.staleness)
+        self.flags = 0
+        self.runs = OtherRuns(self.view, self.past_results, self.staleness, engine)
+        self.runs.when_shown = [self._count_flags]
+        self.follow = Follow(self.view, Folder(self.view), self.staleness, engine, lambda: None)
+        self.follow.runs_changed = self.runs.look
+        self.staleness.when_compared = [self.follow.compared]
+
+    def _count_flags(self) -> None:
+        self.flags += 1
+
+    async def open(self) -> "Opened":
+        await self.runs.begin()
+        self.past_results.load_verdicts()
+        await self.view.settled()
+        return self
+
+    async def touch(self, *files: Path, runs: bool = False) -> None:
+        self.follow.take(Touched(frozenset(files), runs))
+        await self.fire()
+
+    async def fire(self) -> None:
+        """Fire the timers that show changes, once."""
+        await self.view.settled()
+        for timer in [timer for timer in self.view.timers if timer.call in (self.follow._show, self.runs._look_again)]:
+            self.view.timers.remove(timer)
+            timer.call()
+        await self.view.settled()
+
+    def elsewhere(self) -> Other:
+        """Begin a newer run of the same cases in another program."""
+        refs = list(self.session.store.current)
+        return Other(self.session.state_dir, f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S}-ffff", refs)
+
+    @property
+    def states(self) -> dict[str, str]:
+        cases = self.session.entry(0).document.cases
+        return {one.eval_id: self.session.verdicts.state(0, one.index) for one in cases}
+
+
+@pytest.fixture
+async def opened(kept: PutBack, monkeypatch: pytest.MonkeyPatch) -> Opened:
+    project = await asyncio.to_thread(kept.project)
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    monkeypatch.setattr(follow, "_BETWEEN", 0.0)
+    monkeypatch.setattr(staleness, "_PAUSE_FACTOR", 0.0)
+    return await Opened(project).open()
+
+
+async def test_past_runs_in_a_database_that_is_not_read_any_more_say_why(opened: Opened) -> None:
+    stored = database(opened.session.state_dir)
+    await asyncio.to_thread(stored.write, lambda connection: connection.execute("PRAGMA user_version=1000"))
+    await asyncio.to_thread(stored.close)
+    opened.view.go_to(0, 1)
+    opened.past_results.cursor_moved()
+    opened.view.timers[-1].call()
+    await opened.view.settled()
+    (shown,) = (text for text in opened.view.shown if text.startswith("earlier "))
+    assert shown.startswith(f"earlier bad: {stored.path}: a later version of agent-workbench made it")
+
+
+async def test_changed_evalset_appears_and_the_cursor_stays(opened: Opened) -> None:
+    opened.view.go_to(0, 1)
+    opened.view.rows.marks.add([(0, 1)])
+    file = opened.project.evalset(case("new"), GOOD, BAD)
+    await opened.touch(file)
+    assert opened.view.said == ["talk.evalset.json changed on disk: 1 case new"]
+    row = opened.view.rows.cursor
+    assert row is not None
+    assert opened.session.entry(0).document.cases[row.case].eval_id == "bad"
+    assert list(opened.view.rows.marks) == [(0, 2)]
+    assert opened.states == {"new": "not_run", "good": "passed", "bad": "failed"}
+
+
+async def test_changes_wait_while_the_user_edits(opened: Opened) -> None:
+    shown = opened.session.workspace
+    opened.view.occupied = True
+    await opened.touch(opened.project.evalset(GOOD))
+    await opened.fire()
+    assert opened.session.workspace is shown
+    opened.view.occupied = False
+    await opened.fire()
+    assert opened.view.said == ["talk.evalset.json changed on disk: 1 case gone"]
+    assert opened.states == {"good": "passed"}
+
+
+async def test_watch_reports_files_itself(opened: Opened) -> None:
+    opened.session.watching = object()  # type: ignore[assignment]
+    await opened.touch(opened.project.evalset(GOOD))
+    assert opened.view.said == []
+
+
+async def test_change_of_an_agent_names_the_stale_verdicts(opened: Opened) -> None:
+    source = opened.project.root / "echo/agent.py"
+    before = source.read_text()
+    source.write_text(before.replace("You said", "You say"))
+    await opened.touch(source)
+    await opened.view.settled()
+    assert opened.view.said == ["agent.py changed on disk: 2 verdicts stale"]
+    source.write_text(before)
+    await opened.touch(source)
+    await opened.view.settled()
+    assert opened.view.said[1:] == ["agent.py changed on disk: no verdict stale"]
+
+
+async def test_run_in_another_terminal_appears(opened: Opened) -> None:
+    other = opened.elsewhere()
+    other.start()
+    other.end_case(0, "failed")
+    await opened.touch(runs=True)
+    assert opened.states == {"good": "failed", "bad": "failed"}
+    assert opened.session.elsewhere == (1, 2)
+    assert opened.session.store.run.run_id != other.run_id
+    other.end_case(1, "failed")
+    other.finish()
+    await opened.touch(runs=True)
+    assert opened.session.elsewhere is None
+    assert opened.view.said == ["run of 2 cases in another terminal: 2 failed"]
+    assert opened.session.store.run.run_id == opened.session.restored_run == other.run_id
+    assert opened.session.store.counts() == {"failed": 2}
+    assert [ref.eval_id for ref in opened.session.changed.refs()] == ["good"]
+    assert opened.flags
+
+
+async def test_run_elsewhere_waits_for_the_end_of_an_own_run(opened: Opened) -> None:
+    run = opened.session.store.run
+    opened.session.store.run = dataclasses.replace(run, finished=False)
+    other = opened.elsewhere()
+    other.start()
+    other.end_case(0)
+    other.end_case(1)
+    other.finish()
+    await opened.touch(runs=True)
+    assert opened.session.store.run.run_id == run.run_id
+    opened.session.store.run = run
+    await opened.fire()
+    assert opened.session.elsewhere is None
+    assert opened.view.said == ["run of 2 cases in another terminal: 2 passed"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs the system's events")
+async def test_follower_reports_files_and_runs(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    file = project.evalset(GOOD)
+    workspace = open_workspace(tmp_path)
+    follower = Follower(tmp_path / ".workbench", lambda: workspace, lambda: [tmp_path / "data/a.txt"], lambda: False)
+    follower.update(walk=True)
+    assert follower.complete
+    seen: asyncio.Queue[Touched] = asyncio.Queue()
+
+    async def read() -> None:
+        async for touched in follower.touched():
+            seen.put_nowait(touched)
+
+    task = asyncio.create_task(read())
+    await asyncio.wait_for(follower.changes.armed.wait(), 20)
+    project.evalset(BAD)
+    found = Touched(frozenset())
+    while file not in found.paths:
+        found |= await asyncio.wait_for(seen.get(), 20)
+    (tmp_path / ".workbench/runs/2026-11-21T10-30-00-aaaa").mkdir(parents=True)
+    while not (await asyncio.wait_for(seen.get(), 20)).runs:
+        pass
+    follower.close()
+    await asyncio.wait_for(task, 20)
+
+
+async def test_change_whose_event_was_lost_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project(tmp_path)
+    file = project.evalset(GOOD)
+    workspace = open_workspace(tmp_path)
+    follower = Follower(tmp_path / ".workbench", lambda: workspace, list, lambda: False)
+    follower.update(walk=True)
+
+    async def batches() -> AsyncIterator[Batch]:
+        for _ in range(2):
+            yield Batch(frozenset(), all_files=True)
+
+    monkeypatch.setattr(follower.changes, "batches", batches)
+    file.unlink()
+    # The folders are looked up again, for example after a run, before the change is noticed.
+    follower.update(walk=False)
+    first, second = [touched.paths async for touched in follower.touched()]
+    assert file in first
+    assert not second

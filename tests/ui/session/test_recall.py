@@ -1,0 +1,88 @@
+"""Screen texts while verdicts of earlier runs are still loading."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.ui.conftest import MakeWorkspace, OpenScreen
+from tests.ui.history.test_history_screen import keep
+from workbench.ui.session import recall as module
+
+
+async def test_verdicts_are_not_called_missing_while_loading(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = make_workspace({"order_desk": {"refunds": ["on_time", "late_parcel"]}})
+    keep(workspace, "2026-01-02T10-00-00-bbbb", {"on_time": "passed", "late_parcel": "failed"})
+    may_read, recall = threading.Event(), module.recall
+
+    def late(*words: Any) -> Iterator[module.Recalled]:
+        may_read.wait(10)
+        yield from recall(*words)
+
+    monkeypatch.setattr(module, "recall", late)
+    screen = open_screen(workspace)
+    async with screen.open(size=(120, 30)) as pilot:
+        await screen.until(pilot, lambda: "loading results" in screen.text.splitlines()[0])
+        for key in ("n", "F", "]"):
+            await pilot.press(key)
+            await screen.until(pilot, lambda: "results are still loading" in screen.text.splitlines()[-1])
+            await pilot.press("j")
+        assert not screen.started
+        await pilot.press("slash", *":fail")
+        await screen.until(pilot, lambda: "results are still" in screen.text)
+        assert "clears the filter" not in screen.text
+        may_read.set()
+        await screen.until(pilot, lambda: "✗ late_parcel" in screen.text and "on_time" not in screen.text)
+        await screen.until(pilot, lambda: "loading" not in screen.text)
+
+
+def test_cancelled_cases_are_compared_with_the_verdict_before_their_last_one(make_workspace: MakeWorkspace) -> None:
+    workspace = make_workspace({"order_desk": {"refunds": ["on_time", "late_parcel"]}})
+    state = workspace.root / ".workbench"
+    keep(workspace, "2026-01-02T10-00-00-aaaa", {"on_time": "failed", "late_parcel": "passed"})
+    keep(workspace, "2026-01-03T10-00-00-bbbb", {"on_time": "passed", "late_parcel": "passed"})
+    keep(workspace, "2026-01-04T10-00-00-cccc", {"on_time": "cancelled", "late_parcel": "failed"})
+    keep(workspace, "2026-01-05T10-00-00-dddd", {"on_time": "cancelled", "late_parcel": "cancelled"})
+    parts = list(module.recall(state, workspace))
+    found = {
+        record.ref.eval_id: (record.run_id[-4:], record.state)
+        for record in module.recall_previous(state, workspace, parts)
+    }
+    assert found == {"late_parcel": ("bbbb", "passed"), "on_time": ("aaaa", "failed")}
+
+
+async def test_bar_counts_the_cancelled_cases_of_a_stored_run(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    workspace = make_workspace({"order_desk": {"refunds": ["on_time", "late_parcel"]}})
+    keep(workspace, "2026-01-02T10-00-00-aaaa", {"on_time": "passed", "late_parcel": "passed"})
+    keep(workspace, "2026-01-03T10-00-00-bbbb", {"on_time": "passed", "late_parcel": "cancelled"})
+    screen = open_screen(workspace)
+    async with screen.open(size=(120, 30)) as pilot:
+        await screen.until(pilot, lambda: "last run  ■ 1/2  ✓1 ⊘1" in screen.text)
+        assert "2 of 2 passed" in screen.text
+
+
+async def test_case_is_not_shown_as_not_run_while_verdicts_are_loading(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = make_workspace({"order_desk": {"refunds": ["on_time"]}})
+    may_read = threading.Event()
+
+    def late(*_: Any) -> Iterator[module.Recalled]:
+        may_read.wait(10)
+        yield from ()
+
+    monkeypatch.setattr(module, "recall", late)
+    screen = open_screen(workspace)
+    async with screen.open(size=(120, 30)) as pilot:
+        await pilot.press("G")
+        await screen.until(pilot, lambda: "results are still loading" in screen.text)
+        assert "NOT RUN" not in screen.text
+        may_read.set()
+        await screen.until(pilot, lambda: "NOT RUN" in screen.text)
+        await pilot.press("n")
+        await screen.until(pilot, lambda: "nothing has run yet" in screen.text)

@@ -1,0 +1,216 @@
+"""Acceptance of the agent's actual behavior as the reference of one case, or of many."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from workbench.counting import counted
+from workbench.details import read_details
+from workbench.text import one_line
+from workbench.ui.criteria.controller import Criteria
+from workbench.ui.editing.edit import Edit
+from workbench.ui.editing.files import Files
+from workbench.ui.running.run import Run
+from workbench.ui.session.view import Controller, View
+from workbench.ui.tree.outline import Row
+
+if TYPE_CHECKING:
+    from workbench.agents.workspace import EvalsetEntry
+    from workbench.authoring.accept_turn import Hunk
+    from workbench.authoring.bulk import Proposal
+    from workbench.authoring.config_file import ConfigDraft
+    from workbench.execution import CaseRecord, Execution
+    from workbench.model.criteria import Criterion
+    from workbench.ui.accepting.screen import Acceptance
+    from workbench.ui.accepting.transcript import Transcript
+
+
+Pair = tuple[int, int]
+
+
+class Accept(Controller):
+    """Acceptance of one case from the run under the cursor, or of a group of cases with a review list."""
+
+    def __init__(self, view: View, files: Files, edit: Edit, run: Run, criteria: Criteria) -> None:
+        super().__init__(view)
+        self._files, self._edit, self._run, self._criteria = files, edit, run, criteria
+        self.accept_drift: Callable[[Sequence[Pair]], bool] = lambda pairs: False
+        """Accepts drift into the recordings of cases that were thawed. Returns False if there is none."""
+
+    def accept(self) -> None:
+        """Show how the agent differs from the reference, and copy the chosen differences to the reference.
+
+        With marks, on a cause of the overview, or on a row above cases, do it for all of these cases that failed.
+        After a thaw, accept how the answers of tools drifted into the recordings instead.
+        """
+        if self.accept_drift(self.view.targets("freeze")):  # Those whose recordings could be written.
+            return
+        self.accept_expected()
+
+    def accept_expected(self) -> None:
+        """Copy what the agent did to the reference, and leave the recordings as they are."""
+        pairs, row = self.view.targets("accept"), self.view.rows.cursor
+        if not pairs:
+            self.view.say(self.session.why_nothing_found("no case here failed: nothing to accept"))
+            return
+        if row is None or pairs != [(row.evalset, row.case)]:
+            self.view.work(self.accept_cases(pairs), "edit")
+            return
+        record = self.session.record(row)
+        if record is not None and not record.finished:
+            self.view.say("the case is still running: wait until it ends", warning=True)
+            return
+        self.view.work(self.accept_row(row, record), "edit")
+
+    async def accept_cases(self, pairs: Sequence[Pair]) -> bool:
+        """Let the user choose differences of several cases, and save them as one edit. Return whether any was saved."""
+        from workbench.authoring.bulk import written
+        from workbench.ui.accepting.several import SeveralScreen
+
+        proposals, left_out = await asyncio.to_thread(self._proposals, pairs)
+        note = _left_out(left_out)
+        if not proposals:
+            self.view.notify(note or "no case has differences", title="nothing to accept", severity="warning")
+            return False
+        title = f"accept actual as expected › {counted(len(proposals), 'case')}"
+        choice = await self.view.ask(SeveralScreen(title, list(proposals.values()), self.view.keys, note=note))
+        if choice is None:
+            return False
+        chosen = [pair for pair, proposal in proposals.items() if proposal in choice]
+        label = f"accept what the agent did in {counted(len(chosen), 'case')}"
+        entries = [self.session.entry(number) for number in self._files.entries_of(chosen)]
+        # The rows may have moved when the file is read again.
+        names = self.view.rows.names()
+        if not await self._files.change_cases(entries, lambda opened: (label, written(opened, choice))):
+            return False
+        if not self.session.store.activity.busy:
+            self._run.score_by_new_references(self.view.rows.found_again(names, chosen))
+        return True
+
+    def _proposals(self, pairs: Sequence[Pair]) -> "tuple[dict[Pair, Proposal], Counter[str]]":
+        """Return what can be accepted of each case, and why others are left out. Runs in a thread."""
+        from workbench.authoring.accept import Comparison, NotComparableError
+        from workbench.authoring.bulk import Proposal
+        from workbench.metrics.session_state import rules_of
+
+        found: dict[Pair, Proposal] = {}
+        left_out: Counter[str] = Counter()
+        for pair, chosen, before in self._files.cases_on_disk(pairs, left_out):
+            try:
+                record = self.session.verdicts.record(*pair)
+                details = None if record is None else read_details(record)
+                transcript = self._transcript(self.view.rows.row_of(*pair), details)
+                if transcript is None:
+                    raise NotComparableError("the case has no transcript: run it first")
+                criteria = self._criteria_of(self.session.entry(pair[0]))
+                transcript = transcript.compared(criteria)
+                comparison = Comparison(before, transcript.turns, transcript.state, rules_of(criteria))
+            except (OSError, ValueError) as error:
+                left_out[one_line(str(error), limit=200)] += 1
+                continue
+            if comparison.hunks:
+                found[pair] = Proposal(chosen, before, comparison.hunks, comparison.accepted)
+        return found, left_out
+
+    async def accept_row(self, row: Row, record: "Execution | None") -> bool:
+        """Let the user choose differences of one case, and save them. Return whether something was saved."""
+        details = None if record is None else await asyncio.to_thread(read_details, record)
+        about = await self._acceptance(row, details)
+        if about is None:
+            return False
+        from workbench.ui.accepting.screen import AcceptScreen
+
+        screen = AcceptScreen(about, self.session.saver, self.view.keys)
+        if not await self.view.ask(screen):
+            return False
+        await self._files.reopen(about.draft.file)
+        if screen.list.offers:
+            await self._files.folder.read_again()
+        if about.comparison.notes or self.session.store.activity.busy:
+            self.view.say("saved: r runs the case again, u undoes")
+            return True
+        self.view.say("saved and scored again: u undoes")
+        self._run.score_by_new_references([(row.evalset, row.case)])
+        return True
+
+    async def _acceptance(self, row: Row, record: "CaseRecord | None") -> "Acceptance | None":
+        """Return the differences that can be accepted. If there are none, say why and return None."""
+        from workbench.authoring.accept import Comparison, NotComparableError
+        from workbench.metrics.session_state import rules_of
+        from workbench.ui.accepting.screen import Acceptance
+        from workbench.ui.editing.drafts import CaseDraft
+
+        entry = self.session.entry(row.evalset)
+        draft = await self._edit.draft(row)
+        if not isinstance(draft, CaseDraft):
+            return None
+        try:
+            transcript = await asyncio.to_thread(self._transcript, row, record)
+            if transcript is None:
+                self.view.say("this case has no transcript: r runs it", warning=True)
+                return None
+            criteria = self._criteria_of(entry)
+            transcript = transcript.compared(criteria)
+            both = (draft.value, transcript.turns, transcript.state, rules_of(criteria))
+            comparison = await asyncio.to_thread(Comparison, *both)
+        except NotComparableError as error:
+            self.view.notify(str(error), title="nothing to accept", severity="warning", timeout=8)
+            return None
+        except (OSError, ValueError) as error:
+            self._files.show_error(error)
+            return None
+        if not comparison.hunks:
+            self.view.say("no differences: the agent did what is expected")
+            return None
+        failed = _failed_of(record)
+        verdicts = [turn.metrics for turn in record.turns] if record is not None else []
+        config = await self._config_for_rules(entry)
+        return Acceptance(draft, transcript, comparison, criteria, failed, verdicts, *config)
+
+    def _criteria_of(self, entry: "EvalsetEntry") -> "tuple[Criterion, ...]":
+        return self.session.draft.apply(entry.criteria).config.criteria
+
+    async def _config_for_rules(self, entry: "EvalsetEntry") -> "tuple[ConfigDraft | None, str]":
+        """Return the config that would get rules for arguments, and what it governs, or None and why."""
+        from workbench.authoring.accept_rules import obstacle
+
+        if why := obstacle(entry.criteria.config):
+            return None, why
+        if self.session.draft.apply(entry.criteria).changed:
+            return None, "criteria are changed for the next run: press esc, then o to save or discard that"
+        config = await self._criteria.config_of(entry)
+        if config is None:
+            return None, "the criteria config cannot be edited"
+        governed = counted(len(self._criteria.with_same_config(entry)), "evalset")
+        new = "new, " if config.before is None else ""
+        return config, one_line(f"{self._criteria.below_root(config.file)} ({new}for {governed})")
+
+    def _transcript(self, row: Row, record: "CaseRecord | None") -> "Transcript | None":
+        from workbench.ui.accepting.transcript import of_last_run, of_record
+
+        found = of_record(record) if record is not None else None
+        if found is not None:
+            return found
+        entry = self.session.entry(row.evalset)
+        return of_last_run(self.session.state_dir, entry.relative, entry.document.cases[row.case].eval_id)
+
+
+def _failed_of(record: "CaseRecord | None") -> "Callable[[Hunk], str]":
+    """Return a function that names the criteria that failed in the turn of a hunk."""
+    from workbench.metrics.registry import descriptions
+    from workbench.ui.accepting.outcome import concerns
+
+    def failed(hunk: "Hunk") -> str:
+        if record is None:
+            return ""
+        metrics = record.turns[hunk.turn].metrics if hunk.turn < len(record.turns) else record.metrics
+        names = [name for name, result in metrics.items() if result.status == "failed"]
+        return ", ".join(descriptions()[name].short_name or name for name in concerns(hunk.kind, names))
+
+    return failed
+
+
+def _left_out(reasons: Counter[str]) -> str:
+    """Return how many cases are left out, and why."""
+    return "; ".join(f"{counted(number, 'case')} left out: {why}" for why, number in reasons.most_common(2))

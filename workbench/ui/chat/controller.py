@@ -1,0 +1,292 @@
+"""Conversations with agents, and cases created from conversations, runs and saved ADK sessions."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from workbench.details import read_details
+from workbench.json_values import case_id
+from workbench.regular_file import read_regular
+from workbench.text import one_line
+from workbench.ui.dialogs.items import Item
+from workbench.ui.editing.files import Files
+from workbench.ui.editing.new_files import NewFiles
+from workbench.ui.running.engine_run import Engine
+from workbench.ui.running.run_thread import RunThread
+from workbench.ui.session.view import Controller, View
+from workbench.ui.tree.labels import label
+
+if TYPE_CHECKING:
+    from workbench.agents.discovery import AgentFolder
+    from workbench.agents.workspace import EvalsetEntry
+    from workbench.authoring.capture import Captured
+    from workbench.authoring.saving import Saver
+    from workbench.execution import CaseRecord, Execution
+    from workbench.recordings.recording import Recording
+    from workbench.ui.chat.conversation import Conversation
+    from workbench.ui.chat.link import ChatLink
+    from workbench.ui.chat.review import Destination
+    from workbench.ui.tree.outline import Row
+
+ForkChat: TypeAlias = "Callable[[Conversation, dict[str, Any], tuple[str, ...]], Awaitable[None]]"
+_USER = "user"
+_SAMPLED_CASES = 20
+"""Number of cases that are read to find out how a file records steps."""
+
+
+class Talk(Controller):
+    """Conversations with agents. They are saved as cases only if the user asks for it."""
+
+    def __init__(self, view: View, files: Files, new_files: NewFiles, engine: Engine, thread: RunThread) -> None:
+        super().__init__(view)
+        self._files, self._new_files, self._engine, self._thread = files, new_files, engine, thread
+        self.fork_chat: ForkChat = _no_fork
+        """Forks a conversation. Set when the controllers are connected."""
+
+    def talk(self) -> None:
+        """Talk to the agent under the cursor."""
+        workspace = self.workspace()
+        if workspace is None:
+            return
+        if not workspace.agents:
+            self.view.say("no agents here to talk to")
+        else:
+            self.view.work(self._talk(), "talk")
+
+    def keep_run(self) -> None:
+        """Create a case from the last run of the case under the cursor."""
+        row = self.view.rows.cursor
+        record = self.session.record(row) if row is not None and row.case >= 0 else None
+        if row is None or record is None or not record.finished:
+            self.view.say("first put the cursor on a case that has run")
+            return
+        self.view.work(self._keep_run(row, record), "talk")
+
+    async def _keep_run(self, row: "Row", record: "Execution") -> None:
+        from workbench.ui.chat.capturing import captured_from_record
+
+        entry = self.session.entry(row.evalset)
+        case = self.session.case(row.evalset, row.case)
+        details = await asyncio.to_thread(read_details, record)
+        captured = captured_from_record(details, case, _app_name(entry.agent, entry))
+        if not captured.turns:
+            self.view.say("nothing to keep: no turn has an answer")
+            return
+        await self._keep_record(details, captured, entry.agent, entry.file)
+
+    def keep_record(
+        self, record: "CaseRecord", captured: "Captured", agent: "AgentFolder | None", first: Path | None
+    ) -> None:
+        """Review a new case from a case of a run, with its recorded calls. `first` is the file to offer first."""
+        self.view.work(self._keep_record(record, captured, agent, first), "talk")
+
+    async def _keep_record(
+        self, record: "CaseRecord", captured: "Captured", agent: "AgentFolder | None", first: Path | None
+    ) -> None:
+        from workbench.ui.chat.capturing import with_recording
+
+        assert self.session.workspace is not None
+        root, state = self.session.workspace.root, self.session.state_dir
+        captured = await asyncio.to_thread(with_recording, captured, record, root, state)
+        await self.review_case(captured, agent, f"{record.ref.eval_id}_as_run", first)
+
+    def keep_session(self) -> None:
+        """Create a case from a conversation that ADK saved."""
+        if self.workspace() is not None:
+            self.view.work(self._keep_session(), "talk")
+
+    # Talking
+
+    async def _talk(self) -> None:
+        agent = await self._choose_agent()
+        if agent is None:
+            return
+        from workbench.authoring.capture import id_from
+        from workbench.ui.chat.screen import ChatScreen, ForkAsked
+
+        def connect(state: dict[str, Any], wake: Callable[[], None]) -> "ChatLink":
+            from workbench.ui.chat.link import ChatLink
+
+            given = {"app_name": agent.folder.name, "user_id": _USER, "state": state}
+            return ChatLink(self._thread, self._engine.chat(agent, given), wake)
+
+        note = self.session.recordings.for_chat
+        screen = ChatScreen(agent.name, connect, self.view.keys, note=note)
+        screen.talk.prices = self.session.prices
+        while True:
+            talk = await self.view.ask(screen)
+            if talk is None:
+                return
+            if isinstance(talk, ForkAsked):
+                given = {"app_name": agent.folder.name, "user_id": _USER, "state": screen.talk.initial}
+                await self.fork_chat(screen.talk, given, talk.names)
+                screen = ChatScreen(agent.name, connect, self.view.keys, note=note, before=screen)
+                continue
+            captured = _captured(talk, agent)
+            if await self.review_case(captured, agent, id_from(captured, "chat"), self._file_under_cursor(agent)):
+                screen.leave()
+                return
+            screen = ChatScreen(agent.name, connect, self.view.keys, note=note, before=screen)
+
+    async def _choose_agent(self) -> "AgentFolder | None":
+        """Return the agent under the cursor. Ask if there are several."""
+        workspace, row = self.session.workspace, self.view.rows.cursor
+        assert workspace is not None
+        if row is not None and row.evalset >= 0 and (owner := self.session.entry(row.evalset).agent) is not None:
+            return owner
+        # The workspace knows all agents of the project, even if the user opened only one of its folders.
+        owners = [entry.agent for entry in workspace.evalsets]
+        opened = [one for one in workspace.agents if one in owners or one.folder.is_relative_to(workspace.target)]
+        agents = opened or list(workspace.agents)
+        if row is not None and row.kind == "agent":
+            name = self.view.rows.groups[row.agent]
+            agents = [agent for agent in agents if agent.name == name] or agents
+        if len(agents) == 1:
+            return agents[0]
+        items = [
+            Item(label(agent.name), agent, hint=self._files.folder.below_root(str(agent.folder))) for agent in agents
+        ]
+        chosen: AgentFolder | None = await self.view.pick("talk to which agent?", items)
+        return chosen
+
+    # Keeping
+
+    async def _keep_session(self) -> None:
+        from workbench.authoring.adk_session import NoSessionError
+        from workbench.authoring.saved_conversations import agent_of_test, read_conversation
+        from workbench.ui.chat.session_file import choose_session
+
+        workspace = self.session.workspace
+        assert workspace is not None
+        file = await choose_session(self.view.ask, workspace.root, [agent.folder for agent in workspace.agents])
+        if file is None:
+            return
+        try:
+            saved = await asyncio.to_thread(read_conversation, file)
+        except NoSessionError as error:
+            self.view.notify(one_line(f"{file.name} is no conversation saved by ADK: {error}"), severity="error")
+            return
+        except (OSError, ValueError, RecursionError) as error:
+            why = (error.strerror if isinstance(error, OSError) else "") or str(error)
+            self.view.notify(one_line(f"{file.name} cannot be read: {why}"), severity="error")
+            return
+        captured, tested = saved.captured, agent_of_test(file)
+        agent = (
+            next((one for one in workspace.agents if one.folder == tested), None)
+            or next((one for one in workspace.agents if one.folder.name == captured.app_name), None)
+            or await self._choose_agent()
+        )
+        if agent is not None:
+            await self.review_case(captured, agent, saved.name, self._file_under_cursor(agent))
+
+    async def review_case(
+        self, captured: "Captured", agent: "AgentFolder | None", wanted: str, first: Path | None = None
+    ) -> bool:
+        """Let the user review a new case. Return whether it was written."""
+        from workbench.ui.chat.review import Destination, ReviewScreen
+
+        destinations = await asyncio.to_thread(self._destinations, agent, first)
+        if not destinations:
+            folder = agent.folder if agent is not None else self._new_files.folder()
+            file = folder / "chats.evalset.json"
+            destinations = [Destination(file, self._files.folder.below_root(str(file)), there=False)]
+
+        async def write(case: dict[str, Any], recording: "Recording | None", into: "Destination") -> str:
+            fault = await asyncio.to_thread(_write, self.session.saver, case, recording, into)
+            if not fault:
+                await self._files.reopen(into.file)
+                self._files.go_to_case(into.file, case_id(case))
+            return fault
+
+        async def new_file(suffix: str) -> "Destination | None":
+            return await self._new_destination(agent, suffix)
+
+        screen = ReviewScreen(
+            captured, destinations, wanted, self.view.keys, new_file=new_file, write=write, now=time.time()
+        )
+        written = await self.view.ask(screen)
+        if written:
+            self.view.go_left()
+            self.view.say("saved: r runs it, e edits it, u undoes")
+            if self.view.covered:
+                # The screen of a stored run covers the last line.
+                self.view.notify("saved: the new case is in the tree")
+        return bool(written)
+
+    def _destinations(self, agent: "AgentFolder | None", first: Path | None) -> "list[Destination]":
+        """Return the files of an agent that can hold the case, `first` before the others."""
+        assert self.session.workspace is not None
+        entries = [
+            entry
+            for entry in self.session.workspace.evalsets
+            if entry.agent == agent and entry.document.editable and not entry.document.broken
+        ]
+        entries.sort(key=lambda entry: (entry.file != first, entry.document.kind == "test"))
+        return [_destination(entry) for entry in entries]
+
+    async def _new_destination(self, agent: "AgentFolder | None", suffix: str) -> "Destination | None":
+        from workbench.ui.chat.review import Destination
+
+        folder = agent.folder if agent is not None else self._new_files.folder()
+        question = f"name of the new file in {label(folder.name)}, without {suffix}"
+        file = await self._new_files.ask_name(question, folder, suffix)
+        return None if file is None else Destination(file, self._files.folder.below_root(str(file)), there=False)
+
+    def _file_under_cursor(self, agent: "AgentFolder") -> Path | None:
+        row = self.view.rows.cursor
+        entry = self.session.entry(row.evalset) if row is not None and row.evalset >= 0 else None
+        return entry.file if entry is not None and entry.agent == agent else None
+
+
+async def _no_fork(talk: "Conversation", session: dict[str, Any], names: tuple[str, ...]) -> None:
+    """Do nothing."""
+
+
+def _captured(talk: "Conversation", agent: "AgentFolder") -> "Captured":
+    from workbench.ui.chat.capturing import captured_from_conversation
+
+    return captured_from_conversation(talk, agent.folder.name, _USER)
+
+
+def _app_name(agent: "AgentFolder | None", entry: "EvalsetEntry") -> str:
+    return agent.folder.name if agent is not None else entry.file.parent.name
+
+
+def _destination(entry: "EvalsetEntry") -> "Destination":
+    from workbench.authoring.capture import uses_events
+    from workbench.metrics.registry import descriptions
+    from workbench.model.evalset import case_or_none
+    from workbench.model.spelling import is_camel
+    from workbench.ui.chat.review import Destination
+
+    cases = [case_or_none(entry.document, number) for number in range(min(len(entry.document.cases), _SAMPLED_CASES))]
+    raw = [case.raw for case in cases if case is not None]
+    names = [criterion.name for criterion in entry.criteria.config.criteria]
+    return Destination(
+        entry.file,
+        label(entry.relative),
+        taken=frozenset(entry.case_ids),
+        recorded=uses_events(raw),
+        camel=bool(raw) and is_camel(raw[0]),
+        one_turn=entry.document.format == "dataset",
+        compares_state=any(descriptions()[name].compares_end_state for name in names if name in descriptions()),
+    )
+
+
+def _write(saver: "Saver", case: dict[str, Any], recording: "Recording | None", into: "Destination") -> str:
+    """Append a case to a file, and write its recording. Return a safe message if that failed, else ""."""
+    from workbench.authoring.kept_case import kept_contents
+    from workbench.authoring.saving import ChangedOnDiskError
+    from workbench.model.json_edit import EditError
+    from workbench.ui.editing.save_errors import save_error_message
+
+    try:
+        before = read_regular(into.file) if into.there else None
+        saver.save(f"keep {case_id(case)}", kept_contents(into.file, before, [(case, recording)]))
+    except (ChangedOnDiskError, EditError, OSError, ValueError) as error:
+        return save_error_message(error)
+    except RecursionError:
+        return "a recorded value is nested too deeply: leave out the recording"
+    return ""

@@ -1,0 +1,198 @@
+"""The editor for the criteria of the row under the cursor, for the next run or in their file."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.counting import counted
+from workbench.text import one_line
+from workbench.ui.dialogs.items import Item
+from workbench.ui.editing.files import Files
+from workbench.ui.running.run import Run, Targets, cases
+from workbench.ui.session.view import Controller, View
+
+if TYPE_CHECKING:
+    from workbench.agents.workspace import EvalsetEntry
+    from workbench.authoring.config_file import ConfigDraft
+    from workbench.ui.criteria.changes import FormChanges
+    from workbench.ui.criteria.editor_mode import ConfigEdit, EditorMode
+
+_ONCE = "Criteria apply to the next run only. ctrl+o saves them to the file."
+
+
+class Criteria(Controller):
+    """The criteria editor and its configs. The folder is read again after each save."""
+
+    def __init__(self, view: View, files: Files, run: Run) -> None:
+        super().__init__(view)
+        self._files, self._run = files, run
+
+    def criteria(self) -> None:
+        """Edit the criteria of the evalset under the cursor."""
+        self.view.work(self._edit_criteria(), "edit")
+
+    def options(self) -> None:
+        """Change the criteria of the next run, how it uses recordings, and where it runs."""
+        targets = self.view.targets("options")
+        if self.session.workspace is None or not targets:
+            self.view.say("no cases here")
+        else:
+            self.view.work(self._edit_next_run(targets), "edit")
+
+    async def _edit_criteria(self) -> None:
+        entry = await self._whose_criteria()
+        draft = None if entry is None else await self.config_of(entry)
+        if entry is None or draft is None:
+            return
+        from workbench.ui.criteria.changes import FormChanges
+        from workbench.ui.criteria.editor_mode import EditorMode
+
+        edit = self._edit(FormChanges(draft), self.with_same_config(entry))
+        title = f"criteria › {one_line(draft.file.name, limit=60)}"
+        reread = self._files.folder.read_again
+        await self._ask([edit], EditorMode(title, lambda now: self._why(entry, now), reread))
+
+    async def _edit_next_run(self, targets: Targets) -> None:
+        from workbench.ui.criteria.editor_mode import EditorMode, PlaceEdit, RecordingsEdit
+
+        edits = await self._edits(targets)
+        if edits is None:
+            return
+
+        recordings, place = RecordingsEdit(self.session.recordings), PlaceEdit(self.session.places)
+
+        def apply(_: "Sequence[ConfigEdit]") -> None:
+            self.session.recordings = recordings.options
+            self.session.places = place.options
+            for path, edit in edits.items():
+                self.session.draft.change(path, edit.changes.draft.content, edit.changes.result)
+
+        async def saved() -> None:
+            for path, edit in edits.items():
+                if not edit.changes.pending:
+                    self.session.draft.forget(path)
+            await self._files.folder.read_again()
+
+        title = f"next run: {cases(len(targets))}"
+        mode = EditorMode(title, lambda _: _ONCE, saved, apply, recordings, place)
+        ending = await self._ask(list(edits.values()), mode)
+        self.view.show_facts()
+        if ending == "run":
+            self._run.start(targets)
+
+    async def _edits(self, targets: Targets) -> "dict[Path | None, ConfigEdit] | None":
+        """Return each config of these cases with its changes for the next run.
+
+        If one cannot be read, say why and return None.
+        """
+        from workbench.ui.criteria.changes import FormChanges
+
+        by_config: dict[Path | None, list[EvalsetEntry]] = {}
+        for number in sorted({evalset for evalset, _ in targets}):
+            entry = self.session.entry(number)
+            by_config.setdefault(entry.criteria.config.edited_file, []).append(entry)
+        edits = {}
+        for path, entries in by_config.items():
+            draft = await self.config_of(entries[0])
+            if draft is None:
+                return None
+            edit = self._edit(FormChanges(draft, self.session.draft.content(path, draft.content)), entries)
+            edit.name = one_line(self.below_root(path) if path is not None else entries[0].criteria.reason)
+            folders = {entry.file.parent for entry in entries} if path is None else ()
+            if len(folders) > 1:
+                edit.obstacle = f"the evalsets are in {counted(len(folders), 'folder')}: save for one folder at a time"
+            edits[path] = edit
+        return edits
+
+    def _edit(self, changes: "FormChanges", entries: "Sequence[EvalsetEntry]") -> "ConfigEdit":
+        """Return a config for the editor, together with the last run's results of these evalsets."""
+        from workbench.authoring.what_if import WhatIf
+        from workbench.ui.criteria.editor_mode import ConfigEdit
+
+        files = {entry.relative for entry in entries}
+        records = [record for ref, record in self.session.store.records.items() if ref.evalset_file in files]
+        return ConfigEdit(changes, WhatIf(records, self.session.prices))
+
+    async def _ask(self, edits: "Sequence[ConfigEdit]", mode: "EditorMode") -> str | None:
+        from workbench.ui.criteria.form import CriteriaScreen
+
+        ending: str | None = await self.view.ask(CriteriaScreen(edits, mode, self.session.saver, self.view.keys))
+        return ending
+
+    def below_root(self, path: Path) -> str:
+        """Return a path relative to the root."""
+        return self._files.folder.below_root(str(path))
+
+    async def _whose_criteria(self) -> "EvalsetEntry | None":
+        """Return the evalset under the cursor. On a row above evalsets, ask for one of the configs below it."""
+        row = self.view.rows.cursor
+        if row is not None and row.evalset >= 0:
+            return self.session.entry(row.evalset)
+        numbers = sorted({evalset for evalset, _ in self.view.targets("criteria")})
+        entries = [self.session.entry(number) for number in numbers]
+        if not entries:
+            self.view.say("put the cursor on an evalset first")
+            return None
+        files = {_config_file(entry): entry for entry in reversed(entries)}
+        if len(files) == 1:
+            return entries[0]
+        items = [
+            Item(
+                self.below_root(file) + ("" if entry.criteria.config.edited_file else "  (new)"),
+                entry,
+                help=one_line(f"{entry.relative}: {entry.criteria.reason}"),
+            )
+            for file, entry in sorted(files.items())
+        ]
+        found: EvalsetEntry | None = await self.view.pick("which criteria?", items)
+        return found
+
+    async def config_of(self, entry: "EvalsetEntry") -> "ConfigDraft | None":
+        """Return the config of an evalset, or a new one with the defaults. If it cannot be read, say why."""
+        from workbench.authoring.config_file import new_draft, open_config
+        from workbench.model.json_edit import EditError
+        from workbench.model.metrics_config import metrics_of
+
+        file, config = _config_file(entry), entry.criteria.config
+        metrics = metrics_of(config)
+        try:
+            # A config may have been created since the folder was read.
+            is_missing = config.edited_file is None or metrics is not None
+            if is_missing and not await asyncio.to_thread(file.exists):
+                return new_draft(file, metrics)
+            return await asyncio.to_thread(open_config, file, metrics)
+        except (EditError, OSError) as error:
+            self._files.show_error(error)
+            return None
+
+    def with_same_config(self, entry: "EvalsetEntry") -> "list[EvalsetEntry]":
+        """Return the evalsets that share the config. Without one, those that a new file in the folder would govern."""
+        workspace = self.session.workspace
+        path = entry.criteria.config.edited_file
+        return [
+            one
+            for one in (workspace.evalsets if workspace else ())
+            if one.criteria.config.edited_file == path and (path is not None or entry.file.parent in one.file.parents)
+        ]
+
+    def _why(self, entry: "EvalsetEntry", draft: "ConfigDraft") -> str:
+        # The folder may have been read again since the form was opened.
+        workspace = self.session.workspace
+        now = workspace.evalsets if workspace else ()
+        entry = next((one for one in now if one.file == entry.file), entry)
+        count = len(self.with_same_config(entry))
+        governed = counted(count, "evalset")
+        if draft.before is None:
+            file = self.below_root(draft.file)
+            used = entry.criteria.reason if draft.metrics is not None else "no config and uses the defaults"
+            return one_line(f"{entry.relative} has {used}. ctrl+o creates {file} for {governed}.")
+        reason = entry.criteria.reason.removeprefix(draft.file.name).strip()
+        return one_line(f"{self.below_root(draft.file)}, {reason}, for {governed}")
+
+
+def _config_file(entry: "EvalsetEntry") -> Path:
+    """Return the config file of an evalset, or the path of a new one."""
+    from workbench.authoring.config_file import NEW_CONFIG
+
+    return entry.criteria.config.edited_file or entry.file.parent / NEW_CONFIG

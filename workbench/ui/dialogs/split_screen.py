@@ -1,0 +1,193 @@
+"""Screens with a list, alone or with details of the current row on the right."""
+
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.events import DescendantFocus
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Static
+
+from workbench.actions import Where, footer
+from workbench.rendering.cells import cell_len, cut
+from workbench.ui.dialogs.key_help import show_keys
+from workbench.ui.terminal.clipboard import copy
+from workbench.ui.terminal.host import Host
+from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.keys import bindings
+from workbench.ui.widgets.rows import RowView
+
+_SOON = 0.05
+"""Seconds that the cursor stays on a row before its details are read."""
+
+
+class ListScreen(Screen[None]):
+    """A framed list with movement keys, and a footer that also shows messages."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "back", "close")
+    ]
+    where: ClassVar[Where]
+
+    def __init__(self, keys: Mapping[str, tuple[str, ...]], host: Host, listed: RowView, frame: Vertical) -> None:
+        super().__init__()
+        self._keys, self._host = keys, host
+        self.list, self.frame = listed, frame
+        frame.add_class("listed")
+        self.key_line = KeyLine(footer(self.where), keys)
+
+    def compose(self) -> ComposeResult:
+        """Lay out the list and the footer."""
+        yield self.frame
+        yield self.key_line
+
+    def on_mount(self) -> None:
+        """Focus the list."""
+        self.list.focus()
+
+    def say(self, text: str, *, warning: bool = False) -> None:
+        """Show a short message in the footer. Raw text."""
+        self.key_line.say(text, warning=warning)
+
+    def copy(self, what: str, text: str) -> None:
+        """Copy a text to the clipboard and say so. `what` names the text."""
+        self.say(copy(what, text, self._host.copy).message)
+
+    def action_move(self, direction: str) -> None:
+        """Move the cursor."""
+        self.list.move(direction)
+
+    def action_keys(self) -> None:
+        """Show the keys of this screen."""
+        show_keys(self, self.where, self._keys)
+
+
+class SplitScreen(ListScreen):
+    """A list on the left, `details` on the right. Below 76 columns, one side is visible at a time."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-normal")]  # noqa: RUF012 - Textual's declaration
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("open", "enter", "next_pane", "previous_pane", "maximise")]
+
+    def __init__(
+        self, keys: Mapping[str, tuple[str, ...]], host: Host, listed: RowView, frame: Vertical, details: Widget
+    ) -> None:
+        super().__init__(keys, host, listed, frame)
+        self.details = details
+        self._bar = Static("", classes="which", markup=False)
+        self._bar_parts: tuple[str, str] = ("", "")
+        self._due: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """Lay out the first line, the two sides and the footer."""
+        yield self._bar
+        with Horizontal(classes="sides"):
+            yield self.frame
+            yield self.details
+        yield self.key_line
+
+    def show_bar(self, left: str, right: str) -> None:
+        """Show the first line: what the screen shows, and the way back. Both are safe text."""
+        self._bar_parts = left, right
+        room = self.app.size.width - cell_len(right) - 3
+        shown = cut(left, room if room > 20 else self.app.size.width - 2)
+        gap = self.app.size.width - cell_len(shown) - cell_len(right) - 2
+        self._bar.update(Content(f" {shown}{' ' * gap}{right}" if room > 20 else f" {shown}"))
+
+    def on_resize(self) -> None:
+        """Fit the first line to the new width."""
+        self.show_bar(*self._bar_parts)
+
+    def when_resting(self, read: Callable[[], Coroutine[Any, Any, None]] | None) -> None:
+        """Call a function when the cursor stops moving, instead of the one planned before.
+
+        None only cancels that one.
+        """
+        if self._due is not None:
+            self._due.stop()
+        self._due = read and self.set_timer(_SOON, lambda: self.run_worker(read(), group="case", exclusive=True))
+
+    # Defined by subclasses
+
+    def move_details(self, direction: str) -> bool:
+        """Move in the details. Return whether anything moved."""
+        raise NotImplementedError
+
+    def enter_details(self) -> None:
+        """Handle enter in the details."""
+
+    # Sides
+
+    @property
+    def in_right(self) -> bool:
+        """Whether the details have the focus."""
+        return self.details.has_focus_within
+
+    def go_left(self) -> None:
+        """Focus the list."""
+        self.list.focus()
+
+    def go_right(self) -> None:
+        """Show and focus the details."""
+        self.add_class("-in-right")
+        self.focus_details()
+
+    def focus_details(self) -> None:
+        """Focus the details."""
+        raise NotImplementedError
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Record which side has the focus."""
+        self.set_class(self.in_right, "-in-right")
+
+    # Keys
+
+    def action_move(self, direction: str) -> None:
+        """Move in the side that has the focus."""
+        if self.in_right:
+            self.move_details(direction)
+        else:
+            super().action_move(direction)
+
+    def action_open(self) -> None:
+        """Go to the details, or unfold in them."""
+        if self.in_right:
+            self.move_details("right")
+        else:
+            self.go_right()
+
+    def action_close(self) -> None:
+        """Leave the screen. In the details, fold or go back to the list."""
+        if not self.in_right:
+            self.dismiss(None)
+        elif not self.move_details("left"):
+            self.go_left()
+
+    def action_enter(self) -> None:
+        """Go to the details, or handle enter in them."""
+        (self.enter_details if self.in_right else self.go_right)()
+
+    def action_back(self) -> None:
+        """Go back to the list, undo maximising, or leave the screen."""
+        if self.in_right:
+            self.go_left()
+        elif self.has_class("-maximised"):
+            self.remove_class("-maximised")
+        else:
+            self.dismiss(None)
+
+    def action_other_side(self) -> None:
+        """Move the focus to the other side."""
+        (self.go_left if self.in_right else self.go_right)()
+
+    def action_maximise(self) -> None:
+        """Maximise the current side, or undo that."""
+        self.toggle_class("-maximised")
+
+    def on_row_view_picked(self) -> None:
+        """Treat a click on the current row like enter."""
+        self.action_enter()

@@ -1,0 +1,339 @@
+"""Changes of project files: saving, undo, redo, and reading files that changed on disk."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.counting import few
+from workbench.state_folder import untrusted_root
+from workbench.text import one_line
+from workbench.ui.dialogs.items import Item
+from workbench.ui.session.folder import Folder
+from workbench.ui.session.view import Controller, View
+
+if TYPE_CHECKING:
+    from workbench.agents.workspace import EvalsetEntry
+    from workbench.authoring.edit import Edit
+    from workbench.authoring.evalset_file import EvalsetFile
+    from workbench.authoring.saving import Contents, Saver
+    from workbench.authoring.whole_cases import CaseSelection, OpenedFiles
+    from workbench.ui.editing.drafts import Draft
+
+_TRIES = 5
+"""Attempts to write a file that others change at the same time."""
+
+
+class Files(Controller):
+    """Reading and writing of project files, in threads. The screen reports an edit only once it is on disk."""
+
+    def __init__(self, view: View, folder: Folder) -> None:
+        super().__init__(view)
+        self.folder = folder
+        self._warned = False
+        self.reread_triage: Callable[[Sequence[Path]], Awaitable[bool]] = _no_triage
+        """Reads triage files again. Returns False unless all files are triage files."""
+        self._one_at_a_time = asyncio.Lock()
+        """Pressing undo twice quickly undoes two edits, one after the other."""
+
+    # Undo and redo
+
+    def undo(self) -> None:
+        """Undo the last edit."""
+        if self.workspace() is not None:
+            self.view.work(self._say_taken_back(again=False), "back", exclusive=False)
+
+    def redo(self) -> None:
+        """Redo the edit that was undone last."""
+        if self.workspace() is not None:
+            self.view.work(self._say_taken_back(again=True), "back", exclusive=False)
+
+    async def _say_taken_back(self, *, again: bool) -> None:
+        async with self._one_at_a_time:
+            self.view.say(await self.take_back(again=again))
+
+    async def take_back(self, *, again: bool) -> str:
+        """Undo the newest edit, or redo it. Return a safe message."""
+        return (await self.taken_back(again=again))[1]
+
+    async def taken_back(self, *, again: bool) -> "tuple[Edit | None, str]":
+        """Undo the newest edit, or redo it. Return it, or None if that failed, and a safe message."""
+        from workbench.authoring.saving import ChangedOnDiskError, NothingToUndoError
+        from workbench.ui.editing.save_errors import save_error_message
+
+        saver = await self.saver()
+        known = saver.undone if again else saver.newest
+        if known is not None and known.earlier and not await self._wants(known, "redo" if again else "undo"):
+            return None, ""
+        try:
+            edit = await asyncio.to_thread(saver.redo if again else saver.undo)
+        except NothingToUndoError as error:
+            return None, str(error)
+        except (ChangedOnDiskError, OSError) as error:
+            return None, save_error_message(error)
+        await self.reopen(*(change.file for change in edit.changes))
+        files = few(sorted({change.file.name for change in edit.changes}))
+        return edit, one_line(f"{'redone' if again else 'undone'}: {edit.label}  ({files})")
+
+    async def _wants(self, edit: "Edit", what: str) -> bool:
+        """Ask whether to undo or redo an edit of an earlier session, and name its files."""
+        files = f"{edit.label}: {self._named(edit)}"
+        items = [
+            Item(f"{what} the edit", True, help=one_line(f"changes {files}", limit=1000)),
+            Item("leave the files", False, help=one_line(files, limit=1000)),
+        ]
+        return bool(await self.view.pick(one_line(f"{what} an edit of an earlier start?", limit=70), items))
+
+    def _named(self, edit: "Edit") -> str:
+        """Return the files of an edit."""
+        return ", ".join(dict.fromkeys(self.folder.below_root(str(change.file)) for change in edit.changes))
+
+    async def offer_interrupted(self) -> None:
+        """Ask what to do with an edit that was interrupted in an earlier session."""
+        from workbench.database.database import database
+
+        if not database(self.session.state_dir).exists:
+            return
+        saver = await self.saver()
+        edit = await asyncio.to_thread(saver.interrupted)
+        if edit is None:
+            return
+        items = [
+            Item("finish the edit", True, help=one_line(f"{edit.label}: {self._named(edit)}", limit=1000)),
+            Item("discard the edit", False, help="The files stay as they are. The edit cannot be redone."),
+        ]
+        title = one_line(f"an edit was interrupted: {edit.label}", limit=70)
+        wanted = await self.view.pick(title, items)
+        try:
+            if wanted:
+                await asyncio.to_thread(saver.resume)
+                await self.reopen(*(change.file for change in edit.changes))
+            elif wanted is False:
+                await asyncio.to_thread(saver.forget_interrupted)
+        except OSError as error:
+            self.show_error(error)
+
+    async def saver(self) -> "Saver":
+        """Return the saver of the session. It is created in a thread, because it reads stored edits."""
+        return await asyncio.to_thread(lambda: self.session.saver)
+
+    # Files that have changed
+
+    async def reopen(self, *files: Path) -> None:
+        """Show files as they are on disk now, and keep the cursor.
+
+        Read the whole folder if one of them is new, gone or not an evalset.
+        """
+        from workbench.model.evalset import open_evalset
+        from workbench.recordings.frozen_path import is_in_frozen_folder
+
+        # Recordings are not shown.
+        files = tuple(file for file in files if not is_in_frozen_folder(file))
+        if not files:
+            return
+        workspace = self.session.workspace
+        if workspace is not None and await self.reread_triage(files):
+            return
+        known = {entry.file for entry in workspace.evalsets} if workspace else set()
+        if workspace is None or not set(files) <= known or not all(file.is_file() for file in files):
+            await self.folder.read_again()
+            return
+        opened = {file: await asyncio.to_thread(open_evalset, file) for file in files}
+        # The folder may have been read again meanwhile.
+        workspace = self.session.workspace
+        assert workspace is not None
+        entries = tuple(
+            replace(entry, document=opened[entry.file]) if entry.file in opened else entry
+            for entry in workspace.evalsets
+        )
+        self.folder.load(replace(workspace, evalsets=entries))
+
+    async def evalset_file(self, entry: "EvalsetEntry") -> "EvalsetFile | None":
+        """Return the editable evalset as it is on disk. If it cannot be edited, say why and return None."""
+        from workbench.authoring.evalset_file import EvalsetFile
+        from workbench.model.json_edit import EditError
+
+        if not entry.document.editable:
+            self.say_old_format()
+            return None
+        try:
+            return EvalsetFile(await asyncio.to_thread(entry.file.read_bytes))
+        except (EditError, OSError) as error:
+            self.show_error(error)
+            return None
+
+    def cases_on_disk(
+        self, pairs: Iterable[tuple[int, int]], left_out: Counter[str]
+    ) -> "Iterator[tuple[tuple[int, int], CaseSelection, Any]]":
+        """Yield each case with its selection and its JSON on disk. Runs in a thread.
+
+        If an evalset cannot be edited safely, count its cases in `left_out` by the reason, which is safe text.
+        """
+        from workbench.authoring.evalset_file import EvalsetFile
+        from workbench.regular_file import read_regular
+
+        for evalset, cases in self.entries_of(pairs).items():
+            entry = self.session.entry(evalset)
+            try:
+                content = read_regular(entry.file)
+                opened = EvalsetFile(content, entry.document.index_of(content))
+                places = self.chosen(evalset, cases).places({entry.file: opened})
+            except (OSError, ValueError) as error:
+                left_out[one_line(f"{entry.file.name}: {error}", limit=200)] += len(cases)
+                continue
+            for case, place in zip(cases, places, strict=True):
+                yield (evalset, case), self.chosen(evalset, [case]), opened.case(place)
+
+    async def change_cases(
+        self, entries: "Sequence[EvalsetEntry]", change: "Callable[[OpenedFiles], tuple[str, Contents]]"
+    ) -> bool:
+        """Change evalsets as they are on disk now. If nothing can be written, say why and return False.
+
+        `change` returns the label of the edit and the new contents. It is called again if another program writes
+        one of the files meanwhile.
+        """
+        from workbench.authoring.saving import ChangedOnDiskError
+
+        for tries in range(_TRIES):
+            opened = {entry.file: await self.evalset_file(entry) for entry in entries}
+            ready = {file: evalset for file, evalset in opened.items() if evalset is not None}
+            if len(ready) < len(opened):
+                return False
+            try:
+                what, contents = await asyncio.to_thread(change, ready)
+                return await self.put(what, contents, again=tries < _TRIES - 1)
+            except ValueError as error:
+                self.show_error(error)
+                await self.reopen(*ready)
+                return False
+            except ChangedOnDiskError:
+                continue
+        return False
+
+    async def put(self, what: str, contents: "Contents", *, again: bool = False) -> bool:
+        """Write files as one edit and show them. If nothing was written, show a notice and return False.
+
+        Raises:
+            ChangedOnDiskError: With `again`, if another program has changed one of them.
+        """
+        from workbench.authoring.saving import ChangedOnDiskError
+
+        try:
+            saver = await self.saver()
+            await asyncio.to_thread(saver.save, what, contents)
+        except ChangedOnDiskError as error:
+            if again:
+                raise
+            self.show_error(error)
+            await self.reopen(error.file)
+            return False
+        except OSError as error:
+            self.show_error(error)
+            return False
+        self.warn_if_undo_is_temporary()
+        await self.reopen(*contents)
+        self.view.say(one_line(f"done: {what} (u undoes)"))
+        return True
+
+    async def reopened(self, draft: "Draft") -> "Draft | None":
+        """Return the draft as it is in the file now, or None if it is gone."""
+        from workbench.authoring.evalset_file import EvalsetFile
+        from workbench.model.json_edit import EditError
+
+        try:
+            content = await asyncio.to_thread(draft.file.read_bytes)
+            return draft.reopened(await asyncio.to_thread(EvalsetFile, content))
+        except (EditError, OSError):
+            return None
+
+    async def save(self, draft: "Draft", value: Any, label: str) -> "Draft | None":
+        """Write a draft with a new value and show its file.
+
+        If another program changed the file, ask which version to keep. Return the updated draft, or None if it is no
+        longer in the file.
+
+        Raises:
+            RejectedError: ADK would not read it.
+            NotSavedError: It could not be written, or the user went back.
+        """
+        from workbench.model.json_edit import EditError
+        from workbench.ui.editing.conflicts import choose_cases, save
+        from workbench.ui.editing.drafts import NotSavedError
+        from workbench.ui.editing.save_errors import save_error_message
+
+        saver, base = await self.saver(), draft.evalset.content
+        try:
+            mine = await asyncio.to_thread(draft.after, value)
+            choose = partial(choose_cases, self.view.ask, self.view.keys, draft.file, base, mine.content)
+            complete = partial(draft.with_recordings, value)
+            saved = await save(saver, label, draft.file, base, mine.content, choose, complete)
+            if saved is None:
+                raise NotSavedError("not saved: your edit is still here")
+        except (EditError, OSError) as error:
+            raise NotSavedError(save_error_message(error)) from None
+        await self.reopen(draft.file)
+        return (
+            replace(draft, evalset=mine, value=value) if saved.content == mine.content else await self.reopened(draft)
+        )
+
+    # Moving the cursor
+
+    def go_to_case(self, file: Path, eval_id: str) -> None:
+        """Put the cursor on a case of a file by its ID.
+
+        Clear a filter that hides it, because the user who just created or renamed a case continues with it.
+        """
+        for number, entry in enumerate(self.view.rows.entries):
+            if entry.file == file:
+                case = next((case.index for case in entry.document.cases if case.eval_id == eval_id), -1)
+                if not self.view.go_to(number, case):
+                    self.view.clear_filter()
+                    self.view.go_to(number, case)
+                self.view.show_row()
+
+    def go_near(self, file: Path, case: int) -> None:
+        """Put the cursor near the position of a deleted case."""
+        for number, entry in enumerate(self.view.rows.entries):
+            if entry.file == file:
+                self.view.go_to(number, min(case, len(entry.document.cases) - 1))
+                self.view.show_row()
+
+    def show_error(self, error: Exception) -> None:
+        """Show why a file could not be read or written."""
+        from workbench.ui.editing.save_errors import save_error_message
+
+        self.view.notify(save_error_message(error), severity="error", timeout=10)
+
+    def warn_if_undo_is_temporary(self) -> None:
+        """Warn once if edits cannot be stored, so that undo ends with the session."""
+        if not self.session.saver.lasting and not self._warned:
+            self._warned = True
+            state = self.session.state_dir
+            why = ".workbench is not trusted" if untrusted_root(state) else f"{state} is not writable"
+            message = f"{why}: undo works only until you quit"
+            self.view.notify(one_line(message), severity="warning", timeout=8)
+
+    def say_old_format(self) -> None:
+        """Explain how to convert a file in an old format, which cannot be edited."""
+        self.view.notify("this file has an old format: convert it with “migrate evalset” in the palette", timeout=8)
+
+    def chosen(self, evalset: int, cases: Sequence[int]) -> "CaseSelection":
+        """Return references to cases of an evalset as they are shown now."""
+        from workbench.authoring.whole_cases import CaseSelection
+
+        entry = self.session.entry(evalset)
+        return CaseSelection(entry.file, entry.case_ids, list(cases))
+
+    def entries_of(self, pairs: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
+        """Group cases by their evalset."""
+        found: dict[int, list[int]] = {}
+        for evalset, case in sorted(pairs):
+            found.setdefault(evalset, []).append(case)
+        return found
+
+
+async def _no_triage(files: Sequence[Path]) -> bool:
+    return False

@@ -1,0 +1,229 @@
+"""Faults in tools: what trying them costs, the run beside the screen, and the table of what the agents did."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from workbench.counting import counted, few
+from workbench.details import read_details
+from workbench.text import one_line
+from workbench.ui.history.controller import History
+from workbench.ui.next_run.recording_options import RecordingOptions
+from workbench.ui.running.engine_run import Engine
+from workbench.ui.running.run import Run, Targets
+from workbench.ui.session.view import Controller, View
+from workbench.ui.terminal.host import Host
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from workbench.events import CaseName
+    from workbench.history.listed_runs import ListedRun
+    from workbench.project.fault_matrix import FaultMatrix, Outlook
+    from workbench.ui.faults.dialog import Offer
+    from workbench.ui.faults.matrix import Matrix
+    from workbench.ui.running.side_run import SideRun
+
+
+class Faults(Controller):
+    """Faults in the tools of the marked or current cases. Their run leaves all verdicts as they are."""
+
+    def __init__(self, view: View, run: Run, history: History, engine: Engine, host: Host) -> None:
+        super().__init__(view)
+        self._run, self._history, self._engine, self._host = run, history, engine, host
+        self._waiting: tuple[list[CaseName], bool] | None = None
+        """Names of the cases whose faults are tried once the active run has ended, and whether tools are frozen."""
+        history.show_matrix = self.show_stored
+
+    def try_faults(self) -> None:
+        """Show what trying each fault in each tool costs, and do it."""
+        pairs = self.view.targets("try_faults")
+        if self._run.can_start(pairs):
+            self.view.work(self._offer(pairs), "faults")
+
+    async def _offer(self, pairs: Targets) -> None:
+        from workbench.ui.faults.dialog import FaultDialog
+
+        matrix = await self._matrix(pairs, frozen=False)
+        if matrix is None:
+            return
+        outlook = await asyncio.to_thread(matrix.outlook)
+        if not outlook.total and not outlook.unknown:
+            self.view.say("no case here calls a tool, so none can fail", warning=True)
+            return
+        title = f"try faults in tools › {counted(len(set(pairs)), 'case')}"
+        offer = _offered(outlook, *self._usual(outlook))
+        frozen = await self.view.ask(FaultDialog(title, offer, self._are_frozen(pairs), self.view.keys))
+        if frozen is None:
+            return
+        if outlook.unknown:
+            names = [self._name(pair) for pair in pairs]
+            unknown = [pair for pair in pairs if self._name(pair) in set(outlook.unknown)]
+            self._waiting = names, frozen
+            self._run.start(unknown, lambda found: self._engine.build_with(found, RecordingOptions("")), confirmed=True)
+        elif frozen:
+            await self._try(pairs, frozen=True)
+        else:
+            self._show(matrix)
+
+    def _are_frozen(self, pairs: Targets) -> bool:
+        """Return whether tools are frozen at first: in the next runs, or in all verdicts of these cases."""
+        if self.session.recordings.effective in ("tools", "all"):
+            return True
+        records = [next(iter(self.session.verdicts.records(*pair)), None) for pair in pairs]
+        return any(records) and all(record is None or record.frozen is not None for record in records)
+
+    async def _matrix(self, pairs: Targets, *, frozen: bool) -> "FaultMatrix | None":
+        from workbench.engine.plan.run_options import UsageFaultError
+
+        try:
+            return await self._engine.fault_matrix(pairs, frozen=frozen)
+        except UsageFaultError as error:
+            self.view.notify(one_line(f"{error}. {error.hint}"), title="cannot try faults", severity="warning")
+            return None
+
+    def _usual(self, outlook: "Outlook") -> tuple[int, int]:
+        """Return the model calls and tokens of the executions, if each needs as many as the last run of its case."""
+        calls = tokens = 0
+        for (file, eval_id), executions in outlook.executions.items():
+            place = self.session.verdicts.place(file, eval_id)
+            record = next(iter(self.session.verdicts.records(*place)), None) if place is not None else None
+            if record is not None:
+                calls += record.usage.model_calls * executions
+                tokens += (record.usage.input_tokens + record.usage.output_tokens) * executions
+        return calls, tokens
+
+    # After the run that tells which tools are called
+
+    def after_news(self, ended: bool) -> None:
+        """Try the faults of the cases that were run for it."""
+        if not ended or self._waiting is None or self.session.store.activity.busy:
+            return  # The end may be that of the run before.
+        (names, frozen), self._waiting = self._waiting, None
+        if self.session.store.run.interrupted:
+            self.view.say("the run was cancelled, so no faults were tried", warning=True)
+        elif self.view.covered:
+            self.view.notify("the tools are known now: “try faults in tools” in the palette tries their faults")
+        else:
+            places = (self.session.verdicts.place(*name) for name in names)
+            pairs = [place for place in places if place is not None]
+            self.view.work(self._try(pairs, frozen=frozen), "faults")
+
+    async def _try(self, pairs: Targets, *, frozen: bool) -> None:
+        matrix = await self._matrix(pairs, frozen=frozen)
+        if matrix is None:
+            return
+        if matrix.first is not None:  # Runs are not stored, so their calls are only in memory.
+            records = [record for pair in pairs for record in self.session.verdicts.records(*pair)]
+            await asyncio.to_thread(lambda: matrix.add(map(read_details, records)))
+        self._show(matrix)
+
+    def _show(self, matrix: "FaultMatrix") -> None:
+        from workbench.engine.plan.run_options import UsageFaultError
+        from workbench.ui.faults.matrix import Matrix
+
+        try:
+            plan = matrix.plan()
+        except UsageFaultError as error:
+            self.view.say(str(error), warning=True)
+            return
+        build = self._engine.faults(plan)
+        mode = "frozen" if plan.options.frozen else "live"
+        self._push(
+            Matrix(writers=self.session.store.writers),
+            f"faults in {mode} tools",
+            lambda wake: self._run.beside(build, wake),
+        )
+
+    # A stored run
+
+    async def show_stored(self, run: "ListedRun") -> bool:
+        """Show the table of a stored run. Return False if the run has none, or cannot be read."""
+        from workbench.ui.session import run_labels
+
+        matrix = await asyncio.to_thread(_stored, run, self.session.state_dir)
+        if matrix is None:
+            return False
+        when = run_labels.exact_time(run.started, datetime.now().astimezone())
+        self._push(matrix, f"stored tool faults of {when}")
+        return True
+
+    def _push(
+        self, matrix: "Matrix", title: str, start: "Callable[[Callable[[], None]], SideRun] | None" = None
+    ) -> None:
+        from workbench.ui.faults.screen import FaultScreen
+
+        self.view.push(
+            FaultScreen(
+                matrix,
+                title,
+                self.session.state_dir,
+                self.view.keys,
+                self._host,
+                prices=self.session.prices,
+                go=self._history.go_to_case,
+                start=start,
+            )
+        )
+
+    def _name(self, pair: tuple[int, int]) -> "CaseName":
+        assert self.session.workspace is not None
+        return self.session.workspace.case_name(*pair)
+
+
+def _stored(run: "ListedRun", state: "Path") -> "Matrix | None":
+    """Return the matrix of a stored run, or None if it is not one or cannot be read. Reads files."""
+    from workbench.engine.plan.run_options import UsageFaultError
+    from workbench.history.summary_lookup import open_summary
+    from workbench.ui.faults.matrix import stored_matrix
+
+    try:
+        summary, _ = open_summary(run.word, state, state)
+    except UsageFaultError:
+        return None  # The other screen says why.
+    return stored_matrix(summary, run.file) if summary.is_matrix else None
+
+
+def _offered(outlook: "Outlook", calls: int, tokens: int) -> "Offer":
+    """Return the texts of the dialog."""
+    from workbench.injection.matrix import WAYS
+    from workbench.ui.faults.dialog import Offer
+
+    known = sum(1 for executions in outlook.executions.values() if executions)
+    heading = f"{counted(outlook.total, 'execution')}: {counted(len(outlook.tools), 'tool')} × {len(WAYS)} ways to fail"
+    heading += f", in {counted(known, 'case')}" if outlook.total else ""
+    if not outlook.total:
+        heading = f"{len(WAYS)} executions for each tool of {counted(len(outlook.unknown), 'case')}"
+    spent = f"about {counted(calls, 'model call')}" + (f", {counted(tokens, 'token')}" if tokens else "")
+    usage = f", {spent}" if calls else ""
+    live = [f"live: agents call their models and tools{usage}"]
+    frozen = []
+    if outlook.recorded:
+        total = known + len(outlook.unknown)
+        share = "the recordings" if outlook.recorded >= total else f"{outlook.recorded} of {total} recordings"
+        frozen = [f"frozen: tools are answered from {share}, models are called{usage}"]
+    return Offer(heading, live, frozen, [*_notes(outlook)])
+
+
+def _notes(outlook: "Outlook") -> "Sequence[str]":
+    notes = []
+    if outlook.tools:
+        notes.append(f"tools: {few([one_line(tool, limit=40) for tool in outlook.tools], 5)}")
+    asked = [f"{one_line(name, limit=40)} at most {calls:,} times" for name, calls in outlook.judges.items() if calls]
+    if asked:
+        notes.append(f"judges: {', '.join(asked)}")
+    if outlook.unknown:
+        what = (
+            "case runs once without faults first, to see which tools it calls"
+            if len(outlook.unknown) == 1
+            else ("cases run once without faults first, to see which tools they call")
+        )
+        notes.append(f"{len(outlook.unknown):,} {what}. That is an ordinary run.")
+    without = sum(not executions for executions in outlook.executions.values())
+    if without:
+        notes.append(f"{counted(without, 'case')} without a tool call {'is' if without == 1 else 'are'} left out")
+    if outlook.blocked:
+        notes.append(f"{counted(outlook.blocked, 'case')} cannot start")
+    return [*notes, "Executions with faults do not count as verdicts. History keeps them."]

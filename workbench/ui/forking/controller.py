@@ -1,0 +1,257 @@
+"""Forks of the conversation that is shown: a change at a point, tried several times beside the original."""
+
+import asyncio
+import itertools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.details import read_details
+from workbench.rendering.cells import cut_name
+from workbench.text import one_line
+from workbench.ui.chat.controller import Talk
+from workbench.ui.editing.files import Files
+from workbench.ui.running.engine_run import Engine
+from workbench.ui.running.run_thread import RunThread
+from workbench.ui.session.view import Controller, View
+
+if TYPE_CHECKING:
+    from workbench.agents.discovery import AgentFolder
+    from workbench.authoring.prompt_edit import Prompt
+    from workbench.events import CaseRef
+    from workbench.execution import CaseRecord, Execution
+    from workbench.forking.choices import Choice, Point
+    from workbench.forking.fork import Fork as ForkOfConversation
+    from workbench.forking.original import Original
+    from workbench.ui.chat.conversation import Conversation
+    from workbench.ui.forking.dialog import Offer, Wanted
+    from workbench.ui.forking.screen import Tries, Verdict
+    from workbench.ui.running.side_run import SideRun
+
+_NAME = 30
+"""Cells of the longest name in a title."""
+
+_NOT_RUN = "the case has not run: r runs it, o first sets whether from its recording"
+
+
+class Fork(Controller):
+    """Forks at the turn or call under the cursor."""
+
+    def __init__(self, view: View, files: Files, talk: Talk, engine: Engine, thread: RunThread) -> None:
+        super().__init__(view)
+        self._files, self._talk, self._engine, self._thread = files, talk, engine, thread
+
+    def fork(self) -> None:
+        """Fork the conversation that is shown, at the turn or call under the cursor."""
+        row = self.view.rows.cursor
+        record = self.session.record(row) if row is not None and row.case >= 0 else None
+        if row is None or record is None or record.state == "queued":
+            self.view.say(_NOT_RUN)
+        elif not record.finished:
+            self.view.say("the case is still running: wait until it ends", warning=True)
+        else:
+            names = self.view.right.detail.place_names if self.view.right.shows_case else ()
+            self.view.work(self._fork_execution(record, names), "talk")
+
+    async def _fork_execution(self, record: "Execution", names: Sequence[str]) -> None:
+        details = await asyncio.to_thread(read_details, record)
+        if details.turns:
+            self.fork_record(details, names)
+        else:
+            self.view.say(_NOT_RUN)
+
+    def fork_record(self, record: "CaseRecord", names: Sequence[str]) -> None:
+        """Fork a finished case of this session or of a stored run. `names` are those of the place under the cursor."""
+        from workbench.project.forking import original_of_record
+
+        agent = self._agent(record.ref)
+        if agent is None:
+            self.view.notify(f"there is no agent {one_line(record.ref.agent, limit=60)} any more", severity="warning")
+            return
+        verdict = record.state, tuple(record.metrics.values())
+        state = self.session.state_dir
+        frozen = record.frozen is not None
+        self.view.work(self._fork(lambda: original_of_record(record, state), names, verdict, agent, frozen), "talk")
+
+    async def fork_chat(self, talk: "Conversation", session: dict[str, Any], names: Sequence[str]) -> None:
+        """Fork a conversation with an agent. `session` is its session input."""
+        from workbench.events import CaseRef
+        from workbench.project.forking import original_of_turns
+
+        agent = self._agent(CaseRef(talk.name, "", "", "chat"))
+        assert agent is not None
+        turns = [item.turn for item in itertools.takewhile(lambda item: item.error is None, talk.turns)]
+        await self._fork(lambda: original_of_turns(agent.name, session, turns), names, None, agent)
+
+    def _agent(self, ref: "CaseRef") -> "AgentFolder | None":
+        workspace = self.session.workspace
+        assert workspace is not None
+        entry = next((entry for entry in workspace.evalsets if entry.relative == ref.evalset_file), None)
+        if entry is not None and entry.agent is not None:
+            return entry.agent
+        return next((agent for agent in workspace.agents if agent.name == ref.agent), None)
+
+    async def _fork(
+        self,
+        read: "Callable[[], Original]",
+        names: Sequence[str],
+        verdict: "Verdict | None",
+        agent: "AgentFolder",
+        frozen: bool = False,
+    ) -> None:
+        """Fork a conversation. With `frozen`, its tools were replayed, so those of the tries are at first, too."""
+        from workbench.forking.choices import Point, point_of
+        from workbench.forking.original import CannotForkError
+
+        try:
+            original = await asyncio.to_thread(read)
+            await self._try(original, point_of(original, names) or Point(0), verdict, agent, frozen)
+        except CannotForkError as error:
+            self.view.notify(one_line(str(error), limit=400), title="cannot fork", severity="warning")
+
+    async def _try(
+        self, original: "Original", point: "Point", verdict: "Verdict | None", agent: "AgentFolder", frozen: bool
+    ) -> None:
+        from workbench.forking.choices import choices_at, describe_point
+        from workbench.rendering.forked import cost_after, cost_words
+        from workbench.ui.forking.dialog import ForkDialog
+
+        offers, prompts = await asyncio.to_thread(_offers, choices_at(original, point), agent)
+        cost = cost_after(original, point, self.session.prices)
+        judged = any(metric.details.get("judge") for metric in (verdict or ("", ()))[1])
+        title = f"fork at {describe_point(original, point)} › {_brief_name(original)}"
+        wanted: Wanted | None = None
+
+        def words(tries: int) -> str:
+            return cost_words(cost, tries, judged=judged)
+
+        while True:
+            wanted = await self.view.ask(ForkDialog(title, offers, words, self.view.keys, wanted, frozen=frozen))
+            if wanted is None:
+                return
+            fork = self._made(original, point, wanted)
+            if fork is not None and not await self._show(fork, wanted, offers[wanted.offer], prompts, verdict, agent):
+                return
+
+    def _made(self, original: "Original", point: "Point", wanted: "Wanted") -> "ForkOfConversation | None":
+        from workbench.forking.fork import Fork as ForkOfConversation
+        from workbench.forking.original import CannotForkError
+
+        try:
+            return ForkOfConversation(original, point.turn, point.call, wanted.change, wanted.frozen)
+        except CannotForkError as error:
+            self.view.notify(one_line(str(error), limit=400), title="cannot fork", severity="warning")
+            return None
+
+    async def _show(
+        self,
+        fork: "ForkOfConversation",
+        wanted: "Wanted",
+        offer: "Offer",
+        prompts: "dict[str, Prompt]",
+        verdict: "Verdict | None",
+        agent: "AgentFolder",
+    ) -> bool:
+        """Try a fork and show it. Return whether the user wants to change something else."""
+        from workbench.forking.choices import Point
+        from workbench.ui.forking.screen import ForkScreen, Tries
+        from workbench.ui.running.side_run import SideRun
+
+        point = Point(fork.turn, fork.call)
+        tries = Tries(_title(fork, wanted), fork.original, point, wanted.tries, verdict)
+        prompt = prompts.get(wanted.change.agent) if wanted.change.kind == "instruction" else None
+        tries.why_not_saved = "" if prompt is not None else _why_not_saved(wanted, offer)
+        build = self._engine.fork(fork, wanted.tries)
+
+        def start(wake: Callable[[], None]) -> "SideRun":
+            return SideRun(self._thread, build, wake)
+
+        while True:
+            asked = await self.view.ask(ForkScreen(tries, start, self.view.keys))
+            if asked is None:
+                return False
+            if asked.what == "again":
+                return True
+            if asked.what == "save" and prompt is not None:
+                await self._save(prompt, wanted, tries)
+            elif asked.record is not None:
+                await self._keep(asked.record, agent, tries)
+
+    async def _keep(self, record: "CaseRecord", agent: "AgentFolder", tries: "Tries") -> None:
+        """Let the user review a try as a new case."""
+        from workbench.ui.chat.capturing import captured_from_try
+
+        captured = captured_from_try(record, agent.folder.name)
+        workspace, file = self.session.workspace, record.ref.evalset_file
+        first = workspace.root / file if workspace is not None and file else None
+        tries.kept = await self._talk.review_case(captured, agent, f"{record.ref.eval_id}_forked", first) or tries.kept
+
+    async def _save(self, prompt: "Prompt", wanted: "Wanted", tries: "Tries") -> None:
+        """Write the changed instruction into its file, as an edit that can be undone."""
+        from workbench.authoring.prompt_edit import NoPromptError, replaced
+        from workbench.authoring.saving import ChangedOnDiskError
+        from workbench.ui.editing.save_errors import save_error_message
+
+        name = self._files.folder.below_root(str(prompt.file))
+
+        def save() -> str:
+            try:
+                content = replaced(prompt, wanted.text)
+                label = f"change the instruction of {wanted.change.agent}"
+                self.session.saver.save(label, {prompt.file: (prompt.content, content)})
+            except NoPromptError as error:
+                return one_line(str(error), limit=300)
+            except (ChangedOnDiskError, OSError, ValueError) as error:
+                return save_error_message(error)
+            return ""
+
+        fault = await asyncio.to_thread(save)
+        if fault:
+            self.view.notify(fault, title="not saved", severity="error")
+            return
+        tries.kept = True
+        tries.why_not_saved = f"saved in {name} already: u undoes it"
+        self.view.notify(f"saved in {name}: u undoes it")
+
+
+def _offers(choices: "Sequence[Choice]", agent: "AgentFolder") -> "tuple[list[Offer], dict[str, Prompt]]":
+    """Return what the dialog offers, and the prompts that were found, by agent. Reads files."""
+    from workbench.authoring.prompt_edit import NoPromptError, find_prompt
+    from workbench.ui.forking.dialog import Offer
+
+    offers: list[Offer] = []
+    prompts: dict[str, Prompt] = {}
+    for choice in choices:
+        if choice.kind != "instruction":
+            offers.append(Offer(choice, choice.text))
+            continue
+        try:
+            prompt = find_prompt(agent.folder, choice.agent, choice.text)
+        except (NoPromptError, OSError) as error:
+            note = f"{error}; this is all that its model was told, and it is replaced as a whole"
+            offers.append(Offer(choice, choice.text, note, whole=True))
+        else:
+            prompts[choice.agent] = prompt
+            offers.append(Offer(choice, prompt.text, f"from {prompt.file.name}, line {prompt.line}"))
+    return offers, prompts
+
+
+def _title(fork: "ForkOfConversation", wanted: "Wanted") -> str:
+    from workbench.forking.choices import Point, describe_point
+
+    change = wanted.change
+    what = "nothing changed" if change.kind == "nothing" else f"another {change.kind}"
+    what += f" of {change.agent}" if change.kind in ("instruction", "model") else ""
+    tools = "frozen tools" if fork.frozen else "live"
+    point = describe_point(fork.original, Point(fork.turn, fork.call))
+    return f"fork at {point} › {what} › {tools} › {_brief_name(fork.original)}"
+
+
+def _brief_name(original: "Original") -> str:
+    """Return the name of the case. A long one loses its middle, because the title of a frame is cut at its end."""
+    return cut_name(one_line(original.ref.eval_id, limit=200), _NAME)
+
+
+def _why_not_saved(wanted: "Wanted", offer: "Offer") -> str:
+    if wanted.change.kind != "instruction":
+        return "only a changed instruction can be saved: + keeps a try as a case"
+    return one_line(f"cannot be saved: {offer.note.partition(';')[0]}", limit=300)

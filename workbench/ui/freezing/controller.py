@@ -1,0 +1,251 @@
+"""Freezing of cases on the screen, and the ways out of a call that a recording lacks."""
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.counting import counted
+from workbench.details import read_details
+from workbench.events import CaseName, Event, RunStarted
+from workbench.text import one_line
+from workbench.ui.dialogs.items import Item
+from workbench.ui.editing.files import Files
+from workbench.ui.next_run.recording_options import RecordingOptions, lacks_recording
+from workbench.ui.running.engine_run import Engine
+from workbench.ui.running.run import Run
+from workbench.ui.session.view import Controller, View
+
+if TYPE_CHECKING:
+    from workbench.authoring.freezing import Freezing as Prepared
+    from workbench.authoring.saving import Contents
+    from workbench.engine.plan.run_options import FrozenMode
+    from workbench.execution import Execution
+    from workbench.places.choice import PlaceChoice
+
+Pair = tuple[int, int]
+
+
+class Freezing(Controller):
+    """Freezing of marked or current cases. On a case without a recording for a call, it offers the ways out."""
+
+    def __init__(self, view: View, files: Files, run: Run, engine: Engine) -> None:
+        super().__init__(view)
+        self._files, self._run, self._engine = files, run, engine
+        self._requested: frozenset[CaseName] = frozenset()
+        """The cases of a requested run that are frozen after it."""
+        self._after_run: frozenset[CaseName] = frozenset()
+        """The cases that are frozen once the active run has ended."""
+        self.session.store.subscribe(self._take)
+        self.accept_expected: Callable[[], None] = lambda: None
+        """Accepts what the agent did as expected."""
+
+    def freeze(self) -> None:
+        """Show what freezing would write for the cases, and write it."""
+        pairs, row = self.view.targets("freeze"), self.view.rows.cursor
+        record = self.session.record(row) if row is not None and pairs == [(row.evalset, row.case)] else None
+        if record is not None and lacks_recording(record):
+            self.view.work(self._ways_out((record.ref.evalset_file, record.ref.eval_id), record), "edit")
+        else:
+            self.view.work(self.freeze_cases(pairs), "edit")
+
+    async def freeze_cases(self, pairs: Sequence[Pair]) -> bool:
+        """Show what freezing would write for these cases, and write what the user chooses. Return whether it did."""
+        from workbench.ui.freezing.screen import FreezeScreen
+
+        records = [
+            record
+            for pair in dict.fromkeys(pairs)
+            for record in self.session.verdicts.records(*pair)
+            if record.finished
+        ]
+        if not records or self.session.workspace is None:
+            self.view.say("no case here has run: r runs the cases", warning=True)
+            return False
+        root = self.session.workspace.root
+        prepare = partial(self._prepare, records, root)
+        try:
+            prepared = await asyncio.to_thread(prepare, False, False)
+            choice = await self.view.ask(FreezeScreen(prepared, prepare, root, self.view.keys))
+            if choice is None:
+                return False
+            chosen = [record for record in records if record.ref.name in choice.cases]
+            freezing = await asyncio.to_thread(self._prepare, chosen, root, choice.models, choice.prune)
+        except OSError as error:
+            self._files.show_error(error)
+            return False
+        if not freezing.contents:
+            self.view.say("nothing changed: the recordings are as they were")
+            return False
+        return await self._files.put(freezing.label, freezing.contents)
+
+    def _prepare(self, records: "Sequence[Execution]", root: Path, models: bool, prune: bool) -> "Prepared":
+        """Prepare the freezing of executions. Runs in a thread."""
+        from workbench.project.freezing import freezing_of_cases
+
+        return freezing_of_cases(records, root, self.session.state_dir, models=models, prune=prune)
+
+    # Ways out of a missing call
+
+    async def _ways_out(self, name: CaseName, execution: "Execution") -> None:
+        from workbench.rendering.frozen_miss import missed_in, missed_request_in, part_words
+
+        record = await asyncio.to_thread(read_details, execution)
+        assert record.error is not None
+        missed = await asyncio.to_thread(missed_in, record, self.session.state_dir)
+        request = missed_request_in(record) if missed is None else None
+        frozen = record.frozen
+        items = []
+        if missed is not None or (frozen is not None and record.error.kind == "frozen_miss" and frozen.misses):
+            help_text = "Answers recorded calls, makes the others, and then shows what freezing would add."
+            items.append(Item("run it again, and keep what is missing", "add", help=help_text))
+        for argument in missed.differing if missed is not None else ():
+            words = f"ignore {one_line(argument, limit=60)} of {one_line(missed.tool, limit=60)}"  # type: ignore[union-attr]
+            help_text = "Edits the recording: calls are then found whatever this argument is. u undoes it."
+            items.append(Item(words, ("ignore", missed.tool, argument), help=help_text))  # type: ignore[union-attr]
+        for part in request.parts if request is not None else ():
+            help_text = "Edits the recording: answers of models are then found whatever this part is. u undoes it."
+            words = f"ignore {part_words(part)} in requests to models"
+            items.append(Item(words, ("ignore", request.TOOL, part), help=help_text))  # type: ignore[union-attr]
+        again = "Shows what would be written before it replaces the recording."
+        items.append(Item("run it live, and freeze it again", "again", help=again))
+        items.append(Item("run it live once", "live", help="Changes no recording."))
+        chosen = await self.view.pick(one_line(record.error.message, limit=70), items)
+        pairs = self._pairs([name])
+        match chosen:
+            case ("ignore", str(tool), str(argument)) if frozen is not None:
+                await self._ignore(frozen.file, tool, argument)
+            case "add":
+                mode = frozen.mode if frozen is not None else "tools"
+                self._run_first(pairs, RecordingOptions(mode, live_on_miss=True), freeze=True)
+            case "again" | "live":
+                self._run_first(pairs, RecordingOptions(""), freeze=chosen == "again")
+
+    def _run_first(self, pairs: Sequence[Pair], recordings: RecordingOptions, *, freeze: bool) -> None:
+        if freeze and not self.session.store.activity.busy:
+            self._requested = frozenset(map(self._name, pairs))
+        self._run.start(pairs, lambda found: self._engine.build_with(found, recordings))
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, RunStarted):
+            # Another run may have started instead of the requested one.
+            wanted, self._requested = self._requested, frozenset()
+            self._after_run = wanted if wanted == {planned.case.name for planned in event.cases} else frozenset()
+
+    def after_news(self, ended: bool) -> None:
+        """Freeze the cases that were run for it."""
+        if ended and self._after_run:
+            names, self._after_run = self._after_run, frozenset()
+            if not self.view.covered:
+                self.view.work(self.freeze_cases(self._pairs(names)), "edit")
+
+    async def _ignore(self, file: str, tool: str, argument: str) -> None:
+        from workbench.authoring.freezing import ignoring
+        from workbench.model.own_file import OwnFileError
+        from workbench.recordings.miss import MissedRequest
+
+        assert self.session.workspace is not None
+        path = self.session.workspace.root / file
+        try:
+            contents: Contents = await asyncio.to_thread(ignoring, path, tool, argument)
+        except OwnFileError as error:
+            self.view.notify(error.faults[0].sentence(path.name), severity="error", timeout=10)
+            return
+        except OSError as error:
+            self._files.show_error(error)
+            return
+        of = "requests to models" if tool == MissedRequest.TOOL else tool
+        await self._files.put(f"ignore {argument} of {of}", contents)
+
+    def _name(self, pair: Pair) -> CaseName:
+        assert self.session.workspace is not None
+        return self.session.workspace.case_name(*pair)
+
+    def _pairs(self, names: Collection[CaseName]) -> list[Pair]:
+        """Return the cases with these names as they are numbered now."""
+        wanted = set(names)
+        return [
+            (number, case.index)
+            for number, entry in enumerate(self.view.rows.entries)
+            for case in entry.document.cases
+            if (entry.relative, case.eval_id) in wanted
+        ]
+
+    # Thaw
+
+    def thaw(self) -> None:
+        """Run the cases live, and compare each answer with its recording."""
+        recordings = RecordingOptions("thaw")
+        self._run.start(self.view.targets("thaw"), lambda found: self._engine.build_with(found, recordings))
+
+    def accept_drift(self, pairs: Sequence[Pair]) -> bool:
+        """Let the user accept how answers drifted into the recordings. Return False if none of these cases drifted."""
+        every = [record for pair in dict.fromkeys(pairs) for record in self.session.verdicts.records(*pair)]
+        found = [record for record in every if record.finished and record.drifted]
+        if not found:
+            return False
+        failed = any(record.state == "failed" for record in every)
+        self.view.work(self._accept_drift(found, ask=failed), "edit")
+        return True
+
+    async def _accept_drift(self, records: "Sequence[Execution]", *, ask: bool) -> None:
+        from workbench.authoring.saving import ChangedOnDiskError
+        from workbench.authoring.thawing import accepted_contents
+        from workbench.project.freezing import thawed_files
+        from workbench.ui.accepting.several import SeveralScreen
+
+        if ask:
+            items = [
+                Item("how answers drifted, into the recordings", True, help="Choose the changes. u undoes."),
+                Item("what the agent did, as expected", False, help="Changes the evalset, not the recordings."),
+            ]
+            wanted = await self.view.pick("accept what?", items)
+            if not wanted:
+                if wanted is False:
+                    self.view.call_later(self.accept_expected)
+                return
+        assert self.session.workspace is not None
+        root = self.session.workspace.root
+        try:
+            files, left_out = await asyncio.to_thread(thawed_files, records, root, self.session.state_dir)
+            changed = [file for file in files.values() if file.proposal.parts]
+            note = one_line("; ".join(dict.fromkeys(left_out.values())), limit=300)
+            if not changed:
+                self.view.notify(note or "the recordings have all of it", title="nothing to accept")
+                return
+            title = f"accept drift into recordings › {counted(len(changed), 'case')}"
+            proposals = [file.proposal for file in changed]
+            choice = await self.view.ask(SeveralScreen(title, proposals, self.view.keys, note=note))
+            if not choice:
+                return
+            chosen = {file: choice[file.proposal] for file in changed if file.proposal in choice}
+            contents = await asyncio.to_thread(accepted_contents, chosen)
+        except (OSError, ChangedOnDiskError) as error:
+            self._files.show_error(error)
+            return
+        await self._files.put(f"accept drift of {counted(len(chosen), 'case')}", contents)
+
+    # The project's setting
+
+    def loaded(self) -> None:
+        """Read what the project says about recordings and places."""
+        self.view.work(self._read_setting(), "read setting", exclusive=False)
+
+    async def _read_setting(self) -> None:
+        workspace = self.session.workspace
+        if workspace is None:
+            return
+        mode, (place, named) = await asyncio.to_thread(_project_settings, workspace.root)
+        recordings = replace(self.session.recordings, project=mode)
+        places = replace(self.session.places, project=place, named=named)
+        if (recordings, places) != (self.session.recordings, self.session.places):
+            self.session.recordings, self.session.places = recordings, places
+            self.view.show_facts()
+
+
+def _project_settings(root: Path) -> "tuple[FrozenMode, tuple[PlaceChoice | None, tuple[PlaceChoice, ...]]]":
+    from workbench.engine.plan.project_setting import known_mode, known_places
+
+    return known_mode(root) or "", known_places(root)  # A run says what is wrong with a setting.

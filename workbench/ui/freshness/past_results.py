@@ -1,0 +1,184 @@
+"""Results of past runs: the verdicts shown when the workbench opens, and the history of each case."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from workbench.collecting import collector_paused, spare_what_stays
+from workbench.text import one_line
+from workbench.ui.freshness.staleness import Staleness
+from workbench.ui.session.view import Controller, Stoppable, View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from workbench.agents.workspace import Workspace
+    from workbench.events import CaseRef
+    from workbench.history.case_rows import PastRun
+    from workbench.history.compare import ComparedCase, Comparison
+    from workbench.rendering.changed import Earlier
+    from workbench.ui.session.recall import Recalled
+
+_MAX_RUNS = 20
+"""Number of past runs shown for a case."""
+_CURSOR_REST = 0.15
+"""Seconds that the cursor must rest on a case before its past runs are read."""
+
+
+class PastResults(Controller):
+    """Results of past runs, read in background threads."""
+
+    def __init__(self, view: View, staleness: Staleness) -> None:
+        super().__init__(view)
+        self._staleness = staleness
+        self.verdicts_shown = asyncio.Event()
+        """Set once the verdicts of earlier sessions are on the screen. Less urgent work waits for this."""
+        self.when_recalled: Callable[[], None] = lambda: None
+        """Called once it is known which verdicts changed in the newest run of an earlier session."""
+        self._due: Stoppable | None = None
+        self._comparisons: dict[tuple[str, str], Comparison] = {}
+        """Comparisons by the IDs of their runs, the earlier one first."""
+
+    # Earlier sessions
+
+    def expect_verdicts(self) -> None:
+        """Show from now on that verdicts are loading. Until they are, no case looks as if it had never run."""
+        self.session.loading = "results"
+
+    def load_verdicts(self) -> None:
+        """Show the newest stored verdicts as soon as they are read, without blocking anything."""
+        self.session.loading = "results"
+        self.view.show_facts()
+        self.view.work(self._load_verdicts(), "recall")
+
+    async def _load_verdicts(self) -> None:
+        try:
+            await self._read_verdicts()
+        except Exception as error:
+            # Stored runs may be damaged in any way. The screen continues without them.
+            self.view.notify(one_line(f"earlier runs cannot be read: {error!r}", limit=400), severity="warning")
+        finally:
+            spare_what_stays()
+            self.session.loading = ""
+            self.verdicts_shown.set()
+            self.view.show_state()
+            self.view.show_facts()
+
+    async def _read_verdicts(self) -> None:
+        """Show the verdicts run by run, then mark the stale ones."""
+        session, workspace = self.session, self.session.workspace
+        if workspace is None:
+            return
+        parts: list[Recalled] = []
+
+        def read() -> "Iterator[Recalled]":
+            from workbench.ui.session.recall import recall
+
+            return recall(session.state_dir, workspace)
+
+        with collector_paused():
+            reading = await asyncio.to_thread(read)
+            while (part := await asyncio.to_thread(next, reading, None)) is not None:
+                parts.append(part)
+                session.recall(part)
+                self._show_verdicts()
+            spare_what_stays()
+        session.loading = "changes"
+        self._show_verdicts()
+        self.verdicts_shown.set()
+        await asyncio.to_thread(_import_panes)
+        if parts:
+            await self._read_previous(workspace, parts)
+        await self._staleness.begin(part.latest for part in parts)
+        self._show_verdicts()
+
+    async def _read_previous(self, workspace: "Workspace", parts: "Sequence[Recalled]") -> None:
+        """Find out which verdicts changed in the newest run, unless a run of this session is newer.
+
+        `parts` are the runs with the newest verdicts, the newest first.
+        """
+        from workbench.ui.session.recall import recall_previous
+
+        session = self.session
+
+        def read() -> "Earlier":
+            earlier = recall_previous(session.state_dir, workspace, parts)
+            return session.changed.compared_with(earlier)
+
+        with collector_paused():
+            earlier = await asyncio.to_thread(read)
+        if session.store.run.run_id == parts[0].run.run_id and not session.store.activity.busy:
+            session.changed.recall(earlier)
+            self.when_recalled()
+
+    def _show_verdicts(self) -> None:
+        self.view.tree_view.arrange_again()
+        self.view.tree_view.show_verdicts()
+        self.view.show_state()
+        self.view.show_row()
+        self.view.show_facts()
+
+    def show_adopted(self) -> None:
+        """Show verdicts that another program stored."""
+        self._show_verdicts()
+        self.cursor_moved()
+
+    # Past runs of a case
+
+    def after_news(self, ended: bool) -> None:
+        """Update the past runs if a run `ended` with the latest events."""
+        if ended:
+            self._comparisons.clear()
+            self.cursor_moved()
+
+    def cursor_moved(self) -> None:
+        """Show the past runs of the case under the cursor, once the cursor rests."""
+        if self._due is not None:
+            self._due.stop()
+            self._due = None
+        row = self.view.rows.cursor
+        record = self.session.record(row) if row is not None and row.case >= 0 else None
+        if record is not None and record.finished:
+            ref = record.ref
+            self._due = self.view.set_timer(_CURSOR_REST, lambda: self.view.work(self._read_past_runs(ref), "earlier"))
+
+    async def _read_past_runs(self, ref: "CaseRef") -> None:
+        state, record = self.session.state_dir, self.session.store.records.get(ref)
+        before = self.session.changed.before(record) if record is not None else None
+
+        def read() -> "tuple[tuple[PastRun, ...], ComparedCase | None]":
+            from workbench.history.case_rows import past_runs
+            from workbench.history.compare import ComparedCase
+
+            name = (ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id)
+            try:
+                past = past_runs(state, name, _MAX_RUNS)
+            except OSError as error:
+                return (), ComparedCase(trouble=f"{error.filename}: {error.strerror or error}")
+            if record is None or before is None:
+                return past, None
+            return past, self._compared(before.run_id, record.run_id, ref)
+
+        self.view.right.show_past_runs(ref, *await asyncio.to_thread(read))
+
+    def _compared(self, before: str, after: str, ref: "CaseRef") -> "ComparedCase":
+        """Compare a case in two runs. Called in a thread, because it reads both."""
+        from workbench.engine.plan.run_options import UsageFaultError
+        from workbench.history.compare import ComparedCase, compare, compared_case
+        from workbench.history.summary_lookup import open_summary
+
+        state = self.session.state_dir
+        try:
+            if (before, after) not in self._comparisons:
+                one, other = (open_summary(run, state, state)[0] for run in (before, after))
+                self._comparisons[before, after] = compare(one, other, state)
+        except UsageFaultError as error:
+            return ComparedCase(trouble=str(error))
+        return compared_case(self._comparisons[before, after], ref)
+
+
+def _import_panes() -> None:
+    """Import the panes, the review and the table in a thread, so that the first key for them does not wait."""
+    import workbench.ui.detail.pane
+    import workbench.ui.review.screen
+    import workbench.ui.table.screen
+    import workbench.ui.table.sources  # noqa: F401

@@ -1,0 +1,222 @@
+"""Marks of stale verdicts, kept current after opening, after each save and during runs, with or without a watch."""
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.project.input_files import Signature, input_files, signature_of
+from workbench.text import one_line
+from workbench.ui.session.view import Controller, View
+
+if TYPE_CHECKING:
+    from workbench.agents.workspace import Workspace
+    from workbench.events import CaseName
+    from workbench.history.latest import LatestRun
+    from workbench.project.staleness import Changes
+
+_POLL_INTERVAL = 2.0
+"""Seconds between two checks of the files that verdicts depend on."""
+_PAUSE_FACTOR = 10.0
+"""Pause after a comparison, as a multiple of the comparison's duration."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The result of comparing all verdicts with the current inputs.
+
+    `files` are the files that verdicts depend on, and `signature` is their state at the comparison. `runs` maps each
+    case to the run that made its verdict.
+    """
+
+    latest: "tuple[LatestRun, ...]"
+    cases: dict[str, set[str]]
+    stale: "dict[CaseName, Changes]"
+    runs: "dict[CaseName, str]"
+    files: tuple[Path, ...]
+    signature: Signature
+
+    def is_outdated(self) -> bool:
+        """Return whether a file has changed since the comparison. Reads the disk, so call it in a thread."""
+        return signature_of(self.files) != self.signature
+
+
+class Staleness(Controller):
+    """The marks of stale verdicts. Verdicts are compared in a thread, one comparison at a time."""
+
+    def __init__(self, view: View) -> None:
+        super().__init__(view)
+        self._again = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._ran = False
+        """Whether a run has stored verdicts since the last comparison."""
+        self._saved_in_run = False
+        """Whether a file has changed since the run began, so that more cases may end with a stale verdict."""
+        self._run_id = ""
+        self._last: Comparison | None = None
+        self._due = 0.0
+        """Time of the next check of the files, see `_PAUSE_FACTOR`."""
+        self.is_told: Callable[[], bool] = lambda: False
+        """Whether `told` is called after each change of a file, so that polling is not needed."""
+        self._told = True
+        """Whether a file has changed since the last check."""
+        self.when_compared: list[Callable[[], None]] = []
+        """Called after each comparison."""
+
+    async def begin(self, latest: "Iterable[LatestRun]") -> None:
+        """Compare the verdicts of earlier sessions for the first time, then keep the marks current."""
+        await self._idle.wait()
+        self._idle.clear()
+        await self._compare(tuple(latest))
+        self.view.set_interval(_POLL_INTERVAL, self.poll)
+
+    def loaded(self) -> None:
+        """Compare again, because the folder or a file in it was read."""
+        self._mark()
+        if self._last is not None:
+            self.compare()
+
+    def after_news(self, ended: bool) -> None:
+        """Update the marks after events of a run. With `ended`, the run's end was among them."""
+        self._ran = True
+        if ended:
+            self._saved_in_run = False
+            self.compare()
+        elif self.session.store.run.run_id != self._run_id:
+            self._run_id = self.session.store.run.run_id
+            self._mark()
+
+    @property
+    def files(self) -> Collection[Path]:
+        """The files and folders on which the verdicts depend, as far as that is known."""
+        return () if self._last is None else self._last.files
+
+    def has_compared(self, files: Collection[Path]) -> bool:
+        """Return whether the newest comparison saw these files as they are now.
+
+        Reads the disk, so call it in a thread.
+        """
+        if self._last is None:
+            return False
+        known = dict(zip(self._last.files, self._last.signature, strict=True))
+        # A file that no verdict depends on yet can only have changed its folder.
+        seen = [file if file in known else file.parent for file in files]
+        return all(known.get(path) == now for path, now in zip(seen, signature_of(seen), strict=True))
+
+    def told(self) -> None:
+        """Check the files now or at the next poll, because one of them may have changed."""
+        self._told = True
+        self.poll()
+
+    def stored(self) -> None:
+        """Compare again, because verdicts were stored."""
+        self._ran = True
+        if self._last is not None:
+            self.compare()
+
+    def compare(self) -> None:
+        """Compare every verdict with the current inputs, and mark the stale ones."""
+        self._again = True
+        if self._idle.is_set():
+            self._idle.clear()
+            self.view.work(self._compare(None), "staleness", exclusive=False)
+
+    async def compared(self) -> None:
+        """Compare every verdict with the current inputs, and wait for the result."""
+        self.compare()
+        await self._idle.wait()
+
+    def poll(self) -> None:
+        """Compare again if a file has changed, or if cases ended after a change."""
+        if self.is_told() and not (self._told or (self._saved_in_run and self._ran)):
+            return
+        if self._last is not None and self._idle.is_set() and time.monotonic() >= self._due:
+            self._told = False
+            self._idle.clear()
+            self.view.work(self._compare_if_outdated(self._last), "staleness", exclusive=False)
+
+    async def _compare_if_outdated(self, last: Comparison) -> None:
+        changed = await asyncio.to_thread(last.is_outdated)
+        running = self.session.store.activity.running
+        self._saved_in_run = running and (changed or self._saved_in_run)
+        if changed or self._again or (self._saved_in_run and self._ran):
+            await self._compare(None)
+        else:
+            self._idle.set()
+
+    async def _compare(self, latest: "tuple[LatestRun, ...] | None") -> None:
+        self._again = True
+        try:
+            while self._again:
+                began, self._again = time.monotonic(), False
+                known, self._ran = None if self._ran else self._last, False
+                found = await asyncio.to_thread(self._read, known, latest)
+                latest = None
+                if found is not None:
+                    self._last, self.session.stale = found, found.stale
+                    self._mark()
+                    for notify in self.when_compared:
+                        notify()
+                now = time.monotonic()
+                self._due = now + _PAUSE_FACTOR * (now - began)
+        except Exception as error:
+            # The screen continues without stale marks.
+            message = one_line(f"finding stale verdicts failed: {error!r}", limit=400)
+            self.view.notify(message, severity="warning")
+        finally:
+            self._idle.set()
+
+    def _mark(self) -> None:
+        """Mark stale verdicts. Skip running and waiting cases, and verdicts newer than the comparison."""
+        verdicts = self.session.verdicts
+        before, runs = verdicts.stale, {} if self._last is None else self._last.runs
+        marked = {}
+        for name, changes in self.session.stale.items():
+            place = verdicts.place(*name)
+            record = None if place is None else verdicts.record(*place)
+            if place is not None and record is not None and record.has_verdict and record.run_id == runs.get(name):
+                marked[place] = changes
+        verdicts.mark_stale(marked)
+        if verdicts.stale != before:
+            self.view.tree_view.show_verdicts()
+            self.view.show_row()
+            self.view.show_facts()
+
+    def _read(self, known: Comparison | None, latest: "tuple[LatestRun, ...] | None") -> Comparison | None:
+        from workbench.history.latest import latest_runs
+        from workbench.project.staleness import stale_cases, stale_records
+
+        session, workspace = self.session, self._workspace()
+        if workspace is None:
+            return None
+        cases = workspace.case_ids
+        if latest is None:
+            same = known is not None and known.cases == cases
+            latest = known.latest if known is not None and same else tuple(latest_runs(session.state_dir, cases))
+        files = input_files(latest, workspace)
+        # The signature comes first, so that the next check notices files that are saved meanwhile.
+        signature = signature_of(files)
+        stored_runs = {run.summary.run_id for run in latest}
+        records = [
+            record
+            for record in list(session.store.records.values())
+            if record.run_id not in stored_runs and record.has_verdict
+        ]
+        stale = stale_cases(latest, workspace) | stale_records(records, workspace, session.state_dir)
+        unreadable = {entry.relative for entry in workspace.evalsets if entry.document.broken}
+        unreadable_marks = {name: why for name, why in session.stale.items() if name[0] in unreadable}
+        runs = {(row["ref"][1], row["ref"][3]): run.summary.run_id for run in latest for row in run.rows}
+        runs |= {record.ref.name: record.run_id for record in records}
+        return Comparison(latest, cases, {**unreadable_marks, **stale}, runs, files, signature)
+
+    def _workspace(self) -> "Workspace | None":
+        """Return the current folder. The screen may show an older state, which it reads again before a run."""
+        if not self.session.outdated():
+            return self.session.workspace
+        try:
+            return self.session.read()
+        except (OSError, ValueError):
+            return None

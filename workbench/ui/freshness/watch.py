@@ -1,0 +1,268 @@
+"""The watch: turning it on and off, starting runs after saves, and stepping through changed verdicts."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from workbench.events import CaseFinished, CaseRef, Event, Noticed, RunStarted
+from workbench.rendering.changed import Change
+from workbench.text import one_line
+from workbench.ui.dialogs.items import Item
+from workbench.ui.freshness.staleness import Staleness
+from workbench.ui.running.engine_run import Engine
+from workbench.ui.running.run import Run, cases
+from workbench.ui.session.folder import Folder
+from workbench.ui.session.view import Controller, View, show_notice
+
+if TYPE_CHECKING:
+    from workbench.engine.watch.watcher import Saved
+    from workbench.execution import Execution
+    from workbench.project.watch import News as WatchNews
+    from workbench.project.watch import Watch as ProjectWatch
+
+_HISTORY = "History"
+
+
+class Watch(Controller):
+    """One watch at a time, over all cases or those that were marked when it was turned on.
+
+    `reload_settings` reads the files with themes and keys again.
+    """
+
+    def __init__(
+        self,
+        view: View,
+        folder: Folder,
+        run: Run,
+        staleness: Staleness,
+        engine: Engine,
+        reload_settings: Callable[[], None],
+    ) -> None:
+        super().__init__(view)
+        self._folder, self._run, self._staleness = folder, run, staleness
+        self._engine, self._reload_settings = engine, reload_settings
+        self.arm_when_read = False
+        """Whether the user turned the watch on before the folder was read."""
+        self._arming = False
+        """Whether a watch is being prepared in a thread."""
+        self._watch: ProjectWatch | None = None
+        """The loop that drives the session's `watching`."""
+        self.when_switched: list[Callable[[], None]] = []
+        """Called after the watch was turned on or off."""
+        self._ended: set[CaseRef] = set()
+        """Cases that ended since the last update of the screen."""
+        self._same_save = False
+        """Whether the next run belongs to the same save as the last one."""
+
+    def adopt_owners(self) -> None:
+        """Tell the watch which agents the user chose."""
+        watching, workspace = self.session.watching, self.session.workspace
+        if watching is not None and workspace is not None:
+            watching.watcher.adopt_owners(workspace)
+
+    # Keys
+
+    def watch(self) -> None:
+        """Turn the watch on, or run a costly rerun that waits, or turn the watch off."""
+        if not self._is_wanted:
+            self.arm()
+        elif self._watch is not None and self._watch.watching.jobs.waiting is not None:
+            self._watch.allow()
+        else:
+            self.disarm()
+
+    def watch_off(self) -> None:
+        """Turn the watch off."""
+        if self._is_wanted:
+            self.disarm()
+        else:
+            self.view.say("the watch is already off")
+
+    @property
+    def _is_wanted(self) -> bool:
+        return self.session.watching is not None or self._arming or self.arm_when_read
+
+    def watched(self) -> None:
+        """List the watched files."""
+        watching = self.session.watching
+        items: list[Item] = []
+        if watching is not None:
+            root = str(watching.watcher.snapshot.workspace.root) + "/"
+            for agent, files in watching.watcher.watched().items():
+                items.append(Item(one_line(agent, limit=80), heading=True))
+                items += [
+                    Item(one_line(str(path).removeprefix(root)), hint=one_line(why), help=one_line(f"{path}: {why}"))
+                    for path, why in files
+                ]
+            if watching.watcher.changes.polling:
+                items.insert(0, Item(f"polling: {one_line(watching.watcher.changes.polling)}", heading=True))
+            if watching.jobs.armed is not None:
+                items.insert(0, Item(f"only {cases(len(watching.jobs.armed))} (marked)", heading=True))
+        nothing = "no files are watched" if watching else "The watch is off. Press esc, then w to turn it on."
+        self.view.work(self.view.pick("watched files, and why", items, nothing=nothing), "ask", exclusive=False)
+
+    def next_changed(self) -> None:
+        """Go to the next case whose verdict changed."""
+        self._to_changed(1)
+
+    def previous_changed(self) -> None:
+        """Go to the previous case whose verdict changed."""
+        self._to_changed(-1)
+
+    # On and off
+
+    def arm(self) -> None:
+        """Watch the marked cases, or all cases."""
+        if self.session.workspace is None:
+            self.arm_when_read = True
+            self.view.say("the watch starts once the folder is read")
+            return
+        self._arming, self.arm_when_read = True, False
+        marked = set(self.view.rows.marks)
+        self.view.work(self._drive(marked), "watch")
+        self._run.thread.also(self._engine.warm())
+        self.view.say(f"watching {cases(len(marked)) if marked else 'all cases'}: a save runs what it can affect")
+
+    def disarm(self) -> None:
+        """Stop watching."""
+        watch, self._watch, self.session.watching = self._watch, None, None
+        self._arming = self.arm_when_read = False
+        if watch is not None:
+            watch.stop()
+        self.session.last_watch_effect = ""
+        self.show_flags()
+        self.view.show_facts()
+        self.view.say("the watch is off")
+        for notify in self.when_switched:
+            notify()
+
+    async def _drive(self, marked: "set[tuple[int, int]]") -> None:
+        """Create a watch and run it until it is turned off or fails."""
+        watch = await asyncio.to_thread(self._engine.watch, marked, self._run, self.take, self._prepare)
+        if not self._arming:
+            return
+        self._arming = False
+        self.adopt(watch)
+        await watch.execute()
+        if watch.ended and self._watch is watch:
+            self.disarm()
+
+    def adopt(self, watch: "ProjectWatch") -> None:
+        """Use this watch, and show its state on the screen."""
+        self._watch, self.session.watching = watch, watch.watching
+        self.view.show_facts()
+        for notify in self.when_switched:
+            notify()
+
+    async def _prepare(self) -> None:
+        """Mark the stale verdicts."""
+        await self._staleness.compared()
+        self.show_flags()
+        self.view.show_facts()
+
+    # Events
+
+    def take(self, news: "WatchNews") -> None:
+        """Show an event of the watch."""
+        from workbench.engine.watch.watcher import Saved
+        from workbench.project.watching import Start
+
+        if isinstance(news, Saved):
+            self._saved(news)
+        elif isinstance(news, Start):
+            self.session.last_watch_effect = news.job.depth
+        elif isinstance(news, Noticed):
+            show_notice(self.view, news)
+        self.view.show_facts()
+
+    def _saved(self, saved: "Saved") -> None:
+        if saved.impact.screen_only:
+            self._reload_settings()
+        self.session.read_error = saved.trouble
+        if saved.trouble:
+            return
+        if saved.snapshot.workspace is not self.session.workspace:
+            self._folder.load(saved.snapshot.workspace)
+        if saved.impact.depths and not self._run.busy:
+            # During a run, its changes stay listed beside the coming ones, because nobody has seen them yet.
+            self._same_save = False
+        self._staleness.compare()
+
+    def admit(self, event: Event) -> Event | None:
+        """Return the event that the store gets, or None to drop it."""
+        watching = self.session.watching
+        of_watch = watching is not None and bool(watching.jobs.under_way)
+        admitted = event if watching is None else watching.admit(event)
+        if isinstance(admitted, CaseFinished):
+            self._ended.add(admitted.case)
+        if admitted is not None:
+            self.session.changed.before_event(admitted, continues=self._same_save and of_watch)
+            if isinstance(admitted, RunStarted):
+                self._same_save = watching is not None
+        return admitted
+
+    def after_news(self, ended: bool) -> None:
+        """Update the watch after events of a run. If a run `ended` with them, start the next one."""
+        if self._watch is not None:
+            for ref in self._watch.watching.restored:
+                self.session.verdicts.refresh(ref)
+            self._watch.watching.restored.clear()
+            if ended:
+                self._watch.run_ended()
+                self.view.show_facts()
+        if ended:
+            self._ended.clear()
+            self.show_flags()
+        elif self._ended:
+            self._show_new_flags()
+
+    def _show_new_flags(self) -> None:
+        """Mark the cases that have just ended with another verdict than before."""
+        changed, verdicts = self.session.changed, self.session.verdicts
+        flips = {
+            place: changed.is_regression(ref)
+            for ref in self._ended
+            if changed.is_changed(ref) and (place := verdicts.place(*ref.name)) is not None
+        }
+        self._ended.clear()
+        if flips:
+            verdicts.mark_flips({**verdicts.flips, **flips})
+            self.view.tree_view.show_verdicts()
+
+    def show_flags(self) -> None:
+        """Update the marks of cases whose verdict changed."""
+        session = self.session
+        verdicts = session.verdicts
+        turned = {
+            pair: session.changed.is_regression(ref)
+            for ref in session.changed.refs()
+            if (pair := verdicts.place(ref.evalset_file, ref.eval_id)) is not None
+        }
+        verdicts.mark_flips(turned)
+        self.view.tree_view.show_verdicts()
+
+    # Changed verdicts
+
+    def change_of(self, record: "Execution | None") -> Change | None:
+        """Return the change of a case since its previous verdict, or None if the verdict is the same."""
+        session = self.session
+        before = None if record is None else session.changed.before(record)
+        if record is None or before is None or not record.has_verdict:
+            return None
+        return Change(before, session.changed.rates(record), session.changed.flaky(record))
+
+    def _to_changed(self, step: int) -> None:
+        verdicts = self.session.verdicts
+        found = (verdicts.place(ref.evalset_file, ref.eval_id) for ref in self.session.changed.refs())
+        pairs = list(dict.fromkeys(pair for pair in found if pair is not None))
+        if not pairs:
+            self.view.say(self.session.why_nothing_found("no verdict has changed"))
+            return
+        row = self.view.rows.cursor
+        here = (row.evalset, row.case) if row is not None and row.case >= 0 else None
+        place = pairs.index(here) + step if here in pairs else (0 if step > 0 else -1)
+        evalset, case = pairs[place % len(pairs)]
+        self.view.go_to(evalset, case)
+        self.view.right.open_pane(_HISTORY)
+        if not 0 <= place < len(pairs) and len(pairs) > 1 and here in pairs:
+            self.view.say("wrapped around")

@@ -1,0 +1,234 @@
+"""Stored runs: their list, one run, or two runs compared."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from workbench.text import one_line
+from workbench.ui.chat.controller import Talk
+from workbench.ui.dialogs.items import Item
+from workbench.ui.forking.controller import Fork
+from workbench.ui.session import relative_times
+from workbench.ui.session.view import Controller, View
+from workbench.ui.terminal.host import Host
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from workbench.events import CaseRef
+    from workbench.execution import CaseRecord
+    from workbench.history.listed_runs import ListedRun
+
+_OFFERED = 500
+"""Maximum number of runs offered for a comparison."""
+
+
+class History(Controller):
+    """Screens with stored runs. They cover the main screen, which continues to work."""
+
+    def __init__(self, view: View, talk: Talk, fork: Fork, host: Host) -> None:
+        super().__init__(view)
+        self._talk, self._fork, self._host = talk, fork, host
+        self.show_matrix: Callable[[ListedRun], Awaitable[bool]] = _no_matrix
+        """Shows a stored run as a table of tool faults. Returns whether it could."""
+
+    def history(self) -> None:
+        """Open the list of stored runs."""
+        if self.workspace() is not None:
+            self.view.work(self._show_history(), "history")
+
+    async def _show_history(self) -> None:
+        workspace = self.session.workspace
+        assert workspace is not None
+        await asyncio.to_thread(_import_screens)
+        from workbench.ui.history.screen import HistoryScreen
+
+        self.view.push(
+            HistoryScreen(
+                self.session.state_dir,
+                workspace.root,
+                self._agent_folders(),
+                self.view.keys,
+                self._host,
+                show=self._show_run,
+                compare=self._compare,
+                running=self._running_id,
+            )
+        )
+
+    def compare(self) -> None:
+        """Compare the last run with another one."""
+        if self.workspace() is not None:
+            self.view.work(self._compare_last(), "compare")
+
+    # One run
+
+    def _show_run(self, run: "ListedRun") -> None:
+        if run.injected and not run.adk:
+            self.view.work(self._show_injected(run), "history")
+        else:
+            self._show_cases(run)
+
+    async def _show_injected(self, run: "ListedRun") -> None:
+        """Show a run with injected faults: as a table if it is a matrix, else as any other."""
+        if not await self.show_matrix(run):
+            self._show_cases(run)
+
+    def _show_cases(self, run: "ListedRun") -> None:
+        from workbench.ui.history.run_screen import RunScreen
+
+        screen = RunScreen(
+            run,
+            self.session.state_dir,
+            self.view.keys,
+            self._host,
+            prices=self.session.prices,
+            keep=self._keep_stored,
+            fork=self._fork.fork_record,
+            go=self.go_to_case,
+            compare=lambda run: self._compare(None, run),
+            running=self._running_id,
+        )
+        self.view.push(screen)
+
+    def _running_id(self) -> str:
+        """Return the ID of the active run, "" for none."""
+        store = self.session.store
+        return store.run.run_id if store.activity.running else ""
+
+    def _keep_stored(self, record: "CaseRecord") -> None:
+        """Create a case from a case of a stored run."""
+        from workbench.ui.chat.capturing import captured_from_record
+
+        workspace = self.session.workspace
+        assert workspace is not None
+        ref = record.ref
+        entry = next((entry for entry in workspace.evalsets if entry.relative == ref.evalset_file), None)
+        agent = entry.agent if entry is not None else None
+        agent = agent or next((one for one in workspace.agents if one.name == ref.agent), None)
+        place = self.session.verdicts.place(ref.evalset_file, ref.eval_id)
+        case = self.session.case(*place) if place is not None else None
+        captured = captured_from_record(record, case, agent.folder.name if agent is not None else ref.agent)
+        if not captured.turns:
+            self.view.notify("nothing to keep: no turn has an answer")
+            return
+        self._talk.keep_record(record, captured, agent, entry.file if entry is not None else None)
+
+    def go_to_case(self, ref: "CaseRef") -> bool:
+        """Leave the history and go to the current case. Return False if there is no such case."""
+        verdicts = self.session.verdicts
+        files = [ref.evalset_file] if ref.evalset_file else []
+        workspace = self.session.workspace
+        if not files and workspace is not None:
+            # ADK does not record the file of the evalset.
+            files = [entry.relative for entry in workspace.evalsets if entry.document.eval_set_id == ref.eval_set_id]
+        for file in files:
+            place = verdicts.place(file, ref.eval_id)
+            if place is not None:
+                self.view.close_pages()
+                self.view.go_to(*place)
+                self.view.go_left()
+                return True
+        return False
+
+    # Two runs
+
+    def _compare(self, before: "ListedRun | None", after: "ListedRun") -> None:
+        """Show the changes between two runs. Without an earlier run, ask for one."""
+        if before is None:
+            self.view.work(self._choose_and_compare(after), "compare")
+            return
+        from workbench.project.equivalent_command import compare_command
+        from workbench.ui.history.compare_screen import CompareScreen
+
+        assert self.session.workspace is not None
+        first, second = (str(run.path) if run.adk else run.run_id for run in (before, after))
+        root, state = self.session.workspace.root, self.session.state_dir
+        self.session.last_command = lambda shell: compare_command(first, second, root, state, shell)
+        screen = CompareScreen(before, after, self.session.state_dir, self.view.keys, self._host, self.go_to_case)
+        self.view.push(screen)
+
+    async def _compare_last(self) -> None:
+        """Compare the last run of this session, else the newest stored one, with another run."""
+        runs, _ = await asyncio.to_thread(self._runs)
+        here = self.session.store.run.run_id
+        known = [run for run in runs if not run.trouble]
+        run = next((run for run in known if run.run_id == here), None) or next(
+            (run for run in known if not (run.adk or run.injected or run.fork)), None
+        )
+        if run is None:
+            self.view.say("no stored runs yet: r runs the cases under the cursor")
+            return
+        await self._choose_and_compare(run, runs)
+
+    async def _choose_and_compare(self, after: "ListedRun", runs: "list[ListedRun] | None" = None) -> None:
+        from workbench.history.comparable import runs_by_question
+        from workbench.history.run_names import baseline
+
+        if after.injected or after.fork:
+            self.view.say("nothing to compare: a run with injected faults, or of a fork, has no verdicts", warning=True)
+            return
+        await asyncio.to_thread(_import_screens)
+        known = runs if runs is not None else (await asyncio.to_thread(self._runs))[0]
+        pinned = await asyncio.to_thread(baseline, self.session.state_dir)
+        others = [run for run in known if run.path != after.path and not (run.trouble or run.injected or run.fork)]
+        if not others:
+            self.view.notify("no other run to compare with")
+            return
+        today = relative_times.now().date()
+        named = await asyncio.to_thread(runs_by_question, self.session.state_dir, after, others, pinned, today)
+        items = _items([run for _, run in named], pinned, [question for question, _ in named])
+        items += [Item("all runs", heading=True)] if named else []
+        items += _items(others[:_OFFERED], pinned)
+        from workbench.ui.session import run_labels
+
+        prefix = "" if named else "no comparable run: "
+        title = f"{prefix}compare {run_labels.agents_and_evalsets(after)} with"
+        before = await self.view.pick(one_line(title, limit=70), items)
+        if before is not None:
+            earlier, later = sorted([before, after], key=lambda run: run.started)
+            self._compare(earlier, later)
+
+    def _runs(self) -> "tuple[list[ListedRun], list[str]]":
+        from workbench.history.listed_runs import list_all_runs
+
+        assert self.session.workspace is not None
+        return list_all_runs(self.session.state_dir, self.session.workspace.root, self._agent_folders())
+
+    def _agent_folders(self) -> "list[Path]":
+        return [agent.folder for agent in self.session.workspace.agents] if self.session.workspace else []
+
+
+async def _no_matrix(run: "ListedRun") -> bool:
+    """Show nothing. The default of `show_matrix`."""
+    return False
+
+
+def _import_screens() -> None:
+    """Import the screens in a thread, so that keys still work meanwhile."""
+    import workbench.ui.history.compare_screen
+    import workbench.ui.history.run_screen
+    import workbench.ui.history.screen  # noqa: F401
+
+
+def _items(runs: "list[ListedRun]", pinned: str | None, questions: Sequence[str] = ()) -> list[Item]:
+    """Return the runs as items. Each of those that answer a question has it and its ID as label."""
+    from workbench.rendering.cells import fit
+    from workbench.rendering.plain_lines import commit_words
+    from workbench.ui.session import run_labels
+
+    now = relative_times.now()
+    width = max(map(len, questions), default=0)
+    items = []
+    for number, run in enumerate(runs):
+        special = run_labels.flags(run, baseline=pinned, running="")
+        hint = "" if questions else "".join(text for text, _ in run_labels.counts(run.counts))
+        name = "  ".join([run_labels.agents_and_evalsets(run), *map(run_labels.sign_of, special)])
+        details = ", ".join([f"{run.run_id}: {run_labels.counts_in_words(run.counts)}", *special])
+        if run.commit:
+            details += f", commit {commit_words(run.commit, run.dirty)}"
+        time = fit(run_labels.short_time(run.started, now), 12)
+        shown = f"{fit(questions[number], width)}  {one_line(run.run_id)}" if questions else name
+        items.append(Item(shown, run, hint=hint, help=one_line(details), kind=time, also=name))
+    return items

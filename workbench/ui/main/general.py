@@ -1,0 +1,303 @@
+"""The palette, the list of keys, themes, copying, screenshots and quitting."""
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from workbench.actions import (
+    COPY,
+    EDIT,
+    FIND,
+    GENERAL,
+    MARK,
+    PANES,
+    RUN,
+    Action,
+    Situation,
+    actions_in,
+    digits_label,
+    key_label,
+    labelled,
+    offered,
+    place_of,
+    why_not,
+)
+from workbench.home import expanded, shortened
+from workbench.rendering.cells import fit
+from workbench.text import one_line, plain
+from workbench.ui.dialogs import fuzzy
+from workbench.ui.dialogs.items import Item, Search, searching
+from workbench.ui.running.news import News
+from workbench.ui.running.run import Run, cases
+from workbench.ui.session.view import Controller, View
+from workbench.ui.terminal.clipboard import copy
+from workbench.ui.terminal.host import Host
+from workbench.ui.tree.labels import label
+
+_CASES_FOUND = 50
+_TO_CONFIRM = 3.0
+"""Seconds within which the next key can confirm quitting."""
+_PALETTE = (RUN, FIND, EDIT, MARK, COPY, GENERAL, PANES)
+"""Groups of actions in the palette, in its order. Actions that only move the cursor are left out."""
+
+
+class General(Controller):
+    """Actions that concern the program itself."""
+
+    def __init__(self, view: View, run: Run, news: News, host: Host) -> None:
+        super().__init__(view)
+        self._run, self._news, self._host = run, news, host
+        self._confirmed_by, self._confirmed_until = 0, 0.0
+        """The number of the only key that confirms quitting, and until when it does."""
+
+    # Finding actions
+
+    def palette(self) -> None:
+        """Open the palette to find an action or a case."""
+        at = self.view.situation
+        rows = self._palette_rows(at)
+        do = [
+            Item(
+                labelled(row, at).label,
+                ("do", row.call),
+                self._keys_of(row),
+                row.help,
+                why_not=why_not(row.id, at),
+                also=row.also,
+            )
+            for row in rows
+        ]
+        do.sort(key=lambda item: bool(item.why_not))
+        self._pick("palette", searching(do, self._find_cases), placeholder="an action or a case")
+
+    def keys(self) -> None:
+        """List the keys: first those that are most useful here, then the rest by group."""
+        at = self.view.situation
+        here = [row for row in offered(at) if self.view.keys[row.id]]
+        ids = {row.id for row in here}
+        rest = [row for row in actions_in("main") if self.view.keys[row.id] and row.id not in ids]
+        items = [Item(text, heading=True) for text in (*self._host.key_faults, *place_of(at).explains)]
+        for group, rows in [(f"Here, {place_of(at).name}", here), *_by_group(rest)]:
+            items.append(Item(group, heading=True))
+            items += [
+                Item(
+                    row.help,
+                    ("do", row.call),
+                    kind=fit(self._keys_of(row), 11),
+                    help=row.help,
+                    why_not=why_not(row.id, at),
+                    also=f"{row.label} {row.also}",
+                )
+                for row in rows
+            ]
+        self._pick("keys", searching(items))
+
+    def theme(self) -> None:
+        """Choose a theme."""
+        if not self._host.theme_names:
+            self.view.say("NO_COLOR is set, so all themes look alike", warning=True)
+            return
+        items = [
+            Item(name, ("theme", name), help="Shown as a preview. Press enter to use it.")
+            for name in self._host.theme_names
+        ]
+        current = ("theme", self.view.theme_name)
+        self._pick("theme", searching(items), on_move=self._preview, current=current)
+
+    def notices(self) -> None:
+        """List the notices of the last run."""
+        store = self.session.store
+        notices = [notice for notice in store.notices if not notice.forecast or store.activity.running]
+        items = [
+            Item(
+                one_line(notice.message), hint=notice.level, help=plain(f"{notice.message}\n{notice.hint}", limit=2000)
+            )
+            for notice in notices
+        ]
+        title, nothing = "notices of the last run", "the last run had none"
+        self.view.work(self.view.pick(title, items, nothing=nothing), "ask", exclusive=False)
+
+    # Copying
+
+    def copy_id(self) -> None:
+        """Copy the id or path of what is under the cursor."""
+        found = self._id_under_cursor()
+        if found is not None:
+            self._copy(*found)
+
+    def copy(self) -> None:
+        """Copy what is under the cursor."""
+        row = self.view.rows.cursor
+        if self.view.right.in_case or row is None:
+            found = self.view.right.copied()
+        elif row is not None and row.case >= 0 and (case := self.session.case(row.evalset, row.case)) is not None:
+            found = (f"JSON of {case.eval_id}", json.dumps(case.raw, ensure_ascii=False, indent=2))
+        else:
+            found = self._id_under_cursor()
+        if found is not None:
+            self._copy(*found)
+
+    def _copy(self, what: str, text: str) -> None:
+        copied = copy(what, text, self._host.copy)
+        if copied.file is None:
+            self.view.say(copied.message)
+        else:
+            self.view.notify(one_line(copied.message), timeout=10)
+
+    def _id_under_cursor(self) -> tuple[str, str] | None:
+        row = self.view.rows.cursor
+        workspace = self.session.workspace
+        if row is None or workspace is None:
+            return None
+        if row.kind == "all":
+            return "path of the folder", str(workspace.target)
+        if row.kind == "agent":
+            name = self.view.rows.groups[row.agent]
+            folders = (str(agent.folder) for agent in workspace.agents if agent.name == name)
+            return next((("path of " + name, folder) for folder in folders), None)
+        entry = self.session.entry(row.evalset)
+        if row.case < 0:
+            return "path of the evalset", entry.relative
+        return "ID", entry.document.cases[row.case].eval_id
+
+    # Leaving
+
+    def screenshot(self) -> None:
+        """Save the screen as an SVG file, under a name that the user types."""
+        self.view.work(self._screenshot(), "screenshot")
+
+    async def _screenshot(self) -> None:
+        from workbench.atomic import replace_content
+        from workbench.ui.terminal.screenshot import picture, proposed
+
+        # Drawn before the question, because the user wants the screen behind it.
+        drawn = await asyncio.to_thread(picture, self.view.drawn())
+        here = Path.cwd()
+        name = await self.view.name_for(
+            "save screenshot as", _screenshot_fault, proposed(here), "SVG file. enter saves, esc cancels"
+        )
+        if name is None:
+            return
+        file = here / expanded(name)
+        try:
+            await asyncio.to_thread(replace_content, file, drawn)
+        except OSError as error:
+            self.view.notify(plain(f"{file}: {error.strerror or error}", limit=600), severity="error")
+            return
+        self.view.say(one_line(f"saved: {file}"))
+
+    def suspend(self) -> None:
+        """Return to the shell until it continues the program."""
+        self._host.suspend()
+
+    def quit(self) -> None:
+        """Quit. While a run is active, the next key must confirm it within three seconds."""
+        selected, activity = self.view.get_selected_text(), self.session.store.activity
+        if selected:
+            self._copy("selection", selected)
+            self.view.clear_selection()
+        elif activity.busy and not self._confirmed:
+            self._confirmed_by = self.view.keys_delivered + 1
+            self._confirmed_until = time.monotonic() + _TO_CONFIRM
+            self.view.say(
+                f"{cases(activity.unfinished)} still running: press again to cancel and quit",
+                warning=True,
+                seconds=_TO_CONFIRM,
+            )
+        else:
+            self.view.work(self._leave(), "leave")
+
+    @property
+    def _confirmed(self) -> bool:
+        return self.view.keys_delivered == self._confirmed_by and time.monotonic() < self._confirmed_until
+
+    def open_folder(self) -> None:
+        """Ask for another folder, leave this one and open it."""
+        if self.session.store.activity.busy:
+            self.view.say("a run is active: cancel it with x, or wait until it ends", warning=True)
+        else:
+            self.view.work(self._open_folder(), "ask", exclusive=False)
+
+    async def _open_folder(self) -> None:
+        base = self.session.path if self.session.path.is_dir() else self.session.path.parent
+
+        def fault(name: str) -> str:
+            if not name:
+                return "type the path of a folder, agent or evalset"
+            return "" if (base / expanded(name)).exists() else f"{name} does not exist"
+
+        ways = "Absolute, from ~, or relative to this folder. enter opens it · esc cancels"
+        name = await self.view.name_for("open which folder?", fault, shortened(base.parent) + "/", ways)
+        if name is not None:
+            await self._leave(base / expanded(name))
+
+    async def _leave(self, reopen: Path | None = None) -> None:
+        if self.session.store.activity.busy:
+            self.view.say("cancelling", warning=True)
+        await asyncio.to_thread(self._run.thread.close)
+        self._news.flush()
+        self.view.leave(reopen)
+
+    # Helpers
+
+    def _pick(self, title: str, search: Search, **options: Any) -> None:
+        from workbench.ui.dialogs.pick import PickScreen
+
+        self.view.push(PickScreen(title, search, **options), self._picked)
+
+    def _picked(self, value: Any) -> None:
+        self._host.preview_theme(None)
+        match value:
+            case ("do", str(name)):
+                self.view.do(name)
+            case ("theme", str(name)):
+                self._host.keep_theme(name)
+            case ("case", (int(evalset), int(case))):
+                self.view.go_to(evalset, case)
+                self.view.go_left()
+
+    def _preview(self, value: tuple[str, str] | None) -> None:
+        self._host.preview_theme(value[1] if value is not None else None)
+
+    def _palette_rows(self, at: Situation) -> list[Action]:
+        """Return the actions of the palette in its order: those of an empty folder first, if this is one."""
+        rows = [row for row in actions_in("main") if row.group in _PALETTE and row.id != "palette"]
+        first = ("try_samples", "open_folder") if at.folder == "nothing" else ()
+        return sorted(rows, key=lambda row: (row.id not in first, _PALETTE.index(row.group)))
+
+    def _keys_of(self, row: Action) -> str:
+        if row.by_digit:
+            return digits_label(row.keys)
+        return " ".join(map(key_label, self.view.keys[row.id]))
+
+    def _find_cases(self, query: str) -> list[Item]:
+        if len(query.strip()) < 2:
+            return []
+        entries = self.view.rows.entries
+        pairs = [(evalset, case.index) for evalset, entry in enumerate(entries) for case in entry.document.cases]
+        texts = [case.eval_id for entry in entries for case in entry.document.cases]
+        items = []
+        for number in fuzzy.best(query, texts, _CASES_FOUND):
+            entry = entries[pairs[number][0]]
+            place = f"{label(entry.agent.name)} › " if entry.agent else ""
+            items.append(
+                Item(label(texts[number]), ("case", pairs[number]), kind="case", help=place + label(entry.relative))
+            )
+        return items
+
+
+def _by_group(rows: Sequence[Action]) -> list[tuple[str, list[Action]]]:
+    groups = dict.fromkeys(row.group for row in rows)
+    return [(group, [row for row in rows if row.group == group]) for group in groups]
+
+
+def _screenshot_fault(name: str) -> str:
+    if not name:
+        return "type a file name"
+    file = expanded(name)
+    if file.is_dir():
+        return f"{name} is a folder"
+    return "" if file.suffix == ".svg" else "the name must end in .svg"

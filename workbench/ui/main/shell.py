@@ -1,0 +1,464 @@
+"""The main screen's widgets, their layout, and what they show."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.events import DescendantFocus
+from textual.screen import Screen
+
+from workbench.actions import Situation, footer_of
+from workbench.details import known_details, read_details
+from workbench.rendering.cells import cut
+from workbench.text import one_line
+from workbench.ui.detail.sides import Cases
+from workbench.ui.main.opens import responsible
+from workbench.ui.main.situation import Side, situation_of
+from workbench.ui.overview.pages import agent_page, no_evalsets_page, no_match_page, workspace_page
+from workbench.ui.overview.right import RightSide
+from workbench.ui.session import relative_times
+from workbench.ui.session.bar_facts import bar_facts
+from workbench.ui.session.session import Session
+from workbench.ui.session.way_back import WayBack
+from workbench.ui.tree.case_tree import CaseTree
+from workbench.ui.tree.model import Tree
+from workbench.ui.tree.outline import Row
+from workbench.ui.tree.query import Query
+from workbench.ui.tree.targets import Pair, targets_of
+from workbench.ui.widgets.bar import Bar
+from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.split import Split
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workbench.agents.workspace import Workspace
+    from workbench.authoring.responsible import Place
+    from workbench.events import CaseRef
+    from workbench.execution import Execution
+    from workbench.rendering.changed import Change
+    from workbench.rendering.document import Subject
+    from workbench.repeats.summary import CaseRepeats
+    from workbench.ui.overview.showing import Showing
+    from workbench.ui.session.view import Say
+    from workbench.ui.widgets.nothing_found import NothingFound
+
+
+_NOTICE_LINES = 8
+"""Lines at the bottom of the cases that notices may cover."""
+_PLACE = 24
+"""Maximum width of a file's name in the footer, in cells."""
+_SIDE_BY_SIDE = 76
+"""Columns from which both sides are visible."""
+
+
+class Shell(Screen[None]):
+    """The main screen without its controllers: bar, cases, right side and footer.
+
+    Below 76 columns, one side is visible at a time. The screen has the class `-in-right` while the focus is, or last
+    was, on the right.
+    """
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (_SIDE_BY_SIDE, "-normal"), (140, "-wide")]  # noqa: RUF012 - Textual's declaration
+
+    def __init__(self, session: Session, keys: "Mapping[str, tuple[str, ...]]") -> None:
+        super().__init__()
+        self.session = session
+        self.keys = keys
+        self.bar = Bar()
+        self.tree_view = CaseTree(session.verdicts, session.elapsed)
+        self.cases = Cases(self.tree_view, lambda: session.is_loading)
+        self.right = RightSide()
+        self.split = Split(self.cases, self.right, lambda: self.size.width < _SIDE_BY_SIDE or self.maximised)
+        self.key_line = KeyLine((), keys)
+        self.say_on_page: Say | None = None
+        self._shown_record: Execution | None = None
+        self._nothing: NothingFound | None = None
+        self._overviews: Showing | None = None
+        self._way_back: WayBack | None = None
+        self._time_updates = relative_times.UpdateTimer(self, self.show_facts)
+
+    def use_keys(self, keys: "Mapping[str, tuple[str, ...]]") -> None:
+        """Replace the keys."""
+        self.keys = keys
+        self.show_keys_here()
+
+    def compose(self) -> ComposeResult:
+        """Lay out the bar, the two sides and the footer."""
+        yield self.bar
+        yield self.split
+        yield self.key_line
+
+    def on_mount(self) -> None:
+        """Focus the cases."""
+        self.tree_view.when_moved = self.show_row
+        self.tree_view.focus()
+        self.show_facts()
+
+    @property
+    def in_right(self) -> bool:
+        """Whether keys go to the right side."""
+        return self.right.has_focus_within
+
+    @property
+    def situation(self) -> Situation:
+        """What decides which actions can work now."""
+        side: Side = "cases"
+        if self.cases.input.has_focus:
+            side = "filter"
+        elif self.in_right:
+            side = "panes" if self.right.shows_case else "page"
+        back_to = self._way_back.name if self._way_back is not None else ""
+        selected = self.right.selected_cases()
+        return situation_of(
+            self.session,
+            self.rows,
+            side,
+            case_shown=self.right.shows_case,
+            selected=selected,
+            back_to=back_to,
+            opens=self._opens,
+        )
+
+    def responsible(self) -> "Place | None":
+        """Return the place that `E` opens, or None."""
+        return responsible(self.session, self.rows, self.right)
+
+    def _opens(self) -> str:
+        """Return the name of that place for the footer, such as `agent.py:38` or `refunds`, or ""."""
+        place = responsible(self.session, self.rows, self.right, exact=False)
+        if place is None:
+            return ""
+        name = one_line(place.file.name)
+        if place.line:
+            return f"{cut(name, _PLACE)}:{place.line}"
+        return cut(name.removesuffix(".json").removesuffix(".evalset").removesuffix(".test"), _PLACE)
+
+    def targets(self, action: str) -> "list[Pair]":
+        """Return the cases that the action with this ID acts on."""
+        return targets_of(action, self.rows, self.right.selected_cases()).pairs()
+
+    @property
+    def allow_select(self) -> bool:
+        """Whether a press of the mouse begins to select text. On the border between the sides it does not."""
+        return super().allow_select and not self.split.is_border(self.app.mouse_position.x)
+
+    @property
+    def maximised(self) -> bool:
+        """Whether one side has the whole screen."""
+        return self.has_class("-maximised")
+
+    def maximise(self, on: bool) -> None:
+        """Give the whole screen to the current side, or end that."""
+        self.set_class(on, "-maximised")
+        self.split.fit()
+
+    @property
+    def split_share(self) -> float | None:
+        """The part of the width that the cases have, or None if the user did not choose it."""
+        return self.split.share
+
+    def use_split(self, share: float | None) -> None:
+        """Give the cases this part of the width."""
+        self.split.use(share)
+
+    def show_keys_here(self) -> None:
+        """Show the most useful actions of this place in the footer."""
+        self.key_line.show_keys(footer_of(self.situation, self.keys), self.keys)
+
+    def say(self, text: str, *, warning: bool = False, seconds: float = 3.0) -> None:
+        """Show a short message in the footer, or on a page that shows messages itself. Raw text."""
+        (self.say_on_page or self.key_line.say)(text, warning=warning, seconds=seconds)
+
+    def keep_cursor_visible(self) -> None:
+        """Move notices to the top if the cursor of the cases is at the bottom."""
+        view = self.tree_view
+        line = view.cursor - view.scroll_offset.y
+        self.set_class(not self.in_right and line >= view.size.height - _NOTICE_LINES, "-notices-above")
+
+    def clear_message(self) -> None:
+        """Remove the message from the footer."""
+        self.key_line.clear_message()
+
+    # The state of `View`
+
+    @property
+    def rows(self) -> Tree:
+        """The rows of the tree, with cursor and marks."""
+        return self.tree_view.model
+
+    def go_to(self, evalset: int, case: int = -1) -> bool:
+        """Put the cursor on a case or evalset. Return False if a filter hides it."""
+        row = self.rows.row_of(evalset, case)
+        self.tree_view.go_to(row)
+        return self.rows.cursor == row
+
+    def open_case(self, evalset: int, case: int, pane: str = "", back: WayBack | None = None) -> None:
+        """Go to a case and into its panes, into the one with this title if the case has it.
+
+        A filter that hides the case is cleared. If the user leaves the panes with esc, they go `back`.
+        """
+        if not self.go_to(evalset, case):
+            self.clear_filter()
+            self.go_to(evalset, case)
+        if pane:
+            self.right.open_pane(pane)
+        self.go_right()
+        self._way_back = back
+        self.show_keys_here()
+
+    def go_back(self) -> None:
+        """Leave the right side: go back to the page that opened the case, else to the cases."""
+        back = self._way_back
+        self.go_left()
+        if back is not None:
+            back.go()
+
+    def clear_filter(self) -> None:
+        """Clear the filter."""
+        if self.cases.input.end():
+            self.tree_view.set_query(Query())
+
+    def open_item(self) -> None:
+        """Do what `enter` does on the item under the cursor of the overview."""
+
+    def undo_filter(self) -> bool:
+        """Take back the filter that the overview set last. Return False if there is none."""
+        return False
+
+    def set_filter(self, text: str) -> None:
+        """Filter the cases as if the text had been typed. "" clears the filter."""
+        self.cases.use_filter(text)
+
+    def show_state(self) -> None:
+        """Show what is marked and filtered, and why no case is shown."""
+        self.cases.show_nothing()
+        self.cases.show_state()
+        if self.right.shows_overview:
+            self.overviews.follow()
+        self.show_keys_here()
+
+    def tick(self) -> None:
+        """Update the running times."""
+        self.show_facts()
+        self.tree_view.tick()
+
+    # What is shown
+
+    def show_workspace(self, workspace: "Workspace") -> None:
+        """Show a workspace, read for the first time or again."""
+        self.session.set_workspace(workspace)
+        self.tree_view.load(workspace)
+        self.set_class(not workspace.evalsets, "-empty")
+        self._show_nothing(workspace)
+        self.cases.show_state()
+        self.show_facts()
+
+    def _show_nothing(self, workspace: "Workspace") -> None:
+        """Show that the folder has neither agents nor evalsets, if so."""
+        nothing = self.situation.folder == "nothing"
+        if nothing and self._nothing is None:
+            from workbench.ui.widgets.nothing_found import NothingFound
+
+            self._nothing = NothingFound(self.run_action)
+            self.split.mount(self._nothing)
+        was = self.has_class("-nothing")
+        self.set_class(nothing, "-nothing")
+        if self._nothing is not None and nothing:
+            self._nothing.show(workspace)
+            self._nothing.focus()
+        elif was:
+            self.tree_view.focus()
+
+    def show_row(self) -> None:
+        """Show the row under the cursor on the right, and its actions in the footer."""
+        self._show_right()
+        self.show_keys_here()
+
+    def _show_right(self) -> None:
+        workspace, row = self.session.workspace, self.tree_view.row
+        if workspace is None:
+            return
+        if not workspace.evalsets:
+            self._shown_record = None
+            self.right.show_page("nothing to run", no_evalsets_page(workspace, self.keys))
+        elif row is None:
+            self._show_no_match()
+        elif self._has_overview(row):
+            self._shown_record = None
+            self.overviews.show()
+        elif row.kind == "all":
+            self._shown_record = None
+            self.right.show_page(self.session.target_name, workspace_page(workspace, self.keys))
+        elif row.kind == "agent":
+            self._show_agent(workspace, row)
+        else:
+            self._shown_record = self.session.record(row)
+            if self.is_read(row):
+                self.right.show_case(self.subject(row))
+            else:
+                # The case before stays until then, and the next key waits.
+                self.run_worker(self._read_and_show(row), group="details", exclusive=True)
+
+    async def _read_and_show(self, row: Row) -> None:
+        await self.read(row)
+        if self.tree_view.row == row:
+            self.show_row()
+
+    def _show_no_match(self) -> None:
+        """Show how to filter if no case matches, instead of the row before."""
+        if not self.rows.query.empty and not self.session.is_loading:
+            self._shown_record = None
+            self.right.show_page("no case matches", no_match_page())
+
+    @property
+    def overviews(self) -> "Showing":
+        """The overviews of rows, made when first needed."""
+        if self._overviews is None:
+            from workbench.ui.overview.showing import Showing
+
+            self._overviews = Showing(self.session, self.rows, self.right, self.set_timer)
+        return self._overviews
+
+    def _has_overview(self, row: Row) -> bool:
+        """Whether a row stands for several cases, and any of them has run or is about to."""
+        counts = self.session.verdicts.counts
+        return row.case < 0 and any(any(counts[evalset].values()) for evalset in self.rows.members(row))
+
+    def is_read(self, row: Row) -> bool:
+        """Return whether all that the panes show of a case or evalset is in memory."""
+        repeats = self.session.verdicts.repeats(row.evalset, row.case) if row.kind == "case" else 0
+        return all(known_details(one) is not None for one in self._executions(row)) and (
+            repeats < 2 or self.repeats_of(row) is not None
+        )
+
+    async def read(self, row: Row) -> None:
+        """Read what the panes show of a case or evalset."""
+        executions = self._executions(row)
+        account = self.session.verdicts.account_reader(row.evalset, row.case) if row.kind == "case" else None
+
+        def read() -> None:
+            if account is not None:
+                account()
+            for one in executions:
+                read_details(one)
+
+        await asyncio.to_thread(read)
+
+    def _executions(self, row: Row) -> "list[Execution]":
+        """Return the execution of a row, and the one before if its verdict changed."""
+        record = self.session.record(row)
+        change = self.change_of(record)
+        return [*([record] if record is not None else ()), *([change.before] if change is not None else ())]
+
+    def subject(self, row: Row) -> "Subject":
+        """Return all that the panes show of a case or evalset. It takes a few milliseconds unless it `is_read`."""
+        from workbench.rendering.document import Subject
+
+        session, verdicts, record = self.session, self.session.verdicts, self.session.record(row)
+        change = self.change_of(record)
+        return Subject(
+            None if record is None else read_details(record),
+            session.entry(row.evalset),
+            session.case(row.evalset, row.case) if row.case >= 0 else None,
+            change=change,
+            before=None if change is None else read_details(change.before),
+            found=session.findings.of(row.evalset, row.case),
+            triage=verdicts.triage_of(row.evalset, row.case),
+            state=session.state_dir,
+            prices=session.prices,
+            repeats=self.repeats_of(row),
+            stale=verdicts.stale.get((row.evalset, row.case), ()),
+            loading=session.is_loading,
+        )
+
+    def repeats_of(self, row: Row) -> "CaseRepeats | None":
+        """Return the combined repeats of a case, or None for a single repeat."""
+        return self.session.verdicts.account(row.evalset, row.case) if row.kind == "case" else None
+
+    def change_of(self, record: "Execution | None") -> "Change | None":
+        """Return how the case's verdict changed, or None if it did not."""
+        return None
+
+    def refresh_row(self, touched: "set[CaseRef]") -> int:
+        """Show news of the row if it is one of these. Return the number of lines painted."""
+        row = self.tree_view.row
+        if row is not None and self._has_overview(row):
+            if self.right.shows_overview:
+                return self.overviews.update()
+            self.show_row()
+            return self.right.size.height
+        if row is None or row.kind in ("all", "agent"):
+            return 0
+        record = self.session.record(row)
+        if record is not self._shown_record or self.repeats_of(row) is not self.right.detail.repeats:
+            self.show_row()
+        elif record is not None and record.ref in touched:
+            self.right.detail.refresh_record()
+        else:
+            return 0
+        return self.right.size.height
+
+    def show_facts(self) -> bool:
+        """Update the bar and the footer. Return whether the bar changed."""
+        facts = bar_facts(self.session, len(self.rows.groups), relative_times.now())
+        self.show_keys_here()
+        if facts.when[0]:
+            from workbench.ui.session.run_labels import seconds_until_change
+
+            self._time_updates.wait([seconds_until_change(self.session.store.run.started, relative_times.now())])
+        return self.bar.show(facts)
+
+    def _show_agent(self, workspace: "Workspace", row: Row) -> None:
+        self._shown_record = None
+        name = self.tree_view.model.groups[row.agent]
+        numbers = self.tree_view.model.outline.evalsets[row.agent]
+        agent = next((agent for agent in workspace.agents if agent.name == name), None)
+        if agent is None:
+            lines = [(one.file.name, one.agent_reason) for one in map(self.session.entry, numbers)]
+            self.right.show_page(name, _safe(lines))
+        else:
+            entries = [self.session.entry(number) for number in numbers]
+            self.right.show_page(
+                _safe([(name, "")])[0][0], agent_page(workspace, agent, entries, self.session.verdicts.imports)
+            )
+
+    # Which side
+
+    def go_left(self) -> None:
+        """Show and focus the cases."""
+        self._way_back = None
+        self.remove_class("-no-tree")
+        self.tree_view.focus()
+
+    def go_right(self) -> None:
+        """Show and focus the right side."""
+        self._way_back = None
+        self.add_class("-in-right")
+        self.right.enter()
+
+    def show_evidence(self) -> bool:
+        """Show the details if only one side is visible. Return whether the cases were visible instead."""
+        if self.right.display and self.right.region.width:
+            return False
+        self.go_right()
+        return True
+
+    @property
+    def tree_width(self) -> int:
+        """The width of the cases beside the details, in cells, or 0 if only one side is visible."""
+        cases, right = self.cases.region.width, self.right.region.width
+        return cases if cases and right else 0
+
+    def on_body_moved(self) -> None:
+        """Show the actions of the item under the cursor of the overview."""
+        self.show_keys_here()
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Record which side has the focus, and show its actions."""
+        self.set_class(self.in_right, "-in-right")
+        self.show_keys_here()
+
+
+def _safe(lines: "list[tuple[str, str]]") -> "list[tuple[str, str]]":
+    return [(one_line(label, limit=80), one_line(text)) for label, text in lines]

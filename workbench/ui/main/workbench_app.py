@@ -1,0 +1,324 @@
+"""The Textual app: themes, settings, signals, and the main screen."""
+
+import gc
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.app import App
+from textual.binding import BindingType
+from textual.events import Event, Key, Paste, Resize
+from textual.filter import LineFilter
+from textual.notifications import SeverityLevel
+from textual.theme import Theme
+
+from workbench import config
+from workbench.actions import keymap
+from workbench.counting import counted
+from workbench.text import one_line
+from workbench.ui.main.key_order import KeyOrder
+from workbench.ui.main.screen import MainScreen
+from workbench.ui.session.session import Session
+from workbench.ui.terminal.display import Display
+from workbench.ui.terminal.host import Host
+from workbench.ui.terminal.job_control import stop_until_continued
+from workbench.ui.terminal.themes import ThemeError, Themes, variable_defaults
+from workbench.ui.terminal.watchdog import Watchdog
+from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.keys import textual_keymap
+from workbench.ui.widgets.textual_private import SparseApp
+
+if TYPE_CHECKING:
+    from workbench.ui.running.engine_run import Engine
+    from workbench.ui.running.run_thread import RunThread
+
+_SWITCH_SECONDS = 0.005
+"""Python's default. `open_screen` lets threads switch more often until the first frame."""
+
+
+class WorkbenchApp(SparseApp, inherit_bindings=False):
+    """The Textual app of the workbench.
+
+    `theme` is the first theme. `faults` are sentences to show once. `engine` is scripted in tests. `watch` turns the
+    watch on after the folder was read. `watchdog` reports when the program must end. `shown` is what the terminal can
+    show.
+    """
+
+    CSS_PATH = "workbench.tcss"
+    TITLE = "agent-workbench"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = []
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (18, "-high")]  # noqa: RUF012 - Textual's declaration
+    """Height classes. In a low terminal, dialogs keep their choices and drop margins and explanations."""
+
+    def __init__(
+        self,
+        session: Session,
+        settings: config.Settings,
+        themes: Themes,
+        theme: Theme,
+        *,
+        faults: Sequence[str] = (),
+        engine: "Engine | None" = None,
+        watch: bool = False,
+        watchdog: Watchdog | None = None,
+        shown: Display = Display(),  # noqa: B008 - it is frozen
+    ) -> None:
+        super().__init__()
+        self.session = session
+        self.animation_level = "none"
+        self._settings, self._themes, self._faults = settings, themes, faults
+        self._given_engine = engine
+        self._keys = keymap(settings.keys)
+        self._key_order = KeyOrder(self, super().on_event, self._report_dropped_keys)
+        self._kept = theme.name
+        self._watch = watch
+        self._shown = shown
+        self._line_filters: Sequence[LineFilter] = ()
+        if shown != Display():
+            from workbench.ui.terminal.line_filters import filters_for
+
+            self._line_filters = filters_for(shown)
+        self._watchdog = watchdog
+        self._stopping = False
+        """Whether ctrl+z has given the terminal to the shell."""
+        self.next_path: Path | None = None
+        """The folder to open after the end, if the user chose one."""
+        self.begin_with(theme)
+        self._read = {theme.name}
+        host = Host(
+            () if shown.colors == "none" else themes.names,
+            self.preview_theme,
+            self.keep_theme,
+            self.copy_to_clipboard,
+            self.reload_settings,
+            self._keys.faults,
+            self._open_next,
+            self._stop_as_job,
+        )
+        self.main = MainScreen(session, self._keys.keys, self._engine, host)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Return values for the variables that the theme does not set."""
+        return variable_defaults(self.current_theme)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return Textual's filters, and those that the terminal needs."""
+        return [*super().get_line_filters(), *self._line_filters]
+
+    def get_default_screen(self) -> MainScreen:
+        """Return the main screen."""
+        return self.main
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Show a short message in the footer, and any other over the screen, away from the cursor.
+
+        The text is never read as markup, whatever the caller passes.
+        """
+        footer = getattr(self.screen, "key_line", None)
+        if severity == "information" and not title and isinstance(footer, KeyLine) and footer.has_room_for(message):
+            footer.say(message, seconds=timeout or self.NOTIFICATION_TIMEOUT)
+            return
+        self.main.keep_cursor_visible()
+        super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
+
+    def _lend_terminal(self, _app: App[Any]) -> None:
+        if self._watchdog is not None and not self._stopping:
+            self._watchdog.lend()
+
+    def _take_terminal_back(self, _app: App[Any]) -> None:
+        """Draw everything again after another program had the terminal."""
+        if self._watchdog is not None:
+            self._watchdog.take_back()
+        self.draw_in_full()
+
+    def _stop_as_job(self) -> None:
+        """Give the terminal back to the shell until it continues this program.
+
+        Processes of agents are not stopped. Their messages wait until then, and time limits do not count that time.
+        """
+        if self._watchdog is None or self.is_headless:
+            self.main.say("the program cannot be suspended here", warning=True)
+            return
+        self._stopping = True
+        try:
+            with self.suspend():
+                was_stopped = stop_until_continued(lambda: self._watchdog is not None and self._watchdog.ends)
+                while self._watchdog.ends:
+                    time.sleep(1.0)  # The watchdog ends the process, without the terminal.
+        finally:
+            self._stopping = False
+        if not was_stopped:
+            self.main.say("no shell could continue the program, so it was not suspended", warning=True)
+
+    def on_resize(self, event: Resize) -> None:
+        """Draw everything again if the size did not change.
+
+        A terminal that is attached again may report the size that it had. Textual ignores that, but the terminal's
+        content is unknown.
+        """
+        if event.size == self.size:
+            self.draw_in_full()
+
+    # Keys
+
+    async def on_event(self, event: Event) -> None:
+        """Queue keys and pastes, so that they keep their order."""
+        if (
+            isinstance(event, Key)
+            and event.key in self._keys.keys["suspend"]
+            and not hasattr(self.focused, "action_undo")
+        ):
+            # As in other programs, this key does not wait. In a text area, ctrl+z undoes.
+            self._stop_as_job()
+        elif isinstance(event, Key | Paste) and not event.is_forwarded:
+            if isinstance(event, Key) and event.key.startswith("alt+") and event.key not in self.screen.active_bindings:
+                key = event.key.removeprefix("alt+")
+                self.notify(one_line(f"{event.key} has no action. For esc and {key}, wait a moment between them."))
+            await self._key_order.take(event)
+        else:
+            await super().on_event(event)
+
+    async def push_screen_wait(self, screen: Any, *, mode: str | None = None) -> Any:
+        """Open a dialog and return its result. Keys reach the dialog even while a worker is busy."""
+        with self._key_order.asking(screen):
+            return await super().push_screen_wait(screen, mode=mode)
+
+    @property
+    def keys_delivered(self) -> int:
+        """Number of keys that were handled so far."""
+        return self._key_order.delivered
+
+    def _report_dropped_keys(self, number: int) -> None:
+        self.notify(f"{counted(number, 'key')} dropped: the previous action took too long", severity="warning")
+
+    # Opening and ending
+
+    def on_mount(self) -> None:
+        """Use the user's keys, watch for signals, and open the folder after the first frame."""
+        self.app_suspend_signal.subscribe(self, self._lend_terminal, immediate=True)
+        self.app_resume_signal.subscribe(self, self._take_terminal_back, immediate=True)
+        self.set_keymap(textual_keymap(self._keys))
+        if self._watchdog is not None:
+            self._watchdog.attach(self._end_on_signal)
+        self.call_after_refresh(self._open)
+
+    def on_unmount(self) -> None:
+        """Keep what was shown for the next session, and stop watching for signals."""
+        self._key_order.close()
+        self.main.controllers.restoring.save()
+        if self._watchdog is not None:
+            self._watchdog.detach()
+
+    def _open(self) -> None:
+        # `open_screen` turned the collector off until here. Imported objects stay, so it need not scan them again.
+        gc.freeze()
+        gc.enable()
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        for fault in (*self._settings.faults, *self._keys.faults, *self._faults):
+            self.notify(fault, title="settings", severity="warning", timeout=8)
+        self.call_after_refresh(self._read_other_styles)
+        self.run_worker(self.main.controllers.open(watch=self._watch), group="read")
+
+    def _read_other_styles(self) -> None:
+        """Read the styles of all other screens after the first frame.
+
+        If they were the CSS_PATH of those screens, opening one would parse everything again.
+        """
+        self.stylesheet.read_all(sorted(Path(__file__).parents[1].glob("*/*.tcss")))
+        self.stylesheet.parse()
+        for screen in self.screen_stack[1:]:  # opened by a key that was pressed already
+            self.stylesheet.update(screen)
+
+    def _end_on_signal(self, number: int) -> None:
+        self.close_runs(1.0)
+        self.exit(128 + number)
+
+    def _engine(self) -> "Engine":
+        """Return the engine, whose modules the first frame does not need."""
+        from workbench.ui.running.engine_run import Engine
+
+        engine = self._given_engine or Engine(self.session, self._settings)
+        engine.screen_files = lambda: [self._settings.file, *self._themes.files]
+        return engine
+
+    @property
+    def runs(self) -> "RunThread":
+        """The thread for runs."""
+        return self.main.controllers.thread
+
+    def close_runs(self, timeout: float) -> None:
+        """End all runs and their processes, for at most `timeout` seconds. Before the first frame, there are none."""
+        if self.main.has_controllers:
+            self.runs.close(timeout=timeout)
+
+    # For the main screen
+
+    def _open_next(self, path: Path) -> None:
+        self.next_path = path
+
+    def preview_theme(self, name: str | None) -> None:
+        """Show a theme temporarily. None returns to the chosen theme."""
+        wanted = name or self._kept
+        if self.theme == wanted:
+            return
+        if wanted not in self._read:
+            try:
+                self.register_theme(self._themes.read(wanted))
+            except ThemeError as error:
+                self.main.say(str(error), warning=True)
+                return
+            self._read.add(wanted)
+        self.theme = wanted
+
+    def keep_theme(self, name: str) -> None:
+        """Use a theme, and save the choice."""
+        self.preview_theme(name)
+        if self.theme != name:
+            return
+        self._kept = name
+        self._settings = replace(self._settings, theme=name)
+        try:
+            config.remember_theme(name, self._settings.file)
+        except (OSError, ValueError) as error:
+            text = one_line(f"{name} is used until you quit, but could not be saved: {error}")
+            self.notify(text, severity="warning", timeout=8)
+
+    def reload_settings(self) -> None:
+        """Read the settings, theme and keys again. Report those that are invalid and keep the previous ones."""
+        before, now = self._settings, config.read_settings(self._settings.file)
+        faults = [*now.faults]
+        if not faults or now != config.Settings(now.file, faults=now.faults):  # Equal if the file is unreadable.
+            self._settings = now
+        if self._settings.keys != before.keys:
+            self._keys = keymap(self._settings.keys)
+            faults += self._keys.faults
+            self.set_keymap(textual_keymap(self._keys))
+            self.main.use_keys(self._keys.keys)
+        named = None if self._shown.needs_plain_theme else self._settings.theme
+        wanted = named if named is not None and named != before.theme else self._kept
+        self._themes.find()
+        try:
+            theme = self._themes.read(wanted)
+        except ThemeError as error:
+            faults.append(str(error))
+        else:
+            self._kept, self._read = wanted, {wanted}
+            if wanted != self.theme or theme != self.current_theme:
+                self.register_theme(theme)
+                # Setting the same name would change nothing.
+                self.set_reactive(App.theme, "")
+                self.theme = wanted
+        for fault in faults:
+            self.notify(fault, title="settings", severity="warning", timeout=8)

@@ -1,0 +1,1 @@
+"""Options of the next run: criteria, recordings, place, repeats."""

@@ -1,0 +1,233 @@
+"""The overview: what is read of stored runs for it, and what its keys do."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from workbench.events import Event, RunStarted
+from workbench.ui.session.view import Controller, Stoppable, View
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from typing import Any
+
+    from workbench.history.pass_rates import Trend
+    from workbench.history.votes import Case
+    from workbench.ui.overview.right import RightSide
+    from workbench.ui.overview.scope import Pair, Scope
+    from workbench.ui.overview.showing import Showing
+    from workbench.ui.overview.spending import Spending
+    from workbench.ui.tree.outline import Row
+
+_CURSOR_REST = 0.15
+"""Seconds that the cursor must rest on a row before stored runs are read for it."""
+_MAX_VOTES = 200_000
+"""Votes of stored runs that are kept in memory."""
+
+
+class OverviewView(View, Protocol):
+    """The screen as this controller sees it: with the overview on the right side."""
+
+    @property
+    def right(self) -> "RightSide":
+        """The right side with the panes of a case and the overview."""
+
+    @property
+    def overviews(self) -> "Showing":
+        """The overviews of rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A filter that the overview set: its text, and what it replaced."""
+
+    text: str
+    before: str
+    row: "Row"
+    item: str
+
+
+class Overview(Controller):
+    """The overview of the row under the cursor."""
+
+    view: OverviewView
+
+    def __init__(self, view: OverviewView) -> None:
+        super().__init__(view)
+        self._steps: list[_Step] = []
+        self._due: Stoppable | None = None
+        self._read_run = ""
+        """The newest run when stored runs were read."""
+        self._votes: dict[str, dict[Case, float]] = {}
+        self._place_at_start: tuple[object, ...] | None = None
+        """Where the cursor was when the run started, or None if no run has started."""
+        self.session.store.subscribe(self._take)
+
+    @property
+    def spending(self) -> "Spending":
+        """The costs of executions that were read so far."""
+        return self.view.overviews.contents.spending
+
+    # Keys
+
+    def enter(self) -> None:
+        """Show the cases of a cause, the failing ones of a criterion or all changed ones, or go to a case."""
+        from workbench.rendering.overview.layout import CHANGED, CRITERION, FROZEN_CRITERION, case_of
+
+        overview = self.view.right.overview
+        key, scope = overview.item_key, self.view.overviews.scope
+        if scope is None:
+            return
+        case = case_of(key)
+        if overview.cause:
+            self._show_cause(scope, overview.cause, overview.cases_of(overview.cause))
+        elif key.startswith((CRITERION, FROZEN_CRITERION)):
+            self._show_failing(scope, key.partition("/")[2], frozen=key.startswith(FROZEN_CRITERION))
+        elif key == CHANGED:
+            self._show_changed(scope)
+        elif case is not None:
+            self._go_to(case)
+
+    def back(self) -> bool:
+        """Take back the last filter that `enter` set, unless another one replaced it. Return whether there was one."""
+        if not self._steps or self._steps[-1].text != self.view.rows.query.text:
+            self._steps.clear()
+            return False
+        step = self._steps.pop()
+        self.view.set_filter(step.before)
+        self.view.tree_view.go_to(step.row)
+        if self.view.right.shows_overview:
+            self.view.go_right()
+            self.view.right.overview.stand_on(step.item)
+        self.view.show_state()
+        return True
+
+    def _show_cause(self, scope: "Scope", cause: str, cases: "Sequence[Pair]") -> None:
+        from workbench.ui.overview.scope import filter_for
+
+        if text := filter_for(scope, self.view.rows, cause, cases):
+            self._filter(scope, text)
+        else:
+            self.view.say("no filter shows exactly these cases: V reviews them")
+
+    def _show_failing(self, scope: "Scope", criterion: str, *, frozen: bool) -> None:
+        from workbench.ui.overview.scope import filter_for_criterion
+
+        tally = self.view.right.overview.overview.tally
+        scores = tally.frozen_scores if frozen else tally.scores
+        found = next((one for one in scores if one.name == criterion), None)
+        if found is None or not found.failed:
+            self.view.say("no case failed by this criterion")
+        elif text := filter_for_criterion(scope, self.view.rows, criterion, found.threshold):
+            self._filter(scope, text)
+        else:
+            self.view.say("thresholds differ: no filter selects the failing cases")
+
+    def _show_changed(self, scope: "Scope") -> None:
+        from workbench.ui.overview.scope import filter_for_changed
+
+        if text := filter_for_changed(scope, self.view.rows):
+            self._filter(scope, text)
+        else:
+            self.view.say("no filter shows exactly these cases: ] goes through them")
+
+    def _filter(self, scope: "Scope", text: str) -> None:
+        before, item = self.view.rows.query.text, self.view.right.overview.item_key
+        self._steps.append(_Step(text, before, scope.row, item))
+        self.view.set_filter(text)
+        self.view.go_left()
+        self.view.show_state()
+
+    def _go_to(self, case: "Pair") -> None:
+        if not self.view.go_to(*case):
+            self.view.clear_filter()
+            self.view.go_to(*case)
+        self.view.go_left()
+
+    # Runs
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, RunStarted):
+            self._place_at_start = self._place()
+
+    def after_news(self, ended: bool) -> None:
+        """Go to the first cause after a run `ended`, if the user has not moved the cursor since it started."""
+        if not ended:
+            return
+        if self._steps and self._steps[-1].text != self.view.rows.query.text:
+            self._steps.clear()
+        moved, self._place_at_start = self._place_at_start != self._place(), None
+        if not self.view.right.shows_overview:
+            return
+        self.view.overviews.contents.forget_runs()
+        self.view.show_row()
+        if moved or self.view.covered or not self.view.right.overview.overview.groups:
+            return
+        self.view.right.overview.stand_on_first()
+        if not self.view.in_right:
+            self.view.go_right()
+
+    def _place(self) -> tuple[object, ...]:
+        return self.view.rows.cursor, self.view.in_right, self.view.right.moves
+
+    # Stored runs
+
+    def cursor_moved(self) -> None:
+        """Read what stored runs say about the cases of the row, once the cursor rests."""
+        if self._due is not None:
+            self._due.stop()
+            self._due = None
+        if self.view.right.shows_overview and not self.session.store.activity.running:
+            self._due = self.view.set_timer(_CURSOR_REST, self._read)
+
+    def _read(self) -> None:
+        self._due = None
+        scope = self.view.overviews.scope
+        if scope is not None and self.view.right.shows_overview:
+            self.view.work(self._read_stored(scope), "overview")
+
+    async def _read_stored(self, scope: "Scope") -> None:
+        """Show trend and costs as they are read. Another scope or run cancels this."""
+        contents = self.view.overviews.contents
+        run_id, state = self.session.store.run.run_id, self.session.state_dir
+        if self._read_run != run_id:
+            contents.forget_runs()
+            self._read_run = run_id
+        if not contents.has_trend(scope):
+            contents.add_trend(scope, await asyncio.to_thread(self._trend, scope, state))
+            self._show(scope)
+        while pieces := contents.spending.unread(contents.records(scope)):
+            await asyncio.to_thread(contents.spending.read, pieces)
+            if not contents.spending.unread(contents.records(scope)):
+                self._show(scope)
+
+    def _show(self, scope: "Scope") -> None:
+        overviews = self.view.overviews
+        if self.view.right.shows_overview and overviews.scope == scope:
+            overviews.show()
+
+    def _trend(self, scope: "Scope", state: "Path") -> "Trend":
+        from workbench.history.pass_rates import pass_rates
+        from workbench.history.votes import case_keys
+
+        verdicts = self.session.verdicts
+        entries = [self.session.entry(evalset) for evalset in scope.evalsets]
+        if scope.pairs is None:
+            wanted = {(entry.relative, case.eval_id) for entry in entries for case in entry.document.cases}
+        else:
+            found = (verdicts.record(*pair) for pair in scope.pairs)
+            wanted = {record.ref.name for record in found if record is not None}
+        keys = case_keys(wanted, list(verdicts.store.records.values()))
+        return pass_rates(state, keys, read=self._votes_of)
+
+    def _votes_of(self, state: "Path", entry: "dict[str, Any]") -> "dict[Case, float]":
+        from workbench.history.pass_rates import votes_of_run
+
+        run_id = str(entry["run_id"])
+        if run_id not in self._votes:
+            votes = votes_of_run(state, entry)
+            if sum(map(len, self._votes.values())) + len(votes) > _MAX_VOTES:
+                self._votes.clear()
+            self._votes[run_id] = votes
+        return self._votes[run_id]

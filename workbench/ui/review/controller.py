@@ -1,0 +1,506 @@
+"""Review of failing cases one by one, and what the user says about them."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.counting import counted
+from workbench.details import known_details, read_details
+from workbench.rendering.cells import cut_name
+from workbench.text import one_line
+from workbench.ui.accepting.controller import Accept
+from workbench.ui.editing.edit import Edit
+from workbench.ui.editing.files import Files
+from workbench.ui.running.run import Run
+from workbench.ui.session.view import Controller, View
+from workbench.ui.terminal.clipboard import copy
+from workbench.ui.terminal.host import Host
+from workbench.ui.tree.outline import Row
+from workbench.ui.triage.controller import Triage, case_names, utc_now
+
+if TYPE_CHECKING:
+    from workbench.authoring.edit import Edit as FileEdit
+    from workbench.authoring.triage.entry import Entry
+    from workbench.events import CaseName
+    from workbench.rendering.document import Subject
+    from workbench.rendering.review.last_page import Row as LastRow
+    from workbench.ui.review.cases import ReviewedCases
+    from workbench.ui.review.key_lines import Offered
+    from workbench.ui.review.model import Judgeable, Section, Step
+    from workbench.ui.review.model import Review as Model
+    from workbench.ui.review.screen import CaseReviewScreen
+    from workbench.ui.triage.question import Option
+
+Pair = tuple[int, int]
+
+
+class Review(Controller):
+    """The review: it opens its screen, saves verdicts, and shows what changes meanwhile."""
+
+    _cases: "ReviewedCases"
+    """The cases of the last review."""
+
+    def __init__(
+        self, view: View, files: Files, edit: Edit, accept: Accept, run: Run, triage: Triage, host: Host
+    ) -> None:
+        super().__init__(view)
+        self._files, self._edit, self._accept, self._run = files, edit, accept, run
+        self._triage, self._host = triage, host
+        self._model: Model | None = None
+        self._screen: CaseReviewScreen | None = None
+        self._notes: dict[CaseName, str] = {}
+        self._before: FileEdit | None = None
+        """The newest edit when the review changed its first file."""
+        self._changed_files = False
+        self._busy = False
+        """Whether a dialog of the review is open, or one of its edits is being saved."""
+        self._drawn: tuple[object, ...] = ()
+
+    # Opening
+
+    def review(self) -> None:
+        """Review failures: of the marked cases, of the row under the cursor, or of all cases shown if it is a case."""
+        if self.workspace() is None:
+            return
+        from workbench.ui.review.cases import ReviewedCases
+
+        self._cases = ReviewedCases(self.session, self.view.rows)
+        pairs, row = self.view.targets("review"), self.view.rows.cursor
+        current = (row.evalset, row.case) if row is not None and not len(self.view.rows.marks) else None
+        if not pairs:
+            self.view.say(self.session.why_nothing_found("nothing failed here: mark passed cases to review them"))
+        elif self.session.verdicts.state(*pairs[0]) == "passed":
+            self._open(self._passed(pairs), current, passes=True)
+        else:
+            self._open(self._causes(pairs), current)
+
+    def _causes(self, pairs: "Sequence[Pair]") -> "list[Section]":
+        from workbench.causes.cause import ONE_OF_A_KIND
+        from workbench.ui.review.model import Section
+
+        return [
+            Section(
+                group.cause.text,
+                tuple(self._cases.name(pair) for pair in group.cases),
+                group.cause.by_function,
+                alike=group.cause is not ONE_OF_A_KIND,
+            )
+            for group in self.session.verdicts.cause_groups(pairs)
+        ]
+
+    def _passed(self, pairs: "Sequence[Pair]") -> "list[Section]":
+        from workbench.ui.review.model import Section
+
+        return [Section("passed cases", tuple(map(self._cases.name, pairs)))]
+
+    def _open(self, sections: "list[Section]", current: "Pair | None", *, passes: bool = False) -> None:
+        from workbench.ui.review.model import Review as Model
+        from workbench.ui.review.screen import CaseReviewScreen
+
+        self._notes.clear()
+        self._before, self._changed_files, self._busy = None, False, False
+        first = self._cases.name(current) if current is not None and current[1] >= 0 else None
+        self._model = Model(sections, self._cases.earlier, self._judgeable, first, passes=passes)
+        self._screen = CaseReviewScreen(self._model, self, self.view.keys)
+        self.view.say_on_page = self._screen.say
+        self.view.push(self._screen)
+
+    @property
+    def _current(self) -> Row | None:
+        return None if self._model is None or self._model.done else self._cases.row(self._model.name)
+
+    def _judgeable(self, name: "CaseName") -> "Judgeable":
+        return self._cases.judgeable(name, passes=self._model is not None and self._model.passes)
+
+    # For the screen
+
+    def is_read(self, name: "CaseName") -> bool:
+        """Return whether all that is shown of a case is in memory."""
+        row = self._cases.row(name)
+        return row is None or self.view.is_read(row)
+
+    async def read(self, name: "CaseName") -> None:
+        """Read what is shown of a case."""
+        if (row := self._cases.row(name)) is not None:
+            await self.view.read(row)
+
+    def subject(self, name: "CaseName") -> "Subject | None":
+        """Return what is known of a case, or None if it is gone."""
+        row = self._cases.row(name)
+        return None if row is None else self.view.subject(row)
+
+    def cause(self, name: "CaseName") -> str:
+        """Return the cause of a case, or "" if it does not fail."""
+        cause = self._cases.cause(name)
+        return "" if cause is None else cause.text
+
+    def offered(self, name: "CaseName") -> "Offered":
+        """Return what can be done with a case."""
+        from workbench.ui.review.key_lines import Offered
+        from workbench.ui.triage.question import first_options
+
+        assert self._model is not None
+        record, row = self._cases.record(name), self._cases.row(name)
+        if row is None or record is None:
+            return Offered((), "this case is no longer in its file", can_accept=False, exists=row is not None)
+        if record.state in ("error", "cancelled", "not_evaluated"):
+            word = "an error" if record.state == "error" else "this case"
+            return Offered((), f"{word} has no verdict to judge", can_accept=False)
+        if not record.finished:
+            return Offered((), "the case is running", can_accept=False)
+        passed = record.state == "passed"
+        options = tuple(option for option in first_options(record) if option.value != "right" or passed)
+        model = self._model
+        left = len(model.left()) if model.section.alike and len(model.section.names) > 1 else 0
+        return Offered(options, left=left, whole=model.whole, in_pane=self._screen is not None and self._screen.in_pane)
+
+    # Verdicts
+
+    def verdict(self, option: "Option") -> None:
+        """Give a verdict on the current case, or on its whole cause."""
+        from workbench.ui.triage.question import first_options
+
+        assert self._model is not None
+        assert self._screen is not None
+        if self._drawn != self._state():
+            # The key was pressed for what is still on the screen.
+            self._check("")
+            return
+        here = self._cases.record(self._model.name)
+
+        def possible(name: "CaseName") -> bool:
+            """Return whether another case still has the same status and cause, and takes this verdict."""
+            there = self._cases.record(name)
+            if here is None or there is None or here.state != there.state or self._cases.cause(name) != cause:
+                return False
+            return any(one.value == option.value for one in first_options(there))
+
+        cause = self._cases.cause(self._model.name)
+        step = self._model.choose(option.value, possible, self._cases.stamp)
+        if step is None:
+            self._screen.show()
+        else:
+            self._busy = True
+            if len(step.names) > _MANY:
+                self._screen.say(f"saving {len(step.names):,} verdicts")
+            self.view.work(self._save(step, option), "edit")
+
+    async def _save(self, step: "Step", option: "Option") -> None:
+        assert self._model is not None
+        assert self._screen is not None
+        try:
+            edit = await self._write(step, option)
+            if edit is None:
+                return
+            self._model.save(step, edit)
+            for name in step.names:
+                self._notes.pop(name, None)
+            self._go_on(_said(step, option, self._shown_name(step.at)))
+        finally:
+            self._busy = False
+
+    def _shown_name(self, name: "CaseName") -> str:
+        """Return a name for the line above the keys, or "" on a small screen."""
+        assert self._model is not None
+        assert self._screen is not None
+        others = (eval_id for _, eval_id in self._model.names)
+        return cut_name(one_line(name[1]), _NAME, others) if self._screen.is_wide else ""
+
+    async def _write(self, step: "Step", option: "Option") -> "FileEdit | None":
+        """Write the verdicts as one edit."""
+        from dataclasses import replace
+
+        from workbench.authoring.triage.entry import BY_CAUSE
+        from workbench.authoring.triage.triage_file import Change
+        from workbench.ui.triage.question import case_questions
+
+        await self._remember_newest()
+        known = [
+            (name, row, record)
+            for name in step.names
+            if (row := self._cases.row(name)) and (record := self._cases.record(name))
+        ]
+        notes = {name: self.note(name) for name in step.names if name not in step.unseen}
+        now = utc_now()
+
+        put: dict[Path, list[Entry]] = {}
+        for name, row, record in known:
+            entry = case_questions(record)[0].entry(option, notes.get(name, ""), now)
+            by = BY_CAUSE if name in step.unseen else ""
+            put.setdefault(self.session.entry(row.evalset).file, []).append(replace(entry, by=by))
+        label = f"triage of {case_names(eval_id for _, eval_id in step.names)}: {option.word}"
+        edit = await self._triage.write(label, {file: Change(tuple(of_file)) for file, of_file in put.items()})
+        self._changed_files = self._changed_files or edit is not None
+        return edit
+
+    async def _remember_newest(self) -> None:
+        if not self._changed_files:
+            self._before = (await self._files.saver()).newest
+
+    def _go_on(self, message: str) -> None:
+        """Show the case at the new position of the review."""
+        assert self._screen is not None
+        self._drawn = ()
+        self._screen.begin_case(message)
+
+    def undo(self) -> None:
+        """Undo the last edit of the review, and go back to its case."""
+        self.view.work(self._undo(), "edit")
+
+    async def _undo(self) -> None:
+        assert self._model is not None
+        assert self._screen is not None
+        saver = await self._files.saver()
+        if not self._changed_files or saver.newest is self._before:
+            self._screen.say("nothing to undo in this review")
+            return
+        self._busy = True
+        try:
+            edit, message = await self._files.taken_back(again=False)
+        finally:
+            self._busy = False
+        if edit is not None and (step := self._model.undo(edit)) is not None:
+            self._go_on(_undone(step, self._shown_name(step.at)))
+        else:
+            self._draw_again(message)
+
+    # Notes
+
+    def note(self, name: "CaseName") -> str:
+        """Return the note on a case: the one for its next verdict, else that of its verdict."""
+        if name in self._notes:
+            return self._notes[name]
+        entry = self._cases.entry_about(name)
+        return "" if entry is None else entry.note
+
+    def keep_note(self, name: "CaseName", text: str) -> None:
+        """Keep a note for the next verdict. If the case has a verdict, save the note with it."""
+        assert self._screen is not None
+        if text == self.note(name):
+            return
+        entry, row = self._cases.entry_about(name), self._cases.row(name)
+        if entry is None or row is None:
+            self._notes[name] = text
+            self._screen.say(f"note for the next verdict: {text}" if text else "no note")
+            return
+        self._busy = True
+        self.view.work(self._save_note(entry, row, text), "edit")
+
+    async def _save_note(self, entry: "Entry", row: Row, text: str) -> None:
+        from dataclasses import replace
+
+        from workbench.authoring.triage.triage_file import Change
+
+        try:
+            await self._remember_newest()
+            label = f"note on {one_line(entry.about.case, limit=40)}"
+            # A note says that the user has seen the case.
+            change = Change((replace(entry, note=text, at=utc_now(), by=""),))
+            if await self._triage.write(label, {self.session.entry(row.evalset).file: change}) is not None:
+                self._changed_files = True
+                self._draw_again("note saved")
+        finally:
+            self._busy = False
+
+    # Work on the case
+
+    def edit(self) -> None:
+        """Edit the current case."""
+        if (row := self._current) is not None:
+            self._with_dialog(lambda: self._edit.edit_row(row))
+
+    def accept(self) -> None:
+        """Accept what the agent did in the current case."""
+        if (row := self._current) is not None:
+            self._with_dialog(lambda: self._accept.accept_row(row, self.session.record(row)))
+
+    def _with_dialog(self, work: "Callable[[], object]") -> None:
+        self.view.work(self._in_dialog(work), "edit")
+
+    async def _in_dialog(self, work: "Callable[[], object]") -> None:
+        """Open a dialog over the review. Afterwards, show the same case as it is then."""
+        await self._remember_newest()
+        before = self._before
+        self._busy = True
+        try:
+            await work()  # type: ignore[misc]
+        finally:
+            self._busy = False
+        newest = (await self._files.saver()).newest
+        self._changed_files = self._changed_files or newest is not before
+        self._draw_again("")
+
+    def run_again(self) -> None:
+        """Run the current case again."""
+        if (row := self._current) is not None:
+            self._run.start([(row.evalset, row.case)])
+
+    def copy(self) -> None:
+        """Copy the ID of the current case."""
+        assert self._model is not None
+        self.view.say(copy("ID", self._model.name[1], self._host.copy).message)
+
+    # Changes meanwhile
+
+    def loaded(self) -> None:
+        """Show the case again if its file has changed."""
+        self._check("changed on disk")
+
+    def triage_read(self) -> None:
+        """Show verdicts that another program wrote."""
+        if self._model is not None and self._screen is not None and not self._busy:
+            self._model.forget_earlier()
+            self._screen.show()
+
+    def after_news(self, ended: bool) -> None:
+        """Show the case again if it runs or has a new verdict."""
+        self._check("")
+
+    def _check(self, why: str) -> None:
+        if self._model is None:
+            return
+        self._model.forget_left()
+        if self._busy or self._drawn == self._state():
+            return
+        record = None if self._model.done else self._cases.record(self._model.name)
+        if not why:
+            why = "running again" if record is not None and not record.finished else "drawn again: new verdict"
+        if self._model.whole:
+            why = "passes now" if record is not None and record.state == "passed" else why.partition(":")[0]
+            why += ": nothing saved for its cause"
+        self._draw_again(why)
+
+    def _draw_again(self, message: str) -> None:
+        """Show the current case as it is now. Keys that were pressed before do not count for it."""
+        if self._model is None or self._screen is None:
+            return
+        self._model.forget_earlier()
+        self._model.interrupt()
+        self._model.changed()
+        self._drawn = self._state()
+        if message:
+            self._screen.say(message)
+        self._screen.show_in_full()
+
+    def shown(self) -> None:
+        """Note that another case is on the screen."""
+        state = self._state()
+        if self._drawn[:1] != state[:1]:
+            self._drawn = state
+
+    def read_ahead(self, names: "Sequence[CaseName]") -> None:
+        """Read the details of cases in a thread, so that the next key does not wait for the disk."""
+        known = map(self._cases.record, names)
+        records = [record for record in known if record is not None and known_details(record) is None]
+        if records:
+            self.view.work(asyncio.to_thread(lambda: [read_details(record) for record in records]), "ahead")
+
+    def _state(self) -> tuple[object, ...]:
+        """Return the current case, and a value that changes with it and its verdict."""
+        if self._model is None or self._model.done:
+            return ()
+        return self._model.name, self._cases.drawn(self._model.name)
+
+    # The last page
+
+    def rows(self) -> "list[LastRow]":
+        """Return the rows of the last page."""
+        from workbench.ui.review.next_actions import rows_of
+
+        assert self._model is not None
+        return rows_of(self._model.outcome(), self.view.keys, passes=self._model.passes)
+
+    def do_next(self, kind: str) -> None:
+        """Do what the last page offers for a kind of verdict."""
+        assert self._model is not None
+        names = self._model.outcome().cases.get(kind, [])
+        match kind:
+            case "agent bug":
+                self.view.work(self._copy_bugs(names), "talk")
+            case "expectation wrong":
+                self._with_dialog(lambda: self._accept.accept_cases(self._pairs(names)))
+            case "judge wrong":
+                self._triage.agreement()
+            case "errors":
+                self._leave_and_run(names)
+            case "flaky":
+                self._leave_and_repeat(names)
+            case "skipped":
+                self._model.go_through_again(names)
+                self._go_on("")
+
+    async def _copy_bugs(self, names: "Sequence[CaseName]") -> None:
+        from workbench.exporting.failures import failures_as_markdown
+
+        known = [(self.cause(name), record, self.note(name)) for name in names if (record := self._cases.record(name))]
+        found = await asyncio.to_thread(lambda: [(cause, read_details(one), note) for cause, one, note in known])
+        copied = copy(counted(len(found), "agent bug"), failures_as_markdown(found), self._host.copy)
+        self.view.say(copied.message)
+
+    def _leave_and_run(self, names: "Sequence[CaseName]") -> None:
+        targets = self._pairs(names)
+        self._close()
+        self._run.start(targets)
+
+    def _leave_and_repeat(self, names: "Sequence[CaseName]") -> None:
+        targets = self._pairs(names)
+        self._close()
+        self._run.repeat_cases(targets)
+
+    def _pairs(self, names: "Sequence[CaseName]") -> list[Pair]:
+        return sorted(pair for name in names if (pair := self.session.verdicts.place(*name)) is not None)
+
+    # Leaving
+
+    def _close(self) -> None:
+        if self._screen is not None:
+            screen = self._screen
+            self.left()
+            screen.dismiss(None)
+
+    def left(self) -> None:
+        """Go to the last case that was shown."""
+        if self._model is None:
+            return
+        model, self._model, self._screen = self._model, None, None
+        self.view.say_on_page = None
+        row = self._cases.row(model.names[min(model.position, len(model.names) - 1)])
+        if row is not None:
+            self.view.go_to(row.evalset, row.case)
+        self.view.go_left()
+        self.view.tree_view.refresh()
+        self.view.show_row()
+
+
+_MANY = 100
+"""Verdicts that are saved without a message before."""
+_NAME = 40
+"""The width of a case's name in a message, in cells."""
+_SAID = {
+    "agent bug": "is an agent bug",
+    "expectation wrong": "has a wrong expectation",
+    "judge wrong": "was judged wrongly",
+    "flaky": "is flaky",
+    "won't fix": "stays as it is",
+    "right": "is judged correctly",
+}
+
+
+def _said(step: "Step", option: "Option", name: str) -> str:
+    """Return `saved: late_parcel is an agent bug`, or `saved: agent bug` without a name."""
+    if len(step.names) > 1:
+        return f"saved for {counted(len(step.names), 'case')}: {option.word}"
+    if not name:
+        return f"saved: {option.word}"
+    return f"saved: {name} {'is a false pass' if option.word == 'false pass' else _SAID[option.value]}"
+
+
+def _undone(step: "Step", name: str) -> str:
+    """Return `undone: agent bug for late_parcel`, or `undone: agent bug` without a name."""
+    from workbench.authoring.triage.entry import choice_label
+
+    word = choice_label(step.choice)
+    if len(step.names) > 1:
+        return f"undone for {counted(len(step.names), 'case')}: {word}"
+    return f"undone: {word} for {name}" if name else f"undone: {word}"

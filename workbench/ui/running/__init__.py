@@ -1,0 +1,1 @@
+"""Runs in a thread beside the screen: start, events, cancel."""

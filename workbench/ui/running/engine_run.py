@@ -1,0 +1,269 @@
+"""The screen's use of the engine: marked cases become a plan, a writer and a run."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from workbench.ui.next_run.draft import Draft
+from workbench.ui.next_run.recording_options import RecordingOptions
+from workbench.ui.next_run.repeat_options import ONCE, RepeatOptions
+from workbench.ui.running.run_thread import Build, Publish, Runnable
+
+if TYPE_CHECKING:
+    from workbench.agents.discovery import AgentFolder
+    from workbench.agents.workspace import Workspace
+    from workbench.config import Settings
+    from workbench.engine.chat.chat import Chat, ChatEvent
+    from workbench.engine.plan.plan import Plan
+    from workbench.engine.plan.run_options import RunOptions
+    from workbench.forking.fork import Fork
+    from workbench.project.equivalent_command import Shell, ShellCommand
+    from workbench.project.fault_matrix import FaultMatrix
+    from workbench.project.follow import Follower
+    from workbench.project.project import Project, TrialImport
+    from workbench.project.watch import News as WatchNews
+    from workbench.project.watch import Runs, Watch
+    from workbench.ui.session.session import Session
+
+
+class Engine:
+    """Makes runs, chats and watches of the session's project.
+
+    `build` and similar methods only store their arguments. The work happens in the run's thread, where their result is
+    called. `settings` are the user's.
+    """
+
+    def __init__(self, session: "Session", settings: "Settings") -> None:
+        """Create the engine. The project's store is the session's, so it learns where the details of cases are."""
+        self._session = session
+        self._settings = settings
+        self._made: Project | None = None
+        self._making = Lock()
+        self.screen_files: Callable[[], list[Path]] = lambda: [settings.file]
+        """Returns the files that matter only to the screen."""
+
+    @property
+    def _project(self) -> "Project":
+        """The project, made when first needed. Importing its modules takes longer than drawing the first frame."""
+        from workbench.project.project import Project
+
+        with self._making:  # Several threads use this property.
+            self._made = self._made or Project(
+                state_dir=self._session.given_state_dir, settings=self._settings, store=self._session.store
+            )
+            return self._made
+
+    @property
+    def _workspace(self) -> "Workspace":
+        assert self._session.workspace is not None
+        return self._session.workspace
+
+    def build(self, targets: Iterable[tuple[int, int]], times: RepeatOptions = ONCE) -> Build:
+        """Return a run of these cases, with the criteria of the session's draft."""
+        return self._run_of(targets, times, self._session.recordings)
+
+    def build_with(self, targets: Iterable[tuple[int, int]], recordings: RecordingOptions) -> Build:
+        """Return the same run with another use of recordings."""
+        return self._run_of(targets, ONCE, recordings)
+
+    def _run_of(self, targets: Iterable[tuple[int, int]], times: RepeatOptions, recordings: RecordingOptions) -> Build:
+        chosen = _with_draft(self._workspace, self._session.draft)
+        names = [chosen.case_name(*pair) for pair in sorted(set(targets))]
+        replayed = {**recordings.run_options(), **self._session.places.run_options()}
+
+        async def plan() -> "Plan":
+            options = self._options(
+                runs=times.runs,
+                until_sure=times.until_sure,
+                all_votes=self._settings.all_votes or times.all_votes,
+                **replayed,
+            )
+            return await self._project.plan(options=options, workspace=chosen, names=names)
+
+        return self._build(plan)
+
+    def resume(self) -> Build:
+        """Return a run that resumes the newest run, which was interrupted."""
+        workspace, state_dir, place = self._workspace, self._session.state_dir, self._session.places.chosen
+
+        def plan() -> "Plan":
+            from workbench.project.resuming import find_resumable
+
+            return find_resumable(self._project, workspace, state_dir, place)
+
+        return self.planned(plan)
+
+    def resumable(self) -> str:
+        """Describe the newest run if it can be resumed, else return "". Reads files, so call it in a thread."""
+        from workbench.project.resuming import describe_resumable
+
+        return describe_resumable(self._workspace, self._session.state_dir)
+
+    def rescore(
+        self, targets: Sequence[tuple[int, int]], *, fresh: bool = False, references_of_now: bool = False
+    ) -> Build:
+        """Return a run that scores the transcripts of these cases again.
+
+        The criteria are those of the draft. Transcripts are those of this session, or else of the last stored run. With
+        `fresh`, cached judge answers are ignored. With `references_of_now`, transcripts are compared with the
+        current expectations instead of those of their run.
+        """
+        session = self._session
+        chosen, state_dir = _with_draft(self._workspace, session.draft), session.state_dir
+        records = [record for pair in targets for record in session.verdicts.records(*pair)]
+        cases = sorted(set(targets))
+
+        def plan() -> "Plan":
+            from workbench.project.scoring import plan_of_cases
+
+            options = self._options(use_cache=not fresh)
+            return plan_of_cases(chosen, cases, records, state_dir, options, references_of_now=references_of_now)
+
+        return self.planned(plan)
+
+    def planned(self, make: "Callable[[], Plan]") -> Build:
+        """Return a run of the plan that `make` returns. `make` is called in its own thread."""
+        return self._build(lambda: asyncio.to_thread(make))
+
+    def _build(self, plan: "Callable[[], Awaitable[Plan]]") -> Build:
+        session, workspace = self._session, self._workspace
+
+        async def build(publish: Publish) -> Runnable:
+            made = await plan()
+            session.last_command = partial(_command_of, made, workspace, session.state_dir)
+            return await self._connected(made, publish)
+
+        return build
+
+    def fork(self, fork: "Fork", tries: int) -> Build:
+        """Return a run that tries a fork, with the criteria of the draft."""
+        chosen = _with_draft(self._workspace, self._session.draft)
+
+        async def build(publish: Publish) -> Runnable:
+            from workbench.project.forking import plan_of_fork
+
+            options = self._options(runs=tries, **self._session.places.run_options())
+            plan = await asyncio.to_thread(plan_of_fork, chosen, fork, options)
+            return await self._connected(plan, publish)
+
+        return build
+
+    async def fault_matrix(self, targets: Iterable[tuple[int, int]], *, frozen: bool) -> "FaultMatrix":
+        """Return the matrix of tool faults for these cases, with the criteria of the draft. Reads files.
+
+        With `frozen`, tools are answered from the recordings.
+
+        Raises:
+            UsageFaultError: a config or setting is wrong.
+        """
+        chosen = _with_draft(self._workspace, self._session.draft)
+        names = [chosen.case_name(*pair) for pair in sorted(set(targets))]
+        on_miss = "live" if self._session.recordings.live_on_miss else "error"
+        place = self._session.places.run_options()
+        options = self._options(inject="matrix", frozen="tools" if frozen else "", on_miss=on_miss, **place)
+        plan = await self._project.plan(options=options, workspace=chosen, names=names)
+        return await self._project.fault_matrix(plan)
+
+    def faults(self, plan: "Plan") -> Build:
+        """Return the run of a matrix of tool faults."""
+
+        async def build(publish: Publish) -> Runnable:
+            return await self._connected(plan, publish)
+
+        return build
+
+    async def _connected(self, plan: "Plan", publish: Publish) -> Runnable:
+        """Return a run of the plan, after its cluster is connected. A run that is refused leaves no file."""
+        await self._project.connect(plan)
+        return self._project.run(plan, publish)
+
+    def chat(
+        self, agent: "AgentFolder", session_input: dict[str, Any]
+    ) -> "Callable[[Callable[[ChatEvent], None]], Chat]":
+        """Return a function that starts a chat with an agent. Runs can continue meanwhile."""
+        root = self._workspace.root
+
+        def make(publish: "Callable[[ChatEvent], None]") -> "Chat":
+            return self._project.chat(agent, root, session_input, publish)
+
+        return make
+
+    def watch(
+        self,
+        marked: set[tuple[int, int]],
+        runs: "Runs",
+        take: "Callable[[WatchNews], None]",
+        prepare: Callable[[], Awaitable[None]],
+    ) -> "Watch":
+        """Return a watch over the marked cases, or over all if none is marked. Reads files, so call it in a thread."""
+        from workbench.project.watch import Watch
+        from workbench.project.watching import watch_over
+
+        session, workspace, project = self._session, self._workspace, self._project
+        armed = frozenset(workspace.case_name(*pair) for pair in marked)
+
+        def options() -> "RunOptions":
+            # What the user chooses while the watch is on holds for its next run.
+            return self._options(**session.recordings.run_options(), **session.places.run_options())
+
+        watching = watch_over(project, workspace, session.read, options, armed, self.screen_files())
+        return Watch(project, watching, runs, take, set(), prepare)
+
+    def made_run(self, run_id: str) -> bool:
+        """Return whether a run of this session has this ID. Can be called in any thread."""
+        return self._made is not None and run_id in self._made.run_ids
+
+    def follow(self, inputs: "Callable[[], Collection[Path]]") -> "Follower":
+        """Return a follower of the folder and its runs. `inputs` returns the files on which verdicts depend."""
+        from workbench.project.follow import Follower
+
+        session = self._session
+        return Follower(session.state_dir, lambda: self._workspace, inputs, lambda: session.watching is not None)
+
+    def warm(self) -> "Callable[[], Awaitable[None]]":
+        """Return a function for the run's thread that starts the processes that runs will need."""
+        workspace = self._workspace
+        return lambda: self._project.warm(workspace)
+
+    def import_agents(
+        self, workspace: "Workspace", report: "Callable[[TrialImport], object]"
+    ) -> "Callable[[], Awaitable[None]]":
+        """Return a function for the run's thread that imports each agent and passes each outcome to `report`."""
+
+        async def start() -> None:
+            async for outcome in self._project.import_agents(workspace):
+                report(outcome)
+
+        return start
+
+    def renew(self) -> None:
+        """Restart the agents' processes before the next run, because an agent's environment changed."""
+        self._project.renew()
+
+    async def close(self) -> None:
+        """End all processes."""
+        if self._made is not None:
+            await self._made.close()
+
+    def _options(self, **options: Any) -> "RunOptions":
+        from workbench.engine.plan.run_options import RunOptions
+
+        usual = {"all_votes": self._settings.all_votes, "max_judge_calls": self._settings.max_judge_calls}
+        return RunOptions(**{**usual, **options})
+
+
+def _command_of(plan: "Plan", workspace: "Workspace", state: Path, shell: "Shell") -> "ShellCommand":
+    from workbench.project.equivalent_command import command_of_plan
+
+    return command_of_plan(plan, workspace, state, shell)
+
+
+def _with_draft(workspace: "Workspace", draft: Draft) -> "Workspace":
+    if draft.empty:
+        return workspace
+    entries = tuple(replace(entry, criteria=draft.apply(entry.criteria)) for entry in workspace.evalsets)
+    return replace(workspace, evalsets=entries)

@@ -1,0 +1,152 @@
+"""Events of the run's thread, applied to the store and shown at a pace that the terminal can follow."""
+
+import asyncio
+import textwrap
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from workbench.counting import counted
+from workbench.events import CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
+from workbench.text import one_line
+from workbench.ui.running.run import Run
+from workbench.ui.running.run_thread import Ended, Refused
+from workbench.ui.running.run_thread import News as Item
+from workbench.ui.session.view import Controller, Stoppable, View, show_notice
+from workbench.ui.terminal.pace import Pace
+
+if TYPE_CHECKING:
+    from workbench.engine.plan.place_consent import Sending
+
+_ERRORS_SHOWN = 2
+_SHORT = 58
+"""Maximum length of a notice that needs no hint at the palette, because each terminal shows all of it."""
+_SECONDS = 6.0
+"""Seconds for which a warning replaces the keys."""
+_WIDTH, _FAR = 66, " " * 11
+"""Columns of a row about what leaves this machine, and the indent of its further rows."""
+_LINES_OF_BAR = 3
+"""Cost of painting the bar, in rows of the tree."""
+
+
+class News(Controller):
+    """The queue of events between the run's thread and the store.
+
+    `admit` returns the event that the store gets, or None to drop it. The functions in `when_taken` are called after
+    events were applied. Their argument says whether a run ended.
+    """
+
+    def __init__(self, view: View, run: Run) -> None:
+        super().__init__(view)
+        self._run = run
+        self.pace = Pace()
+        self.admit: Callable[[Event], Event | None] = lambda event: event
+        self.when_taken: list[Callable[[bool], None]] = []
+        self.ticker: Stoppable | None = None
+        """The timer that updates running times during a run."""
+        self._due: Stoppable | None = None
+
+    def came(self) -> None:
+        """Apply waiting events now, or once the terminal has painted the last ones. Verdicts never wait."""
+        decided = self._run.thread.decided
+        wait = self.pace.wait(time.monotonic(), decided=decided)
+        if self._due is not None and decided:
+            self._due.stop()
+            self._due = None
+        if self._due is None:
+            if wait > 0:
+                self._due = self.view.set_timer(wait, self.flush)
+            else:
+                self.flush()
+
+    def flush(self) -> None:
+        """Apply all waiting events and paint the changes."""
+        self._due = None
+        touched: set[CaseRef] = set()
+        notices: list[Noticed] = []
+        news = self._run.thread.take()
+        for item in news:
+            self._apply(item, touched, notices)
+        if any(isinstance(item, RunStarted | RepeatsDropped) for item in news):
+            self.view.tree_view.repeats_changed()
+        lines = self.view.tree_view.show_verdicts() + self.view.refresh_row(touched)
+        lines += _LINES_OF_BAR * self.view.show_facts()
+        # A run that has started since is not over, although the one before it ended with the same events.
+        last = next((item for item in reversed(news) if isinstance(item, Ended | RunStarted)), None)
+        for notify in self.when_taken:
+            notify(isinstance(last, Ended))
+        if any(isinstance(item, RunFinished) for item in news):
+            self.view.tree_view.arrange_again()
+        self._show_notices(notices)
+        self.pace.painted(time.monotonic(), lines)
+
+    def _tick(self) -> None:
+        self.session.machines = self._run.thread.machines()
+        self.view.tick()
+
+    def painted(self, lines: int) -> None:
+        """Record lines that were painted without new events."""
+        self.pace.painted(time.monotonic(), lines)
+
+    def _apply(self, item: Item, touched: set[CaseRef], notices: list[Noticed]) -> None:
+        store = self.session.store
+        match item:
+            case Refused():
+                self._run.refused()
+                if item.asks is None:
+                    notices.append(Noticed("error", item.message, item.hint))
+                else:
+                    self.view.work(self._confirm(item.asks), "ask", exclusive=False)
+            case Ended():
+                store.drop_request(item.number)
+                if store.activity.running:
+                    finished = RunFinished(self.session.elapsed(), interrupted=True)
+                    store.apply(self.admit(finished) or finished)
+                if self.ticker is not None:
+                    self.ticker.stop()
+                    self.ticker = None
+            case _:
+                event = self.admit(item)
+                if event is None:
+                    return
+                store.apply(event)
+                if isinstance(item, RunStarted):
+                    self.ticker = self.ticker or self.view.set_interval(1.0, self._tick)
+                elif isinstance(item, Noticed):
+                    notices.append(item)
+                elif (ref := getattr(item, "case", None)) is not None:
+                    touched.add(ref)
+
+    async def _confirm(self, sending: "Sending") -> None:
+        """Ask whether a project may run on other machines."""
+        from workbench.engine.plan.place_consent import confirm
+        from workbench.rendering.machines import sending_lines
+        from workbench.ui.dialogs.items import Item as Answer
+
+        answers = [Answer("no", False), Answer("run there", True)]
+        # As rows, so that all of it can be read in a small terminal.
+        facts = [
+            part for line in sending_lines(sending) for part in textwrap.wrap(line, _WIDTH, subsequent_indent=_FAR)
+        ]
+        listed = [*answers, *map(Answer, facts)]
+        if await self.view.pick("this leaves your machine", listed, placeholder=""):
+            await asyncio.to_thread(confirm, sending)
+            self.view.say("confirmed: r runs there")
+
+    def _show_notices(self, notices: list[Noticed]) -> None:
+        """Show errors over the screen, and warnings on its last line. The palette has all notices of a run."""
+        errors = [notice for notice in notices if notice.level == "error"]
+        for notice in errors[:_ERRORS_SHOWN]:
+            show_notice(self.view, notice)
+        rest = [*errors[_ERRORS_SHOWN:], *(notice for notice in notices if notice.level == "warning")]
+        if rest:
+            so_far = sum(notice.level != "info" for notice in self.session.store.notices)
+            self.view.say(notice_line(rest[0], so_far), warning=True, seconds=_SECONDS)
+
+
+def notice_line(notice: Noticed, count: int) -> str:
+    """Return a notice as one line of safe text. It says where to read its end and the others, of `count` in all."""
+    text = one_line(". ".join(part.removesuffix(".") for part in (notice.message, notice.hint) if part))
+    if count == 1 and len(text) <= _SHORT:
+        return text
+    return f"{counted(count, 'notice')} in the palette (:): {text}"

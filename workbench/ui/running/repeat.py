@@ -1,0 +1,133 @@
+"""The dialog for repeats: a number of times, or until the pass rate is certain."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Label, Static
+
+from workbench.counting import counted
+from workbench.rates import fewest_for_sure
+from workbench.ui.next_run.repeat_options import RepeatOptions
+from workbench.ui.widgets.plain_input import PlainInput
+
+MOST = 1000
+_PROPOSED = "5"
+_PROPOSED_UNTIL_SURE = "50"
+_HOW = "enter runs · tab next field · esc cancels"
+
+
+class Checkbox(Static, can_focus=True):
+    """A checkbox, toggled with space or a click."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "turn")]
+
+    def __init__(self, words: str) -> None:
+        super().__init__(markup=False)
+        self._words = words
+        self.on = False
+
+    def on_mount(self) -> None:
+        """Show the box and its label."""
+        self._show()
+
+    def on_click(self) -> None:
+        """Toggle the box."""
+        self.action_turn()
+
+    def action_turn(self) -> None:
+        """Toggle the box."""
+        self.on = not self.on
+        self._show()
+
+    def _show(self) -> None:
+        self.update(Content(f"[{'x' if self.on else ' '}] {self._words}"))
+
+
+class RepeatScreen(ModalScreen[RepeatOptions | None]):
+    """A dialog that returns how often to run, or None if the user left. `question` is safe text."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave"),
+        Binding("enter", "start"),
+        Binding("down", "app.focus_next"),
+        Binding("up", "app.focus_previous"),
+    ]
+
+    def __init__(self, question: str) -> None:
+        super().__init__()
+        self._question = question
+        self._times = PlainInput(_PROPOSED)
+        self._until = PlainInput(placeholder="90")
+        self._votes = Checkbox("ask for every judge vote, to tell a flaky agent from a flaky judge")
+
+    def compose(self) -> ComposeResult:
+        """Lay out the two fields, the checkbox and the help line."""
+        with Vertical(classes="dialog -small -repeat") as dialog:
+            dialog.border_title = Content(self._question)
+            with Horizontal():
+                yield Label("times")
+                yield self._times
+            with Horizontal():
+                yield Label("until sure that")
+                yield self._until
+                yield Label("% pass", classes="unit")
+            yield self._votes
+            yield Static(_HOW, classes="help", markup=False)
+
+    def on_mount(self) -> None:
+        """Select the proposed number, so that typing replaces it."""
+        self._times.select_all()
+
+    def on_input_changed(self) -> None:
+        """Show what the input means. If a rate is entered, propose a higher limit."""
+        if self._until.value.strip() and self._times.value == _PROPOSED:
+            self._times.value = _PROPOSED_UNTIL_SURE
+        self._say(_HOW if isinstance(found := self._read(), str) else _meaning(found))
+
+    def on_input_submitted(self) -> None:
+        """Start the run."""
+        self.action_start()
+
+    def action_start(self) -> None:
+        """Return the options, or show what is wrong with the input."""
+        found = self._read()
+        if isinstance(found, str):
+            self._say(found)
+        else:
+            self.dismiss(found)
+
+    def action_leave(self) -> None:
+        """Close the dialog without a run."""
+        self.dismiss(None)
+
+    def _read(self) -> RepeatOptions | str:
+        """Return the options, or what is wrong with the input."""
+        times, until = self._times.value.strip(), self._until.value.strip().removesuffix("%").strip()
+        if not (times.isdecimal() and 1 <= int(times) <= MOST):
+            return f"times must be a number from 1 to {MOST:,}"
+        if not until:
+            return RepeatOptions(int(times), all_votes=self._votes.on)
+        try:
+            share = float(until) / 100
+        except ValueError:
+            share = 0.0
+        if not 0 < share < 1:
+            return "the pass rate must be above 0 and below 100 %"
+        return RepeatOptions(int(times), share, self._votes.on)
+
+    def _say(self, words: str) -> None:
+        self.query_one(".help", Static).update(Content(words))
+
+
+def _meaning(times: RepeatOptions) -> str:
+    if times.until_sure is None:
+        return _HOW
+    needed = fewest_for_sure(times.until_sure)
+    if needed is not None and needed > times.runs:
+        passes = counted(needed, "pass", "passes")
+        return f"certainty needs {passes} in a row; {counted(times.runs, 'run')} can only show a lower rate"
+    return f"at most {counted(times.runs, 'run')} of each case · {_HOW}"

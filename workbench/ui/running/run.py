@@ -1,0 +1,281 @@
+"""Runs, one at a time: start, score again, resume, cancel."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from workbench.counting import counted
+from workbench.events import CaseRef, Event, RunFinished, RunStarted
+from workbench.prices import Prices
+from workbench.remaining import STARTING_AGENTS
+from workbench.ui.dialogs.items import Item
+from workbench.ui.next_run.draft import Draft
+from workbench.ui.next_run.repeat_options import RepeatOptions
+from workbench.ui.running.engine_run import Engine
+from workbench.ui.running.run_thread import Build, RunThread
+from workbench.ui.running.side_run import SideRun
+from workbench.ui.session.folder import Folder
+from workbench.ui.session.view import Controller, View
+
+if TYPE_CHECKING:
+    from workbench.dependencies.change import Effect
+    from workbench.engine.plan.plan import Plan
+    from workbench.ui.session.session import Session
+
+Targets: TypeAlias = Sequence[tuple[int, int]]
+"""Cases as (evalset, case)."""
+SCORING = "scoring again"
+MANY_CASES = 100
+"""Number of cases above which a run is confirmed first."""
+MUCH_MONEY = 1.0
+"""Known cost in the currency of the price table above which a run is confirmed first."""
+_OFFER_SECONDS = 10.0
+"""Seconds for which the offer to resume a run replaces the keys."""
+
+
+class Run(Controller):
+    """Start and cancellation of runs. They run in their own thread, and `News` receives their events."""
+
+    def __init__(self, view: View, folder: Folder, engine: Engine, thread: RunThread) -> None:
+        super().__init__(view)
+        self.thread = thread
+        self._folder, self._engine = folder, engine
+        self._draft_in_use = Draft()
+        """The changed criteria used by the run that is starting."""
+        self._cancelled_once: set[CaseRef] = set()
+        self._wanted_when_read = False
+        """Whether `r` was pressed before the folder was read."""
+        self.session.store.subscribe(self._take)
+
+    # Keys
+
+    def run(self) -> None:
+        """Run the cases. Wait until the folder is read."""
+        session = self.session
+        if session.reading or (session.workspace is None and not session.read_error):
+            self._wanted_when_read = True
+            self.view.say("the run starts once the folder is read")
+        else:
+            self.start(self.view.targets("run"))
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a run was requested before the folder was read."""
+        return self._wanted_when_read
+
+    def start_if_wanted(self) -> None:
+        """Start the run that was requested before the folder was read."""
+        if self._wanted_when_read:
+            self._wanted_when_read = False
+            self.run()
+
+    def rerun(self) -> None:
+        """Rerun the cases that failed or ended in an error."""
+        targets = self.view.targets("rerun")
+        if targets and not self.session.is_loading:
+            self.start(targets)
+        else:
+            self.view.say(self.session.why_nothing_found("nothing failed here"))
+
+    def repeat(self) -> None:
+        """Ask how often to run the cases, and start the run."""
+        self.repeat_cases(self.view.targets("repeat"))
+
+    def repeat_cases(self, targets: Targets) -> None:
+        """Ask how often to run these cases, and start the run."""
+        from workbench.ui.running.repeat import RepeatScreen
+
+        def repeat(times: RepeatOptions | None) -> None:
+            if times is not None:
+                build = partial(self._engine.build, times=times)
+                # The dialog has said how many cases there are.
+                self.start(targets, build, times=times.runs, most=len(targets))
+
+        if self.can_start(targets):
+            self.view.push(RepeatScreen(f"repeat {cases(len(targets))}"), repeat)
+
+    def score(self) -> None:
+        """Score the cases again without running the agent."""
+        self.start(self.view.targets("score"), self._engine.rescore, SCORING)
+
+    def score_afresh(self) -> None:
+        """Score the cases again without cached judge answers."""
+        self.start(self.view.targets("score_afresh"), partial(self._engine.rescore, fresh=True), SCORING)
+
+    def cancel(self) -> None:
+        """Cancel the marked or current cases. The second call kills them."""
+        records = (record for pair in self.view.targets("cancel") for record in self.session.verdicts.records(*pair))
+        refs = [record.ref for record in records if not record.finished]
+        self._cancel(refs, refs, cases(len(refs)))
+
+    def cancel_all(self) -> None:
+        """Cancel the run. The second call kills it."""
+        store = self.session.store
+        self._cancel(None, store.current if store.activity.running else [], "the run")
+
+    def resume(self) -> None:
+        """Resume the newest run, which was interrupted."""
+        if self.workspace() is not None and self.can_start():
+            self.session.starting = STARTING_AGENTS
+            self.session.store.request_run()
+            self.session.store.hand_over(self.thread.start(self._engine.resume()))
+            self.view.show_facts()
+
+    async def offer_resuming(self) -> None:
+        """Tell the user how to resume an interrupted run. Never resume it without being asked."""
+        description = await asyncio.to_thread(self._engine.resumable)
+        if description and not self.session.store.activity.running:
+            # On the last line, so that it covers nothing. The end may be cut.
+            _, _, results = description.partition(": ")
+            self.view.say(f"“resume run” (:) continues the last run: {results}", seconds=_OFFER_SECONDS)
+
+    def score_by_new_references(self, targets: Targets) -> None:
+        """Score the transcripts of these cases against the references that are now in their files."""
+        self.start(targets, partial(self._engine.rescore, references_of_now=True), SCORING, confirmed=True)
+
+    def machines(self) -> None:
+        """Show the machines of the run."""
+        from workbench.ui.running.machines import MachinesScreen
+
+        self.view.push(MachinesScreen(self.thread.machines, self.view.keys))
+
+    # Starting
+
+    def start(
+        self,
+        targets: Targets,
+        build: Callable[[Targets], Build] | None = None,
+        starting: str = STARTING_AGENTS,
+        *,
+        times: int = 1,
+        most: int = MANY_CASES,
+        confirmed: bool = False,
+    ) -> None:
+        """Run these cases, or start the run that `build` makes of them. The bar says `starting` at once.
+
+        Ask once before a run of more than `most` cases or of a high known cost, unless a dialog has `confirmed` it.
+        `times` is how often each case runs. Then read the folder again if a file has changed, and ask for missing
+        agents.
+        """
+        if not self.can_start(targets):
+            return
+        build = build or self._engine.build
+        if confirmed or (len(targets) <= most and not self.session.prices):
+            self._request(targets, build, starting)
+        else:
+            self.view.work(self._confirm(targets, build, starting, times, most), "confirm", exclusive=False)
+
+    async def _confirm(
+        self, targets: Targets, build: Callable[[Targets], Build], starting: str, times: int, most: int
+    ) -> None:
+        """Start the run. If it has too many cases or a high known cost, ask first."""
+        names = self.view.rows.names()
+        amount, cost = await asyncio.to_thread(self._cost, targets, starting == SCORING, times)
+        if len(targets) > most or amount > MUCH_MONEY:
+            what = f"{'score' if starting == SCORING else 'run'} {cases(len(targets))}"
+            what += f" {counted(times, 'time')}" if times > 1 else ""
+            items = [Item(what, True, help=cost), Item("cancel", False)]
+            if not await self.view.pick(f"{what}?", items, placeholder=""):
+                return
+            targets = self.view.rows.found_again(names, targets)
+            if not self.can_start(targets):
+                return
+        self._request(targets, build, starting)
+
+    def _cost(self, targets: Targets, scoring: bool, times: int) -> tuple[float, str]:
+        """Return the known cost of a run and words for it, by the last run of its cases or of others. Reads files."""
+        from workbench.project.watch_cost import estimate
+
+        records = [record for pair in targets for record in self.session.verdicts.records(*pair) if record.has_verdict]
+        records = records or [record for record in list(self.session.store.records.values()) if record.has_verdict]
+        workspace, draft, prices = self.session.workspace, self.session.draft, self.session.prices or Prices()
+        entries = workspace.evalsets if workspace is not None else ()
+        configs = {entry.relative: draft.apply(entry.criteria).config for entry in entries}
+        depth: Effect = "score" if scoring else "run"
+        found = estimate(len(targets), records, depth, prices, times, lambda ref: configs.get(ref.evalset_file))
+        return found.amount or 0.0, found.cost_words
+
+    def _request(self, targets: Targets, build: Callable[[Targets], Build], starting: str) -> None:
+        self.session.starting = starting
+        self.session.store.request_run()
+        self.view.show_facts()
+        self.view.work(self._start(targets, build), "start", exclusive=False)
+
+    def beside(self, build: Build, wake: Callable[[], None]) -> SideRun:
+        """Start a run whose events go to another screen, which `wake` tells about them."""
+        return SideRun(self.thread, build, wake)
+
+    # For the watch
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run is active or requested."""
+        return self.session.store.activity.busy
+
+    def start_plan(self, make: "Callable[[], Plan]") -> None:
+        """Start the run whose plan `make` returns. The watch has already registered its request in the store."""
+        self.session.store.hand_over(self.thread.start(self._engine.planned(make)))
+
+    def supersede(self, refs: Sequence[CaseRef]) -> None:
+        """Kill these cases, and start no others of their run."""
+        self.thread.cancel(list(refs), kill=True, stop=True)
+
+    async def _start(self, targets: Targets, build: Callable[[Targets], Build]) -> None:
+        rows = self.view.rows
+        names = rows.names()
+        ready = not self.session.outdated() or await self._folder.read_again()
+        if ready:
+            await self._folder.give_agents(rows.found_again(names, targets))
+            targets = rows.found_again(names, targets)
+        if ready and targets:
+            self._draft_in_use = self.session.draft.copy()
+            self.session.store.hand_over(self.thread.start(build(targets)))
+        else:
+            self.session.store.drop_request()
+            self.view.show_facts()
+
+    def can_start(self, targets: Targets | None = None) -> bool:
+        """Return whether a run can start.
+
+        If not, say why. A resumed run needs no `targets`, because it knows its cases.
+        """
+        if self.session.store.activity.busy:
+            self.view.say("a run is active: cancel it with x, or wait until it ends", warning=True)
+            return False
+        if targets is not None and not targets:
+            self.view.say(_why_no_targets(self.session))
+            return False
+        return True
+
+    def _cancel(self, refs: list[CaseRef] | None, affected: list[CaseRef], what: str) -> None:
+        affected = [ref for ref in affected if not self.session.store.records[ref].finished]
+        if not self.session.store.activity.running or not affected:
+            self.view.say("nothing is running here")
+            return
+        kill = self._cancelled_once.issuperset(affected)
+        self._cancelled_once.update(affected)
+        self.thread.cancel(refs, kill=kill)
+        self.view.say(f"{'killing' if kill else 'cancelling'} {what}")
+
+    def refused(self) -> None:
+        """Keep the changed criteria for the next run, because this run did not start."""
+        self._draft_in_use = Draft()
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, RunStarted):
+            self.session.draft.used(self._draft_in_use)
+            self._draft_in_use = Draft()
+        if isinstance(event, RunStarted | RunFinished):
+            self._cancelled_once.clear()
+
+
+def cases(number: int) -> str:
+    """Return a number of cases as text: `1 case`, `2,000 cases`."""
+    return counted(number, "case")
+
+
+def _why_no_targets(session: "Session") -> str:
+    if session.workspace is None and session.read_error:
+        return "the folder could not be read"
+    return "no cases here" if session.workspace else "still reading the folder"

@@ -1,1 +1,0 @@
-"""The main screen: layout, controllers and movement keys."""

@@ -1,0 +1,227 @@
+"""The open folder: reading it, its ignored files, and the agents of its evalsets."""
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from workbench.counting import counted
+from workbench.text import one_line, plain
+from workbench.ui.dialogs.items import Item
+from workbench.ui.session.view import Controller, View, read_in_thread
+from workbench.ui.tree.labels import label
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from workbench.agents.discovery import AgentFolder
+    from workbench.agents.workspace import EvalsetEntry, Workspace
+
+
+_SHOWN_EVERY = 0.3
+"""Minimum seconds between two updates of the screen while the folder is read for the first time."""
+_PAUSE_FACTOR = 10
+"""How much longer than an update the pause after it is, because each update shows all evalsets so far."""
+
+
+class _NobodyWaitsError(Exception):
+    """Ends the reading of a folder that is not needed any more."""
+
+
+class Folder(Controller):
+    """The folder, read in a thread so that keys still work while a large one is read."""
+
+    def __init__(self, view: View) -> None:
+        super().__init__(view)
+        self.when_loaded: list[Callable[[], None]] = []
+        """Called after the whole folder, or a file in it, was read and shown."""
+        self.when_owned: list[Callable[[], None]] = []
+        """Called after the user chose the agents of evalsets and the folder was read again."""
+        self._due = 0.0
+        """When the screen may show the next evalsets of the first reading."""
+
+    def load(self, workspace: "Workspace") -> None:
+        """Show a workspace and notify the controllers that depend on it."""
+        self.view.show_workspace(workspace)
+        for notify in self.when_loaded:
+            notify()
+
+    async def offer_trust(self) -> None:
+        """Ask once whether to trust a `.workbench` that this user did not create. Until then, it is not read."""
+        workspace = self.session.workspace
+        if workspace is None or self.session.given_state_dir is not None:
+            return
+        from workbench.state_folder import can_be_trusted, trust, untrusted_text
+
+        root = workspace.root
+        message, hint = await asyncio.to_thread(untrusted_text, root)
+        if not message:
+            return
+        if not await asyncio.to_thread(can_be_trusted, root):
+            self.view.notify(plain(f"{message}\n{hint}", limit=1000), severity="warning", timeout=10)
+            return
+        items = [
+            Item("ignore it", False, help="It is neither read nor written. Runs and undo last until you quit."),
+            Item("trust it", True, help="Its verdicts may be made up. Trust it only if you know who made it."),
+        ]
+        if await self.view.pick("you did not create .workbench here", items, placeholder=""):
+            try:
+                await asyncio.to_thread(trust, root)
+            except OSError as error:
+                self.view.notify(plain(str(error), limit=600), severity="error", timeout=10)
+            await self.read_again()
+
+    def reload(self) -> None:
+        """Read the folder again."""
+        self.view.work(self._reload(), "read")
+
+    def try_samples(self) -> None:
+        """Copy the sample agents into the open folder, and show them."""
+        if (workspace := self.workspace()) is not None:
+            target = workspace.target if workspace.target.is_dir() else workspace.target.parent
+            self.view.work(self._try_samples(target), "edit")
+
+    async def _try_samples(self, folder: "Path") -> None:
+        from workbench.shipped import copy_samples
+
+        self.view.say("copying the sample agents")
+        try:
+            copy = await asyncio.to_thread(copy_samples, folder)
+        except OSError as error:
+            text = str(error) if error.errno is None else f"{error.filename or folder}: {error.strerror}"
+            self.view.notify(plain(text, limit=600), title="nothing was copied", severity="error", timeout=10)
+            return
+        if await self.read_again():
+            workspace = self.session.workspace
+            after = "r runs them" if workspace and workspace.evalsets else "but they are ignored there"
+            self.view.say(f"copied to {copy.name}: {after}")
+
+    def ignored(self) -> None:
+        """List the ignored files. An evalset under an unusual name can be opened from the list."""
+        workspace = self.session.workspace
+        ignored = workspace.ignored if workspace else ()
+        items = [
+            Item(
+                self.below_root(str(item.path)),
+                item.path if item.evalset else None,
+                hint=one_line(item.reason, limit=60),
+                help="Press enter to open it as an evalset." if item.evalset else one_line(item.reason),
+            )
+            for item in sorted(ignored, key=lambda item: not item.evalset)
+        ]
+        self.view.work(self._open_ignored(items), "ask", exclusive=False)
+
+    async def _open_ignored(self, items: list[Item]) -> None:
+        path = await self.view.pick(f"{counted(len(items), 'path')} ignored", items, nothing="nothing was ignored")
+        if path is not None:
+            self.session.extra_evalsets.add(path)
+            self.reload()
+
+    def choose_agent(self) -> None:
+        """Ask which agent the evalset under the cursor belongs to."""
+        if (row := self.current_evalset()) is not None:
+            self.view.work(self._choose(self.session.entry(row.evalset)), "ask", exclusive=False)
+
+    async def read_again(self) -> bool:
+        """Read the folder and show it. If it cannot be read, say why and return False.
+
+        On the first read, the screen already shows the evalsets that were read so far.
+        """
+        session = self.session
+        session.reading = session.reading or session.workspace is None
+        loop = asyncio.get_running_loop()
+        session.when_large_file = lambda: loop.call_soon_threadsafe(self.view.show_facts)
+        try:
+            to_show = loop if session.reading else None
+            workspace = await read_in_thread(lambda is_left: self._read(to_show, is_left))
+        except Exception as error:  # after any failure, the screen must not stay at "reading"
+            expected = isinstance(error, OSError | ValueError)
+            session.reading = False
+            session.read_error = str(error) if expected else f"{type(error).__name__}: {error}"
+            self.view.show_facts()
+            self.view.notify(plain(session.read_error, limit=600), severity="error", timeout=10)
+            return False
+        session.reading = False
+        self.load(workspace)
+        return True
+
+    def _read(self, loop: asyncio.AbstractEventLoop | None, is_left: Callable[[], bool]) -> "Workspace":
+        """Read the folder, until `is_left`. Runs in a thread. With `loop`, show partial results in that event loop."""
+        self._due = time.monotonic() + _SHOWN_EVERY
+
+        def arrived(workspace: "Workspace") -> None:
+            if is_left():
+                raise _NobodyWaitsError
+            if loop is not None and time.monotonic() > self._due:
+                self._due = math.inf
+                loop.call_soon_threadsafe(self._show_so_far, workspace)
+
+        return self.session.read(arrived)
+
+    def _show_so_far(self, workspace: "Workspace") -> None:
+        began = time.monotonic()
+        if self.session.reading:
+            self.view.show_workspace(workspace)
+        now = time.monotonic()
+        self._due = now + max(_SHOWN_EVERY, _PAUSE_FACTOR * (now - began))
+
+    async def give_agents(self, targets: Iterable[tuple[int, int]]) -> None:
+        """Ask once for the agent of each target evalset that has none.
+
+        If the user does not choose one, or there is no agent, the run reports it.
+        """
+        workspace = self.session.workspace
+        if workspace is None or not workspace.agents:
+            return
+        entries = [self.session.entry(evalset) for evalset in sorted({evalset for evalset, _ in targets})]
+        entries = [entry for entry in entries if entry.agent is None and entry.relative not in self.session.declined]
+        answers = []
+        for entry in entries:
+            answers.append(await self._ask(entry))
+            if not answers[-1]:
+                self.session.declined.add(entry.relative)
+        if any(answers):
+            await self._take_owners()
+
+    async def _reload(self) -> None:
+        if await self.read_again():
+            self.view.say("folder reloaded")
+
+    async def _choose(self, entry: "EvalsetEntry") -> None:
+        if await self._ask(entry):
+            await self._take_owners()
+
+    async def _take_owners(self) -> None:
+        if await self.read_again():
+            for notify in self.when_owned:
+                notify()
+
+    async def _ask(self, entry: "EvalsetEntry") -> bool:
+        """Ask which agent the evalset belongs to, and save the answer. Return whether the user chose one."""
+        assert self.session.workspace is not None
+        items = [
+            Item(
+                label(agent.name),
+                agent,
+                hint=self.below_root(str(agent.folder)),
+                help=f"Now: {one_line(entry.agent_reason, limit=2000)}",
+            )
+            for agent in self.session.workspace.agents
+        ]
+        title = f"which agent does {label(entry.relative)} belong to?"
+        placeholder = "type to find; esc chooses none"
+        agent: AgentFolder | None = await self.view.pick(title, items, placeholder=placeholder)
+        if agent is None:
+            return False
+        try:
+            await asyncio.to_thread(self.session.save_owner, entry, agent)
+        except (OSError, ValueError) as error:
+            self.view.notify(plain(str(error), limit=600), severity="error", timeout=10)
+            return False
+        return True
+
+    def below_root(self, path: str) -> str:
+        """Return a path as safe text, relative to the root if it is below it."""
+        root = str(self.session.workspace.root) if self.session.workspace else ""
+        return one_line(path.removeprefix(root + "/"))

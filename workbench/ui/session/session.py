@@ -1,0 +1,283 @@
+"""The screen's state without widgets: the folder, the verdicts, and the criteria of the next run."""
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from workbench.events import CaseRef, RunStarted
+from workbench.execution import Execution
+from workbench.prices import Prices
+from workbench.remaining import RemainingTime
+from workbench.rendering.changed import ChangedVerdicts
+from workbench.store import Store
+from workbench.text import one_line
+from workbench.ui.next_run.draft import Draft
+from workbench.ui.next_run.place_options import PlaceOptions
+from workbench.ui.next_run.recording_options import RecordingOptions
+from workbench.ui.session.findings import Findings
+from workbench.ui.session.judge_count import JudgeCount, wait_text
+from workbench.ui.tree.outline import Row
+from workbench.ui.tree.verdicts import Verdicts
+
+if TYPE_CHECKING:
+    from workbench.agents.discovery import AgentFolder
+    from workbench.agents.workspace import EvalsetEntry, OnEvalset, Workspace
+    from workbench.authoring.saving import Saver
+    from workbench.events import CaseName
+    from workbench.model.evalset import EvalCase
+    from workbench.places.place import MachineState
+    from workbench.project.equivalent_command import Shell, ShellCommand
+    from workbench.project.input_files import Signature
+    from workbench.project.staleness import Changes
+    from workbench.project.watching import Watching
+    from workbench.ui.session.recall import Recalled
+
+
+_LARGE = 8 << 20
+"""Bytes from which on reading an evalset takes long enough to be named."""
+
+
+class Session:
+    """The state of the screen, without widgets.
+
+    `state_dir` None is `.workbench` in the root. `prices` are those of the user's settings. With `checks`, the folder
+    is checked after it was read.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        state_dir: Path | None = None,
+        prices: Prices | None = None,
+        checks: bool = False,
+    ) -> None:
+        # `.` would follow the folder if it is moved, but a moved folder counts as gone.
+        self.path = path.absolute()
+        self.store = Store()
+        self.verdicts = Verdicts(self.store)
+        self.judges = JudgeCount(prices)
+        self._clock = time.monotonic
+        self.remaining = RemainingTime(lambda: self._clock())
+        self.starting = ""
+        """Words for what a requested run does until it begins."""
+        self.draft = Draft()
+        self.recordings = RecordingOptions()
+        """The use of recordings by the next runs, until it is changed."""
+        self.places = PlaceOptions()
+        """Where the next runs are, until it is changed."""
+        self.machines: Sequence[MachineState] = ()
+        """Other machines of the current run, as they were a moment ago."""
+        self.workspace: Workspace | None = None
+        self.reading = False
+        """Whether the folder is still being read. `workspace` then has what was read so far."""
+        self.large_file = ""
+        """Name and size of the large evalset that is being read now, as safe text, or ""."""
+        self.when_large_file: Callable[[], object] = lambda: None
+        """Called when `large_file` changes, in the thread that reads."""
+        self.read_error = ""
+        """Why the folder could not be read the last time, raw, or "" if it could."""
+        self.declined: set[str] = set()
+        """Evalsets (relative paths) for which the user did not choose an agent. They are not asked about again."""
+        self.extra_evalsets: set[Path] = set()
+        """Evalsets with unusual names that the user opened, as absolute paths."""
+        self.prices = prices
+        self.changed = ChangedVerdicts(self.store)
+        self.last_command: Callable[[Shell], ShellCommand] | None = None
+        """Returns the command line that repeats the last run, scoring or comparison."""
+        self.watching: Watching | None = None
+        """The watch, while it is on."""
+        self.last_watch_effect = ""
+        """Effect of the last save: `run`, `score` or `decide`, or "" before the first one."""
+        self.restored_run = ""
+        """ID of a run of an earlier session, if it is shown as the newest one."""
+        self.stale: dict[CaseName, Changes] = {}
+        """Cases with a stale verdict, and which of its inputs changed."""
+        self.loading: Literal["", "results", "changes"] = ""
+        """Data being loaded from earlier sessions: verdicts, or which verdicts are stale."""
+        self.elsewhere: tuple[int, int] | None = None
+        """Finished and all cases of a run that another program is making, or None."""
+        self.given_state_dir = state_dir
+        self._began = 0.0
+        self._files: tuple[Path, ...] = ()
+        self._signature: Signature = ()
+        self.checks = checks
+        self.findings = Findings()
+        """Problems that `check` found in the workspace. Empty before the check."""
+        self._saver: Saver | None = None
+        self.store.subscribe(self.verdicts.apply)
+        self.store.subscribe(self.judges.apply)
+        self.store.subscribe(self.remaining.apply)
+        self.store.subscribe(self._keep_time)
+
+    # The folder
+
+    def read(self, arrived: "OnEvalset | None" = None) -> "Workspace":
+        """Read the folder, in a thread. Changes nothing in the session.
+
+        `arrived` is called after each evalset.
+
+        Raises:
+            OSError, ValueError: the path does not exist.
+        """
+        from workbench.agents.owners import read_owners
+        from workbench.agents.workspace import open_workspace
+        from workbench.state_folder import state_dir
+
+        owners = None if self.given_state_dir is None else read_owners(state_dir(self.path, self.given_state_dir))
+        named = [path for path in sorted(self.extra_evalsets) if path.is_file()]
+        try:
+            return open_workspace(
+                self.path,
+                *named,
+                stored_owners=owners,
+                previous=self.workspace,
+                on_evalset=arrived,
+                before_file=self._before_file,
+            )
+        finally:
+            self.large_file = ""
+
+    def _before_file(self, file: Path) -> None:
+        """Note the name of a large file that is about to be read, so that the bar can show it. Runs in a thread."""
+        with contextlib.suppress(OSError):
+            size = file.stat().st_size
+            name = f"{one_line(file.name, limit=40)}, {size >> 20:,} MB" if size >= _LARGE else ""
+            if name != self.large_file:
+                self.large_file = name
+                self.when_large_file()
+
+    def set_workspace(self, workspace: "Workspace") -> None:
+        """Replace the workspace."""
+        # Imported here and below, because the first frame has no workspace.
+        from workbench.project.input_files import signature_of, workspace_files
+
+        self.workspace = workspace
+        self.findings = Findings()
+        self.read_error = ""
+        self._files = workspace_files(workspace)
+        self._signature = signature_of(self._files)
+
+    def outdated(self) -> bool:
+        """Return whether a file of the workspace has changed since it was read."""
+        from workbench.project.input_files import signature_of
+
+        return self.workspace is not None and signature_of(self._files) != self._signature
+
+    @property
+    def state_dir(self) -> Path:
+        """The folder for runs and saved choices."""
+        assert self.workspace is not None
+        from workbench.state_folder import state_dir
+
+        return state_dir(self.workspace.root, self.given_state_dir)
+
+    @property
+    def saver(self) -> "Saver":
+        """The saver of all edits of this session, which can also undo them. Made when first needed."""
+        from workbench.authoring.saving import Saver
+
+        if self._saver is None:
+            assert self.workspace is not None
+            self._saver = Saver(self.state_dir, self.workspace.root)
+        return self._saver
+
+    @property
+    def target_name(self) -> str:
+        """The name of the open folder or file, safe to show."""
+        path = self.workspace.target if self.workspace else self.path.absolute()
+        return one_line(path.name or str(path), limit=80)
+
+    def entry(self, evalset: int) -> "EvalsetEntry":
+        """Return an evalset of the workspace."""
+        assert self.workspace is not None
+        return self.workspace.evalsets[evalset]
+
+    def case(self, evalset: int, case: int) -> "EvalCase | None":
+        """Return a full case, or None if ADK would reject it. The document has its faults."""
+        from workbench.model.evalset import BrokenCaseError
+
+        document = self.entry(evalset).document
+        try:
+            return document.case(case)
+        except BrokenCaseError:
+            return None
+
+    def record(self, row: Row) -> Execution | None:
+        """Return the record of a row's case or repeat, or None if it never ran."""
+        return self.verdicts.record(row.evalset, row.case, row.repeat)
+
+    def save_owner(self, entry: "EvalsetEntry", agent: "AgentFolder") -> None:
+        """Save which agent an evalset belongs to. This takes effect when the folder is read again.
+
+        Raises:
+            OSError, ValueError: it cannot be saved.
+        """
+        from workbench.agents.owners import save_owner
+
+        assert self.workspace is not None
+        save_owner(self.state_dir, entry.relative, agent.folder, self.workspace.root)
+
+    def recall(self, recalled: "Recalled") -> None:
+        """Add verdicts of an earlier session, except where newer ones are known."""
+        if not self.store.current:
+            self.restored_run = recalled.run.run_id
+        self.store.restore(recalled.run, list(recalled.records), recalled.records)
+        self.verdicts.recall(recalled.records)
+
+    def adopt(self, recalled: "Recalled", *, ended: bool, continues: bool) -> None:
+        """Show verdicts of a run that another program made, except where newer ones are known.
+
+        Once the run has `ended`, it is the newest one. `continues` means that the run's first verdicts are shown
+        already.
+        """
+        from workbench.history.ages import ages
+
+        age = ages()
+        new, known = age(recalled.run.run_id, ""), self.store.records
+        records = {
+            ref: record
+            for ref, record in recalled.records.items()
+            if ref not in known or age(known[ref].run_id, "") < new
+        }
+        planned = (CaseRef(*row["ref"]) for row in recalled.latest.summary.rows.values())
+        self.changed.before_run(planned, records, continues=continues)
+        is_newest = ended and (not self.store.run.run_id or age(self.store.run.run_id, "") <= new)
+        if is_newest:
+            self.restored_run = recalled.run.run_id
+            self.judges.clear()
+        current = [ref for ref in recalled.records if ref in records or known[ref].run_id == recalled.run.run_id]
+        self.store.adopt(records, recalled.run if is_newest else None, current)
+        self.verdicts.adopt(records)
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether files or verdicts are still being read."""
+        return self.reading or self.loading == "results"
+
+    def why_nothing_found(self, otherwise: str) -> str:
+        """Return why there is nothing to go to.
+
+        If there are results but none matches, return `otherwise`.
+        """
+        if self.reading or (self.workspace is None and not self.read_error):
+            return "still reading the folder"
+        if self.loading == "results":
+            return "results are still loading"
+        return otherwise if self.store.current else "nothing has run yet"
+
+    # The run
+
+    def elapsed(self) -> float:
+        """Return the seconds since the run began, or its duration if it has ended."""
+        return self._clock() - self._began if self.store.activity.running else self.store.run.duration_seconds
+
+    def waiting(self) -> tuple[str, str]:
+        """Return which judge waits and how long, in full and in short, or two ""."""
+        return wait_text(self.store.activity.waits, self.elapsed())
+
+    def _keep_time(self, event: object) -> None:
+        if isinstance(event, RunStarted):
+            self._began = self._clock()

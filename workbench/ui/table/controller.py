@@ -1,0 +1,222 @@
+"""The table of cases."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from workbench.collecting import collector_paused
+from workbench.ui.overview.controller import Overview
+from workbench.ui.running.run import Run
+from workbench.ui.session.view import Controller, View
+from workbench.ui.session.way_back import WayBack
+from workbench.ui.terminal.host import Host
+
+if TYPE_CHECKING:
+    from workbench.ui.overview.spending import Spending
+    from workbench.ui.table.cases import Pair
+    from workbench.ui.table.model import Scope, Source, Table
+    from workbench.ui.table.past_runs import PastRuns
+    from workbench.ui.table.screen import TableScreen
+
+_COSTS_AT_ONCE = 200
+"""Executions whose cost is computed before the table shows it."""
+
+
+class CaseTable(Controller):
+    """The page with the table. It stays as it was left while the user looks at one of its cases."""
+
+    def __init__(self, view: View, run: Run, overview: Overview, host: Host) -> None:
+        super().__init__(view)
+        self._run, self._overview, self._host = run, overview, host
+        self._table: Table | None = None
+        self._page: TableScreen | None = None
+        self._line = 0
+        """The line of the screen on which the cursor was when the user left for a case."""
+        self._runs: PastRuns | None = None
+
+    def table(self) -> None:
+        """Show the cases below the cursor, or the marked ones, in a table."""
+        if self.workspace() is not None:
+            self.view.work(self._open(), "open")
+
+    def loaded(self) -> None:
+        """Show the cases of a folder that was read again. Cursor and order stay."""
+        before, self._runs = self._table, None
+        if before is None or self.session.workspace is None:
+            return
+        from workbench.ui.table.model import scope_again
+        from workbench.ui.table.sources import CriteriaCells
+
+        shows_runs = not isinstance(before.source, CriteriaCells)
+        place = before.name and self.session.verdicts.place(*before.name)
+        self._table = self._new_table(scope_again(self.view.rows, before.scope, before.source.cases))
+        self._table.adopt(before)
+        self._table.load(self.view.rows.entries, self.view.rows.marks)
+        if place:
+            self._table.stand_on(place)
+        if shows_runs:
+            self._show_runs(self._table)
+        if self._page is not None:
+            self._page.replace(self._table)
+
+    def changed(self, pairs: "set[Pair]") -> None:
+        """Show new verdicts of these cases."""
+        if self._page is not None:
+            self._page.show_changed(pairs)
+
+    def arranged(self) -> None:
+        """Filter and sort again, because a run has ended or verdicts were loaded."""
+        table = self._table
+        if table is None or self.session.store.activity.running:
+            return
+        table.load(self.view.rows.entries, self.view.rows.marks)
+        if self._page is not None:
+            self._page.show_rows()
+        self._compute_costs()
+        if self._runs is not None:
+            self._show_runs(table)
+
+    # Pages
+
+    async def _open(self) -> None:
+        await asyncio.to_thread(_import_screen)
+        from workbench.ui.table.model import scope_of
+
+        scope = scope_of(self.view.rows)
+        if not scope.pairs:
+            self.view.say("no cases here")
+            return
+        self._table = self._new_table(scope)
+        self._table.load(self.view.rows.entries, self.view.rows.marks)
+        cursor = self.view.rows.cursor
+        self._line = 0
+        if cursor is not None and cursor.case >= 0 and self._table.stand_on((cursor.evalset, cursor.case)):
+            self._line = self._table.row
+        self._push()
+        self._compute_costs()
+
+    def _new_table(self, scope: "Scope") -> "Table":
+        from workbench.ui.table.cases import Cases
+        from workbench.ui.table.model import Table
+        from workbench.ui.table.sources import CriteriaCells
+
+        cases = Cases(self.view.rows.entries, self.session.verdicts)
+        return Table(scope, CriteriaCells(cases, self._costs), self.session.verdicts)
+
+    @property
+    def _costs(self) -> "Spending | None":
+        """The costs that are known, or None without prices."""
+        return self._overview.spending if self.session.prices else None
+
+    def _push(self) -> None:
+        from workbench.ui.table.screen import TableScreen
+
+        assert self._table is not None
+        self._page = TableScreen(
+            self._table,
+            self.session,
+            self.view.rows,
+            self.view.keys,
+            self._host,
+            line=self._line,
+            open_case=self._open_case,
+            turn=self._turn,
+            run=self._start,
+        )
+        self.view.say_on_page = self._page.key_line.say
+        self.view.push(self._page, self._left)
+
+    def _left(self, _: object) -> None:
+        """Forget the table, because the user has left it."""
+        self._table = self._page = self._runs = self.view.say_on_page = None
+        self.view.tree_view.refresh()
+        self.view.show_state()
+
+    def _open_case(self) -> None:
+        from workbench.ui.table.sources import pane_of
+
+        page, table = self._page, self._table
+        if page is None or table is None or table.pair is None:
+            return
+        pair, self._line, self._page = table.pair, page.line, None
+        self.view.say_on_page = None
+        self.view.close_pages()
+        self.view.show_state()
+        pane = pane_of(table.current)
+        self.view.open_case(*pair, pane, WayBack("the table", self._return))
+
+    def _return(self) -> None:
+        """Go back to the cell from which a case was opened."""
+        cursor = self.view.rows.cursor
+        if self._table is not None:
+            if cursor is not None and cursor.case >= 0:
+                self._table.stand_on((cursor.evalset, cursor.case))
+            self._push()
+
+    def _start(self, pairs: "Sequence[Pair]") -> None:
+        self._run.start(pairs)
+
+    # Costs
+
+    def _compute_costs(self) -> None:
+        if self._costs is not None and self._table is not None:
+            self.view.work(self._read_costs(self._table, self._costs), "costs")
+
+    async def _read_costs(self, table: "Table", known: "Spending") -> None:
+        verdicts = self.session.verdicts
+        records = (record for pair in table.rows if (record := verdicts.record(*pair)) is not None)
+        missing = known.missing(records)
+        for start in range(0, len(missing), _COSTS_AT_ONCE):
+            await asyncio.to_thread(known.read, missing[start : start + _COSTS_AT_ONCE])
+            if self._page is not None:
+                self._page.refresh_cells()
+
+    # Past runs
+
+    def _turn(self) -> None:
+        """Switch between criteria and past runs."""
+        from workbench.ui.table.sources import CriteriaCells
+
+        table = self._table
+        if table is None or self._page is None:
+            return
+        if isinstance(table.source, CriteriaCells):
+            self._show_runs(table)
+        else:
+            self._runs = None
+            table.replace_source(CriteriaCells(table.source.cases, self._costs))
+            self._page.show_rows()
+
+    def _show_runs(self, table: "Table") -> None:
+        """Show the runs read so far, and read the others."""
+        from workbench.ui.table.past_runs import PastRuns, RunCells
+
+        if self._runs is None or not isinstance(table.source, RunCells):
+            self._runs = PastRuns(table.names_of(table.scope.pairs))
+            source: Source = RunCells(table.source.cases, self._runs)
+            table.replace_source(source)
+        if self._page is not None:
+            self._page.show_rows()
+        self.view.work(self._read_runs(table, self._runs), "runs")
+
+    async def _read_runs(self, table: "Table", runs: "PastRuns") -> None:
+        state, running = self.session.state_dir, self.session.store.activity.running
+        active = self.session.store.run.run_id if running else ""
+        with collector_paused():
+            reading = await asyncio.to_thread(runs.reading, state, active)
+            while (found := await asyncio.to_thread(next, reading, None)) is not None:
+                if self._runs is not runs:
+                    return
+                runs.add(found)
+                if self._page is not None:
+                    table.source.update(table.scope.pairs)
+                    self._page.show_rows()
+        runs.is_complete = True
+        if self._page is not None and self._runs is runs:
+            self._page.show_rows()
+
+
+def _import_screen() -> None:
+    """Import the screen in a thread, so that keys still work meanwhile."""
+    import workbench.ui.table.screen
+    import workbench.ui.table.sources  # noqa: F401

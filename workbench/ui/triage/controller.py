@@ -1,0 +1,286 @@
+"""Triage of verdicts by the user: of the selected line, the current case or the marked cases."""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.counting import counted, few
+from workbench.details import read_details
+from workbench.rendering.lines import Line
+from workbench.text import one_line, plain
+from workbench.ui.editing.files import Files
+from workbench.ui.session.view import Controller, View
+from workbench.ui.tree.labels import label
+from workbench.ui.tree.outline import Row
+
+if TYPE_CHECKING:
+    from workbench.agents.workspace import EvalsetEntry
+    from workbench.authoring.edit import Edit
+    from workbench.authoring.triage.entry import Entry
+    from workbench.authoring.triage.triage_file import Change
+    from workbench.authoring.triage.triage_file import Triage as TriageFile
+    from workbench.execution import Execution
+    from workbench.ui.triage.dialog import Answer
+    from workbench.ui.triage.question import Question
+
+Pair = tuple[int, int]
+
+
+class Triage(Controller):
+    """Triage of verdicts. Triage files are read and written in threads."""
+
+    def __init__(self, view: View, files: Files) -> None:
+        super().__init__(view)
+        self._files = files
+        self._auto_advance = False
+        """Whether the dialog asks about the next problem at once, as the user chose last."""
+        self._trouble: dict[Path, str] = {}
+        """What was wrong with the triage of each evalset when it was last read. The user is told once."""
+        self.when_read: Callable[[], None] = lambda: None
+        """Called after triage files were read, because they may have changed."""
+
+    def loaded(self) -> None:
+        """Read the triage files again, because the folder was read."""
+        assert self.session.workspace is not None
+        self.view.work(self._read_triage(self.session.workspace.evalsets), "triage")
+
+    async def reread(self, files: Sequence[Path]) -> bool:
+        """Read triage files again. Return False unless all files are triage files of evalsets."""
+        from workbench.authoring.triage.triage_file import triage_path
+
+        assert self.session.workspace is not None
+        entries = {triage_path(entry.file): entry for entry in self.session.workspace.evalsets}
+        if not files or not entries.keys() >= set(files):
+            return False
+        await self._read_triage([entries[file] for file in dict.fromkeys(files)])
+        return True
+
+    async def _read_triage(self, entries: "Sequence[EvalsetEntry]") -> None:
+        """Read the triage files of some evalsets, and warn about those that cannot be read."""
+
+        def read() -> "list[tuple[EvalsetEntry, TriageFile, str]]":
+            # Imported here, so that the first keys need not wait for it.
+            from workbench.authoring.triage.triage_file import BrokenTriageError, read_triage
+            from workbench.authoring.triage.triage_file import Triage as TriageFile
+
+            found = []
+            for entry in entries:
+                try:
+                    triage = read_triage(entry.file)
+                except (BrokenTriageError, OSError) as error:
+                    found.append((entry, TriageFile(), str(error)))
+                else:
+                    found.append((entry, triage, "; ".join(triage.trouble[:2])))
+            return found
+
+        for entry, triage, trouble in await asyncio.to_thread(read):
+            self.session.verdicts.triage.take(entry.file, triage)
+            known, self._trouble[entry.file] = self._trouble.get(entry.file, ""), trouble
+            if trouble and trouble != known:
+                self.view.notify(plain(trouble, limit=600), title="triage", severity="warning", timeout=8)
+        self._show_triage()
+        self.when_read()
+
+    def _show_triage(self) -> None:
+        if self.view.say_on_page is not None:
+            # The review shows the cases again when the user leaves it.
+            return
+        self.view.tree_view.refresh()
+        row = self.view.rows.cursor
+        if row is not None and row.case >= 0:
+            self.view.show_row()
+
+    # Triage of verdicts
+
+    def triage(self) -> None:
+        """Ask for a triage of the verdict under the cursor, or of the marked cases."""
+        if pairs := self.marked_or_current():
+            self.view.work(self._triage_marked(pairs) if self.view.rows.marks else self._triage_row(), "edit")
+
+    async def _triage_row(self) -> None:
+        """Ask about the case under the cursor. With auto-advance, continue with the next problem."""
+        while True:
+            row = self.view.rows.cursor
+            assert row is not None
+            record = self.session.record(row)
+            if record is None or not record.has_verdict:
+                waits = record is not None and not record.finished
+                self.view.say("triage needs a verdict: " + ("wait for it" if waits else "run the case first"))
+                return
+            answer = await self._ask_triage(row, record)
+            if answer is None:
+                return
+            self._auto_advance = answer.auto_advance
+            pair = (row.evalset, row.case)
+            if not await self._save([(pair, answer.question)], answer) or not answer.auto_advance:
+                return
+            self.view.go_left()
+            wrapped = self.view.tree_view.next_problem(1)
+            if wrapped is None or wrapped or self.view.rows.cursor == row:
+                self.view.say("that was the last problem")
+                return
+            self.view.show_row()
+
+    async def _ask_triage(self, row: Row, record: "Execution") -> "Answer | None":
+        from workbench.ui.triage.dialog import TriageScreen
+        from workbench.ui.triage.question import questions
+
+        entry = self.session.entry(row.evalset)
+        name = entry.document.cases[row.case].eval_id
+        earlier = {one.key: one for one in self.session.verdicts.triage.of(entry.file, name)}
+        found_questions = questions(await asyncio.to_thread(read_details, record), self.view.right.item_key)
+        dialog = TriageScreen(
+            label(name),
+            found_questions,
+            earlier,
+            self.view.keys,
+            lambda: self.view.tree_width,
+            auto_advance=self._auto_advance,
+        )
+        in_tree = self.view.show_evidence()
+        found: Answer | None = await self.view.ask(dialog)
+        if in_tree:
+            self.view.go_left()
+        return found
+
+    async def _triage_marked(self, marked: Sequence[Pair]) -> None:
+        """Ask once for several cases. The answer applies to the first question about each case."""
+        from workbench.ui.triage.dialog import TriageScreen
+        from workbench.ui.triage.question import case_questions
+
+        found = []
+        for pair in marked:
+            record = self.session.verdicts.record(*pair)
+            if record is not None and record.has_verdict:
+                found.append((pair, case_questions(record)[0]))
+        if not found:
+            self.view.say("triage needs verdicts: no marked case has one")
+            return
+        (_, first), *others = found
+        many = counted(len(found), "case")
+        shown = first if not others else _combined(many, [question for _, question in found])
+        answer = await self.view.ask(
+            TriageScreen(
+                many,
+                [shown],
+                {},
+                self.view.keys,
+                lambda: self.view.tree_width,
+                can_clear=any(self._said(pair, question) for pair, question in found),
+            )
+        )
+        if answer is not None:
+            await self._save(
+                [one for one in found if answer.option is None or one[1].offers(answer.option.value)], answer
+            )
+
+    def _said(self, pair: Pair, question: "Question") -> bool:
+        """Return whether the user answered a question earlier."""
+        entry = self.session.entry(pair[0])
+        said = self.session.verdicts.triage.of(entry.file, question.about.case)
+        return any(one.key == question.key() for one in said)
+
+    async def _save(self, answered: "Sequence[tuple[Pair, Question]]", answer: "Answer") -> bool:
+        """Write the user's answer to the triage files. If that fails, say why and return False."""
+        from workbench.authoring.triage.triage_file import Change
+
+        now, option = utc_now(), answer.option
+        word = "cleared" if option is None else option.word
+        by_file: dict[Path, list[Question]] = {}
+        for (evalset, _), question in answered:
+            by_file.setdefault(self.session.entry(evalset).file, []).append(question)
+        changes = {
+            file: Change(removed=frozenset(one.key() for one in questions))
+            if option is None
+            else Change(tuple(one.entry(option, answer.note, now) for one in questions))
+            for file, questions in by_file.items()
+        }
+        edit = f"triage of {case_names(question.about.case for _, question in answered)}: {word}"
+        if await self.write(edit, changes) is None:
+            return False
+        self.view.say(f"{word} (u undoes)" if answer.option is not None else "triage cleared (u undoes)")
+        return True
+
+    async def write(self, edit: str, changes: "Mapping[Path, Change]") -> "Edit | None":
+        """Change triage files by evalset in one edit, and show them. If that fails, say why and return None."""
+        from dataclasses import replace
+
+        from workbench.authoring.triage.triage_file import BrokenTriageError, save_triage
+
+        saver = await self._files.saver()
+        cleaned = {file: replace(change, put=tuple(map(_cleaner(), change.put))) for file, change in changes.items()}
+        try:
+            found = await asyncio.to_thread(save_triage, saver, edit, cleaned)
+        except BrokenTriageError as error:
+            self.view.notify(plain(str(error), limit=600), severity="error", timeout=10)
+            return None
+        except OSError as error:
+            self._files.show_error(error)
+            return None
+        for file, triage in found.items():
+            self.session.verdicts.triage.take(file, triage)
+        self._files.warn_if_undo_is_temporary()
+        self._show_triage()
+        return saver.newest
+
+    # Agreement
+
+    def agreement(self) -> None:
+        """Open a page that shows how often judges agree with the user's triage."""
+        from workbench.authoring.triage.agreement import agreements, left_out
+        from workbench.rendering.agreement import agreement_lines
+        from workbench.ui.dialogs.page import PageScreen
+
+        rows = self.view.rows
+        members = rows.members(rows.cursor) if rows.cursor is not None else range(len(rows.entries))
+        files = [self.session.entry(number).file for number in members]
+        entries = self.session.verdicts.triage.every(files)
+        found, unseen = agreements(entries), left_out(entries)
+
+        def build(width: int) -> list[Line]:
+            return list(agreement_lines(found, width, unseen))
+
+        self.view.push(PageScreen("judge agreement", build, self.view.keys))
+
+
+def _combined(many: str, questions: "Sequence[Question]") -> "Question":
+    """Return one question that represents several."""
+    from workbench.authoring.triage.entry import BY_NAME
+    from workbench.ui.triage.question import Question
+
+    counts = dict.fromkeys(question.judged_words.split("  ")[0] for question in questions)
+    # A failure decides the words, such as "agent bug", where a pass has others.
+    first = next((question for question in questions if question.judged.says != "passed"), questions[0])
+    every = {option.value: option for question in [*questions, first] for option in question.options}
+    options = sorted(every.values(), key=lambda option: list(BY_NAME).index(option.value))
+    return Question(
+        first.about, first.judged, f"{many}, each by its deciding criterion", ", ".join(counts), tuple(options)
+    )
+
+
+def _cleaner() -> "Callable[[Entry], Entry]":
+    """Return a function that removes secrets from an entry, because users commit triage files."""
+    from dataclasses import replace
+
+    from workbench.engine.plan.secrets import Secrets
+
+    secrets = Secrets([os.environ])
+
+    def clean(entry: "Entry") -> "Entry":
+        about = replace(entry.about, name=secrets.clean_text(entry.about.name))
+        return replace(entry, about=about, note=secrets.clean_text(entry.note))
+
+    return clean
+
+
+def utc_now() -> str:
+    """Return the time for an entry."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def case_names(names: Iterable[str]) -> str:
+    """Return the first of some raw IDs of cases as safe text, and the number of the others."""
+    return few(dict.fromkeys(one_line(name, limit=40) for name in names))
