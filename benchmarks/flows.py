@@ -27,9 +27,9 @@ from textual.pilot import Pilot
 from benchmarks import figures
 from tests.planted import write
 from workbench.config import Settings
-from workbench.ui.session import Session
-from workbench.ui.themes import DEFAULT, Themes
-from workbench.ui.workbench_app import WorkbenchApp
+from workbench.ui.main.workbench_app import WorkbenchApp
+from workbench.ui.session.session import Session
+from workbench.ui.terminal.themes import DEFAULT, Themes
 
 _OURS = str(Path(__file__).parents[1] / "workbench")
 _CASE = ("slash", *"moved", "enter", "g", "n")
