@@ -227,6 +227,16 @@ def test_dropped_repeats_are_removed() -> None:
     assert [row["ref"][-1] for row in summarize_events(map(to_json, events)).rows.values()] == [1, 2]
 
 
+def test_case_that_is_left_out_has_its_earlier_verdict_again() -> None:
+    store = Store()
+    apply(store, started_run([ON_TIME]), *case_events(ON_TIME, "passed"), RunFinished(1.0))
+    dropped = RepeatsDropped((ON_TIME,), ONE)
+    assert from_json(json.loads(json.dumps(to_json(dropped)))) == dropped
+    apply(store, replace(started_run([ONE, ON_TIME]), run_id="later"), dropped, *case_events(ONE, "failed"))
+    assert (store.current, store.run.cut_short_by, store.counts()) == ([ONE], ONE, {"failed": 1})
+    assert {record.ref: record.state for record in store.latest_verdicts()} == {ONE: "failed", ON_TIME: "passed"}
+
+
 def test_only_verdicts_of_the_last_owner_count() -> None:
     store, late = Store(), replace(ON_TIME, agent="?")
     error = CaseError("no_agent", "the evalset belongs to no agent")

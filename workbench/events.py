@@ -560,10 +560,12 @@ class RunResumed:
 class RepeatsDropped:
     """Planned executions that are dropped from the run before they start.
 
-    The pass rate of their cases is established, or the budget is spent.
+    The pass rate of their cases is established, or the budget is spent. With `after`, the run starts no more cases,
+    because that execution did not pass (`-x`).
     """
 
     cases: tuple[CaseRef, ...]
+    after: CaseRef | None = None
 
 
 @dataclass(frozen=True, slots=True)

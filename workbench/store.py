@@ -52,6 +52,8 @@ class RunSummary:
     """Number of cancelled executions of a stored run that the store does not have: earlier verdicts count for them."""
     shard: Shard | None = None
     """The part of its plan that it is, or None for the whole plan."""
+    cut_short_by: CaseRef | None = None
+    """The execution that did not pass, after which no case started (`-x`), or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,6 +322,10 @@ class Store:
         for ref in dropped:
             self.records.pop(ref, None)
             self._executions[ref.name].remove(ref)
+            if not self._executions[ref.name]:
+                self._reinstate_case(ref.name)
+        if event.after is not None:
+            self.run = replace(self.run, cut_short_by=event.after)
         self._count()
 
     def _drop_details(self, event: Event) -> None:

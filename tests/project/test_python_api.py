@@ -308,3 +308,23 @@ async def test_run_uses_the_options_of_its_plan(desk: Path) -> None:
         store = await project.run(plan).result()
     assert store.counts() == {"passed": 3}
     assert not (desk.parent / ".workbench").exists()
+
+
+async def test_plan_selects_cases_by_name_and_last_verdict(desk: Path) -> None:
+    async with Project.open(desk) as project:
+        await project.run(await project.plan()).result()
+        failed = await project.plan(last_failed=True)
+        assert [entry.ref.eval_id for entry in failed.entries] == ["lost_parcel"]
+        named = await project.plan(name_contains="LATE")
+        assert [entry.ref.eval_id for entry in named.entries] == ["late_parcel"]
+
+
+async def test_run_ends_after_the_first_case_that_did_not_pass(desk: Path) -> None:
+    async with Project.open(desk) as project:
+        await project.run(await project.plan()).result()
+        plan = await project.plan(options=RunOptions(exit_first=True, concurrency=1))
+        plan = replace(plan, entries=plan.entries[::-1])
+        store = await project.run(plan).result()
+        assert [record.ref.eval_id for record in store.current_records()] == ["lost_parcel"]
+        verdicts = {record.ref.eval_id: record.state for record in store.latest_verdicts()}
+        assert verdicts == {"lost_parcel": "failed", "late_parcel": "passed"}

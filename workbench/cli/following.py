@@ -16,7 +16,7 @@ from workbench.cli.exit_codes import INTERRUPTED, PASSED, UNDECIDED, exit_code
 from workbench.cli.interruption import Interruption
 from workbench.cli.machine_lines import MachineLines, machine_lines
 from workbench.cli.names import COMMANDS, PROGRAM
-from workbench.cli.plain_progress import PlainProgress, Progress
+from workbench.cli.plain_progress import PlainProgress, Progress, QuietProgress
 from workbench.cli.run_request import Outputs
 from workbench.cli.streams import has_failed, write_file, write_line, write_pieces
 from workbench.config import Settings, read_settings
@@ -81,7 +81,7 @@ async def _follow(
     progress = _progress(outputs, store, results)
     first = PASSED
     async with Project(state_dir=explicit_state, settings=settings, store=store, keep_warm=False) as project:
-        await project.connect(plan, _say, ask)
+        await project.connect(plan, _ignore if outputs.quiet else _say, ask)
         if plan.options.inject == MATRIX:
             matrix = await project.fault_matrix(plan)
             has_first = matrix.first is not None
@@ -90,6 +90,8 @@ async def _follow(
                 return INTERRUPTED
             if has_first:
                 first = exit_code(store)
+                if store.run.cut_short_by is not None:
+                    return first if write_outputs(outputs, store, results, settings.prices) else UNDECIDED
             try:
                 plan, fresh = matrix.plan(), True
             except UsageFaultError as fault:
@@ -103,7 +105,7 @@ async def _follow(
                     await _execute(run, progress)
             finally:
                 written = write_outputs(outputs, store, results, settings.prices)
-    if is_terminal(outputs, results):
+    if is_terminal(outputs, results) and not outputs.quiet:
         for line in next_steps(store, Path.cwd(), detailed=outputs.detailed, opens=explicit_state is None):
             write_line(results, line)
     if interruption.count:
@@ -157,10 +159,15 @@ def _say(line: str) -> None:
     write_line(sys.stderr, plain(line))
 
 
+def _ignore(line: str) -> None:
+    """Write nothing."""
+
+
 @contextlib.contextmanager
 def _with_machines(project: Project, plan: Plan, progress: Progress) -> Iterator[None]:
-    """Tell about the machines of a run's place while entered, if the run is not for this machine."""
-    follow = machine_lines(project, plan.options, progress.message)
+    """Tell about the machines of a run's place while entered, unless it is this machine or `progress` is quiet."""
+    quiet = isinstance(progress, QuietProgress)
+    follow = None if quiet else machine_lines(project, plan.options, progress.message)
     if follow is None:
         yield
         return
@@ -190,6 +197,8 @@ async def _execute(run: Running, progress: Progress) -> None:
 
 
 def _progress(outputs: Outputs, store: Store, results: TextIO) -> Progress:
+    if outputs.quiet:
+        return QuietProgress(store, results, sys.stderr)
     if not is_terminal(outputs, results):
         return PlainProgress(store, results, sys.stderr)
     from workbench.cli.live_progress import LiveProgress
@@ -209,7 +218,7 @@ def write_outputs(outputs: Outputs, store: Store, results: TextIO, prices: Price
     if is_terminal(outputs, results):
         from workbench.cli.live_progress import print_styled
 
-        print_styled(results, summary_lines(store, prices, detailed=outputs.detailed, told=True))
+        print_styled(results, summary_lines(store, prices, detailed=outputs.detailed, told=not outputs.quiet))
     else:
         for line in summary_lines(store, prices, detailed=outputs.detailed):
             write_line(results, str(line))
@@ -227,7 +236,7 @@ def next_steps(store: Store, folder: Path, *, detailed: bool, opens: bool) -> It
     if not records:
         return
     steps = []
-    if store.run.interrupted and not store.run.scored_from:
+    if store.run.interrupted and not store.run.scored_from and store.run.cut_short_by is None:
         steps.append(("the same command", "continues this run"))
     if opens:
         path = os.path.commonpath([Path(store.run.root) / record.ref.evalset_file for record in records])

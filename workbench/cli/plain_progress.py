@@ -90,3 +90,11 @@ class PlainProgress:
             if record.state == "cancelled" and record.ref not in self._cancelled:
                 self._line_of(record.ref, cancelled=True)
         self._cancelled.clear()
+
+
+class QuietProgress(PlainProgress):
+    """No progress: only warnings, errors and messages such as the effect of Ctrl-C."""
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, Noticed) and event.level != "info":
+            self.message(notice_line(event))

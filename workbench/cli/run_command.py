@@ -20,6 +20,29 @@ from workbench.shards import ShardNumber
 _MODES = ("tools", "all", OFF)
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
+_GROUPS = {
+    "What runs": (
+        "--agent",
+        "--case",
+        "-k",
+        "--last-failed",
+        "-x",
+        "--runs",
+        "--until-sure",
+        "--shard",
+        "--inject",
+        "--fresh",
+        "--watch",
+        "--initial-session-file",
+    ),
+    "How it is judged": ("--config", "--allow-not-evaluated", "--all-votes", "--max-judge-calls", "--no-cache"),
+    "What is written": ("--json", "--junit", "--plain", "-q", "--print-detailed-results", "--state-dir", "--log-level"),
+    "Where it runs": ("--concurrency", "--timeout", "--isolation", "--python", "--on", "--remote-python", "--env"),
+    "Recordings": ("--frozen", "--on-miss", "--thaw"),
+    "Help": ("--help",),
+}
+"""Title of a group in the help → its options, each by one of its names."""
+
 _DESCRIPTION = """Run evalsets without a screen. Shows which cases failed, and why.
 
 \b
@@ -55,8 +78,24 @@ def _shard(context: click.Context, parameter: click.Parameter, word: str | None)
     return number
 
 
+def _text(context: click.Context, parameter: click.Parameter, word: str | None) -> str:
+    """Return the text that `-k` names."""
+    if word == "":
+        raise Refused("-k needs a text", hint="Check for unset variables on the command line")
+    return word or ""
+
+
 class _RunCommand(click.Command):
-    """The command, where `--frozen` has an optional value, but only after `=`: a target may follow it."""
+    """The command, with its options in groups.
+
+    `--frozen` has an optional value, but only after `=`: a target may follow it.
+    """
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        options = {name: option for option in self.get_params(ctx) for name in option.opts}
+        for title, names in _GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([record for name in names if (record := options[name].get_help_record(ctx))])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
@@ -69,6 +108,15 @@ class _RunCommand(click.Command):
 @common.CONFIG
 @common.CASES
 @click.option("--agent", type=common.FILE, metavar="PATH", help="Agent for all evalsets.")
+@click.option(
+    "-k",
+    "name_contains",
+    metavar="TEXT",
+    callback=_text,
+    help="Run only cases whose ID contains TEXT. Upper and lower case are the same.",
+)
+@click.option("--last-failed", is_flag=True, help="Run only cases whose last verdict is failed or error, if any.")
+@click.option("-x", "exit_first", is_flag=True, help="Start no case after the first that did not pass.")
 @click.option("--runs", type=int, metavar="N", help="Run each case N times.  [default: 1]")
 @click.option(
     "--until-sure",
@@ -85,6 +133,7 @@ class _RunCommand(click.Command):
 @common.JSON
 @common.JUNIT
 @common.PLAIN
+@click.option("-q", "quiet", is_flag=True, help="Print only the summary.")
 @common.DETAILED
 @common.ALLOW_NOT_EVALUATED
 @click.option(
@@ -229,6 +278,8 @@ def _check(request: RunRequest) -> None:
         _check_shard(request)
     if request.watch and request.options.inject is not None:
         raise Refused("--watch cannot inject faults", hint="Leave out --watch or --inject")
+    if request.watch and request.options.exit_first:
+        raise Refused("--watch cannot be used with -x: cases that it leaves out would stay stale")
     if request.watch and request.options.thaw:
         raise Refused("--watch cannot thaw recordings", hint="Leave out --watch or --thaw")
     if request.watch and (request.json is not None or request.junit is not None):
@@ -239,20 +290,20 @@ def _check(request: RunRequest) -> None:
 
 
 def _check_shard(request: RunRequest) -> None:
-    """Refuse options with which the plan is not known before the run, so that it cannot be divided.
+    """Refuse options with which not all shards have the same plan, so that it cannot be divided.
 
     Raises:
         Refused: One of them is given.
     """
     options = request.options
+    during, here = "which decides during the run what runs", "which depends on the runs of this machine"
     given = {
-        "--until-sure": options.until_sure is not None,
-        "--inject matrix": options.inject == MATRIX,
-        "--watch": request.watch,
+        "--until-sure": (options.until_sure is not None, during),
+        "--inject matrix": (options.inject == MATRIX, during),
+        "--watch": (request.watch, during),
+        "-x": (options.exit_first, during),
+        "--last-failed": (request.targets.last_failed, here),
     }
-    for name, is_given in given.items():
+    for name, (is_given, why) in given.items():
         if is_given:
-            raise Refused(
-                f"--shard cannot be used with {name}, which decides during the run what runs",
-                hint=f"Leave out --shard or {name.split()[0]}",
-            )
+            raise Refused(f"--shard cannot be used with {name}, {why}", hint=f"Leave out --shard or {name.split()[0]}")

@@ -18,6 +18,8 @@ class Outputs:
     junit: Path | None = None
     plain: bool = False
     detailed: bool = False
+    quiet: bool = False
+    """Whether only the summary is printed, without lines of single cases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

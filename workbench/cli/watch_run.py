@@ -13,7 +13,7 @@ from workbench.cli.consent import ask_if_typed
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
 from workbench.cli.interruption import Interruption
 from workbench.cli.machine_lines import machine_lines
-from workbench.cli.plain_progress import PlainProgress
+from workbench.cli.plain_progress import PlainProgress, QuietProgress
 from workbench.cli.run_request import RunRequest
 from workbench.cli.streams import has_failed, is_unread, write_line
 from workbench.counting import few
@@ -49,12 +49,12 @@ def watch(request: RunRequest) -> int:
 async def _watch(request: RunRequest, workspace: Workspace, plan: Plan) -> int:
     settings = config.read_settings()
     async with Project(state_dir=request.targets.state_dir, settings=settings) as project:
-        lines = _Lines(project)
+        lines = _Lines(project, QuietProgress if request.quiet else PlainProgress)
         watch = lines.watch = RunningWatch(project, request.targets, workspace, plan, request.options, lines.take)
         for fault in settings.faults:
             lines.say(f"warning: {fault}")
         await project.connect(plan, lines.say, ask_if_typed(request.options.place))
-        follow = machine_lines(project, plan.options, lines.say, sums_up=False)
+        follow = None if request.quiet else machine_lines(project, plan.options, lines.say, sums_up=False)
         if follow is not None:
             project.store.subscribe(follow.apply)
         with lines.progress, _keys(watch), Interruption(watch, lines.say_of_run) as interruption:
@@ -67,9 +67,9 @@ class _Lines:
 
     watch: RunningWatch
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, progress: type[PlainProgress]) -> None:
         self._store, self._prices = project.store, project.settings.prices
-        self.progress = PlainProgress(self._store, sys.stdout, sys.stderr, lambda: self.watch.watching.superseded)
+        self.progress = progress(self._store, sys.stdout, sys.stderr, lambda: self.watch.watching.superseded)
         self._reported: Outcomes = {}
         """Result of each case at the last report of a round."""
 

@@ -102,7 +102,7 @@ def resumable_results(state: Path, plan_of: Callable[[RunStarted], Plan]) -> str
 
 def _has_rest(found: InterruptedRun, path: Path, plan: Plan) -> bool:
     """Return whether the run at `path` has something to reuse and something left to do. It adds the stored answers."""
-    if found.ended and (found.complete or found.results == len(found.cases)):
+    if found.cut_short or (found.ended and (found.complete or found.results == len(found.cases))):
         return False
     found.set_answers(stored_answers(path))
     return bool(found.results or found.transcripts or found.answers)

@@ -79,6 +79,16 @@ def fresh_cases(names: Collection[CaseName], workspace: Workspace, state: Path) 
     return decided.intersection(names) - stale_cases(latest, workspace).keys()
 
 
+def failed_cases(workspace: Workspace, state: Path) -> set[CaseName]:
+    """Return the cases whose last verdict in the state folder `state` is failed or error. Reads files."""
+    return {
+        CaseRef(*row["ref"]).name
+        for run in latest_runs(state, workspace.case_ids)
+        for row in run.rows
+        if row["status"] in ("failed", "error")
+    }
+
+
 def _with_verdict(
     name: tuple[str, str, str, str],
     run: LatestRun,

@@ -3,7 +3,7 @@
 Modules that open evalsets are imported late, so that a mistyped word is rejected at once.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
@@ -25,6 +25,8 @@ class NamedTargets(TypedDict, total=False):
     cases: tuple[str, ...]
     config: Path | None
     initial_session_file: Path | None
+    name_contains: str
+    last_failed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +34,11 @@ class Targets:
     """Cases to run, and their settings.
 
     `words` are folders, evalset files, `FILE:case_1,case_2` or evalset ids. Relative paths start from `folder`. `cases`
-    restricts them to these ids, if there are any. `agent` runs them instead of each evalset's own agent. `config` has
-    the criteria for all of them. `initial_session_file` is for files of the oldest format. `state_dir` is the state
-    folder if it is not `.workbench` in the root. `shard` is the part of the plan to run, or None for all of it.
+    restricts them to these ids, if there are any. `name_contains` restricts them to ids that contain it, and
+    `last_failed` to cases whose last verdict is failed or error, if there are any. `agent` runs them instead of each
+    evalset's own agent. `config` has the criteria for all of them. `initial_session_file` is for files of the oldest
+    format. `state_dir` is the state folder if it is not `.workbench` in the root. `shard` is the part of the plan to
+    run, or None for all of it.
     """
 
     words: tuple[str, ...]
@@ -45,6 +49,8 @@ class Targets:
     initial_session_file: Path | None = None
     state_dir: Path | None = None
     shard: ShardNumber | None = None
+    name_contains: str = ""
+    last_failed: bool = False
 
     def selection(self) -> Selection:
         """Parse the words.
@@ -52,7 +58,8 @@ class Targets:
         Raises:
             UsageFaultError: a word names nothing.
         """
-        return parse_targets(self.words, folder=self.folder, agent=self.agent, case_ids=self.cases)
+        found = parse_targets(self.words, folder=self.folder, agent=self.agent, case_ids=self.cases)
+        return replace(found, name_contains=self.name_contains)
 
     def refuse_unknown(self) -> None:
         """Reject unknown names quickly, before evalsets are opened.
@@ -96,13 +103,33 @@ class Targets:
             UsageFaultError: see `open` and `workbench.engine.plan.run_plan.make_plan`.
         """
         from workbench.engine.plan.run_plan import make_plan
+        from workbench.events import Noticed
 
-        plan = make_plan(workspace or self.open(), self.selection(), options)
+        workspace = workspace or self.open()
+        plan = self._plan_of_failed(workspace, options) if self.last_failed else None
+        if plan is None:
+            plan = make_plan(workspace, self.selection(), options)
+            if self.last_failed:
+                text = "no last verdict is failed or error, so all cases run, as in pytest"
+                plan = replace(plan, notices=(Noticed("info", text), *plan.notices))
         if self.shard is None:
             return plan
         from workbench.project.shards import plan_of_shard
 
         return plan_of_shard(plan, self.shard)
+
+    def _plan_of_failed(self, workspace: "Workspace", options: RunOptions) -> "Plan | None":
+        """Return the plan for the cases whose last verdict is failed or error, or None if there are none."""
+        from workbench.engine.plan.run_plan import make_plan
+        from workbench.project.last_verdicts import failed_cases
+
+        failed = failed_cases(workspace, state_dir(workspace.root, self.state_dir))
+        try:
+            return make_plan(workspace, replace(self.selection(), only=frozenset(failed)), options)
+        except UsageFaultError as fault:
+            if fault.kind != "nothing":
+                raise
+            return None
 
 
 def refuse_missing(file: Path | None, kind: UsageKind) -> None:

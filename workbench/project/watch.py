@@ -184,8 +184,8 @@ class Watch(Followed[News]):
 class RunningWatch(Watch):
     """A watch that runs `plan`, and then stale cases after each save, until `stop`.
 
-    If `targets` names cases, only these are watched. The plan was made from `targets`, `workspace` and `options`. Later
-    runs have these options, too, and the project's setting as it is then.
+    If `targets` selects cases, only those of the plan are watched. The plan was made from `targets`, `workspace` and
+    `options`. Later runs have these options, too, and the project's setting as it is then.
     """
 
     def __init__(
@@ -198,8 +198,8 @@ class RunningWatch(Watch):
         take: Callable[[News], None] = lambda news: None,
     ) -> None:
         selection = targets.selection()
-        named = bool(selection.case_ids) or any(target.case_ids for target in selection.targets)
-        armed = frozenset(entry.ref.name for entry in plan.entries if named)
+        selects = selection.is_filtered or targets.last_failed or any(target.case_ids for target in selection.targets)
+        armed = frozenset(entry.ref.name for entry in plan.entries if selects)
         watching = watch_over(
             project, workspace, lambda: targets.open(self._watcher.snapshot.workspace), lambda: options, armed
         )

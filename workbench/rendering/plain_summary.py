@@ -133,6 +133,8 @@ def summary_lines(
     judged = judged_text(records, prices)
     if judged:
         yield SummaryLine(judged)
+    if store.run.cut_short_by is not None:
+        yield SummaryLine(f"-x: no case started after {label(store.run.cut_short_by)}.")
     yield SummaryLine(count_text(store), style="bold")
 
 

@@ -57,7 +57,7 @@ class CaseFlow:
     """The flow of one plan entry.
 
     `agent` runs the agent. It is None if no agent is needed. `release` is called once, when another case may start:
-    after the agent's part, or after a stored transcript is scored.
+    after the agent's part, or after the case is scored if the run ends with the first that did not pass.
     """
 
     def __init__(
@@ -151,7 +151,8 @@ class CaseFlow:
             transcript = await self._transcript(case, self._agent, source.answers)
             if replay is not None:
                 replay.note(transcript)
-            self._release_once()
+            if not self._context.options.exit_first:  # Else the verdict decides whether another case may start.
+                self._release_once()
             await self._score(case, transcript)
 
     async def _score_stored(self, source: StoredSource) -> None:

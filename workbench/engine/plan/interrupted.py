@@ -119,7 +119,8 @@ class InterruptedRun:
     """An interrupted run.
 
     `announced` is its first event. `sources` are the files that its agents read. `seconds` is its duration so far.
-    `ended` tells whether it ended without being killed, and `complete` whether it also finished all cases.
+    `ended` tells whether it ended without being killed, and `complete` whether it also finished all cases. `cut_short`
+    tells whether it started no more cases after one that did not pass (`-x`).
     """
 
     announced: RunStarted
@@ -131,6 +132,7 @@ class InterruptedRun:
     """Agent → files that it wrote."""
     ended: bool = False
     complete: bool = False
+    cut_short: bool = False
     _before: float = 0.0
     """Seconds before it was resumed the last time."""
 
@@ -187,6 +189,7 @@ class InterruptedRun:
                 self.inputs.extend(event.bundles)
                 self.written |= event.written
             case RepeatsDropped():
+                self.cut_short = self.cut_short or event.after is not None
                 for dropped in event.cases:
                     self.cases.pop(dropped, None)
             case _:

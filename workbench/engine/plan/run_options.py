@@ -99,7 +99,11 @@ class RunOptions:
     """The treatment of calls that a recording does not have."""
     inject: "Injection | Literal['matrix'] | None" = None
     """Faults to inject into calls of tools, or `matrix`: each tool of each case fails once in each way."""
+    exit_first: bool = False
+    """Whether no case starts after the first that did not pass. Cases that have not started are left out of the run.
 
+    With `until_sure`, single repeats do not count: a case does not pass if its rate is surely too low, or never sure.
+    """
     thaw: bool = False
     """Whether the calls of live cases are compared with their recordings."""
     place: PlaceChoice | None = None

@@ -220,7 +220,7 @@ def choose(listing: Listing[NamedT], selection: Selection) -> list[Chosen[NamedT
     if not chosen:
         places = ", ".join(target.name for target in selection.targets)
         raise UsageFaultError(f"no evalset in {places}", _why_ignored(listing), "nothing")
-    return _filter_cases(chosen, selection.case_ids) if selection.case_ids else chosen
+    return _filter_cases(chosen, selection) if selection.is_filtered else chosen
 
 
 def _entries(listing: Listing[NamedT], target: Target) -> list[NamedT]:
@@ -256,18 +256,25 @@ def _indexes(entry: Named, case_ids: Sequence[str]) -> set[int]:
     return {by_id[name] for name in case_ids if name in by_id}
 
 
-def _filter_cases(chosen: Sequence[Chosen[NamedT]], case_ids: Sequence[str]) -> list[Chosen[NamedT]]:
-    """Return the chosen evalsets with only the cases of these ids. Broken files stay, as they may have such a case."""
+def _filter_cases(chosen: Sequence[Chosen[NamedT]], selection: Selection) -> list[Chosen[NamedT]]:
+    """Return the chosen evalsets with only the cases that the selection takes.
+
+    Broken files stay, because they may have such a case.
+    """
     cases = [
         [pair for pair in enumerate(item.entry.case_ids) if item.indexes is None or pair[0] in item.indexes]
         for item in chosen
     ]
-    refuse_unknown_cases(case_ids, {name for own in cases for _, name in own})
+    known = {name for own in cases for _, name in own}
+    refuse_unknown_cases(selection.case_ids, known)
     kept: list[Chosen[NamedT]] = []
     for item, own in zip(chosen, cases, strict=True):
-        indexes = tuple(index for index, name in own if name in case_ids)
+        indexes = tuple(index for index, name in own if selection.takes(item.entry.relative, name))
         if indexes or item.entry.broken:
             kept.append(Chosen(item.entry, indexes, item.named))
+    if not kept:
+        why = f"no case has {selection.name_contains} in its name" if selection.name_contains else "no case is left"
+        raise UsageFaultError(why, nearest_name(selection.name_contains, known, "Cases"), "nothing")
     return kept
 
 

@@ -13,12 +13,17 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from workbench.agents.discovery import DEFINITION_FILES
 from workbench.agents.targets import find_agent
 from workbench.agents.walk import relative_to
 from workbench.counting import few
 from workbench.engine.plan.run_options import UsageFaultError
+
+if TYPE_CHECKING:
+    from workbench.events import CaseName
 
 LISTED = 5
 """Number of names that a hint lists."""
@@ -41,12 +46,33 @@ class Target:
 class Selection:
     """All `targets` to run, restricted to `case_ids` if there are any.
 
-    `agent` (a folder) runs them instead of each evalset's own agent.
+    `agent` (a folder) runs them instead of each evalset's own agent. Only cases whose id contains `name_contains` run,
+    whatever its case. If `only` is not None, only these cases run.
     """
 
     targets: tuple[Target, ...]
     agent: Path | None = None
     case_ids: tuple[str, ...] = ()
+    name_contains: str = ""
+    only: "frozenset[CaseName] | None" = None
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether not all cases of the targets run."""
+        return bool(self.case_ids or self.name_contains) or self.only is not None
+
+    def takes(self, file: str, eval_id: str) -> bool:
+        """Return whether a case of a target runs. `file` is the path of its evalset, relative to the root."""
+        return (
+            (not self.case_ids or eval_id in self.case_ids)
+            and _folded(self.name_contains) in _folded(eval_id)
+            and (self.only is None or (file, eval_id) in self.only)
+        )
+
+
+def _folded(text: str) -> str:
+    """Return a text in the form in which names are compared: without case, and accents in one spelling."""
+    return normalize("NFC", text.casefold())
 
 
 def parse_targets(

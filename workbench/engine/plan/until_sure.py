@@ -50,6 +50,11 @@ class UntilSure:
         over = self._sure | self._judged if self._spent else self._sure
         return tuple(ref for ref in waiting if ref.name in over)
 
+    def falls_short(self, case: CaseName, *, is_last: bool) -> bool:
+        """Return whether a case surely does not pass often enough, or is undecided after its last repeat."""
+        found = sure(pass_rate(self._passed[case], self._counted[case]), self._threshold)
+        return found == "below" or (is_last and found is None)
+
     def has_room(self, ref: CaseRef, under_way: int) -> bool:
         """Return whether another execution may start while `under_way` executions of its case run."""
         case = ref.name

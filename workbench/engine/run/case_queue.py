@@ -5,6 +5,7 @@ from collections import Counter, deque
 from collections.abc import Iterable
 
 from workbench.engine.plan.plan import PlanEntry
+from workbench.engine.plan.source import AgentSource
 from workbench.engine.plan.until_sure import UntilSure
 from workbench.events import CaseFinished, CaseName, CaseRef
 
@@ -66,6 +67,23 @@ class CaseQueue:
         needless = self._until.needless(entry.ref for entry in self._order if entry.ref in self._refs)
         self._refs.difference_update(needless)
         return needless
+
+    def did_not_pass(self, event: CaseFinished) -> bool:
+        """Return whether this end of an execution shows that its case does not pass. Call `take` before."""
+        name = event.case.name
+        if event.status == "cancelled":
+            return False
+        if self._until is None:
+            return event.status != "passed"
+        is_last = self._under_way[name] <= 1 and all(ref.name != name for ref in self._refs)
+        return self._until.falls_short(name, is_last=is_last)
+
+    def clear(self) -> tuple[CaseRef, ...]:
+        """Remove and return all executions whose agent has not run."""
+        waiting = (entry for entry in self._order if isinstance(entry.source, AgentSource))
+        cleared = tuple(entry.ref for entry in waiting if entry.ref in self._refs)
+        self._refs.difference_update(cleared)
+        return cleared
 
     def _first(self) -> PlanEntry | None:
         held: list[PlanEntry] = []

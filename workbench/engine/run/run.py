@@ -98,6 +98,8 @@ class Run:
         options = plan.options
         until = None if options.until_sure is None else UntilSure(options.until_sure, options.max_judge_calls)
         self._queue = CaseQueue(self._todo, until)
+        self._starts_more = True
+        """False after a case that did not pass ended the run early (`exit_first`)."""
         self._hosts: AgentHosts
         self._tasks: set[asyncio.Task[None]] = set()
         self._began = 0.0
@@ -294,6 +296,8 @@ class Run:
             for entry in self._todo:
                 if entry.blocked is not None and isinstance(entry.source, AgentSource):
                     self._start(CaseFlow(entry, context, None, lambda: None))
+            if self._options.exit_first and self._tasks:
+                await asyncio.wait(self._tasks)
             await self._start_in_order(context)
             while self._tasks:
                 await asyncio.wait(self._tasks)
@@ -349,7 +353,7 @@ class Run:
             touched.folders |= reads.folders
 
     def _put(self, event: Event) -> None:
-        """Publish an event of a case. Repeats that its end makes unnecessary are dropped first."""
+        """Publish an event of a case. Executions that its end makes unnecessary are dropped first."""
         if isinstance(event, CaseFinished):
             self._drop_unneeded(event)
             self._cancelled += event.status == "cancelled"
@@ -368,6 +372,12 @@ class Run:
             self._hosts.drop(ref.agent)
         if dropped:
             self._recorder.put(RepeatsDropped(dropped))
+        if self._options.exit_first and self._starts_more and self._queue.did_not_pass(event):
+            self._starts_more = False
+            left_out = self._queue.clear()
+            for ref in left_out:
+                self._hosts.drop(ref.agent)
+            self._recorder.put(RepeatsDropped(left_out, event.case))
 
     def _start(self, flow: CaseFlow) -> None:
         self._queue.begin(flow.ref)
