@@ -147,15 +147,10 @@ def _start(project: Path) -> Path:
 
 
 def _from_adk(project: Path) -> Path:
-    """Name an agent and its evalset as the page does."""
+    """Name an agent and its evalset as the page does, and write a session of `adk test`."""
     shutil.copytree(project / "order_desk", project / "my_agent")
     evalset = (project / "my_agent/refunds.evalset.json").read_text("utf-8")
     (project / "my_agent/set.evalset.json").write_text(evalset.replace("on_time", "one").replace("late_parcel", "two"))
-    return project
-
-
-def _recorded(project: Path) -> Path:
-    """Write a session of `adk test`."""
     said = [(author, {"role": "user", "parts": [{"text": "Hello"}]}) for author in ("user", "order_desk")]
     events = [{"author": author, "content": content} for author, content in said]
     (project / "order_desk/tests").mkdir()
@@ -165,8 +160,7 @@ def _recorded(project: Path) -> Path:
 
 _PREPARATIONS: dict[str, Callable[[Path], Path]] = {
     "first-case.md": _first_case,
-    "from-adk-eval.md": _from_adk,
-    "migrate.md": _recorded,
+    "from-adk.md": _from_adk,
     "README.md": _start,
     "tour.md": lambda project: project.parent,
 }

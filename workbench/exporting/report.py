@@ -1,6 +1,6 @@
 """Export of a run as the JSON report. Its form is defined in `workbench.exporting.report_shape`.
 
-`python -m workbench.exporting.report` prints `docs/report.schema.json`. `docs/report.md` explains the report.
+`python -m workbench.exporting.report` prints `docs/report.schema.json`. `docs/formats.md` explains the report.
 """
 
 import contextlib

@@ -19,7 +19,7 @@ from workbench.metrics.registry import descriptions
 _HEAD = """\
 # Criteria
 
-You can look up what each criterion measures, what it needs, and which options it has.
+What each criterion measures, what it needs, and which options it has:
 
 ```json
 {"criteria": {"response_match_score": 0.8,
@@ -75,7 +75,7 @@ tool's own rule wins over the one for `*`.
 Patterns are Python's. A pattern that takes longer than a second on a value is an error of its case.
 `"any"`, `regex` and `one_of` do not need an expected value. The screen shows a value that a rule
 accepted together with the rule. `adk eval` ignores these options and compares exactly; `check` says
-so. You can also add a rule [from a difference](accepting.md#accept-any-value-or-a-range).
+so. You can also add a rule [from a difference](editing.md#accept-any-value-or-a-range).
 
 ### Coming from agentevals
 

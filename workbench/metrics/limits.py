@@ -49,7 +49,7 @@ class LimitOptions(Options):
     seconds: float | None = _most("Most seconds of all turns together.")
     tool_calls: int | None = _most("Most calls of tools.")
     model_calls: int | None = _most("Most calls of the agent's models.")
-    cost: float | None = _most("Highest cost of the agent's models, by the [prices](costs.md) in the settings.")
+    cost: float | None = _most("Highest cost of the agent's models, by your [prices](settings.md#costs).")
 
     @model_validator(mode="after")
     def _some_limit(self) -> Self:

@@ -25,7 +25,7 @@ Recorded: TypeAlias = SpansRecorded | CallsRecorded
 
 
 def is_cut(text: str) -> bool:
-    """Return whether the JSON text of a piece is only the beginning of a long one (`docs/trace.md`)."""
+    """Return whether the JSON text of a piece is only the beginning of a long one (`docs/run-storage.md`)."""
     return text.startswith('{"cut_at":')
 
 

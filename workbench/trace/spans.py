@@ -1,4 +1,4 @@
-"""The spans of a turn as a tree. Their wire form is documented in `docs/trace.md`.
+"""The spans of a turn as a tree. Their wire form is documented in `docs/run-storage.md`.
 
 Without recorded spans (an old run, a report), the tree is made from the turn's events and has no times.
 """

@@ -1,7 +1,7 @@
 """The time that parts of a conversation take: spans of turns, agents, model calls and tool calls, as a tree.
 
 A span is reported with its turn. `pieces` (requests and responses) are reported once in a conversation, by their
-digest. `docs/trace.md` has the shapes and limits.
+digest. `docs/run-storage.md` has the shapes and limits.
 """
 
 from __future__ import annotations
