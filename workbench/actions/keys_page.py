@@ -1,60 +1,90 @@
-"""The text of `docs/keys.md`."""
+"""The text of `docs/keys.md`: the keys of the main screen first, then those of other places, as compact tables."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from workbench.actions.action import Action
 from workbench.actions.elsewhere import PLACE_NAMES
 from workbench.actions.key_names import digits_label, key_label
 from workbench.actions.main_screen import MAIN_SCREEN
-from workbench.actions.table import ACTIONS, actions_in, places_of
+from workbench.actions.table import ACTIONS, actions_in
+
+_WIDTH = 100
+"""Columns of a line of Markdown, at most."""
+_HEAD = """\
+# Keys
+
+These keys work on the main screen. `?` explains each of them, and `:` finds all actions. Letters
+act outside of text fields. You never need a mouse.
+
+| group | keys |
+|---|---|
+"""
+_PLACES = """
+## In other places
+
+A key that is not listed here keeps its meaning where it has one.
+
+| place | keys |
+|---|---|
+"""
+_NAMES = """
+## Change keys
+
+`agent-workbench --help` names the settings file:
+
+```toml
+[keys]
+run = "B"
+next_problem = ["n", "ctrl+n"]
+```
+
+Another action with that key loses it, and the screen reports this once. These are the names of all
+actions. Those without a key are in the palette (`:`).
+
+| group | names |
+|---|---|
+"""
+_FOOT = """
+This page is written by `python -m workbench.actions > docs/keys.md`.
+"""
 
 
 def document() -> str:
     """Return the text of `docs/keys.md`."""
-    lines = [
-        "# Keys",
-        "",
-        "You can look up every key of the screen, and change it in the settings file.",
-        "",
-        "`agent-workbench --help` names the settings file. Use the names in the last column:",
-        "",
-        "```toml",
-        "[keys]",
-        'run = "B"',
-        'next_problem = ["n", "ctrl+n"]',
-        "```",
-        "",
-        "Another action with that key loses it, and the screen reports this once. Letters act outside of",
-        "text fields. You never need a mouse.",
-        "",
-        "This page is written by `python -m workbench.actions > docs/keys.md`.",
-    ]
-    for group in dict.fromkeys(action.group for action in MAIN_SCREEN):
-        lines += _section(group, (action for action in MAIN_SCREEN if action.group == group))
+    lines = [_HEAD, *_grouped(MAIN_SCREEN, _meaning), _PLACES]
     for where, name in PLACE_NAMES.items():
-        lines += _section(name, actions_in(where))
-    return "\n".join([*lines, *_by_key()]) + "\n"
+        lines += _rows(name, map(_meaning, actions_in(where)))
+    return "".join([*lines, _NAMES, *_grouped(ACTIONS, _name), _FOOT])
 
 
-def _section(title: str, actions: Iterable[Action]) -> list[str]:
-    lines = ["", f"## {title}", "", "| key | action | name |", "|---|---|---|"]
-    return [*lines, *(f"| {_keys(action)} | {_cell(action.help)} | `{action.id}` |" for action in actions)]
+def _grouped(actions: Sequence[Action], worded: Callable[[Action], str]) -> Iterator[str]:
+    for group in dict.fromkeys(action.group for action in actions):
+        yield from _rows(group.lower(), (worded(action) for action in actions if action.group == group))
 
 
-def _by_key() -> list[str]:
-    """Return the table of all keys, each with its meaning and the places where it works."""
-    lines = ["", "## Every key", "", "Letters for verdicts work in the review and the triage dialog.", ""]
-    lines += ["| key | meaning | other places |", "|---|---|---|"]
-    for action in (action for action in ACTIONS if action.keys):
-        places = ", ".join(where for where in places_of(action.id) if where != "main")
-        lines.append(f"| {_keys(action)} | {_cell(action.label)} | {places.replace('_', ' ')} |")
-    return lines
+def _rows(title: str, entries: Iterable[str]) -> Iterator[str]:
+    """Yield the rows of a table with these entries, as many in a row as fit. The first row has the title."""
+    row = ""
+    for entry in filter(None, entries):
+        if row and len(f"| {title} | {row} · {entry} |") > _WIDTH:
+            yield f"| {title} | {row} |\n"
+            title, row = "", ""
+        row = f"{row} · {entry}" if row else entry
+    if row:
+        yield f"| {title} | {row} |\n"
+
+
+def _meaning(action: Action) -> str:
+    """Return the keys of an action with its label, or nothing without a key."""
+    return f"{_keys(action)} {action.label}" if action.keys else ""
+
+
+def _name(action: Action) -> str:
+    """Return the name of an action with its keys."""
+    return f"`{action.id}` {_keys(action)}".strip()
 
 
 def _keys(action: Action) -> str:
-    keys = digits_label(action.keys) if action.by_digit else " ".join(f"`{key_label(key)}`" for key in action.keys)
-    return keys or "palette"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    if action.by_digit:
+        return digits_label(action.keys)
+    return " ".join(f"`{key_label(key)}`".replace("|", "\\|") for key in action.keys)
