@@ -117,7 +117,7 @@ def main() -> None:
             before = processor_seconds(terminal.process.pid)
             idle(terminal, options.seconds)
             share = (processor_seconds(terminal.process.pid) - before) / options.seconds * 100
-            print(f"idle screen over {FILES:,} files: {share:.2f} % of a core")
+            print(f"idle screen over {FILES:,} files: {share:.2f}% of a core")
             figures.record("follow", f"idle screen over {FILES:,} files", share, "%", goal=0.5)
             if options.only_idle:
                 return

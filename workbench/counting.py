@@ -1,4 +1,4 @@
-"""Numbers with their nouns, thresholds, and long lists, as shown to users."""
+"""Numbers with their nouns, percentages, thresholds, and long lists, as shown to users."""
 
 import math
 from collections.abc import Iterable
@@ -32,6 +32,20 @@ def threshold(value: float) -> str:
     """Return a threshold as it is, with two decimals at least: `0.80`, `1.00`, `0.375`."""
     short = f"{value:.2f}"
     return short if float(short) == value else exact(value)
+
+
+def percent(value: float) -> str:
+    """Return `60%`, cut and not rounded: 0.999 is `99%`. Only a value of 0 is `0%`."""
+    # 0.29 * 100 is slightly below 29.
+    number = math.floor(value * 100 + 1e-9)
+    if 0 < value < 1:
+        number = min(max(number, 1), 99)
+    return f"{number}%"
+
+
+def exact_percent(value: float) -> str:
+    """Return a rate that a user chose with its digits: `90%`, `99.5%`."""
+    return f"{value * 100:g}%"
 
 
 def tenths(value: float) -> str:

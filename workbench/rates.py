@@ -8,9 +8,9 @@ from workbench.events import CaseError, ErrorKind
 from workbench.fast_dataclass import dataclass
 
 _Z = 1.959963984540054
-"""Two-sided 95 % point of the normal distribution."""
+"""Two-sided 95% point of the normal distribution."""
 _DOUBT = 0.01 * (1 - 1e-9)
-"""Error probability below which a pass rate counts as sure: 1 %, minus a margin for rounding."""
+"""Error probability below which a pass rate counts as sure: 1%, minus a margin for rounding."""
 _FAR = 100
 _OF_THE_AGENT: frozenset[ErrorKind] = frozenset(
     {"agent_raised", "timeout", "crashed", "too_large", "output_flood", "turn_count"}
@@ -25,7 +25,7 @@ _BEFORE_THE_AGENT: frozenset[ErrorKind] = frozenset(
 class PassRate:
     """Pass rate over repeats.
 
-    `passed` of `total` repeats with a verdict passed. `low` and `high` are the 95 % interval of the rate (Wilson).
+    `passed` of `total` repeats with a verdict passed. `low` and `high` are the 95% interval of the rate (Wilson).
     """
 
     passed: int
@@ -102,9 +102,9 @@ def sure(rate: PassRate, threshold: float) -> Sure:
     """Return whether the repeats prove that the true pass rate is at least `threshold` (`above`) or less (`below`).
 
     None means that neither is proven. `above`: if the true rate were below the threshold, so many passes would occur in
-    less than 1 % of cases (exact binomial tail, C. J. Clopper and E. S. Pearson, 1934); `below` likewise. This is
-    stricter than a 95 % interval clearing the threshold, because the test is repeated after each repeat. A 95 %
-    interval that is checked 50 times ends on the wrong side up to 31 % of the time, this rule at most 4 % (7 % in 200).
+    less than 1% of cases (exact binomial tail, C. J. Clopper and E. S. Pearson, 1934); `below` likewise. This is
+    stricter than a 95% interval clearing the threshold, because the test is repeated after each repeat. A 95%
+    interval that is checked 50 times ends on the wrong side up to 31% of the time, this rule at most 4% (7% in 200).
     """
     if rate.total == 0:
         return None

@@ -56,7 +56,7 @@ def test_pass_rate_decides_the_exit_code_of_a_run_until_sure(cases: list[tuple[C
 
 
 def until_sure(*, interrupted: bool = False, **cases: list[CaseStatus]) -> Store:
-    """Return a run that was to establish a pass rate of 50 %, with the statuses of each case's repeats."""
+    """Return a run that was to establish a pass rate of 50%, with the statuses of each case's repeats."""
     named = [
         (ref(name, repeat=number), status) for name, all_ in cases.items() for number, status in enumerate(all_, 1)
     ]

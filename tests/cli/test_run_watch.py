@@ -172,11 +172,11 @@ def test_flaky_case_is_a_change_only_if_its_rate_changes(project: Project) -> No
 def test_until_sure_applies_after_each_save(project: Project) -> None:
     project.evalset(GOOD)
     with watching(project, ".", "--until-sure", "0.5", "--runs", "9") as lines:
-        assert any("7/7 passed" in line and "sure that at least 50 % pass" in line for line in lines.seen)
+        assert any("7/7 passed" in line and "sure that at least 50% pass" in line for line in lines.seen)
         project.write("echo/agent.py", agent("I say "))
         text = "".join(lines.round())
         assert "0/7 passed" in text
-        assert "sure that under 50 % pass" in text
+        assert "sure that under 50% pass" in text
         assert text.count("FAIL echo/talk/good") == 7
 
 

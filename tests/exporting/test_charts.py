@@ -43,12 +43,12 @@ def test_only_the_slowest_execution_of_a_case_is_shown() -> None:
 @pytest.mark.parametrize(
     ("trend", "said"),
     [
-        (Trend((RunRate("a", "", 0, 4), RunRate("b", "", 3, 4)), 4), "2 runs of the same 4 cases  now 75 % (3 of 4)"),
+        (Trend((RunRate("a", "", 0, 4), RunRate("b", "", 3, 4)), 4), "2 runs of the same 4 cases  now 75% (3 of 4)"),
         (Trend((), 4), "no complete run of these cases is stored"),
         (Trend((RunRate("a", "", 1, 2),), 2), "nothing to compare: no two runs of the same cases"),
         (Trend((RunRate("a", "", 1, 2),), 2, 3), "3 runs left out: under half of these cases"),
-        (Trend((RunRate("a", "", 1, 2), RunRate("b", "", 5 / 3, 2)), 3), "2 runs of 2 of 3 cases  now 83 % (1.6 of 2)"),
-        (Trend((RunRate("a", "", 9.99, 10), RunRate("b", "", 9.99, 10)), 10), "now 99 % (9.9 of 10)  best 99 %"),
+        (Trend((RunRate("a", "", 1, 2), RunRate("b", "", 5 / 3, 2)), 3), "2 runs of 2 of 3 cases  now 83% (1.6 of 2)"),
+        (Trend((RunRate("a", "", 9.99, 10), RunRate("b", "", 9.99, 10)), 10), "now 99% (9.9 of 10)  best 99%"),
     ],
 )
 def test_trend_names_its_cases_or_says_that_no_runs_are_comparable(trend: Trend, said: str) -> None:

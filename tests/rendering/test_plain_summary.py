@@ -58,7 +58,7 @@ def test_each_case_that_did_not_pass_has_a_reason(store: Store) -> None:
         "",
         "Repeats: 0 of 1 flaky",
         "  desk/refunds/on_time",
-        "    1/1 passed, 100 % (20–100 %), pass^1 1.00, 1 without a verdict",
+        "    1/1 passed, 100% (20–100%), pass^1 1.00, 1 without a verdict",
         "",
         "7 cases in 4.2 s: 1 passed, 1 failed, 3 errors, 1 not evaluated, 1 cancelled",
     ]

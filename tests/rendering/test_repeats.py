@@ -52,8 +52,8 @@ def test_flaky_case_shows_cause_rate_and_trajectories() -> None:
     lines = seen(flaky(), until=0.5)
     assert lines[0] == " ∿ FLAKY  agent"
     assert " passed        2 of 5; 1 with an agent error" in lines
-    assert " rate          40 %  11–77 %" in lines
-    assert " target        not sure yet whether 50 % pass" in lines
+    assert " rate          40%  11–77%" in lines
+    assert " target        not sure yet whether 50% pass" in lines
     assert " pass^k        1 0.40 · 2 0.10 · 3 0.00 · 4 0.00 · 5 0.00" in lines
     assert " repeats       ✓1  ✗2  ✗3  !4  ✓5" in lines
     assert f" ∿ {CALLS}  2 of 4 passed  agent" in lines

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.counting import percent
 from workbench.events import CaseError, CaseRef, CaseStatus, ErrorKind, MetricResult, MetricStatus, PlannedCase
 from workbench.execution import CaseRecord, CaseState, Turn
 from workbench.rates import pass_rate
-from workbench.repeats.repeat_texts import interval, percent, sentence, share, sureness
+from workbench.repeats.repeat_texts import interval, sentence, share, sureness
 from workbench.repeats.summary import CaseRepeats, criterion_repeats, hangs_on_one, summarize, summarize_all
 
 JUDGED = "final_response_match_v2"
@@ -156,8 +157,8 @@ def test_one_sentence_summarizes_a_case() -> None:
     records = [
         execution(n, name=CALLS, calls=("find",) * n, state="passed" if n < 4 else "failed") for n in range(1, 6)
     ]
-    assert sentence(summarize(records)) == "3/5 passed, 60 % (23–89 %), pass^5 0.00, FLAKY (agent)"
-    assert sentence(summarize(records, until=0.9)).endswith("not sure yet whether 90 % pass")
+    assert sentence(summarize(records)) == "3/5 passed, 60% (23–89%), pass^5 0.00, FLAKY (agent)"
+    assert sentence(summarize(records, until=0.9)).endswith("not sure yet whether 90% pass")
     assert sentence(summarize([execution(1, "error", error="judge")])) == "nothing has a verdict"
 
 
@@ -222,8 +223,8 @@ def test_result_hangs_on_one_if_one_vote_can_change_it(yes: int, no: int) -> Non
 
 @given(st.floats(0, 1))
 def test_percentages_are_never_rounded_to_0_or_100(value: float) -> None:
-    assert (percent(value) == "100 %") == (value == 1)
-    assert (percent(value) == "0 %") == (value == 0)
+    assert (percent(value) == "100%") == (value == 1)
+    assert (percent(value) == "0%") == (value == 0)
     assert (share(value) == "1.00") == (value == 1)
     assert (share(value) == "0.00") == (value == 0)
 
@@ -231,14 +232,14 @@ def test_percentages_are_never_rounded_to_0_or_100(value: float) -> None:
 @pytest.mark.parametrize(("passed", "total"), [(p, n) for n in (1, 3, 7, 50) for p in range(n + 1)])
 def test_interval_is_rounded_outwards(passed: int, total: int) -> None:
     rate = pass_rate(passed, total)
-    low, high = (int(end) / 100 for end in interval(rate).removesuffix(" %").split("–"))
+    low, high = (int(end) / 100 for end in interval(rate).removesuffix("%").split("–"))
     assert 0 <= low <= rate.low < low + 0.01
     assert high - 0.01 < rate.high <= high <= 1
 
 
 def test_wanted_rate_is_shown_exactly() -> None:
     case = summarize([execution(number, "failed") for number in range(1, 9)], until=0.995)
-    assert sureness(case) == "sure that under 99.5 % pass"
+    assert sureness(case) == "sure that under 99.5% pass"
 
 
 def test_summary_needs_no_finished_repeats() -> None:

@@ -13,7 +13,7 @@ def test_each_repeated_case_has_a_pass_rate() -> None:
     case = found.repeats_of("late_parcel")
     assert (case.rate.passed, case.rate.total, case.flaky) == (2, 3, True)
     assert case.pass_hat(2) == pytest.approx(1 / 3)
-    assert "desk/refunds/late_parcel: 2/3 passed, 66 % (20–94 %), pass^3 0.00, FLAKY" in found.explanation()
+    assert "desk/refunds/late_parcel: 2/3 passed, 66% (20–94%), pass^3 0.00, FLAKY" in found.explanation()
     with pytest.raises(KeyError):
         found.repeats_of("other")
 

@@ -120,7 +120,7 @@ async def test_x_asks_for_a_target_pass_rate(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((60, 20)) as pilot:
         await pilot.press("j", "j", "j", "X", "tab", *"120", "enter")
-        assert "below 100 %" in screen.text
+        assert "below 100%" in screen.text
         await pilot.press("backspace", "backspace", "backspace", *"90", "tab", "space")
         assert "at most 50 runs" in screen.text
         await pilot.press("enter")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.authoring.triage.agreement import JudgeAgreement, left_out_text
-from workbench.counting import counted, tenths
+from workbench.counting import counted, percent, tenths
 from workbench.events import CaseName
 from workbench.execution import Execution
 from workbench.exporting.html_text import class_name, html_line
@@ -22,7 +22,6 @@ from workbench.rendering.costs import Costs
 from workbench.rendering.faces import FACES
 from workbench.rendering.overview.criteria import BINS, STEPS, Scores
 from workbench.rendering.plain_lines import case_label
-from workbench.repeats.repeat_texts import percent
 from workbench.scores import compared, cut_score
 from workbench.text import one_line
 
@@ -81,7 +80,7 @@ def rates_chart(trend: Trend) -> Iterator[str]:
 
 
 def trend_words(trend: Trend) -> str:
-    """Return `12 runs of the same 60 cases  now 75 % (45 of 60)  best 80 %`, or the reason why there is no trend."""
+    """Return `12 runs of the same 60 cases  now 75% (45 of 60)  best 80%`, or the reason why there is no trend."""
     cases = counted(trend.wanted, "case")
     if not trend.is_comparable:
         if not trend.rates and not trend.left_out:
@@ -95,7 +94,7 @@ def trend_words(trend: Trend) -> str:
 
 
 def rate_words(one: RunRate) -> str:
-    """Return `75 % (45 of 60)`. Cases that passed in some of their repeats count in tenths, which are cut."""
+    """Return `75% (45 of 60)`. Cases that passed in some of their repeats count in tenths, which are cut."""
     return f"{percent(one.rate)} ({tenths(one.passed)} of {one.total:,})"
 
 

@@ -230,7 +230,7 @@ def _repeats(store: Store) -> Iterator[str]:
     if not cases:
         return
     yield "<h2>Repeats</h2>\n<table><thead><tr>"
-    yield "<th>case<th>passed<th>rate (95 %)<th>pass^k<th>varies<th></tr></thead><tbody>\n"
+    yield "<th>case<th>passed<th>rate (95%)<th>pass^k<th>varies<th></tr></thead><tbody>\n"
     for case in cases:
         passed, rate, hat, mark, more = cells(case)
         style = "status-not-evaluated" if case.flaky else ""

@@ -294,7 +294,7 @@ class ReportRepeats(Part):
     """`passed` / `counted`; null if no repeat counts."""
     low: Annotated[float, Field(ge=0, le=1)]
     high: Annotated[float, Field(ge=0, le=1)]
-    """95 % interval of the rate (Wilson)."""
+    """95% interval of the rate (Wilson)."""
     pass_hat: list[float]
     """pass^k for k from 1 to `counted`: the probability that k executions in a row all pass."""
     flaky: bool

@@ -176,7 +176,7 @@ def _repeats(store: Store, most: int) -> Iterator[str]:
     cases = sorted(repeats_of(store), key=by_need)
     if cases:
         yield ""
-        yield "| repeats of | passed | rate (95 %) | pass^k | | |"
+        yield "| repeats of | passed | rate (95%) | pass^k | | |"
         yield "|---|---|---|---|---|---|"
     for case in cases[:most]:
         passed, rate, hat, mark, more = cells(case)

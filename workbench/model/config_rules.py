@@ -93,7 +93,7 @@ def _number_hint(value: Any) -> str:
     if value is None:
         return "To leave out a criterion, delete its line"
     if isinstance(value, str) and value.rstrip().endswith("%"):
-        return "Write 0.8 for 80 %"
+        return "Write 0.8 for 80%"
     if isinstance(value, str) and re.fullmatch(r"\s*[0-9]+,[0-9]+\s*", value):
         return "Use a decimal point, not a comma"
     return ""

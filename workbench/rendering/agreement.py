@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 
 from workbench.authoring.triage.agreement import JudgeAgreement, left_out_text
-from workbench.counting import counted
+from workbench.counting import counted, percent
 from workbench.rendering.cells import cut
 from workbench.rendering.faces import JUDGED
 from workbench.rendering.lines import BLANK, Line, Segment, cut_line, pad, rule, wrap
-from workbench.repeats.repeat_texts import interval, percent
+from workbench.repeats.repeat_texts import interval
 from workbench.text import one_line
 
 _PARTS = {"": "verdicts", "sentence": "sentences", "rubric": "rubrics", "verdict": "verdicts over turns"}
@@ -53,7 +53,7 @@ def _one(one: JudgeAgreement, width: int) -> Iterator[Line]:
 def _figures(one: JudgeAgreement) -> Iterator[Segment]:
     share = one.share
     yield Segment(f"agrees with you in {share.passed} of {share.total}", "strong")
-    yield Segment(f"  {percent(share.rate or 0.0)} (95 %: {interval(share)})  ")
+    yield Segment(f"  {percent(share.rate or 0.0)} (95%: {interval(share)})  ")
     if one.pairs.kappa is None:
         yield Segment("no kappa: only one label was used", "muted")
     else:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from workbench.counting import counted
+from workbench.counting import counted, percent
 from workbench.execution import CaseRecord, Execution, Turn
 from workbench.history.case_rows import PastRun
 from workbench.model.invocation import tool_steps
@@ -34,7 +34,7 @@ from workbench.rendering.lines import (
 from workbench.rendering.rows import View, label, part, remark, under
 from workbench.rendering.status import badge, glyph
 from workbench.rendering.triaged import triage_lines
-from workbench.repeats.repeat_texts import CAUSES, interval, percent, share, spread, sureness
+from workbench.repeats.repeat_texts import CAUSES, interval, share, spread, sureness
 from workbench.repeats.summary import CaseRepeats, CriterionRepeats, Path
 from workbench.scores import cut_score
 from workbench.text import one_line
@@ -163,7 +163,7 @@ def _rate(case: CaseRepeats, view: View) -> Iterator[Line]:
 
 
 def bar(case: CaseRepeats, width: int) -> Line:
-    """Return the interval from 0 to 100 % with the rate and the target rate, if any: `·····━━━━●━━━│·`."""
+    """Return the interval from 0 to 100% with the rate and the target rate, if any: `·····━━━━●━━━│·`."""
     rate, last = case.rate, max(width - 1, 1)
     low, high, here = math.floor(rate.low * last), math.ceil(rate.high * last), round((rate.rate or 0.0) * last)
     wanted = None if case.until is None else round(case.until * last)

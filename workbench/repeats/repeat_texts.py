@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from workbench.counting import exact_percent, percent
 from workbench.text import one_line
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ FLAKY = "FLAKY"
 
 
 def sentence(case: "CaseRepeats") -> str:
-    """Return `3/5 passed, 60 % (23–89 %), pass^5 0.00, FLAKY (agent)`, followed by remarks.
+    """Return `3/5 passed, 60% (23–89%), pass^5 0.00, FLAKY (agent)`, followed by remarks.
 
     Remarks name repeats without a verdict, a judge that disagrees with itself, and whether the pass rate is sure.
     """
@@ -35,7 +36,7 @@ def cells(case: "CaseRepeats") -> tuple[str, str, str, str, str]:
 
 
 def figures(case: "CaseRepeats") -> Iterator[str]:
-    """Yield `3/5 passed`, `60 % (23–89 %)`, `pass^5 0.00`, or one text if there is no verdict."""
+    """Yield `3/5 passed`, `60% (23–89%)`, `pass^5 0.00`, or one text if there is no verdict."""
     rate = case.rate
     if not rate.total:
         yield "nothing has a verdict"
@@ -73,25 +74,16 @@ def spread(split: int, rejudged: int) -> str:
 
 
 def sureness(case: "CaseRepeats") -> str:
-    """Return `sure that at least 90 % pass`, `sure that under 90 % pass` or `not sure yet whether 90 % pass`."""
-    wanted = f"{(case.until or 0.0) * 100:g} %"
+    """Return `sure that at least 90% pass`, `sure that under 90% pass` or `not sure yet whether 90% pass`."""
+    wanted = exact_percent(case.until or 0.0)
     words = {"above": f"sure that at least {wanted} pass", "below": f"sure that under {wanted} pass"}
     return words.get(case.sure or "", f"not sure yet whether {wanted} pass")
 
 
 def interval(rate: "PassRate") -> str:
-    """Return `23–89 %`, the 95 % interval of the rate, with both ends rounded outwards."""
+    """Return `23–89%`, the 95% interval of the rate, with both ends rounded outwards."""
     # 0.29 * 100 is slightly below 29, and 0.07 * 100 slightly above 7.
-    return f"{math.floor(rate.low * 100 + 1e-9)}–{math.ceil(rate.high * 100 - 1e-9)} %"
-
-
-def percent(value: float) -> str:
-    """Return `60 %`, cut and not rounded: 0.999 is `99 %`. Only a value of 0 is `0 %`."""
-    # 0.29 * 100 is slightly below 29.
-    number = math.floor(value * 100 + 1e-9)
-    if 0 < value < 1:
-        number = min(max(number, 1), 99)
-    return f"{number} %"
+    return f"{math.floor(rate.low * 100 + 1e-9)}–{math.ceil(rate.high * 100 - 1e-9)}%"
 
 
 def share(value: float) -> str:

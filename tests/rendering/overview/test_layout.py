@@ -70,8 +70,8 @@ def place(lines: list[str], start: str) -> int:
 
 
 def test_totals_are_cut_and_errors_stand_outside_of_the_rate() -> None:
-    first, second = shown(overview_document(overview(), 49, 40))[:2]
-    assert first.split("  ") == [" 258 of 306 passed, 84 %", " ↓ 4", "↑ 1", "since 13:40"]
+    first, second = shown(overview_document(overview(), 48, 40))[:2]
+    assert first.split("  ") == [" 258 of 306 passed, 84%", " ↓ 4", "↑ 1", "since 13:40"]
     assert "41 s  318 model calls  $0.12" in second
     apart = " ".join(shown(overview_document(overview(), 49, 40))[1:3])
     assert "6 errors" in apart
@@ -97,18 +97,18 @@ def test_frozen_and_live_cases_are_never_in_one_rate() -> None:
     cases = [case("one", "passed", 1.0, replayed), case("two", "failed", 0.5), case("three", "passed", 1.0)]
     found = added([tally({"passed": 1}, cases[:1]), tally({"passed": 1, "failed": 1}, cases[1:])])
     lines = shown(overview_document(Overview(found, 3), 60, 40))
-    assert lines[0] == " live 1 of 2 passed, 50 %"
-    assert lines[1] == " ❅ FROZEN 1 of 1 passed, 100 %"
+    assert lines[0] == " live 1 of 2 passed, 50%"
+    assert lines[1] == " ❅ FROZEN 1 of 1 passed, 100%"
     assert lines[2] == " 1 case, 4 tool calls replayed, 1 live"
     assert [line.split()[:2] for line in lines if "1/" in line] == [["match", "1/2"], ["match", "❅"]]
     alone = shown(overview_document(Overview(tally({"passed": 1}, cases[:1]), 1), 60, 40))
-    assert alone[0] == " ❅ FROZEN 1 of 1 passed, 100 %"
+    assert alone[0] == " ❅ FROZEN 1 of 1 passed, 100%"
 
 
 def test_a_single_failure_is_never_rounded_to_a_hundred_percent() -> None:
     states: Counter[Status] = Counter({"passed": 9_999, "failed": 1})
     lines = shown(overview_document(replace(overview(), tally=Tally(states)), 49, 40))
-    assert lines[0].startswith(" 9,999 of 10,000 passed, 99 %")
+    assert lines[0].startswith(" 9,999 of 10,000 passed, 99%")
 
 
 def test_sections_are_in_order_while_there_is_room() -> None:

@@ -173,7 +173,7 @@ async def test_stored_run_groups_its_repeats_and_d_deletes_it(
         # Verdicts restored at opening also know the requested pass rate.
         await _shows(screen, pilot, "of 3")
         await pilot.press("n")
-        await _shows(screen, pilot, "∿ late_parcel", "1/2 agent", "not sure yet whether 90 % pass")
+        await _shows(screen, pilot, "∿ late_parcel", "1/2 agent", "not sure yet whether 90% pass")
         await pilot.press("H")
         await _shows(screen, pilot, "1 run")
         await pilot.press("enter")
@@ -181,7 +181,7 @@ async def test_stored_run_groups_its_repeats_and_d_deletes_it(
         assert "#1" not in screen.text
         await pilot.press("l")
         await _shows(screen, pilot, "▾ ∿ late_parcel", "✓ #1", "✗ #2")
-        await _shows(screen, pilot, "target", "not sure yet whether 90 % pass")
+        await _shows(screen, pilot, "target", "not sure yet whether 90% pass")
         await pilot.press("j", "j")
         await screen.until(pilot, lambda: "pass^k" not in screen.text and "No idea" in screen.text)
         await pilot.press("h")

@@ -63,7 +63,7 @@ async def test_a_run_ends_on_the_first_cause_and_its_filter_can_be_taken_back(
         right = screen.main.right
         assert right.shows_overview
         assert title(screen) == "Overview: everything"
-        assert "1 of 6 passed, 16 %" in screen.text
+        assert "1 of 6 passed, 16%" in screen.text
         assert "2 errors" in screen.text
         assert right.overview.item_key.startswith(CAUSE)
         assert len(right.selected_cases()) == 4
@@ -227,7 +227,7 @@ async def test_row_of_passed_cases_opens_with_enter_and_has_an_overview(
         await pilot.press("tab", "G")
         assert screen.row.startswith("3 passed")
         assert title(screen) == "Overview: talk, :pass (3 of 4)"
-        assert "3 of 3 passed, 100 %" in screen.text
+        assert "3 of 3 passed, 100%" in screen.text
         assert "late_1" not in screen.text
         await pilot.press("enter")
         assert "3 passed ▾" in screen.text

@@ -288,7 +288,7 @@ def test_repeats_are_rows_under_their_case(tree: Tree, feed: Feed) -> None:
     for ref, status in zip(feed.start(("refunds", "on_time"), runs=2), ("passed", "failed"), strict=True):
         feed.begin(ref)
         feed.end(ref, status)  # type: ignore[arg-type]
-    assert lines(tree)[3] == "  ▸ ∿ on_time  |  1/2 50 %"
+    assert lines(tree)[3] == "  ▸ ∿ on_time  |  1/2 50%"
     tree.show(Row("case", 0, 0, 0))
     tree.toggle()
     assert lines(tree)[4:6] == ["      ✓ #1  |  ", "      ✗ #2  |  "]
@@ -306,7 +306,7 @@ def test_dropped_repeats_disappear_from_the_rows(tree: Tree, store: Store, feed:
     store.apply(RepeatsDropped(tuple(refs[2:])))
     assert tree.repeats_changed()
     assert len(lines(tree)) == rows - 2
-    assert lines(tree)[3:6] == ["  ▾ ✓ on_time  |  2/2 100 %", "      ✓ #1  |  ", "      ✓ #2  |  "]
+    assert lines(tree)[3:6] == ["  ▾ ✓ on_time  |  2/2 100%", "      ✓ #1  |  ", "      ✓ #2  |  "]
     assert tree.cursor is not None
     assert tree.cursor.case >= 0
 

@@ -66,7 +66,7 @@ class JudgeAgreement:
     """Agreement of the user with one judge for one criterion.
 
     `criterion` is "" for the verdicts of cases. `part` is "" for verdicts, else the kind of label. `pairs.counts` has
-    (user, judge) as keys. `share` is the rate of agreement with its 95 % interval (Wilson).
+    (user, judge) as keys. `share` is the rate of agreement with its 95% interval (Wilson).
     """
 
     criterion: str

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from workbench.counting import exact_percent
 from workbench.places.choice import PlaceChoice
 
 if TYPE_CHECKING:
@@ -116,7 +117,8 @@ class RunOptions:
         if self.runs < 1:
             raise UsageFaultError(f"--runs must be at least 1, not {self.runs}")
         if self.until_sure is not None and not 0 < self.until_sure < 1:
-            hint = f"{self.until_sure / 100:g} means {self.until_sure:g} %" if 1 < self.until_sure < 100 else ""
+            rate = self.until_sure / 100
+            hint = f"{rate:g} means {exact_percent(rate)}" if 0.01 < rate < 1 else ""
             raise UsageFaultError(f"--until-sure must be above 0 and under 1, not {self.until_sure:g}", hint)
         if self.concurrency < 1:
             raise UsageFaultError(f"--concurrency must be at least 1, not {self.concurrency}")

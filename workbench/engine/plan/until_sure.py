@@ -8,7 +8,7 @@ decided, its waiting repeats are dropped, and running ones finish.
 from collections import Counter
 from collections.abc import Iterable
 
-from workbench.counting import counted
+from workbench.counting import counted, exact_percent
 from workbench.events import CaseFinished, CaseName, CaseRef, Noticed
 from workbench.rates import counts, fewest_for_sure, fewest_to_decide, pass_rate, sure
 
@@ -70,7 +70,7 @@ def too_few(threshold: float, runs: int) -> Noticed | None:
     needed = fewest_for_sure(threshold)
     if needed is None or runs >= needed:
         return None
-    wanted = f"{threshold * 100:g} %"
+    wanted = exact_percent(threshold)
     return Noticed(
         "warning",
         f"{counted(runs, 'repeat')} of a case can show a pass rate below {wanted}, but can never confirm {wanted}",

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.causes.cause import ONE_OF_A_KIND
-from workbench.counting import counted, tenths
+from workbench.counting import counted, percent, tenths
 from workbench.counting import threshold as threshold_text
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.document import Document
@@ -18,7 +18,6 @@ from workbench.rendering.overview.facts import LISTED_CHANGES, Changes, Overview
 from workbench.rendering.overview.tally import Tally
 from workbench.rendering.rows import View
 from workbench.rendering.scores import short_name
-from workbench.repeats.repeat_texts import percent
 from workbench.scores import cut_score
 from workbench.text import one_line
 
@@ -114,13 +113,13 @@ _NO_RATE: Line = (Segment("no case passed or failed", "muted"),)
 
 
 def _rate(states: Mapping[Status, int]) -> Line:
-    """Return `3 of 4 passed, 75 %`, or nothing if no case passed or failed."""
+    """Return `3 of 4 passed, 75%`, or nothing if no case passed or failed."""
     passed, failed = states.get("passed", 0), states.get("failed", 0)
     if not passed + failed:
         return ()
     style = "status-failed" if failed else "status-passed"
-    share = passed * 100 // (passed + failed)
-    return Segment(f"{passed:,} of {passed + failed:,} passed", "strong"), Segment(", "), Segment(f"{share} %", style)
+    rate = Segment(percent(passed / (passed + failed)), style)
+    return Segment(f"{passed:,} of {passed + failed:,} passed", "strong"), Segment(", "), rate
 
 
 def _moves(changes: Changes | None) -> Line:

@@ -116,7 +116,7 @@ class RepeatScreen(ModalScreen[RepeatOptions | None]):
         except ValueError:
             share = 0.0
         if not 0 < share < 1:
-            return "the pass rate must be above 0 and below 100 %"
+            return "the pass rate must be above 0 and below 100%"
         return RepeatOptions(int(times), share, self._votes.on)
 
     def _say(self, words: str) -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from workbench.counting import counted
+from workbench.counting import counted, percent
 from workbench.execution import Execution
 from workbench.rendering.cells import cell_len, cut_sibling
 from workbench.rendering.faces import (
@@ -23,7 +23,7 @@ from workbench.rendering.faces import (
 )
 from workbench.rendering.judged import is_function
 from workbench.rendering.staleness import stale_mark
-from workbench.repeats.repeat_texts import CAUSES, percent
+from workbench.repeats.repeat_texts import CAUSES
 from workbench.scores import cut_score
 from workbench.text import one_line
 from workbench.ui.tree.model import Tree
@@ -209,7 +209,7 @@ class Labels:
         return made
 
     def _repeated(self, pair: tuple[int, int], verdict: CaseVerdict, width: int) -> Pieces:
-        """Return the rate of a case with several executions, such as `3/5 60 % agent`, without the gaps.
+        """Return the rate of a case with several executions, such as `3/5 60% agent`, without the gaps.
 
         While some are still to come, it says how many have a verdict.
         """
