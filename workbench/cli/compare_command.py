@@ -32,8 +32,8 @@ _DESCRIPTION = """Compare two runs. Lists regressions, then fixes, then changed 
 the runs that can have caused it: prompt, code, model, versions, criteria, expected value, tool output, judge.
 
 \b
-A, B  the earlier and the later run: an ID, the start of one, `last`, `baseline`, a JSON report, a
-      result file of ADK or agents-cli, or the folder of a run. If you give one run, the baseline is A.
+A, B  the earlier and the later run: an ID, the start of one, `last`, `baseline`, a JSON report, or a
+      result file of ADK or agents-cli. If you give one run, the baseline is A.
 
 \b
 Exit codes
