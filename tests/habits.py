@@ -1,4 +1,4 @@
-"""Habits that no linter checks: subjects of commits, and the width of Markdown.
+"""Habits that no linter checks: subjects of commits, and lines of Markdown.
 
     python -m tests.habits [BASE]
 
@@ -39,10 +39,12 @@ def subject_faults(subject: str, second_line: str = "") -> Iterator[str]:
 
 
 def markdown_faults(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the number of each line that is too wide, and how wide it is."""
+    """Yield the number and the fault of each line that is too wide or has a space before a percent sign."""
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > WIDTH:
             yield number, f"{len(line)} columns, at most {WIDTH}"
+        if re.search(r"\d %(?!\w| \d)", line):
+            yield number, "a space before %"
 
 
 def faults(root: Path, base: str | None = None) -> Iterator[str]:

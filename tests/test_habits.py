@@ -35,6 +35,10 @@ def test_width_counts_characters_not_bytes() -> None:
     assert list(markdown_faults(text)) == [(2, "101 columns, at most 100")]
 
 
+def test_space_before_a_percent_sign_is_a_fault() -> None:
+    assert list(markdown_faults("60% of 90 %\n`7 % 3`\n")) == [(1, "a space before %")]
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     git(tmp_path, "init", "-q", "-b", "main")
