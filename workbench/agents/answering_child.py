@@ -21,7 +21,7 @@ _PART = MAX_FRAME // 4
 
 
 class ChildLostError(Exception):
-    """The child ended, or did not start (`began` is False).
+    """A child that ended, or did not start (`began` is False).
 
     The message completes a sentence whose subject is the child: "was killed by SIGKILL".
     """
@@ -32,11 +32,11 @@ class ChildLostError(Exception):
 
 
 class CallTimeoutError(Exception):
-    """There was no answer within the time limit."""
+    """A call without an answer within the time limit."""
 
 
 class CallRefusedError(Exception):
-    """The child reports that the call failed; `error` is its report."""
+    """A call that the child reports as failed. `error` is its report."""
 
     def __init__(self, error: dict[str, Any]) -> None:
         super().__init__(str(error.get("message", "")))

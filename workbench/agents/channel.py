@@ -74,7 +74,7 @@ class Channel:
         return not self._unsent
 
     def pause(self) -> None:
-        """Read nothing more until `resume`, so that the other side must wait at last. Draining still reads."""
+        """Stop reading until `resume`. The other side has to wait once the socket is full. Draining still reads."""
         self._paused = True
         if self._open:
             self._loop.remove_reader(self._number)

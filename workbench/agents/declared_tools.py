@@ -199,7 +199,7 @@ class _Reading:
         self._sub_agents(module, _keyword(call, "sub_agents"))
 
     def _value(self, module: _Module, given: ast.expr | None) -> ast.expr | None:
-        """Return what a name stands for that is assigned in the module, or imported from one of the project."""
+        """Return the value of a name that the module assigns, or imports from a module of the project."""
         if not isinstance(given, ast.Name):
             return given
         origin = module.imported.get(given.id)

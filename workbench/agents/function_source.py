@@ -29,7 +29,7 @@ def function_file(path: str, root: Path, folder: Path) -> Path | None:
 
 
 def missing_function(path: str, root: Path, folder: Path) -> str:
-    """Return, as a sentence, why `path` cannot be called; "" if it may exist.
+    """Return a sentence that says why `path` cannot be called, or "" if it may exist.
 
     Only reasons that are certain from the project's files count.
     """
@@ -81,7 +81,7 @@ def _is_whole(result: ast.Call) -> bool:
 
 
 def missing_evaluate(metric: Mapping[str, Any], root: Path) -> str:
-    """Return, as a sentence, why a function of google-agents-cli cannot be called; "" if it may exist.
+    """Return a sentence that says why a function of google-agents-cli cannot be called, or "" if it may exist.
 
     `metric` is an entry of the kind `function` (`workbench.model.metrics_config`).
     """

@@ -22,7 +22,7 @@ _RENEWALS = 3
 
 
 class FunctionFailedError(Exception):
-    """A call gave no result.
+    """A call without a result.
 
     `kind` is `import_failed`, `no_framework` (google-adk is missing there), `raised`, `wrong_input`, `wrong_result`,
     `too_large`, `timeout` or `crashed`. `message` is one sentence and `hint` says how to fix it. `traceback` shows the
@@ -73,7 +73,7 @@ class Functions:
         self._at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def call(self, kind: str, path: str, payload: Mapping[str, Any]) -> Any:
-        """Return, as JSON data, what the function at `path` returns.
+        """Call the function at `path`, and return its result as JSON data.
 
         `path` is "package.module.function", or has a colon before the function. With `kind` "judge", the function is
         called with `payload`. With `kind` "evaluate", `path` is only shown: `payload` has the function of a metric of

@@ -81,7 +81,7 @@ class OutputPipe:
         self._muted = True
 
     def pause(self) -> None:
-        """Read nothing more until `resume`, so that the child must wait at last. Flushing still reads."""
+        """Stop reading until `resume`. The child has to wait once the pipe is full. Flushing still reads."""
         if self._open:
             self._loop.remove_reader(self._descriptor)
 

@@ -35,13 +35,13 @@ from workbench.counting import counted
 from workbench.regular_file import read_regular
 
 OwnerRule: TypeAlias = Literal["folder", "app_name", "choice", "location", "given", "none"]
-"""How the owner was found. `given` means named for this run, by `--agent` or in a test."""
+"""The rule that found the owner. `given` means named for this run, by `--agent` or in a test."""
 AppName: TypeAlias = Callable[[], str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """How an evalset got its agent.
+    """The way in which an evalset got its agent.
 
     `app_name` is the name in the file ("" if it has none, None if it was not read). `lost` is the last owner if it is
     no longer an agent: its folder relative to the root, or the name in the file. `before` is the folder of the last

@@ -118,7 +118,7 @@ class Workspace:
 
 
 OnEvalset: TypeAlias = Callable[[Workspace], None]
-"""Called after each evalset with a workspace that holds all evalsets so far; the last one is new."""
+"""A function called after each evalset with a workspace of all evalsets so far. The last one is new."""
 
 
 def open_workspace(

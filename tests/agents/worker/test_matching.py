@@ -197,7 +197,7 @@ def test_miss_is_reported_with_the_nearest_recording() -> None:
     assert isinstance(decision, Miss)
     made.end(decision)
     assert [fault["kind"] for fault in ended] == ["frozen_miss"]
-    (message,) = made.report()
+    (message,) = made.take_messages()
     (miss,) = json.loads(message["calls"])
     assert (miss["kind"], miss["tool"], miss["nearest"]["turn"]) == ("miss", "refund", 0)
     pieces = {name: json.loads(text) for name, text in message["pieces"].items()}

@@ -52,7 +52,8 @@ class Answers:
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
         self.on_answer: Optional[OnAnswer] = None
-        """Gets each answer as `{"agent", "asked", "responses"}`: the request's digest, and LlmResponses as JSON text.
+        """A receiver of each answer as `{"agent", "asked", "responses"}`: the request's digest, and LlmResponses as
+        JSON text.
 
         `responses` is None if the previous answer turned out to be incomplete.
         """
@@ -253,7 +254,7 @@ async def _given(responses: List[Any]) -> AsyncGenerator[Any, None]:
 
 
 async def _asked(ask: Callable[[], Any]) -> AsyncGenerator[Any, None]:
-    """Yield the responses of a model. While it answers, its calls of other models are its own business."""
+    """Yield the responses of a model. Meanwhile its calls of other models do not pass the gate."""
     responses = ask()
     steps = responses.__aiter__()
     try:

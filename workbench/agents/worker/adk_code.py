@@ -1,4 +1,4 @@
-"""The way of the code that a model writes through the gate, if an agent has a code executor.
+"""Interception of the code that a model writes for a code executor. It passes the gate.
 
 Running such code is recorded and replayed like a call of the tool `$code`. A code executor runs it in a thread, or in
 google-adk before 2 in the thread of the event loop, so this works like the tools of plain Python.
@@ -59,7 +59,7 @@ def _executing(method: Any) -> Any:
 
 
 def _arguments(given: Any) -> Json:
-    """Return what decides about the outcome of code. Files are named by their digest, because they may be large."""
+    """Return the inputs of code. Files are named by their digest, because they may be large."""
     args: Json = {"code": given.code}
     if given.input_files:
         args["files"] = {file.name: digest(dumps(file.content)) for file in given.input_files}

@@ -17,7 +17,7 @@ from .forms import UnknownFormError, decoded, encoded_text
 from .jsonable import digest, dumps
 
 _OWN_CALL = "$call"
-"""Stands for the ID of the function call, which differs in each conversation."""
+"""Placeholder for the ID of the function call, which differs in each conversation."""
 _SEPARATE = {"state_delta", "artifact_delta"}
 _MOST_VERSIONS = 100
 _CONTAINERS = (list, dict, set)
@@ -39,7 +39,7 @@ class Effects:
         self._actions = _others(actions)
 
     async def taken(self, context: Any, calls: Optional[Calls]) -> Optional[Dict[str, Any]]:
-        """Return the effects since then, with their values as pieces of `calls`, or None if there are none."""
+        """Return the effects of the call, with their values as pieces of `calls`, or None if there are none."""
         if calls is None or context is None:
             return None
         actions = context.actions
@@ -71,7 +71,7 @@ class Effects:
         return found or None
 
     async def apply(self, effects: Dict[str, Any], context: Any) -> None:
-        """Do what a recorded call did.
+        """Apply the effects of a recorded call.
 
         Raises:
             UnknownFormError: a recorded value cannot be read.
@@ -116,7 +116,7 @@ def _others(actions: Any) -> Dict[str, Any]:
 
 
 def _with_call(actions: Dict[str, Any], old: Optional[str], new: Optional[str]) -> Dict[str, Any]:
-    """Return actions in which the call's ID, a key of some of them, is another one."""
+    """Return actions with another ID of the call, which is a key of some of them."""
     return {
         name: {(new if key == old else key): item for key, item in value.items()} if isinstance(value, dict) else value
         for name, value in actions.items()

@@ -1,4 +1,4 @@
-"""The way of an ADK agent's tool calls through the gate.
+"""Interception of an ADK agent's tool calls, which pass the gate.
 
 The outermost `run_async` of a tool is intercepted, in the tool's class. A plugin or callback would be wrong: callbacks,
 confirmations, error handlers and retries have to run around a replayed call exactly as around a live one. Some calls
@@ -35,7 +35,7 @@ from .matching import Recorded, ToolCall, canonical, plain_branch
 from .order import POLL, Order, Place
 
 Change = Callable[[Any], Any]
-"""What an injected fault makes of an answer."""
+"""A function that applies an injected fault to an answer."""
 _OURS = "_agent_workbench"
 _CONTROL = frozenset({"transfer_to_agent", "exit_loop", "set_model_response", "finish_task", "request_input"})
 _CANCELLED = "asyncio.exceptions.CancelledError"
@@ -85,7 +85,7 @@ class AdkGate:
             _open.add(self)
 
     def leave(self) -> None:
-        """Stop doing so."""
+        """Let the calls of the running task no longer pass this gate."""
         _current.set(None)
         self.is_running = False
         if self.toolsets is not None:
@@ -138,7 +138,7 @@ class AdkGate:
         return await self._replay(call, decision.recorded, context, change)
 
     async def _inject(self, call: Optional[Call], fault: Fault) -> Any:
-        """Return or raise what a fault makes of a call."""
+        """Return or raise the outcome that a fault gives to a call."""
         if fault.kind == "never":
             if call is not None:
                 call.lost("it never ended, because of an injected fault")
@@ -311,7 +311,7 @@ def state_digest(context: Any) -> Optional[str]:
 
 
 async def _within(method: Callable[[], Any]) -> Any:
-    """Run a tool. Calls that it makes are its own business."""
+    """Run a tool. Calls that it makes are part of it and do not pass the gate."""
     before = inside.get()
     inside.set(True)
     try:

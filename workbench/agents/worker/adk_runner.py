@@ -193,7 +193,7 @@ class AdkConversation(Conversation):
 
     @property
     def usage(self) -> Usage:
-        """The larger of two counts.
+        """The usage so far: the larger of two counts.
 
         The recorder also counts agents used as tools. The events also count what an app's plugin answered itself.
         """

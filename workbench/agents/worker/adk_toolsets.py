@@ -414,13 +414,13 @@ def intercept_toolsets() -> None:
 
 _DECLARES = BaseTool.process_llm_request
 """The method by which a tool declares itself, if its class has no other one."""
-_early: Dict[str, None] = {}
+_asked_outside_turns: Dict[str, None] = {}
 """Classes of toolsets that were asked for their tools outside of a turn."""
 
 
 def warn_of_early_toolsets() -> None:
     """Name the toolsets that connected before the conversation began. No recording can replace them."""
-    for name in _early:
+    for name in _asked_outside_turns:
         print(f"warning: {_not_frozen(name)}", file=sys.stderr)
 
 
@@ -446,7 +446,7 @@ def _naming(method: Any) -> Any:
             return [_without_prefix(tool, self) for tool in tools]
         if in_turn():
             return await method(self, *rest, **named)
-        _early.setdefault(type(self).__name__)
+        _asked_outside_turns.setdefault(type(self).__name__)
         with hinting(_not_frozen(type(self).__name__)):
             return await method(self, *rest, **named)
 

@@ -52,11 +52,11 @@ class Call:
         self._ended({"error": encoded_error(error)}, effects)
 
     def lost(self, why: str) -> None:
-        """Keep that the outcome is not known."""
+        """Record that the outcome is not known."""
         self._ended({"lost": why})
 
     def failed(self, error: Exception) -> None:
-        """Keep that the outcome could not be recorded."""
+        """Record that the outcome could not be kept."""
         if isinstance(error, TooLargeError):
             self._ended({"lost": str(error), "too_large": True})
         else:
@@ -141,14 +141,14 @@ class Calls:
         return self.argument_text(dumps(value))
 
     def argument_text(self, text: str) -> str:
-        """Do the same with a JSON text."""
+        """Keep arguments in the form of JSON text, like `argument_piece`."""
         try:
             return self.text_piece(text)
         except TooLargeError:
             return digest(text)
 
     def take(self) -> List[Json]:
-        """Return what is unreported, as messages: `calls` as JSON text and `pieces` (digest → JSON text)."""
+        """Return the unreported calls as messages: `calls` as JSON text and `pieces` (digest → JSON text)."""
         with self._lock:
             calls, self._calls = self._calls, []
             pieces, self._pieces = self._pieces, {}

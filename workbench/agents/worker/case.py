@@ -30,7 +30,7 @@ _TEARDOWN_SECONDS = 5.0
 _ABANDON_SECONDS = 1.0
 """Seconds that a turn has to end which is cancelled after a call without a recording."""
 _QUESTION = "adk_request_"
-"""How the names of ADK's questions to the user begin, which have the form of calls."""
+"""The beginning of the names of ADK's questions to the user, which have the form of calls."""
 _TOGETHER = 0.002
 """Seconds that a step may wait for the next one."""
 Wire = Union[SocketWire, SharedWire]
@@ -60,7 +60,7 @@ class Case:
         self._opened: Optional[Opened] = None
         self._gate: Optional[Gate] = None
         self._miss: Optional[asyncio.Future[faults.Fault]] = None
-        """In a shared process: the first call without a recording."""
+        """The first call without a recording, in a shared process."""
         self._finished_turns = 0
         self._sending = False
         self._queued = b""
@@ -328,7 +328,7 @@ class Case:
             spans = self._opened.conversation.spans() if self._opened is not None else None
             if spans is not None:
                 self._queue({"event": "Spans", "turn": self._finished_turns, **spans})
-            for calls in self._gate.report() if self._gate is not None else ():
+            for calls in self._gate.take_messages() if self._gate is not None else ():
                 self._queue({"event": "Calls", "turn": self._finished_turns, **calls})
         except WorkbenchGoneError:
             raise

@@ -10,11 +10,11 @@ from .usage import Usage
 
 Json = Dict[str, Any]
 OnStep = Callable[[Json], None]
-"""Receives each step of the agent, an ADK invocation event, as soon as it happens."""
+"""A receiver of each step of the agent, an ADK invocation event, as soon as it happens."""
 OnText = Callable[[str, str, bool], None]
-"""Receives a piece of an unfinished step's text: the author, the piece, and whether it is a thought."""
+"""A receiver of each piece of an unfinished step's text: the author, the piece, and whether it is a thought."""
 OnAnswer = Callable[[Json], None]
-"""Gets a model's answer before it is used."""
+"""A receiver of each answer of a model, before it is used."""
 
 
 class NotGivenWholeError(Exception):

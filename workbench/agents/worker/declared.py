@@ -1,4 +1,4 @@
-"""What a tool is: its declaration, its source, and whether a call fits its declaration.
+"""The declaration and the source of a tool, and whether a call fits its declaration.
 
 A recording keeps the declaration and a digest of the source, so that a replay notices when the tool has changed.
 """

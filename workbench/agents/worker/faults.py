@@ -57,7 +57,7 @@ def agent_fault(error: BaseException) -> Fault:
 
 @contextlib.contextmanager
 def hinting(hint: str) -> Iterator[None]:
-    """Give exceptions that are raised inside a hint for the user."""
+    """Add a hint for the user to exceptions that are raised inside."""
     try:
         yield
     except Exception as error:

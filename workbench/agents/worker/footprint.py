@@ -26,7 +26,7 @@ _IMPORTS = ("<frozen importlib", sources.WORKER)
 PROGRAMS, PROCESSES, SOCKETS, DATABASES = "child programs", "forked processes", "sockets", "databases"
 OUTSIDE, CHANGED = "outside files", "files it changes"
 UNSEEN = (PROGRAMS, PROCESSES, SOCKETS, DATABASES, OUTSIDE, CHANGED)
-"""What an agent can use without being seen: its files, or what it gets from there, are not compared."""
+"""Kinds of unseen inputs: their files, or what an agent gets from there, are not compared."""
 _STARTS = {
     "subprocess.Popen": PROGRAMS,
     "os.posix_spawn": PROGRAMS,
@@ -180,14 +180,16 @@ def _database(name: str) -> Optional[str]:
 
 
 def _state(database: str) -> Any:
-    def of(path: str) -> Any:
+    """Return a value that changes whenever a database changes."""
+
+    def stamp(path: str) -> Any:
         try:
             status = os.stat(path)
         except OSError:
             return None
         return (status.st_mtime_ns, status.st_size) if status.st_size else None
 
-    return of(database), of(database + _LOG)
+    return stamp(database), stamp(database + _LOG)
 
 
 def _find_changed() -> None:

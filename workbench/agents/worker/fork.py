@@ -22,11 +22,11 @@ _REQUESTED = "adk_request_"
 
 
 _CODE_RUNS = ("_code_execution_context", "_code_execution_results", "_code_executor_error_counts")
-"""Where ADK's code executors keep times and the IDs of sessions and turns, which differ in each conversation."""
+"""Keys of the state in which ADK's code executors keep times and IDs. These differ in each conversation."""
 
 
 class Change(NamedTuple):
-    """What is changed from the point on. `kind` is `instruction` or `model`, `text` is the new one.
+    """The change that applies from the point on. `kind` is `instruction` or `model`, `text` is the new one.
 
     With `whole`, the text replaces all instructions of a request, else only those of the agent itself.
     """
@@ -70,7 +70,7 @@ class Fork:
         self.artifacts: Dict[str, str] = _typed(settings, "artifacts", dict, {})
         """Name → digest of the newest version of each artifact that tools saved before the point."""
         self._next: List[Json] = _typed(settings, "next", list, [])
-        """The calls of which the first live one must be one, or empty if it may be any."""
+        """The calls that may be the first live one, or empty if any may."""
         self.tools: Dict[str, List[Json]] = _typed(settings, "tools", dict, {})
         """The recorded declarations of tools, by agent."""
         change = _typed(settings, "change", dict, None)

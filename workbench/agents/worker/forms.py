@@ -296,7 +296,7 @@ def _attributes(error: BaseException, message: Any) -> Iterator[Tuple[str, Any]]
 
 
 def _small(value: Any) -> Iterator[Any]:
-    """Yield a value as JSON data if it is small, and another value can be made from it."""
+    """Yield a value as JSON data if it is small and can be read back."""
     try:
         text = encoded_text(value)
     except Exception:

@@ -21,7 +21,7 @@ from .order import MODEL, Order, Place
 
 Json = Dict[str, Any]
 OnMiss = Callable[[faults.Fault], None]
-"""Ends the case with a fault, from any thread. It may end the process."""
+"""A function that ends the case with a fault, from any thread. It may end the process."""
 _WAYS_OUT = "freeze the case again after a live run, or use --on-miss live"
 _MODELS = "freeze the answers of models, too (agent-workbench freeze RUN --models), or replay only tools (--frozen)"
 _OTHER_PART = (
@@ -43,13 +43,13 @@ inside: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workbench_i
 
 
 class Live(NamedTuple):
-    """The call is made. `missed` says that a recording was expected."""
+    """A call that is made. `missed` tells whether a recording was expected."""
 
     missed: bool = False
 
 
 class Replay(NamedTuple):
-    """The call is answered from a recording, or its recorded error is raised."""
+    """A call that gets the recorded answer, or the recorded error."""
 
     recorded: Recorded
 
@@ -64,7 +64,7 @@ class ModelCall(NamedTuple):
 
 
 class Miss(NamedTuple):
-    """The case ends here, and the call must never return.
+    """A call that ends the case and must never return.
 
     `call` is the call of a tool that has no recording, and `nearest` is the recorded call that is most like it.
     `differs` is the first part of a request to a model that differs, as in `Failed` (`docs/worker-protocol.md`), and
@@ -87,7 +87,7 @@ class Miss(NamedTuple):
 
 
 class Inject(NamedTuple):
-    """The call gets a fault (`injection.Fault` says what to do).
+    """A call that gets a fault, as `injection.Fault` describes.
 
     `then` is what happens after a delay that is the only fault, or how to get the answer that is to be damaged. It is
     None for all other faults: nothing is called or replayed.
@@ -201,8 +201,8 @@ class Gate:
         found = decision.then if isinstance(decision, Inject) else decision
         return self.order.begin(branch, tool, found.recorded if isinstance(found, Replay) else None)
 
-    def report(self) -> List[Json]:
-        """Return the `Calls` messages with what is unreported, without their turn."""
+    def take_messages(self) -> List[Json]:
+        """Return the unreported calls as `Calls` messages, without their turn."""
         # A turn that ended with an error may have shown a call that it did not get to make.
         self._take_escaped(self._shown[:-1])
         counts = self.counts()

@@ -29,7 +29,7 @@ def turns_of(events: Iterable[Json], agent: str) -> Iterator[Json]:
 
 
 def state_of(events: Iterable[Json]) -> Json:
-    """Return what the events change in the state."""
+    """Return the changes that the events make to the state."""
     changed: Json = {}
     for event in events:
         changed.update((event.get("actions") or {}).get("state_delta") or {})

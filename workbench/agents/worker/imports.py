@@ -108,7 +108,7 @@ class _Reading:
         return found
 
     def _reach(self, files: Sequence[str], *, certain: bool) -> None:
-        """Queue files. A file that turns out to be certain only has its flag updated."""
+        """Queue files. A file that was queued before may still become certain."""
         for file in files:
             if file not in self._certain:
                 self._queue.append(file)

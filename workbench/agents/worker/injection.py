@@ -18,7 +18,7 @@ Json = Dict[str, Any]
 ANY_TOOL = "*"
 """The name in a rule that stands for every tool."""
 FAULTS = ("error", "answer", "dropped", "malformed")
-"""The keys of a rule that say what happens; a rule has at most one of them."""
+"""The keys of a rule that name a fault. A rule has at most one of them."""
 DROPPED = ("no_answer", "never")
 MALFORMED = ("cut_json", "wrong_types")
 MOST_SECONDS = 120.0

@@ -38,7 +38,7 @@ class Ended:
         self.begun = False
         self.waits = False
         self.released = 0.0
-        """When its answer was given, as monotonic time, or 0."""
+        """The monotonic time at which its answer was given, or 0."""
         self.polls = 0
         """Questions since then."""
         self.settled = False

@@ -16,7 +16,7 @@ _PIECE = 64 * 1024
 """Maximum number of bytes reported at once."""
 
 OnOutput = Callable[[str, str], bool]
-"""Gets "stdout" or "stderr" and the printed text. Returns False if it can no longer report it."""
+"""A receiver of "stdout" or "stderr" and the printed text. It returns False if it can no longer report it."""
 
 _current: contextvars.ContextVar[Optional[Dict[str, TextIO]]] = contextvars.ContextVar(
     "agent_workbench_output", default=None
@@ -36,7 +36,7 @@ class _Routed:
 
 
 def route_output() -> None:
-    """Install the routed streams, before anybody stores a reference to the real ones."""
+    """Install the routed streams. Call it before anything keeps a reference to the real ones."""
     _of_process.update(stdout=sys.stdout, stderr=sys.stderr)
     sys.stdout, sys.stderr = cast(TextIO, _Routed("stdout")), cast(TextIO, _Routed("stderr"))
 

@@ -35,7 +35,7 @@ class Message(str):
     content: Json
 
     @classmethod
-    def of(cls, content: Json) -> Message:
+    def from_content(cls, content: Json) -> Message:
         """Return the message for a Content."""
         message = cls(text_of(content))
         message.content = content
@@ -101,7 +101,7 @@ class PythonConversation(Conversation):
         timestamp, started = time.time(), time.monotonic()
         try:
             with steps.turn():
-                await self._run(Message.of(content), recorded.take)
+                await self._run(Message.from_content(content), recorded.take)
         finally:
             self._usage = self._usage.plus(recorded.usage)
         if recorded.is_empty:

@@ -188,7 +188,7 @@ class _Recording:
 
 @contextlib.contextmanager
 def _keeping(recording: Optional[_Recording]) -> Iterator[Callable[[Any], Any]]:
-    """Keep the outcome of a call: the argument of the function that this provides, or the exception inside."""
+    """Record the outcome of a call: the argument of the function that this yields, or an exception raised inside."""
 
     def keep(answer: Any) -> Any:
         if recording is not None:

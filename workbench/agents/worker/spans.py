@@ -39,7 +39,7 @@ class Span:
         self.end: Optional[float] = None
         self.facts: Dict[str, Any] = {}
         self.children: List[Span] = []
-        """Only the spans that are still open."""
+        """The child spans that are still open."""
         self.reached: Optional[float] = None
         """The latest end of a child."""
         self.key: Any = None
@@ -198,7 +198,7 @@ class Trace:
     # Reporting
 
     def take(self) -> Optional[Dict[str, Any]]:
-        """Return what is unreported, or None: `spans` as JSON text and `pieces` (digest → JSON text)."""
+        """Return the unreported spans and pieces, or None: `spans` as JSON text and `pieces` (digest → JSON text)."""
         if not self._spans:
             return None
         spans, pieces, lost = self._spans, self._pieces, self._lost
