@@ -65,3 +65,11 @@ def test_run_on_workers_equals_the_run_here(project: Project, address: str) -> N
     report = json.loads((project.root / "there.json").read_text())
     assert {item["place"] for item in report["cases"]} <= {"0", "1"}
     assert project.run("compare", "here.json", "there.json").returncode == 0
+
+
+def test_case_that_did_not_pass_on_a_worker_ends_the_run(project: Project, address: str) -> None:
+    project.evalset(GOOD, BAD, *(case(f"more_{number}") for number in range(5)))
+    words = ["run", "echo", "-x", "-q", "--concurrency", "1", "--json", "there.json", "--on", address]
+    done = project.run(*words)
+    assert (done.returncode, list(verdicts(project, "there.json"))) == (1, ["good", "bad"]), done.stderr
+    assert "running on" not in done.stderr, "-q leaves out lines about machines"
