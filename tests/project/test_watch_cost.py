@@ -33,7 +33,7 @@ def ran(*models: str, calls: int | None = None, judged: int = 0, cached: int = 0
 
 
 def words(record: CaseRecord, depth: Effect = "run", prices: Prices = PRICES, times: float = 1) -> str:
-    return estimate(4, [record], depth, prices, times).words(40).removeprefix("4 of 40 stale").removeprefix(", ")
+    return estimate(4, [record], depth, prices, times).text(40).removeprefix("4 of 40 stale").removeprefix(", ")
 
 
 FLASH = "gemini-2.5-flash"
@@ -82,7 +82,7 @@ def test_calls_of_a_new_criterion_are_estimated() -> None:
     value = {"threshold": 0.5, "rubrics": rubrics, "judge_model_options": {"judge_model": "judge", "num_samples": 3}}
     new = stored_config({"rubric_based_final_response_quality_v1": value}, {}, None)
     found = estimate(4, [ran(FLASH)], "score", PRICES, criteria_of=lambda ref: new)
-    assert found.words(40) == "4 of 40 stale, about 12 calls, cost unknown"
+    assert found.text(40) == "4 of 40 stale, about 12 calls, cost unknown"
 
 
 def test_estimate_is_an_amount_and_limits_are_text() -> None:

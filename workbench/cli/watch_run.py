@@ -79,11 +79,11 @@ class _Lines:
             case Saved() if news.impact.depths:
                 self.say(f"saved {few(map(self.watch.name, sorted(news.changed)))}")
             case Start():
-                self.say(news.words)
+                self.say(news.text)
             case Waiting():
                 way = "enter runs them" if sys.stdin.isatty() else "a terminal is needed to allow that"
                 limit = limit_words(self.watch.watching.jobs.limit, self._prices)
-                self.say(f"{news.estimate.words(news.total)}; the limit is {limit} ([watch] in the settings): {way}")
+                self.say(f"{news.estimate.text(news.total)}; the limit is {limit} ([watch] in the settings): {way}")
             case RunFinished() if self.watch.watching.superseded:
                 # What it did not get to has its earlier verdicts again: to count them here would tell of them twice.
                 # What it decided is reported with the next round that comes to its end.

@@ -1,1 +1,1 @@
-"""Plan, processes, scoring: what turns a selection of cases into events."""
+"""The engine: plans, processes and scoring, which turn a selection of cases into events."""

@@ -50,7 +50,7 @@ class Start:
     """A job to start now, and its text for the user."""
 
     job: Job
-    words: str
+    text: str
 
 
 class Watched(Protocol):
@@ -181,10 +181,10 @@ class Watching:
         if job is None:
             return None
         total_cases = len(self.watcher.snapshot.workspace.case_names)
-        words = f"{self.estimate(job.keys, job.depth).words(total_cases)}: {DEPTH_WORDS[job.depth]}"
+        text = f"{self.estimate(job.keys, job.depth).text(total_cases)}: {DEPTH_WORDS[job.depth]}"
         if job.depth == "decide":
-            words = f"{len(job.keys):,} of {total_cases:,} stale: {DEPTH_WORDS[job.depth]}"
-        return Start(job, words)
+            text = f"{len(job.keys):,} of {total_cases:,} stale: {DEPTH_WORDS[job.depth]}"
+        return Start(job, text)
 
     def started(self, job: Job) -> None:
         """Record that the front end starts a job, also in the store."""

@@ -74,7 +74,7 @@ def test_job_above_the_limit_waits() -> None:
     jobs.take(saved({A: "run", B: "run"}))
     assert jobs.next_job(lambda key: False, cost) is None
     assert jobs.waiting is not None
-    assert jobs.waiting.words(40) == "2 of 40 stale, about 10 calls"
+    assert jobs.waiting.text(40) == "2 of 40 stale, about 10 calls"
     jobs.allow()
     assert jobs.next_job(lambda key: False, cost) is not None
     jobs.take(saved({C: "run"}))
@@ -109,7 +109,7 @@ def test_job_with_unknown_cost_waits() -> None:
     jobs.take(saved({A: "run"}))
     assert jobs.next_job(lambda key: False, lambda keys, depth: Estimate(len(keys), None)) is None
     assert jobs.waiting is not None
-    assert jobs.waiting.words(3) == "1 of 3 stale, cost unknown until they have run"
+    assert jobs.waiting.text(3) == "1 of 3 stale, cost unknown until they have run"
     jobs.limit = Limit()
     assert jobs.next_job(lambda key: False, lambda keys, depth: Estimate(len(keys), None)) is not None
 
@@ -134,9 +134,9 @@ def test_money_limit_applies_with_and_without_known_prices(estimate: Estimate, l
 
 
 def test_cost_is_shown_as_text() -> None:
-    assert Estimate(7, 35, "about $0.06").words(40) == "7 of 40 stale, about 35 calls, about $0.06"
-    assert Estimate(7, 1, "cost unknown").words(40) == "7 of 40 stale, about 1 call, cost unknown"
-    assert Estimate(1000, 0).words(2000) == "1,000 of 2,000 stale"
+    assert Estimate(7, 35, "about $0.06").text(40) == "7 of 40 stale, about 35 calls, about $0.06"
+    assert Estimate(7, 1, "cost unknown").text(40) == "7 of 40 stale, about 1 call, cost unknown"
+    assert Estimate(1000, 0).text(2000) == "1,000 of 2,000 stale"
 
 
 def test_cases_on_hold_wait_for_another_save() -> None:

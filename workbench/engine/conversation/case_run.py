@@ -55,7 +55,7 @@ def declarations(calls: str) -> Iterator[tuple[tuple[str, str], tuple[str | None
 
 _LONGEST_FAULT = 500
 _LARGEST = 2**53
-"""A number from which on no count can be."""
+"""The number from which on counts are invalid."""
 FRAMES_LIMIT = 256 * 1024 * 1024
 """Limit of a case's events in bytes: sixteen of the largest answers."""
 

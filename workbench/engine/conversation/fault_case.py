@@ -1,4 +1,4 @@
-"""An execution with an injected fault: what the agent did about it."""
+"""The reaction of an agent to the injected fault of an execution."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,7 +14,7 @@ from workbench.model.criteria import CriteriaConfig
 from workbench.model.evalset import EvalCase
 
 Ask: TypeAlias = Callable[[CriteriaConfig, Sequence[dict[str, Any]]], Awaitable[Verdicts]]
-"""Scores turns by the criteria of a config. Nothing is published."""
+"""A function that scores turns by the criteria of a config. Nothing is published."""
 
 
 class FaultCase:

@@ -19,7 +19,7 @@ from workbench.events import CaseError, CaseRef, Event, LostAttempt, OutputCaptu
 
 @dataclass(frozen=True)
 class Execution:
-    """What an agent gets for one execution of a case, and who is told what happens.
+    """The inputs of an agent in one execution of a case, and the receivers of what happens.
 
     `spec` is the protocol's CaseSpec without `answers`. `before` are messages that precede the first turn. `answers`
     are stored answers of models. `user` makes the user at the start of the conversation. `begin` is called at the start

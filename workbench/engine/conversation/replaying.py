@@ -24,7 +24,7 @@ from workbench.recordings.frozen_path import frozen_path
 from workbench.recordings.recording import Declaration, Mode, Origin, Recording, digest
 
 _SMALL = 64 * 1024
-"""Bytes of a frozen file that is read in the event loop. A thread would wait longer for its turn than that takes."""
+"""Bytes up to which a frozen file is read in the event loop. Starting a thread would take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Replay:
             yield from self.recording.frames(self.mode)
 
     def note(self, transcript: Transcript) -> Transcript:
-        """Add to a transcript how it was replayed, and return it. Without a recording, it is a live one."""
+        """Add the counts of the replay to a transcript, and return it. Without a recording, it is a live one."""
         transcript.recording = self.files
         if self.recording is not None or self.error is not None:
             recorded = "" if self.recording is None else self.recording.origin.at
@@ -216,7 +216,7 @@ class ThawedCase:
 
 
 def thawed(file: str, thaw: Thaw) -> Thawed:
-    """Return a comparison in the form that is kept with the verdict."""
+    """Return a comparison in the form in which the verdict has it."""
     changes = [drift for drift in thaw.drifts if drift.kind != "same"]
     return Thawed(
         file,

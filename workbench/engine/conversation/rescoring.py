@@ -50,16 +50,16 @@ class Transcript:
     reads: Reads | None = None
     """Files that the case and the import of its agent read; None if the case ended without reporting them."""
     unseen: tuple[str, ...] = ()
-    """What the case used that no comparison of inputs can see (`CaseFinished.unseen`)."""
+    """Inputs of the case that no comparison can see (`CaseFinished.unseen`)."""
     calls: CallCounts = field(default_factory=CallCounts)
     declared: dict[tuple[str, str], tuple[str | None, str]] = field(default_factory=dict)
     """Agent and tool → digests of its declaration and source, for each tool that a replayed case had."""
     differs: str = ""
-    """How a request differs from the recorded one, as in the worker's message `Failed`, or ""."""
+    """The difference of a request from the recorded one, as in the worker's message `Failed`, or ""."""
     frozen: Frozen | None = None
-    """How the case was replayed, or None if all of its calls were live."""
+    """The counts of the replay, or None if all calls were live."""
     thawed: Thawed | None = None
-    """How a live case differs from its recording, or None if they were not compared."""
+    """The differences of a live case from its recording, or None if they were not compared."""
     state: dict[str, Any] | None = None
     """The session state after the last turn, or None if nobody needs it or it is not known."""
     inner_calls: list[InnerCalls] = field(default_factory=list)

@@ -34,7 +34,7 @@ _READ_IN_THREAD = 512 * 1024
 
 
 class Cluster(Protocol):
-    """What an execution needs of its place (`DaskPlace`)."""
+    """The part of a place that an execution needs (`DaskPlace`)."""
 
     def submit(self, part: "DaskPart", order: str, *, again: bool, without: str = "", only: str = "") -> str:
         """Give an execution to the cluster, `again` if it had a task before, and return the key of its task."""
@@ -158,11 +158,11 @@ class DaskPart:
             self._asking = asyncio.create_task(self._read_in_thread(data))
 
     def died(self, why: str) -> None:
-        """Handle that Dask gave up the task, because too many of its workers died."""
+        """Handle a task that Dask gave up because too many of its workers died."""
         self._settle(Transcript(error=CaseError("attempt_lost", f"each worker that ran the case died: {why}")))
 
     def broke(self, why: str) -> None:
-        """Handle that Dask could not run the task, for example because the files were lost with their workers."""
+        """Handle a task that Dask could not run, for example because the files were lost with their workers."""
         # Its workers may have died together. New ones need some seconds.
         self._again(f"Dask could not run it: {why}", without=self.address, pause=_PAUSE * self._tasks)
 

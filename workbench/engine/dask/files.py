@@ -40,7 +40,7 @@ _KEY_CONTENT = re.compile(
     rb"|\b(?:gh[opsur]_\w{36}|github_pat_\w{22}|glpat-[\w-]{20}|xox[abprs]-[\w-]{10}|hf_\w{34}"
     rb"|(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{35}|sk-(?:ant|proj)-[\w-]{20})"
 )
-"""What files of keys contain, and the tokens of services that have a form of their own."""
+"""Texts in files with keys, and tokens of services that have a form of their own."""
 _NOT_SEARCHED = (".py", ".md")
 """Endings of files that talk about keys more often than they hold one."""
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
@@ -63,7 +63,7 @@ class Files:
     sizes: Mapping[str, int]
     left_out: Mapping[str, str]
     signature: tuple[object, ...] = field(default=(), repr=False)
-    """It changes whenever a file may have changed."""
+    """A value that changes whenever a file may have changed."""
 
     @property
     def size(self) -> int:
@@ -84,7 +84,7 @@ def find_files(root: Path, agents: Mapping[str, Path], read_before: Mapping[str,
     signature: list[object] = []
     base = os.path.realpath(root)
     folders: dict[str, bool] = {}
-    """Folder → whether it is one, and not behind a link."""
+    """Folder → whether it exists and is not behind a link."""
     tracked = _tracked(root)
     for name in sorted(set(_in_folders(root, agents.values()) if tracked is None else tracked)):
         path = root / name
@@ -156,7 +156,7 @@ def pack(files: Files, folder: Path) -> tuple[Path, str]:
 
 
 def _content(path: Path) -> tuple[int, bytes] | None:
-    """Return the mode and content of a file, as it is now. A file that grows ends where it ended when it was opened."""
+    """Return the mode and content of a file as it is now. What is appended meanwhile is left out."""
     try:
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):

@@ -1,4 +1,4 @@
-"""What agents need on a worker: the version of Python and the packages that they have here."""
+"""The needs of agents on a worker: the version of Python and the packages that they have here."""
 
 import contextlib
 import importlib.metadata

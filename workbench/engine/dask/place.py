@@ -58,7 +58,7 @@ class _Worker:
     seen: float
     """Seconds since its last sign of life."""
     unfit: str | None
-    """Why it cannot be used, "" if it can, None if that is not known yet."""
+    """The reason why it cannot be used. "": it can be used. None: that is not known yet."""
     about: str = ""
     done: int = 0
     lost: int = 0
@@ -100,7 +100,7 @@ class DaskPlace:
         self._on_lost: Callable[[str], None] = lambda why: None
         self.why_lost = ""
         self._phase = ""
-        """What is awaited, or ""."""
+        """The awaited event as text, or ""."""
 
     # Before a run:
 
@@ -174,14 +174,14 @@ class DaskPlace:
         await self.send(lambda: find_files(root, agents, {}))
 
     async def settle(self) -> None:
-        """Wait until it is known of each worker whether it fits."""
+        """Wait until each worker was probed."""
         while any(worker.unfit is None and not worker.gone for worker in self._workers.values()) and not self.why_lost:
             self._looked.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._looked.wait(), _LOOK_EVERY)
 
     async def try_import(self, setting: AgentSetting, options: RunOptions, address: str) -> tuple[str, str]:
-        """Import an agent on the worker at `address`. Return its name, and why that failed or ""."""
+        """Import an agent on the worker at `address`. Return its name, and the reason of a failure or ""."""
         name = self._workers[address].name
         execution = Execution(
             CaseRef("", "", "", ""), {}, (), (), no_user, lambda machine, lost: None, lambda event: None

@@ -47,7 +47,7 @@ class InvalidReportError(ValueError):
 
 @dataclass
 class Report:
-    """What a task reported.
+    """The report of a task.
 
     `refused` is why the worker can run none of the run's executions, or "". `failed` is why this one failed there
     without an agent's fault, or "".

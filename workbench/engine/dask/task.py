@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from workbench.engine.dask.worker_run import WorkerRun
 
 _RUNS: dict[tuple[int, str], "WorkerRun"] = {}
-"""The runs on the workers of this process: worker and run → what it has there."""
+"""The runs on the workers of this process, by worker and run."""
 _FIT: set[tuple[str, ...]] = set()
-"""What was asked of this process and is here: an interpreter and versions of packages."""
+"""Needs that this process was found to meet: an interpreter and versions of packages."""
 _LOCK = threading.Lock()
 _PROBE_SECONDS = 60
 
@@ -70,7 +70,7 @@ async def probe(needs: Mapping[str, str], python: str) -> str:
 
 
 def _unfit_once(needs: Mapping[str, str], python: str) -> str:
-    """Return what `unfit` does, and look only once: an execution must not wait for another interpreter."""
+    """Return the result of `unfit`, which is cached: an execution must not wait for another interpreter."""
     asked = (python, *(f"{name}={version}" for name, version in sorted(needs.items())))
     if asked in _FIT:
         return ""

@@ -1,4 +1,4 @@
-"""What one run has on a worker: the project's files, and the agents' processes in an event loop of its own.
+"""One run on a worker: the project's files, and the agents' processes in an event loop of its own.
 
 The agent is a child of the task, so that nothing it does ends the worker.
 """
@@ -35,7 +35,7 @@ from workbench.events import CaseError, CaseRef, Event, LostAttempt, TurnStarted
 FOLDER: Final = "agent-workbench"
 """The folder for files of runs, in the worker's own folder, which Dask deletes with the worker."""
 _LOOK_EVERY = 1.0
-"""Seconds between two looks at whether Dask still wants the tasks."""
+"""Seconds between two checks whether Dask still wants the tasks."""
 _IDLE = 30.0
 """Seconds without a task after which everything is closed. A task that comes later starts it again."""
 _CLOSED_WITHIN = 20.0

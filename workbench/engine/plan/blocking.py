@@ -29,7 +29,7 @@ class ConfigFaults:
         self.root = root
         self._found: dict[int, tuple[CriteriaConfig, tuple[Fault, ...]]] = {}
 
-    def of(self, config: CriteriaConfig) -> tuple[Fault, ...]:
+    def faults_of(self, config: CriteriaConfig) -> tuple[Fault, ...]:
         """Return all faults of a config: those of the file, then those of its criteria."""
         if id(config) not in self._found:
             self._found[id(config)] = config, (*config.faults, *check_criteria(config))
@@ -37,7 +37,7 @@ class ConfigFaults:
 
     def errors(self, config: CriteriaConfig) -> list[Fault]:
         """Return the faults that keep cases from running."""
-        return _errors(self.of(config))
+        return _errors(self.faults_of(config))
 
     def blocked(self, choice: CriteriaChoice) -> CaseError | None:
         """Return the error of the cases that a config governs, or None if the config is valid."""

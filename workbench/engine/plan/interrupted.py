@@ -63,7 +63,7 @@ class InterruptedCase:
 
     @property
     def has_transcript(self) -> bool:
-        """Whether only scores are missing.
+        """Whether the transcript is complete and only scores are missing.
 
         A transcript with a replaced secret is not scored, because criteria would not see the agent's original words.
         A replayed case runs again, because only its end says how it was replayed.

@@ -21,7 +21,7 @@ _LARGEST = 1 << 20
 
 @dataclass(frozen=True)
 class Sending:
-    """What leaves this machine for a place. All texts are raw.
+    """The files and variables that leave this machine for a place. All texts are raw.
 
     `place` is the word of the user, `address` what it stands for. `sizes` are the files by path, and `left_out` the
     tracked files that stay, with the reasons.

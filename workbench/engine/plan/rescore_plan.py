@@ -52,7 +52,7 @@ def make_rescore_plan(
     configs = ConfigFaults(root)
     configs.refuse_given(choice for choice in now.values() if choice is not None)
     used = {choice.config.path: choice.config for choice in now.values() if choice is not None}
-    faults = [fault for config in used.values() for fault in configs.of(config)]
+    faults = [fault for config in used.values() for fault in configs.faults_of(config)]
     lost = {file: lost_of(file) for file in now}
     entries = tuple(
         PlanEntry(

@@ -27,11 +27,11 @@ RESULT_OPTIONS = {
 """Options that affect the results of a run: field → name on the command line."""
 
 FrozenMode: TypeAlias = Literal["", "tools", "all"]
-"""What is answered from recordings: nothing, the calls of tools, or those of tools and models."""
+"""The calls that are answered from recordings: none, those of tools, or those of tools and models."""
 OFF = "off"
 """The word for no mode."""
 OnMiss: TypeAlias = Literal["error", "live"]
-"""What happens to a call that the recording does not have: the case ends with an error, or the call is made."""
+"""The treatment of a call that the recording does not have: the case ends with an error, or the call is made."""
 UsageKind: TypeAlias = Literal["usage", "config", "broken_file", "nothing"]
 
 MATRIX = "matrix"
@@ -108,7 +108,7 @@ class RunOptions:
     thaw: bool = False
     """Whether the calls of live cases are compared with their recordings."""
     place: PlaceChoice | None = None
-    """Where agents run; None: as the project's settings say, and on this machine without one."""
+    """The place where agents run; None: as the project's settings say, else on this machine."""
 
     def __post_init__(self) -> None:
         if self.thaw and (self.frozen or self.inject is not None):

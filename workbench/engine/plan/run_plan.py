@@ -97,7 +97,7 @@ def _warnings(running: Iterable[EvalsetEntry], configs: ConfigFaults) -> list[Fa
     """Return the warnings about the files that will run, without repetitions. Warnings about configs come first."""
     entries = list(running)
     used = {entry.criteria.config.path: entry.criteria.config for entry in entries}
-    faults = [fault for config in used.values() for fault in configs.of(config)]
+    faults = [fault for config in used.values() for fault in configs.faults_of(config)]
     faults += [fault for entry in entries for fault in entry.document.faults]
     return [fault for fault in faults if fault.severity == "warning"]
 
@@ -235,7 +235,7 @@ def fork_plan(workspace: Workspace, fork: Fork, options: RunOptions) -> Plan:
         for number in range(1, options.runs + 1)
     )
     setting = agent_setting(evalset.agent, workspace.root, options)
-    faults = [fault for fault in configs.of(evalset.criteria.config) if fault.severity == "warning"]
+    faults = [fault for fault in configs.faults_of(evalset.criteria.config) if fault.severity == "warning"]
     notices = (*fault_notices(faults, workspace.root), *agent_notices([setting]))
     return Plan(
         new_run_id(),

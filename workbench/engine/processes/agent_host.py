@@ -230,7 +230,7 @@ class AgentHosts:
             if of_agent[name]
         }
 
-    def of(self, agent: str) -> AgentHost:
+    def host_of(self, agent: str) -> AgentHost:
         """Return the host of an agent that has a startable case."""
         return self._hosts[agent]
 

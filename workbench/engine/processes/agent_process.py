@@ -119,7 +119,7 @@ class AgentProcess:
         self._cases: dict[int, CaseProcess] = {}
         """Attempts that have not exited, by number."""
         self._parent_ended: str | None = None
-        """How the process of an attempt ended on another machine, if the attempt ended with it."""
+        """The end of the process on another machine with which an attempt ended, as text, or None."""
         self._link: AgentLink
 
     async def start(self, place: Place, agent: AgentStart, *, cases: int) -> None:
@@ -333,7 +333,7 @@ def _done(future: asyncio.Future[None]) -> None:
 
 
 def _paths(names: Any) -> set[Path]:
-    """Return the absolute paths in a list. What cannot be the name of a file is left out."""
+    """Return the absolute paths in a list. Invalid names of files are left out."""
     if not isinstance(names, list):
         return set()
     if len(names) > _MOST_PATHS:

@@ -62,7 +62,7 @@ class InputRecorder:
         self._changed: frozenset[Path] = frozenset()
         """Files that had changed since the run began, at the last check."""
         self._restored: dict[Path, float] = {}
-        """Files that changed and have their old content again → when they were written."""
+        """Files that changed and have their old content again → the time of their last change."""
         self._next_check = 0.0
         self._now: CurrentInputs | None = None
         """None if inputs are not recorded."""
@@ -76,7 +76,7 @@ class InputRecorder:
         self._count = 0
         """Number of files that agents had read or written at the last check."""
         self.fault: Noticed | None = None
-        """Why inputs are missing from the record, if reading some of them failed."""
+        """A notice that inputs are missing from the record, because reading them failed, or None."""
 
     def begin(self) -> None:
         """Take the digests of the agents' files before any agent is imported. Call it in a thread."""

@@ -340,7 +340,7 @@ class Run:
             setting = self._plan.agents[entry.ref.agent]
             note = functools.partial(self._note_report, setting.agent.folder)
             return lambda execution: cluster.start(setting, context.options, execution, note)
-        host = self._hosts.of(entry.ref.agent)
+        host = self._hosts.host_of(entry.ref.agent)
         return lambda execution: LocalPart(execution, host, context.options, context.answers)
 
     def _note_report(self, folder: Path, report: Report) -> None:

@@ -71,7 +71,7 @@ class Scorer:
         self._on_wait: OnWait = lambda model, seconds, reason: None
         self._on_notice: Callable[[str], None] = lambda text: None
         self._calls: Counter[int] = Counter()
-        """Judge calls of the run by request ID. A new process may make that many fewer."""
+        """Judge calls of the run by request ID. A new process may make only the rest of the limit."""
         self.prices = Prices()
         """Prices of models, for limits of cost."""
         self._known_to_child: set[str] = set()

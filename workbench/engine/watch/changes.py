@@ -72,7 +72,7 @@ class Changes:
         self._stop = asyncio.Event()
         self._folders_changed = asyncio.Event()
         self.polling = ""
-        """Why folders are polled, or "" while the system reports changes."""
+        """The reason why folders are polled, or "" while the system reports changes."""
         self.on_polling: Callable[[], None] = lambda: None
         """Called when `polling` was set."""
         self.gone = False

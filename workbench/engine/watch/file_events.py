@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How soon changes are noticed, and how much processor time that may cost.
+    """A compromise between noticing changes soon and using little processor time.
 
     Times are in milliseconds. A batch ends after `step` without a change, at most after `debounce`. `tick` is the time
     between two empty results, which let the caller check its state. Polled folders are read every `interval`, and less
@@ -29,9 +29,9 @@ class Effort:
 
 
 PROMPT = Effort()
-"""For a watch, which reruns cases as soon as a file is saved."""
+"""The effort of a watch, which reruns cases as soon as a file is saved."""
 CALM = Effort(step=300, debounce=900, tick=10_000, interval=2000, share=0.003)
-"""For a screen that is idle most of the time."""
+"""The effort of a screen, which is idle most of the time."""
 _HELD_UP = 2.0
 _LOST_FROM = 2000
 """Number of files at once above which events may be lost: the system keeps 16,384 events, about five for each file."""

@@ -58,7 +58,7 @@ class Impact:
 
     @property
     def by_file_of_agent(self) -> set[CaseName]:
-        """The cases that only changed data of their agent affects. Not each case reads it."""
+        """The cases affected only by changed data of their agent, which not every case reads."""
         return {
             key
             for key, changes in self.changes.items()
@@ -69,7 +69,7 @@ class Impact:
         """Return the impact on all cases but these."""
         return replace(self, changes={key: found for key, found in self.changes.items() if key not in keys})
 
-    def of(self, depth: Effect) -> set[CaseName]:
+    def cases_needing(self, depth: Effect) -> set[CaseName]:
         """Return the cases that need exactly this effect."""
         return {key for key, found in self.depths.items() if found == depth}
 

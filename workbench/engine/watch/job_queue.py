@@ -164,7 +164,7 @@ class Estimate:
     money: str = ""
     amount: float | None = None
 
-    def words(self, total: int) -> str:
+    def text(self, total: int) -> str:
         """Return a text such as `7 of 40 stale, about 35 calls, about $0.06`."""
         return ", ".join(filter(None, (f"{self.cases:,} of {total:,} stale", self.cost_words)))
 

@@ -181,7 +181,7 @@ class Watcher:
             for name in new.workspace.case_names:
                 found.add(name, [frozen_change(FILE)])
         broken = impact(new, new, replace(saves, changed=frozenset(self._broken))) if self._broken else Impact()
-        blocked = frozenset(broken.of("run") | waiting_cases(new.workspace.evalsets, self._last_valid))
+        blocked = frozenset(broken.cases_needing("run") | waiting_cases(new.workspace.evalsets, self._last_valid))
         faults = self._faults = (*self._broken.values(), *faults_of(new.workspace.evalsets))
         return Saved(
             new,

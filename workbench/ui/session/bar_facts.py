@@ -92,7 +92,7 @@ def _watch_words(session: Session, watching: "Watching") -> tuple[str, str]:
         costs = f", {counted(waiting.calls, 'call')}" if waiting.calls else ""
         money = waiting.money.removeprefix("about ")
         costs += f", {money}" if money and waiting.amount is not None else ""
-        return f"{waiting.words(total)}: press w to run", f"{stale:,} stale{costs}: press w"
+        return f"{waiting.text(total)}: press w to run", f"{stale:,} stale{costs}: press w"
     words = ["watch on"]
     if watching.jobs.armed is not None:
         words = [f"watch on for {len(watching.jobs.armed):,}"]
