@@ -58,7 +58,7 @@ class MachineLines:
         self._place, self._machines, self._store, self._say = place, machines, store, say
         self._sums_up, self._check = sums_up, check
         self._told: set[str] = set()
-        """Machines that were told of, and have not been lost since."""
+        """Machines that were mentioned, and have not been lost since."""
         self._begun = False
         self._quiet = 0
         """Seconds since the last line."""

@@ -93,7 +93,7 @@ class PlainProgress:
 
 
 class QuietProgress(PlainProgress):
-    """No progress: only warnings, errors and messages such as the effect of Ctrl-C."""
+    """A display without progress: only warnings, errors and messages such as the effect of Ctrl-C."""
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, Noticed) and event.level != "info":

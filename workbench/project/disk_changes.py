@@ -28,7 +28,7 @@ class DiskChange:
     detail: str = ""
     cases: Counter[str] | None = None
 
-    def words(self) -> str:
+    def text(self) -> str:
         """Return a line such as `refunds.evalset.json changed on disk: 2 cases`. Raw text."""
         told = self.detail or case_words(self.cases or Counter())
         return f"{self.name} {self.what}{f': {told}' if told else ''}"
@@ -48,9 +48,9 @@ def case_words(cases: Counter[str]) -> str:
 def disk_words(changes: Collection[DiskChange]) -> str:
     """Return one line about all changes, or "" for none. Raw text."""
     if len(changes) <= _NAMED:
-        return "; ".join(change.words() for change in changes)
+        return "; ".join(change.text() for change in changes)
     agents = [change for change in changes if change.file is None]
-    words = [change.words() for change in agents] if len(agents) == 1 else []
+    words = [change.text() for change in agents] if len(agents) == 1 else []
     files = len(changes) - len(agents)
     total: Counter[str] = Counter()
     for change in changes:

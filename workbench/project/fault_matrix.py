@@ -30,7 +30,7 @@ from workbench.recordings.recording import Origin
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a matrix will do.
+    """The work that a matrix will do.
 
     `executions` has the number of executions of each case, 0 if it calls no tool. `tools` are the names of the tools
     that fail. `unknown` are the cases that run once as usual first, and count in no other field. `blocked` cases cannot

@@ -34,7 +34,7 @@ class HistoryRun(Part):
     started: Words
     """UTC, ISO 8601; empty if it is not known."""
     seconds: float | None
-    """null if the run did not end by itself."""
+    """Duration; null if the run did not end by itself."""
     interrupted: bool
     scored_from: Words
     """The run whose transcripts it scored again, or several, separated by `, `; empty if agents ran."""
@@ -79,7 +79,7 @@ class History(Part):
     root: Words
     """Absolute path of the folder that the paths are relative to."""
     runs: list[HistoryRun]
-    """Newest first."""
+    """The runs, newest first."""
 
 
 def history_text(root: str, runs: Iterable[tuple[ListEntry, bool]]) -> str:

@@ -34,13 +34,13 @@ class LastVerdict:
     run_id: str = ""
     judged_by: JudgedBy | None = None
     frozen: tuple[Frozen | None, ...] = ()
-    """How each repeat was replayed, or None for a live one."""
+    """The replay of each repeat, or None for a live one."""
     changed: tuple[Change, ...] = ()
     fault: str = ""
     machine: str = ""
     """The other machine on which the (first) repeat with that status ran, or "" for this one."""
     unseen: tuple[str, ...] = ()
-    """What the repeats used that no comparison of inputs can see, such as child programs."""
+    """Inputs of the repeats that no comparison can see, such as child programs."""
 
     @property
     def ref(self) -> CaseRef:

@@ -1,4 +1,4 @@
-"""What `check --on` finds out about a place: what would travel, which workers fit, and whether agents run there."""
+"""Findings of `check --on` about a place: what would travel, which workers fit, and whether agents run there."""
 
 import asyncio
 import os
@@ -24,11 +24,11 @@ from workbench.project.project import Project
 
 @dataclass
 class PlaceCheck:
-    """What was found out about a place. Texts from other machines are raw, without secrets."""
+    """The findings about a place. Texts from other machines are raw, without secrets."""
 
     sending: Sending | None = None
     needs: Mapping[str, str] = field(default_factory=dict)
-    """What each worker must have: versions by name."""
+    """The needs of agents on each worker: versions by name."""
     machines: Sequence[MachineState] = ()
     imports: dict[str, dict[str, str]] = field(default_factory=dict)
     """Agent → worker → why it cannot run there; "" where it was imported."""
@@ -36,7 +36,7 @@ class PlaceCheck:
 
 
 def place_of(choice: PlaceChoice, root: Path) -> PlaceChoice:
-    """Return a chosen place with what the project's settings say about it.
+    """Return a chosen place, completed from the project's settings.
 
     Raises:
         UsageFaultError: a setting cannot be read, or there is no such place.

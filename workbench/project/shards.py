@@ -21,14 +21,14 @@ from workbench.recordings.frozen_path import FILE_SUFFIX, frozen_folder
 from workbench.shards import Shard, ShardNumber
 
 _SALT = "shards"
-"""Not secret, so that digests can be compared between machines."""
+"""A salt that is not secret, so that digests can be compared between machines."""
 _GIT_SECONDS = 10.0
 _FILES = 300
 """Number of an agent's files up to which each has a digest of its own."""
 _DATA = frozenset({".json", ".md", ".toml", ".txt"})
 """Endings of files that may be data, or prompts."""
 DEFAULTS = "defaults"
-"""Stands for the config of cases without one."""
+"""Placeholder for the config of cases without one."""
 
 
 def plan_of_shard(plan: Plan, number: ShardNumber) -> Plan:

@@ -56,10 +56,10 @@ class StatusCase(Part):
     place: Words | None
     """The machine that the agent ran on; null for this one."""
     unseen: list[Words]
-    """What the agent used that `stale` cannot see: child programs, forked processes, sockets, databases, outside
+    """Inputs of the agent that `stale` cannot see: child programs, forked processes, sockets, databases, outside
     files, files it changes. Empty without a verdict."""
     changed: list[ChangedInput]
-    """Why the verdict is stale; empty if it is not."""
+    """The changed inputs that make the verdict stale; empty if it is not stale."""
 
 
 class Status(Part):
@@ -69,7 +69,7 @@ class Status(Part):
     root: Words
     """Absolute path of the folder that the paths are relative to."""
     cases: list[StatusCase]
-    """In the order of the files."""
+    """The cases, in the order of the files."""
 
 
 def status_pieces(root: str, verdicts: Iterable[LastVerdict]) -> Iterator[str]:
