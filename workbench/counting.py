@@ -48,7 +48,7 @@ def exact_percent(value: float) -> str:
     return f"{value * 100:g}%"
 
 
-def tenths(value: float) -> str:
+def cut_to_tenths(value: float) -> str:
     """Return `45` or `44.6`, cut to one decimal place."""
     # A sum of thirds may be slightly below a whole number.
     cut = math.floor(value * 10 + 1e-6) / 10

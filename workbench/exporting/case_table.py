@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.authoring.triage.agreement import JudgeAgreement, left_out_text
-from workbench.counting import counted, percent, tenths
+from workbench.counting import counted, cut_to_tenths, percent
 from workbench.events import CaseName
 from workbench.execution import Execution
 from workbench.exporting.html_text import class_name, html_line
@@ -50,7 +50,7 @@ def distribution(one: Scores) -> str:
     mean, threshold = cut_score(one.mean), ""
     if one.threshold is not None:
         mean, threshold = compared(one.mean, one.threshold)
-    words = f"{one.name}: {tenths(one.passed)} of {one.cases} cases pass, mean {mean}"
+    words = f"{one.name}: {cut_to_tenths(one.passed)} of {one.cases} cases pass, mean {mean}"
     drawn = []
     for number, count in enumerate(one.bins):
         if count:
@@ -95,7 +95,7 @@ def trend_words(trend: Trend) -> str:
 
 def rate_words(one: RunRate) -> str:
     """Return `75% (45 of 60)`. Cases that passed in some of their repeats count in tenths, which are cut."""
-    return f"{percent(one.rate)} ({tenths(one.passed)} of {one.total:,})"
+    return f"{percent(one.rate)} ({cut_to_tenths(one.passed)} of {one.total:,})"
 
 
 def _column(number: int, one: RunRate) -> str:

@@ -93,7 +93,7 @@ class ExportedRun:
     warn: Callable[[str], None] = lambda message: None
 
     @cached_property
-    def besides(self) -> RunContext:
+    def context(self) -> RunContext:
         """Pass rates of past runs, and the user's triage."""
         found = RunContext() if self.state is None else read_run_context(self.store, self.state)
         for trouble in found.trouble:

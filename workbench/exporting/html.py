@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from workbench.authoring.triage.agreement import agreements, left_out
-from workbench.counting import tenths
+from workbench.counting import cut_to_tenths
 from workbench.details import read_details
 from workbench.execution import CaseRecord, Execution
 from workbench.exporting.case_table import (
@@ -109,7 +109,7 @@ _POLICY = (
 _MOST_CHANGES = 5
 _MAX_OPEN = 50
 _MAX_FULL = 300
-"""With more cases, those that passed are shortened. A browser needs 10 s for 1,000 full ones."""
+"""Number of cases above which passed ones are shortened. A browser needs 10 s for 1,000 full ones."""
 
 
 def build_html(store: Store, context: RunContext | None = None, prices: Prices | None = None) -> bytes:
@@ -208,7 +208,8 @@ def _criteria(records: list[Execution]) -> Iterator[str]:
     yield "</tr></thead><tbody>\n"
     for one in found:
         mean, drawn = (cut_score(one.mean), distribution(one)) if one.cases else ("", "")
-        cells = f"<td>{tenths(one.passed)}<td>{tenths(one.failed)}<td>{one.undecided}<td>{mean}<td>{drawn}"
+        passed, failed = cut_to_tenths(one.passed), cut_to_tenths(one.failed)
+        cells = f"<td>{passed}<td>{failed}<td>{one.undecided}<td>{mean}<td>{drawn}"
         yield f"<tr><td>{html_line(one.name)}{cells}</tr>\n"
     yield "</tbody></table>\n"
 
@@ -298,5 +299,5 @@ EXPORTER: Final = Exporter(
     "html",
     "one self-contained page that loads nothing",
     ".html",
-    lambda run: (build_html(run.store, run.besides, run.prices),),
+    lambda run: (build_html(run.store, run.context, run.prices),),
 )

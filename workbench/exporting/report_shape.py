@@ -18,7 +18,7 @@ class ReportError(Part):
     message: Words
     """One sentence, the cause first."""
     hint: Words
-    """How to continue, or empty."""
+    """The way to continue, or empty."""
     traceback: Words
     """The agent's own traceback, or empty."""
 
@@ -45,7 +45,7 @@ class TurnMetric(Part):
 
     name: Words
     score: float | None
-    """Not rounded; null if there is none."""
+    """The score, not rounded; null if there is none."""
     status: MetricStatus
     reason: Words
     """One sentence for people, or empty."""
@@ -60,7 +60,7 @@ class CaseMetric(Part):
 
     name: Words
     score: float | None
-    """Not rounded; null if there is none."""
+    """The score, not rounded; null if there is none."""
     threshold: float | None
     """The lowest score that passes; null for informational criteria."""
     status: MetricStatus
@@ -73,14 +73,14 @@ class CaseMetric(Part):
 
 
 class ReportFrozen(Part):
-    """How a case was replayed from its recording."""
+    """The replay of a case from its recording."""
 
     mode: Literal["tools", "all"]
     """`tools`: calls of tools; `all`: those of models, too."""
     file: Words
     """The recording, relative to `root`; empty if the case ended before it was looked for."""
     recorded: Words | None
-    """When the recording was made: UTC, ISO 8601; null if that is not known."""
+    """The time of the recording: UTC, ISO 8601; null if that is not known."""
     tools: Count
     """Calls of tools that the recording answered."""
     models: Count
@@ -94,7 +94,7 @@ class ReportFrozen(Part):
     drifted: list[Words]
     """The tools whose declaration or source has changed since they were recorded."""
     redeclared: list[Words]
-    """Those of them of which only the declaration is known to have changed."""
+    """The drifted tools of which only the declaration is known to have changed."""
 
 
 class DriftPlace(Part):
@@ -123,12 +123,12 @@ class DriftChange(Part):
 
 
 class ReportDrift(Part):
-    """How the calls of a live case differ from its recording (`--thaw`). The numbers are those of tool calls."""
+    """The differences of a live case from its recording (`--thaw`). The numbers count tool calls."""
 
     file: Words
     """The recording, relative to `root`."""
     recorded: Words | None
-    """When the recording was made: UTC, ISO 8601; null if that is not known."""
+    """The time of the recording: UTC, ISO 8601; null if that is not known."""
     same: Count
     changed: Count
     """Calls with another answer, error or effect."""
@@ -139,9 +139,9 @@ class ReportDrift(Part):
     unknown: Count
     """Recorded calls that the case did not reach."""
     changes: list[DriftChange]
-    """The first 200 of them."""
+    """The first 200 differences."""
     why: Words
-    """Why nothing was compared, or empty."""
+    """The reason why nothing was compared, or empty."""
 
 
 class ReportInvocation(Part):
@@ -166,9 +166,9 @@ class ReportFault(Part):
     tool: Words
     """The tool whose first call failed."""
     way: FaultWay
-    """How it failed. See docs/faults.md."""
+    """The way in which it failed. See docs/faults.md."""
     outcome: FaultOutcome | None
-    """What the agent did; null if the execution did not end."""
+    """The agent's reaction; null if the execution did not end."""
     reason: Words
     """One sentence for people, or empty."""
     judged_by: JudgedBy | None = None
@@ -224,7 +224,7 @@ class ReportCase(Part):
     status: CaseStatus
     error: ReportError | None
     frozen: ReportFrozen | None
-    """How it was replayed; null if its calls were live."""
+    """The replay; null if its calls were live."""
     place: Words | None = None
     """The name of the other machine on which it ran; null for this machine."""
     attempt: Annotated[int, Field(ge=1)]
@@ -245,7 +245,7 @@ class ReportCase(Part):
     criteria_changed: list[Words]
     """The criteria that were changed for this run, so that they differ from `config_file`: a sentence each."""
     drift: ReportDrift | None = None
-    """How it differs from its recording. Present only with `--thaw`."""
+    """The differences from its recording. Present only with `--thaw`."""
     fault: ReportFault | None = None
     """The injected fault. Present only in a matrix of tool faults, whose executions are no repeats of their case."""
     fork: ReportFork | None = None
@@ -327,7 +327,7 @@ class ToolFaults(Part):
     outcomes: dict[FaultOutcome, Count]
     """The number of executions by what the agent did."""
     tools: list[FaultRow]
-    """In the order of the plan."""
+    """The tools, in the order of the plan."""
 
 
 class ReportShard(Part):
@@ -363,7 +363,7 @@ class Summary(Part):
     passed: Count
     failed: Count
     failed_with_errors: Count
-    """Those of `failed` in which something else broke, which their `error` names."""
+    """Number of failed cases in which something else broke, too. Their `error` names it."""
     error: Count
     not_evaluated: Count
     cancelled: Count
@@ -382,7 +382,7 @@ class Report(Part):
     duration_seconds: Seconds
     summary: Summary
     cases: list[ReportCase]
-    """In the order of the plan."""
+    """The cases, in the order of the plan."""
     repeats: list[ReportRepeats]
     """One per case that was executed more than once, in the order of the plan.
 

@@ -257,6 +257,6 @@ MARKDOWN: Final = Exporter(
     "md",
     "failures and their reasons, for a pull request",
     ".md",
-    lambda run: (build_markdown(run.store, run.besides),),
+    lambda run: (build_markdown(run.store, run.context),),
 )
 CSV: Final = Exporter("csv", "one line per criterion of each case", ".csv", lambda run: (build_csv(run.store),))

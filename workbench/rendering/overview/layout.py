@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from workbench.causes.cause import ONE_OF_A_KIND
-from workbench.counting import counted, percent, tenths
+from workbench.counting import counted, cut_to_tenths, percent
 from workbench.counting import threshold as threshold_text
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.document import Document
@@ -196,7 +196,7 @@ def _criteria(found: Tally, width: int) -> list[Row]:
         return []
     names = _short_names(dict.fromkeys(one.name for one, _ in scored))
     signs = [(f" {BY_FUNCTION.glyph}" if one.by_function else "") + frozen for one, frozen in scored]
-    counts = [f"{tenths(one.passed)}/{one.cases:,}" for one, _ in scored]
+    counts = [f"{cut_to_tenths(one.passed)}/{one.cases:,}" for one, _ in scored]
     limits = ["" if one.threshold is None else f"≥{threshold_text(one.threshold)}" for one, _ in scored]
     count, limit = max(6, *map(len, counts)), max(map(len, limits))
     tail, spread, shown = _MEAN + 1 + limit, _COLUMNS, None

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from workbench.counting import counted, few, tenths
+from workbench.counting import counted, cut_to_tenths, few
 from workbench.history.listed_runs import ListedRun
 from workbench.history.summary import Row, Summary
 from workbench.rendering.faces import BY_FUNCTION, COUNTED, FACES, FROZEN, OTHER_CRITERIA, Status
@@ -247,7 +247,7 @@ def pass_change(better: float | None) -> Piece:
         return "", "muted"
     if abs(better) < _LEAST_CHANGE:
         return "=", "muted"
-    number = tenths(max(abs(better), 0.1))
+    number = cut_to_tenths(max(abs(better), 0.1))
     return (f"+{number}", "passed") if better > 0 else (f"−{number}", "failed")
 
 
