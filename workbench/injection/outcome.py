@@ -1,4 +1,4 @@
-"""What an agent did about an injected fault, as far as rules can tell. `docs/faults.md` describes them for users."""
+"""Rules that tell how an agent handled an injected fault. `docs/faults.md` describes them for users."""
 
 import json
 import re
@@ -79,7 +79,7 @@ _REPORTS: Final = tuple(
 )
 """Wordings by which an answer reports a fault. An apology alone is none: people say sorry for a late parcel, too."""
 _CONDITION = re.compile(r"\b(?:if|in case|when|whenever|should|unless|wenn|falls|si|cuando|quand)\b|場合")
-"""Words before such a wording after which it reports nothing."""
+"""Words that make a following report a mere condition, so that it reports nothing."""
 _CLAUSE_END = re.compile(
     r"[.!?](?=\s|$)|[。、;:,—–()]| - |\b(?:but|however|although|though|because|since|yet|aber|pero|mais)\b"
     r"|\b(?:and|so)\b(?= (?:it|it's|its|your|they|all|everything|nothing|no)\b)"
@@ -97,7 +97,7 @@ _POLITE = re.compile(
     r"(?:es tut mir leid|tut mir leid|leider|bitte|entschuldigung|lo siento|lamentablemente|por favor|désolée?|"
     r"je suis désolée?|malheureusement|veuillez)\b|申し訳|すみません|恐れ入り|後ほど)"
 )
-"""How parts of an answer begin that tell nothing about what the user asked for."""
+"""Beginnings of parts of an answer that tell nothing about what the user asked for."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LATIN = re.compile(r"[a-zß-öø-ÿœ]+")
 _PLAIN_WORDS: Final = """
@@ -127,7 +127,7 @@ _SIGNS: Final = str.maketrans(dict.fromkeys("‘’ʼ", "'"))
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What the recorded calls and the answers say about the fault of a conversation.
+    """Observations about the fault of a conversation, from its recorded calls and its answers.
 
     `turn` is the turn of the call that got the fault, from 0, or None if no call got it. `called_again` says whether a
     call of a tool succeeded after it in that turn. `recovered` says why this is a recovery, or is "". `unsourced` are
@@ -346,7 +346,7 @@ def _answer(turn: Invocation) -> str:
 
 
 class _Reader:
-    """Reads the facts of calls and messages. `sees_all` turns False if one cannot be read."""
+    """A reader of the facts in calls and messages. `sees_all` turns False if one cannot be read."""
 
     def __init__(self, pieces: Pieces, *, see_all: bool) -> None:
         self._pieces = pieces

@@ -13,7 +13,7 @@ _SCHEMES: Final = ("dask://", "tls://")
 
 @dataclass(frozen=True, slots=True)
 class PlaceChoice:
-    """Where agents run, as the user chose it. `python` is the interpreter on workers, "" for that of the worker."""
+    """The place that the user chose for agents. `python` is the interpreter on workers, "" for that of the worker."""
 
     word: str = LOCALLY
     """`local`, `dask`, `dask://host:8786` or `tls://host:8786`; "" for the place of the project's settings."""

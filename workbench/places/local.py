@@ -1,4 +1,4 @@
-"""This machine as a place: agent processes are forks of a warm zygote, or fresh if forking is impossible."""
+"""The place on this machine: agent processes are forks of a warm zygote, or fresh if forking is impossible."""
 
 import asyncio
 import itertools

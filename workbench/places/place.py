@@ -27,7 +27,7 @@ class NotStartedError(Exception):
 
 @dataclass(frozen=True)
 class AgentStart:
-    """What a place needs to start an agent.
+    """The data that a place needs to start an agent.
 
     `folder` is the agent's, `root` the project's (absolute paths). `kind` is `python` or `yaml`. `interpreter` is
     called unresolved. `spec` is the AgentSpec of the worker protocol, with all environment variables.

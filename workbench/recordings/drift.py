@@ -1,4 +1,4 @@
-"""The drift of a recording: how the calls of a live run differ from the recorded ones, and which of it is accepted.
+"""The drift of a recording: the calls in which a live run differs from it, and which differences are accepted.
 
 A live call is compared with the recorded call of the same agent, tool and arguments. With other arguments it is another
 call.
@@ -15,9 +15,9 @@ from workbench.recordings.merging import matched_calls, merged
 from workbench.recordings.recording import Declaration, ModelCall, Recording, ToolCall
 
 DriftKind: TypeAlias = Literal["same", "changed", "gone", "new", "unknown"]
-"""A call has the recorded outcome, has another one, was not made any more, or is not recorded.
+"""The recorded outcome, another one, a call that is not made any more, or one that is not recorded.
 
-It is `unknown` if the live run ended before it.
+It is `unknown` if the live run ended before the call.
 """
 _PLACES = 20
 """Maximum number of places that a changed call names."""
@@ -32,7 +32,7 @@ MISSING: Final = Missing()
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Drift:
-    """What became of one recorded call. It is compared by identity.
+    """A recorded call compared with the live one. Objects are equal only if they are the same one.
 
     `about` is a call of a tool, the declaration of a tool, or all calls of models together. `then` and `now` are the
     recorded and the live one, or None on a side without it.
@@ -83,7 +83,7 @@ class Drift:
 
     @property
     def why_not(self) -> str:
-        """Why it cannot be accepted, or ""."""
+        """The reason why it cannot be accepted, or ""."""
         if self.kind in ("same", "unknown"):
             return "nothing changed" if self.kind == "same" else "the run ended before it"
         return self.now.lost if isinstance(self.now, ToolCall) else ""

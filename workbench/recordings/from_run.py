@@ -53,7 +53,7 @@ class NotRecordedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a case's events say about its calls.
+    """The calls of a case, as its events report them.
 
     `replayed` and `replayed_models` have the numbers of calls that were answered from a recording in this run.
     `why_not` says why the case cannot be replayed: its agent called tools where nothing could answer for them. It is
@@ -290,7 +290,7 @@ def _declarations(item: Mapping[str, Any], pieces: Pieces) -> Iterator[tuple[tup
 
 
 def _listed(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is known of a tool besides its declaration."""
+    """Return the known facts about a tool besides its declaration."""
     listed = {"types": _names(tool.get("types"))[:64], "since": max(1, _int(tool.get("since")))}
     return {**listed, "source": string(tool.get("source"))}
 

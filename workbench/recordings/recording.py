@@ -11,9 +11,9 @@ from workbench.agents.worker.jsonable import digest as text_digest
 from workbench.agents.worker.jsonable import dumps
 
 Mode: TypeAlias = Literal["tools", "all"]
-"""What is replayed: tools, or tools and models."""
+"""The replayed calls: those of tools, or of tools and models."""
 OnMiss: TypeAlias = Literal["error", "live"]
-"""What happens at a call without a recording: the case ends, or the call is made."""
+"""The treatment of a call without a recording: the case ends, or the call is made."""
 
 
 def digest(value: Any) -> str:

@@ -19,7 +19,7 @@ _FAULTS_SHOWN = 20
 
 
 class CollectionFaultError(Exception):
-    """The file is broken. The message has a line per fault, with file and line, and is safe for a terminal."""
+    """A broken file. The message has a line per fault, with file and line, and is safe for a terminal."""
 
 
 @dataclass(frozen=True)

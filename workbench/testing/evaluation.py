@@ -27,7 +27,7 @@ from workbench.text import plain
 
 
 class RefusedError(ValueError):
-    """Nothing ran, because a path does not exist or a file or config is broken.
+    """A request that ran nothing, because a path does not exist or a file or config is broken.
 
     The text says what is wrong, where, and how to continue.
     """

@@ -55,7 +55,7 @@ class CaseOutcome:
     matched_by: str = ""
     """The rule that found the agent: `folder`, `app_name`, `choice`, `location` or `given`; "" without agent."""
     frozen: Frozen | None = None
-    """How the case was replayed from its recording, or None if its calls were live."""
+    """The replay of the case from its recording, or None if its calls were live."""
 
     @property
     def passed(self) -> bool:
