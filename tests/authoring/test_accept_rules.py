@@ -101,7 +101,7 @@ def test_new_config_keeps_the_default_criteria() -> None:
         ("tool_trajectory_avg_score", 1.0),
         ("response_match_score", 0.8),
     ]
-    assert rules_of(config.criteria).of("refund") == {"note": ValueRule("any")}
+    assert rules_of(config.criteria).for_tool("refund") == {"note": ValueRule("any")}
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def offers(hunk: Hunk, rules: CallRules) -> list[Offer]:
     inside = list(_compared(hunk, {}))
     places = [] if len(inside) != 1 else [(inside[0].dotted, inside[0].expected, inside[0].actual)]
     places += [(hunk.argument, hunk.old, hunk.new)]
-    now = rules.of(hunk.tool)
+    now = rules.for_tool(hunk.tool)
     found = (
         Offer(hunk.tool, path, rule, expected)
         for path, expected, actual in {place[0]: place for place in places}.values()
@@ -85,7 +85,7 @@ def offers(hunk: Hunk, rules: CallRules) -> list[Offer]:
 
 def accepted_by(hunk: Hunk, rules: CallRules) -> str:
     """Return what the rules accept in place of a hunk's argument, as safe text, or "" if they do not."""
-    found = list(_compared(hunk, rules.of(hunk.tool))) if hunk.kind == "argument" else []
+    found = list(_compared(hunk, rules.for_tool(hunk.tool))) if hunk.kind == "argument" else []
     return str(described(found[0]).get("rule", "")) if found and all(one.accepted for one in found) else ""
 
 

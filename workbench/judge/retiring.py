@@ -42,7 +42,7 @@ RETIRING: Mapping[str, _Retiring] = {
 }
 """Models → their successor and their ends, by name without provider and project."""
 NAMES = re.compile("|".join(map(re.escape, RETIRING)).encode())
-"""Finds a model of the table in a source file."""
+"""A pattern that finds a model of the table in a source file."""
 
 
 def retirement(model: str, today: date | None = None) -> str:

@@ -7,7 +7,7 @@ from operator import eq
 from typing import Any, TypeAlias
 
 Equal: TypeAlias = Callable[[Any, Any], bool]
-"""Whether a left item fits a right one. Unlike `==`, it need not be transitive."""
+"""A function that tells whether a left item fits a right one. Unlike `==`, it need not be transitive."""
 
 MAX_CELLS = 16_000_000
 """Product of lengths above which the greedy method is used. Below it, the bit vectors stay under about 2 MB."""

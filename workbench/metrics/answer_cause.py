@@ -42,7 +42,7 @@ _KINDS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("a negation", "another negation", r"\b(?:not|no|never|none|cannot|nicht|kein\w*|nie)\b|\b\w+n['’]t\b"),
     )
 )
-"""What the answer lacks, what it has instead, and the pattern, the most telling first."""
+"""Kinds of facts, the most telling first: the words for a missing one, those for another one, and the pattern."""
 _FILL_WORDS = frozenset(
     re.findall(
         r"\w+",

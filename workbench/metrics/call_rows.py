@@ -25,7 +25,7 @@ MAX_ARGUMENTS = 200
 
 @dataclass(frozen=True)
 class CallRules:
-    """How calls are compared: by name only, or by name and arguments.
+    """Rules for comparing calls: by name only, or by name and arguments.
 
     `args_match` has rules for arguments by tool, or "*" for every tool, and dotted path. A tool's own rule wins.
     """
@@ -33,7 +33,7 @@ class CallRules:
     ignore_args: bool = False
     args_match: Mapping[str, Rules] = field(default_factory=dict)
 
-    def of(self, tool: str) -> Rules:
+    def for_tool(self, tool: str) -> Rules:
         """Return the rules for the arguments of a tool."""
         return {**self.args_match.get("*", {}), **self.args_match.get(tool, {})} if self.args_match else {}
 
@@ -63,7 +63,8 @@ class Calls:
         pair = (expected, actual)
         if pair not in self._answers:
             one, other = self._call_of[expected], self._call_of[actual]
-            self._answers[pair] = one.name == other.name and agrees(_args(one), _args(other), self.rules.of(one.name))
+            is_equal = one.name == other.name and agrees(_args(one), _args(other), self.rules.for_tool(one.name))
+            self._answers[pair] = is_equal
         return self._answers[pair]
 
     def match(self, match_type: str) -> bool:
@@ -179,7 +180,7 @@ def _args(call: ToolCall) -> Any:
 
 
 def _differences(expected: ToolCall, actual: ToolCall, rules: CallRules) -> dict[str, Any]:
-    found = list(compare(_args(expected), _args(actual), rules.of(expected.name), "args"))
+    found = list(compare(_args(expected), _args(actual), rules.for_tool(expected.name), "args"))
     rejected = [difference for difference in found if not difference.accepted]
     accepted = [difference for difference in found if difference.accepted]
     row: dict[str, Any] = {"differences": [described(each) for each in rejected[:MAX_DIFFERENCES]]}

@@ -199,7 +199,7 @@ def _turn(request: ScoreRequest, turn: Mapping[str, Any]) -> MetricResult:
 
 
 def _reason(status: str, value: float, threshold: float) -> str:
-    """Say so if the status that the function returned contradicts the threshold."""
+    """Return a sentence about the returned status, or "" if it is PASSED and the score agrees."""
     by_threshold = "PASSED" if value >= threshold else "FAILED"
     if status in ("PASSED", "FAILED") and status != by_threshold:
         score, wanted = compared(value, threshold)

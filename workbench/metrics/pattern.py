@@ -14,7 +14,7 @@ from workbench.text import one_line
 
 _SECONDS = 1.0
 _OTHER_MEANING = re.compile(r"(?<!\\)(?:\\\\)*(?:\{[eids]|\[:\^?[a-zA-Z]+:\])")
-"""What `re` takes literally, and `regex` as fuzzy matching or as a class of characters."""
+"""Signs that `re` takes literally, and `regex` as fuzzy matching or as a class of characters."""
 
 
 def check_pattern(pattern: Any, what: str) -> None:

@@ -73,7 +73,7 @@ class TrajectoryOptions(Options):
 
     @property
     def rules(self) -> CallRules:
-        """How two calls are compared."""
+        """The rules for comparing two calls."""
         return CallRules(self.ignore_args, self.args_match)
 
 
@@ -176,7 +176,7 @@ def rescore(details: Mapping[str, Any], options: TrajectoryOptions) -> float | N
 
 
 def used_rules(details: Mapping[str, Any]) -> CallRules:
-    """Return how the calls of a result were compared, from its `details`."""
+    """Return the rules by which the calls of a result were compared, from its `details`."""
     stored = {name: details[name] for name in ("ignore_args", "args_match") if name in details}
     try:
         return TrajectoryOptions.model_validate(stored).rules

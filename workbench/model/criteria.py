@@ -48,7 +48,7 @@ class CriteriaConfig:
 
     path: Path | None
     criteria: tuple[Criterion, ...]
-    """In the order of the file."""
+    """The criteria, in the order of the file."""
     custom_metrics: dict[str, Any] = field(default_factory=dict)
     user_simulator_config: dict[str, Any] | None = None
     live_model_config: dict[str, Any] | None = None

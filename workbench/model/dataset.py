@@ -143,7 +143,7 @@ class UserScenario(TypedDict, total=False):
 
 @with_config(STRICT)
 class OwnExpectations(IntermediateData, total=False):
-    """What only the workbench reads, in a key that Google's type allows: the expected steps, and the end state."""
+    """Expectations that only the workbench reads, in a key that Google's type allows: steps, and the end state."""
 
     final_session_state: dict[str, Any]
 

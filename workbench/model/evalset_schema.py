@@ -112,7 +112,7 @@ class Invocation(TypedDict, total=False):
 
 @with_config(OPEN)
 class EventActions(TypedDict, total=False):
-    """What an event of a session changes."""
+    """The changes that an event of a session makes."""
 
     state_delta: dict[str, Any] | None
 

@@ -110,7 +110,7 @@ class Opened:
     """`eval_set_id`, `name` and the other keys beside the cases."""
     cases: Cases | None = None
     size: int = 0
-    """In bytes."""
+    """Size in bytes."""
 
 
 def name_of(path: Path) -> str:

@@ -21,7 +21,7 @@ _OURS = ("session_input", "events")
 _LONGEST = 60
 """Maximum length of a wrong object or list in a message."""
 _MOST_ERRORS = 2_000
-"""If one value has more errors, they are counted and not listed."""
+"""Number of errors of one value above which they are counted and not listed."""
 # The types that pydantic's errors name, in the words of JSON.
 _EXPECTED = {
     "string": "text",

@@ -21,7 +21,7 @@ class Token(NamedTuple):
 
 
 Complain = Callable[..., None]
-"""Called as complain(offset, message, hint="", severity="error", certain=False, last=False).
+"""A function called as complain(offset, message, hint="", severity="error", certain=False, last=False).
 
 See `open_frames.Reading.complain`.
 """

@@ -9,7 +9,7 @@ import pytest
 
 from tests.metrics.judged.scripts import Bench
 from workbench.judge.base import Question
-from workbench.metrics.judged.probe import KINDS, items, report, run_probes
+from workbench.metrics.judged.probe import KINDS, items, results_text, run_probes
 
 RIGHT: dict[str, Callable[[Any], Any]] = {
     "final_response_match": lambda right: {"reasoning": "", "verdict": right},
@@ -42,17 +42,17 @@ def test_every_kind_has_enough_distinct_items(kind: str) -> None:
 async def test_perfect_judge_gets_every_item_right() -> None:
     results = await run_probes(Bench(_perfect()))
     assert [result.id for result in results if not result.agrees] == []
-    assert report(results).count("right\n") == len(KINDS)
+    assert results_text(results).count("right\n") == len(KINDS)
 
 
 async def test_report_lists_misses_with_the_right_answer() -> None:
     results = await run_probes(Bench(lambda question, sample: {"verdict": "valid"}), ["user_message"])
     wrong = [item["id"] for item in items("user_message") if item["right"] == "invalid"]
     assert [result.id for result in results if not result.agrees] == wrong
-    assert 'should be "invalid", got "valid"' in report(results)
+    assert 'should be "invalid", got "valid"' in results_text(results)
     unread = await run_probes(Bench(lambda question, sample: "\x1b[2J?"), ["claims"])
-    assert "the reply has no labels" in report(unread)
-    assert "0 of" in report(unread)
+    assert "the reply has no labels" in results_text(unread)
+    assert "0 of" in results_text(unread)
 
 
 def test_command_names_a_missing_key(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ KINDS: dict[str, _Kind] = {
 }
 
 
-def report(results: Sequence[ProbeResult]) -> str:
+def results_text(results: Sequence[ProbeResult]) -> str:
     """Return the results as text: the misses, then one line per kind."""
     lines = []
     by_kind: dict[str, list[ProbeResult]] = defaultdict(list)
@@ -152,7 +152,7 @@ async def _main(model: str, env_file: Path | None, kinds: Sequence[str]) -> int:
     finally:
         await pool.close()
     note = f" ({judge.identity.note})" if judge.identity.note else ""
-    sys.stdout.write(one_line(f"{judge.identity.model}{note}") + "\n" + report(results))
+    sys.stdout.write(one_line(f"{judge.identity.model}{note}") + "\n" + results_text(results))
     return 0 if all(result.agrees for result in results) else 1
 
 
