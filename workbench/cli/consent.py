@@ -19,7 +19,7 @@ def ask_if_typed(place: PlaceChoice | None) -> Callable[[Sending], bool] | None:
 def ask(sending: Sending) -> bool:
     """Show what leaves this machine, and return whether the user, who has typed `--on`, wants that.
 
-    Without a terminal nobody can be asked, and `--on` confirms.
+    Without a terminal, nothing is asked, and `--on` confirms.
     """
     for line in sending_lines(sending):
         write_line(sys.stderr, line)

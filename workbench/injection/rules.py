@@ -85,7 +85,7 @@ class InjectionFile(_Part):
     seed: int = 0
     """The seed of all probabilities. Each case and repeat has its own, derived from it."""
     rules: Annotated[list[Rule], Field(min_length=1)]
-    """The rules. Of those that select a call, the first one applies."""
+    """The rules. The first one that selects a call applies."""
 
 
 def rules_breaches(content: Any) -> list[Breach]:

@@ -158,7 +158,7 @@ def identify_judge(options: JudgeOptions, environment: JudgeEnvironment) -> Judg
     """Return who answers with these options, for the agent of `environment`.
 
     Raises:
-        NotAvailableError: Nobody: a key, a credential or an extra is missing, or the name is unknown.
+        NotAvailableError: no judge can answer: a key, a credential or an extra is missing, or the name is unknown.
     """
     kind = kind_of(options.model)
     if is_own(kind):

@@ -27,8 +27,8 @@ _HEAD = 64 * 1024
 class NewCase:
     """The JSON of a case that is not in the file yet.
 
-    With `like`, it is formatted like the case at that position. With `text`, its text in another file, it keeps that
-    spelling.
+    With `like`, it is formatted like the case at that position. `text` is its text in another file, whose spelling it
+    keeps.
     """
 
     value: dict[str, Any]

@@ -228,7 +228,7 @@ class Project:
         say: Callable[[str], None] = lambda line: None,
         ask: Callable[[Sending], bool] | None = None,
     ) -> None:
-        """Connect to the cluster of a plan, and find a first worker that fits. Nothing has to be done on this machine.
+        """Connect to the cluster of a plan, and find a first worker that fits. On this machine, do nothing.
 
         `say` gets a raw line about what is awaited, every few seconds. `ask` asks the user about what leaves this
         machine, unless that was confirmed before. Naming the place in code confirms it, too.

@@ -103,7 +103,7 @@ class Fork:
         return self._differing(turn) if turn == self.point else None
 
     def end_turn(self, turn: int) -> Optional[faults.Fault]:
-        """Note that a turn ended. If no call of the turn of the point came after it, return why the turn differs.
+        """Note that a turn ended. If it is the turn of the point and ended before the point, return why it differs.
 
         The models of plain Python are live before the point, too, so such an agent may do without the calls.
         """

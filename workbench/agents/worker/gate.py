@@ -391,7 +391,7 @@ class Gate:
         return Miss(broken_recording(BrokenRecordingError(message)))
 
     def not_cancelled(self, recorded: Recorded) -> Miss:
-        """Return the end of a case in which a call goes on that was cancelled when it was recorded."""
+        """Return the end of a case whose call was cancelled in the recording, but runs on here."""
         with self._lock:
             self._counts["misses"] += 1
         call = shown_call(recorded.tool, recorded.args)

@@ -28,7 +28,7 @@ MOST_SECONDS = 120.0
 class Fault(NamedTuple):
     """The fault of one call. The gate first waits `seconds`, and then does what `kind` says.
 
-    - `""`: only a delay. The call goes on as without the fault, and may consume a recording.
+    - `""`: only a delay. After it, the call is made as usual, and may consume a recording.
     - `"error"`: `error` is raised, as on replay: `{"types": ["module.Class", …], "message": text}`.
     - `"answer"`: the call answers `answer`. The tool is not called.
     - `"no_answer"`: the call answers None. The tool is not called.

@@ -42,7 +42,7 @@ class Ended:
         self.polls = 0
         """Questions since then."""
         self.settled = False
-        """Whether its branch has gone on since then."""
+        """Whether its branch has continued since then."""
         self.skipped = False
         """Whether nobody waits for it any more."""
 
@@ -155,7 +155,7 @@ class Order:
                 self._compare(place.recorded)
 
     def end(self, place: Place) -> None:
-        """Note that a call is over, and its branch goes on."""
+        """Note that a call is over, so that its branch continues."""
         with self._lock:
             if place in self._running:
                 self._running.remove(place)

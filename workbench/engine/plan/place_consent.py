@@ -2,7 +2,7 @@
 
 Workers of a cluster get the project's files and the agents' variables, with the keys in them. Before the first run of a
 project there, the user sees and confirms what that is, and again once the address or the names of variables change.
-What was confirmed is in `places.json` in the folder of the user's settings, by the project's root.
+Confirmations are stored in `places.json` in the folder of the user's settings, by the project's root.
 """
 
 import contextlib

@@ -41,7 +41,9 @@ def with_project_setting(options: RunOptions, root: Path) -> RunOptions:
 
 
 def with_place(options: RunOptions, root: Path) -> RunOptions:
-    """Return the options with the place in full: its name looked up, or the project's place if none was chosen.
+    """Return the options with a complete place.
+
+    Its name is looked up in the settings. If none was chosen, it is the place that the project wants.
 
     Raises:
         UsageFaultError: a setting cannot be read, or there is no such place.
@@ -53,7 +55,7 @@ def with_place(options: RunOptions, root: Path) -> RunOptions:
 
 
 def _place(chosen: PlaceChoice | None, root: Path) -> PlaceChoice | None:
-    """Return the chosen place in full: its name looked up, and without a word the place of the settings."""
+    """Return the place to use, with its name looked up: the chosen one, or that of the settings."""
     table = {} if chosen is not None and chosen.is_local else _settings(root)
     chosen = chosen or PlaceChoice("")
     word = chosen.word or table.get("place", "")

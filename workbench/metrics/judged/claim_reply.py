@@ -86,8 +86,8 @@ def read_sentences(text: str) -> list[str]:
 def read_claims(text: str, sentences: Sequence[str]) -> list[Claim]:
     """Return one claim per sentence, in order, then the claims that the judge added.
 
-    A sentence is `unlabelled` if the reply has no known label for it. Of several labels for one sentence, a negative
-    one counts.
+    A sentence is `unlabelled` if the reply has no known label for it. If a sentence has several labels, a negative one
+    counts.
 
     Raises:
         UnreadableError: The reply holds no claim at all, or labels beside those in its JSON.
