@@ -146,6 +146,20 @@ def test_only_cases_that_read_a_file_run_after_its_save(project: Project) -> Non
         assert "2 of 2 stale" in "".join(lines.round())
 
 
+@pytest.mark.parametrize("words", [["-k", "BA"], ["--last-failed"]])
+def test_only_selected_cases_run_after_a_save(project: Project, words: list[str]) -> None:
+    project.evalset(GOOD, BAD)
+    if "--last-failed" in words:
+        project.program("run", ".")
+    with watching(project, ".", "-q", *words) as lines:
+        assert any("1 failed in" in line for line in lines.seen)
+        agent = project.root / "echo/agent.py"
+        agent.write_text(agent.read_text().replace("You said", "You wrote"))
+        round_ = lines.round()
+        assert any("1 failed in" in line for line in round_)
+        assert not any("FAIL" in line or "talk/good" in line for line in (*lines.seen, *round_))
+
+
 def test_flaky_case_is_a_change_only_if_its_rate_changes(project: Project) -> None:
     project.evalset(GOOD)
     # Beside the project: what an agent writes and reads in it would be one more change.
