@@ -117,6 +117,18 @@ def test_rubric_has_a_row_for_each_part() -> None:
     ]
 
 
+def test_help_and_limits_of_fields_come_from_their_models() -> None:
+    rows = rows_of({"criteria": {name: 0.5 for name, info in descriptions().items() if not info.informational}})
+    assert [one.field.name for one in [*rows, *rows_of(draft().content)] if one.depth and not one.field.help] == []
+    helps = {one.field.name: one.field.help for one in rows}
+    assert helps["num_samples"].startswith(str(JudgeModelOptions.model_fields["num_samples"].description))
+    assert helps["num_samples"].endswith(" At least 1.")
+    one = options_of("limits", tokens=1)["tokens"]
+    assert [stepped(one, -1), stepped(replace(one, value=0), -1)] == [0, 0], "a limit may be 0"
+    samples = row({"criteria": {"final_response_match_v2": 0.8}}, "num_samples", "final_response_match_v2")
+    assert stepped(replace(samples, value=1, given=True), -1) == 1
+
+
 def test_unknown_keys_are_shown_and_kept() -> None:
     kept = {one.field.name: one.value for one in rows_of(draft().content) if one.kind == "kept"}
     assert kept == {"note": "ü", "weight": 3, "mine": [1, 2, 3], "last": None}
@@ -232,7 +244,7 @@ def test_lists_limits_and_turns_have_their_own_ways_to_edit() -> None:
     assert [limit[name].kind for name in ("tokens", "cost")] == ["number", "number"]
     assert (read_typed(limit["cost"], "0.07"), read_typed(limit["seconds"], "30")) == (0.07, 30)
     assert stepped(limit["cost"], 0.01) == 0.06
-    with pytest.raises(ValueRefusedError, match="not a whole number"):
+    with pytest.raises(ValueRefusedError, match="must be a whole number, not 0.5"):
         read_typed(limit["tokens"], "0.5")
     rules = options_of("tool_trajectory_avg_score")["args_match"]
     assert rules.kind == "json"

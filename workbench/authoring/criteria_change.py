@@ -11,14 +11,14 @@ from pydantic import TypeAdapter, ValidationError
 from workbench.authoring import value_edit
 from workbench.authoring.criteria_form import FormRow
 from workbench.json_values import mapping, value_at
-from workbench.metrics.description import RUBRICS
+from workbench.metrics.description import RUBRICS, CriterionDescription
 from workbench.metrics.registry import descriptions
 from workbench.model.config_rules import number_of
 from workbench.model.faults import Location
+from workbench.model.schema_messages import expected_words
 from workbench.model.spelling import get, is_camel, put
 
 Content = dict[str, Any]
-_DEFAULT_THRESHOLD = 0.8
 
 
 class ValueRefusedError(ValueError):
@@ -46,11 +46,13 @@ def _number(row: FormRow, text: str) -> float | int:
         raise ValueRefusedError(f"“{text}” is not a number" + (": use a point, not a comma" if "," in text else ""))
     if row.kind == "threshold":
         return number
-    if row.field.whole and number != int(number):
-        raise ValueRefusedError(f"{text} is not a whole number")
-    if number < row.field.least:
-        raise ValueRefusedError(f"{row.field.name} must be at least {row.field.least:g}")
-    return int(number) if number == int(number) else number
+    value = int(number) if number == int(number) else number
+    try:
+        TypeAdapter(row.field.type).validate_python(value)
+    except ValidationError as error:
+        expected = expected_words(error.errors(include_url=False)[-1])
+        raise ValueRefusedError(f"{row.field.name} must be {expected}, not {text}") from None
+    return value
 
 
 def stepped(row: FormRow, step: float) -> float | int:
@@ -63,11 +65,12 @@ def stepped(row: FormRow, step: float) -> float | int:
         return proposed
     now = number_of(row.value if row.given else row.field.default)
     if now is None or not math.isfinite(now):
-        now = _DEFAULT_THRESHOLD if row.kind == "threshold" else 1
+        now = CriterionDescription.first_threshold if row.kind == "threshold" else 1
     if row.kind != "threshold" and not row.field.whole:
         return round(max(0.0, now + step), 4)
     if row.kind != "threshold":
-        return max(1, int(now) + (1 if step > 0 else -1))
+        least = row.field.least if math.isfinite(row.field.least) else 1
+        return int(max(least, int(now) + (1 if step > 0 else -1)))
     grid = abs(step)
     places = round(now / grid, 6)
     wanted = round((math.floor(places) + 1 if step > 0 else math.ceil(places) - 1) * grid, 4)
@@ -162,8 +165,7 @@ def with_rubric(content: Content, criterion: str, after: int | None = None) -> t
 
 def first_threshold(name: str) -> float:
     """Return the threshold of a newly added criterion."""
-    info = descriptions().get(name)
-    return info.first_threshold if info is not None else _DEFAULT_THRESHOLD
+    return descriptions().get(name, CriterionDescription).first_threshold
 
 
 def settled(before: Any, content: Content) -> Content:

@@ -25,10 +25,13 @@ from workbench.metrics.description import (
     IntermediateOptions,
     choices_of,
     default_text,
+    field_extra,
+    fields_of,
 )
 from workbench.metrics.registry import descriptions
 from workbench.model.breaches import snake
 from workbench.model.criteria_schema import SIMULATORS, EvalConfig
+from workbench.model.evalset_schema import Rubric, RubricContent
 from workbench.model.faults import Location
 from workbench.model.metrics_config import MetricsConfig, own_entry
 from workbench.model.spelling import get, is_camel, key_for
@@ -113,12 +116,15 @@ def field_of(name: str, info: FieldInfo) -> Field:
         kind = "text"
     elif get_origin(info.annotation) is list and _parts(get_args(info.annotation)[0]) == (str,):
         kind = "lines"
+    if field_extra(info, "kind") == "word":
+        kind = "word"
     least = next((float(str(rule.ge)) for rule in info.metadata if isinstance(rule, Ge)), -math.inf)
     read_as = Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
+    limit = f" At least {least:g}." if least > 0 else ""
     return Field(
-        name,
+        info.title or name,
         kind,
-        _LINK.sub(r"\1", info.description or ""),
+        _LINK.sub(r"\1", info.description or "") + limit,
         default_text(info),
         choices,
         read_as,
@@ -135,20 +141,6 @@ def _parts(annotation: Any) -> tuple[Any, ...]:
     return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
 
 
-_RUBRIC: tuple[tuple[tuple[str, ...], Field], ...] = (
-    (("rubric_content", "text_property"), Field("text", "text", "The requirement, as a yes-or-no statement.")),
-    (("rubric_id",), Field("id", "word", "Unique name of the rubric in results.")),
-    (
-        ("type",),
-        Field(
-            "type",
-            "word",
-            "The criterion that uses it. Only matters in cases: here, every rubric is used.",
-            "none",
-        ),
-    ),
-    (("description",), Field("description", "text", "For people; judges do not see it.", "none")),
-)
 THRESHOLD = Field("threshold", "threshold", "")
 SIMULATOR = "user_simulator_config"
 
@@ -212,7 +204,7 @@ def _fields(place: Location, info: CriterionDescription, options: dict[str, Any]
         if name == JUDGE:
             yield from _judge((*place, key), info, options.get(key, {}), camel)
         elif name == RUBRICS:
-            yield from _rubrics((*place, key), info.name, options.get(key, []), key in options)
+            yield from _rubrics((*place, key), info.name, option, options)
         else:
             yield _row((*place, key), field_of(name, option), options, 1, info.name)
     extra = key_for(options, INTERMEDIATE, camel=camel)
@@ -239,34 +231,34 @@ def _judge(place: Location, info: CriterionDescription, options: Any, camel: boo
             yield _kept((*place, key), f"judge: {key}", item, 1, info.name)
 
 
-def _rubrics(place: Location, criterion: str, rubrics: Any, given: bool) -> Iterator[FormRow]:
-    field = Field(RUBRICS, "rubrics", "Rubrics for every case, in addition to those of cases and turns.")
+def _rubrics(place: Location, criterion: str, option: FieldInfo, options: dict[str, Any]) -> Iterator[FormRow]:
+    field, key = field_of(RUBRICS, option), place[-1]
+    rubrics = options.get(str(key), [])
     if not isinstance(rubrics, list):
-        yield FormRow(place, Field(RUBRICS, "json", "A list of rubrics."), rubrics, True, place, 1, criterion)
+        yield FormRow(place, replace(field, kind="json"), rubrics, True, place, 1, criterion)
         return
-    yield FormRow(place, field, len(rubrics), given, place, 1, criterion)
+    yield FormRow(place, replace(field, kind="rubrics"), len(rubrics), key in options, place, 1, criterion)
     for number, rubric in enumerate(rubrics):
         yield from _rubric((*place, number), criterion, rubric)
 
 
 def _rubric(place: Location, criterion: str, rubric: Any) -> Iterator[FormRow]:
+    """Yield a row for each field of a rubric, its text first, which stands for it."""
     content = get(rubric, "rubric_content")
     if not isinstance(rubric, dict) or not (content is None or isinstance(content, dict)):
         yield FormRow(place, Field("rubric", "json", "An object."), rubric, True, place, 2, criterion)
         return
-    camel = is_camel(rubric)
-    for number, (steps, field) in enumerate(_RUBRIC):
-        holder: Any = rubric
-        location = place
-        for step in steps:
-            key = key_for(holder, step, camel=camel)
-            location = (*location, key)
-            given = isinstance(holder, dict) and key in holder
-            holder = holder.get(key) if isinstance(holder, dict) else None
-        yield FormRow(location, field, holder, given, place, 2 if number == 0 else 3, criterion)
-    names = {name for (name, *_), _ in _RUBRIC}
+    camel, fields = is_camel(rubric), fields_of(Rubric)
+    inner = (*place, key_for(rubric, "rubric_content", camel=camel))
+    for name, option in fields_of(RubricContent).items():
+        key = key_for(content, name, camel=camel)
+        yield replace(_row((*inner, key), field_of(name, option), content or {}, 2, criterion), unit=place)
+    for name, option in fields.items():
+        if name != "rubric_content":
+            key = key_for(rubric, name, camel=camel)
+            yield replace(_row((*place, key), field_of(name, option), rubric, 3, criterion), unit=place)
     for key, item in rubric.items():
-        if snake(key) not in names:
+        if snake(key) not in fields:
             yield replace(_kept((*place, key), key, item, 3, criterion), unit=place)
 
 

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, Required, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
+from typing_extensions import is_typeddict
 
 from workbench.judge.model_options import JudgeModelOptions
 from workbench.metrics.base import NotScorableError
@@ -59,7 +60,7 @@ class RubricOptions(JudgeOptions):
     """Options of a criterion that asks a judge about rubrics."""
 
     rubrics: list[Rubric] = Field(
-        default_factory=list, description="Rubrics that apply to every case, besides those of cases and turns."
+        default_factory=list, description="Rubrics for every case, besides those of cases and turns."
     )
 
 
@@ -82,6 +83,21 @@ def decides(default: Any, description: str, *, way: str = "") -> Any:
     return Field(default, description=description, json_schema_extra={"effect": "decide", "way": way})
 
 
+def fields_of(model: Any) -> Mapping[str, FieldInfo]:
+    """Return the fields of a model, or the keys of a typed dictionary, with their descriptions, limits and defaults."""
+    if not is_typeddict(model):
+        fields: Mapping[str, FieldInfo] = model.model_fields
+        return fields
+    hints = get_type_hints(model, include_extras=True)
+    bare = {name: get_args(hint)[0] if get_origin(hint) is Required else hint for name, hint in hints.items()}
+    return {
+        name: FieldInfo.from_annotation(hint)
+        if name in model.__required_keys__
+        else FieldInfo.from_annotated_attribute(hint, None)
+        for name, hint in bare.items()
+    }
+
+
 def field_extra(field: FieldInfo, key: str) -> str:
     """Return the value stored under `key` beside a field's description, or "" if there is none."""
     extra = field.json_schema_extra
@@ -93,7 +109,7 @@ def default_text(field: FieldInfo) -> str:
     default = field.get_default(call_default_factory=True)
     if words := field_extra(field, "none"):
         return words
-    if isinstance(default, BaseModel):
+    if field.is_required() or isinstance(default, BaseModel):
         return ""  # Its own options have defaults.
     if default in (None, [], {}):
         return "none"

@@ -54,7 +54,8 @@ class LimitOptions(Options):
     @model_validator(mode="after")
     def _some_limit(self) -> Self:
         if not self.chosen():
-            raise ValueError("`limits` needs `tokens`, `seconds`, `tool_calls`, `model_calls` or `cost`")
+            *names, last = (f"`{name}`" for name in type(self).model_fields)
+            raise ValueError(f"`limits` needs {', '.join(names)} or {last}")
         return self
 
     def chosen(self) -> dict[str, float]:

@@ -14,9 +14,9 @@ As unions and validators here, they would give incomprehensible error messages.
 """
 
 from functools import cache
-from typing import Any, Required
+from typing import Annotated, Any, Required
 
-from pydantic import ConfigDict, TypeAdapter, with_config
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from pydantic.alias_generators import to_camel
 from typing_extensions import TypedDict
 
@@ -65,17 +65,23 @@ class IntermediateData(TypedDict, total=False):
 class RubricContent(TypedDict, total=False):
     """The text of a rubric."""
 
-    text_property: str | None
+    text_property: Annotated[str | None, Field(title="text", description="The requirement, as a yes-or-no statement.")]
 
 
 @with_config(STRICT)
 class Rubric(TypedDict, total=False):
-    """A rubric of a case or turn."""
+    """A rubric of a case, a turn or a criterion."""
 
-    rubric_id: Required[str]
     rubric_content: Required[RubricContent]
-    description: str | None
-    type: str | None
+    rubric_id: Required[Annotated[str, Field(title="id", description="Unique name of the rubric in results.")]]
+    type: Annotated[
+        str | None,
+        Field(
+            description="The criterion that uses it. Criteria use all of their own rubrics.",
+            json_schema_extra={"kind": "word"},
+        ),
+    ]
+    description: Annotated[str | None, Field(description="For people; judges do not see it.")]
 
 
 @with_config(STRICT)
