@@ -21,8 +21,10 @@ from workbench.metrics.base import ScoreRequest
 from workbench.metrics.registry import score
 from workbench.model.criteria import Criterion
 from workbench.store import Store
+from workbench.ui.overview.contents import Figures
 from workbench.ui.tree.arrange import arrange
 from workbench.ui.tree.query import parse_query
+from workbench.ui.tree.scope import scope_of
 from workbench.ui.tree.verdicts import CaseVerdict, Verdicts
 
 GROUP_GOAL, FILTER_GOAL, LINEAR_GOAL, FIND_GOAL = 25.0, 50.0, 7.0, 0.3
@@ -64,7 +66,7 @@ def _turn(answer: str, amount: object) -> dict[str, Any]:
 
 def _group(cases: int) -> float:
     verdicts = _verdicts(cases)
-    return _milliseconds(verdicts.cause_groups)
+    return _milliseconds(lambda: Figures(verdicts).groups(scope_of((0, case) for case in range(cases))))
 
 
 def _filter(cases: int) -> float:
@@ -83,6 +85,7 @@ def _verdicts(cases: int) -> Verdicts:
         records[ref] = SimpleNamespace(cause=_cause(number))
         verdicts.by_case[0, number] = CaseVerdict((ref,), ref, "failed", 0.5, 1.0, None)  # type: ignore[arg-type]
     verdicts.store.records = records  # type: ignore[assignment]
+    verdicts.versions = [1]
     return verdicts
 
 

@@ -20,12 +20,12 @@ from workbench.execution import Execution, short_score
 from workbench.rendering.overview.layout import overview_document
 from workbench.store import RunSummary
 from workbench.ui.overview.contents import Contents
-from workbench.ui.overview.scope import Scope, scope_of
 from workbench.ui.session.session import Session
 from workbench.ui.tree.labels import Labels
 from workbench.ui.tree.model import Tree
-from workbench.ui.tree.outline import Row
+from workbench.ui.tree.outline import ALL, Row
 from workbench.ui.tree.query import parse_query
+from workbench.ui.tree.scope import Scope, scope_at
 
 OPEN_GOAL, AGAIN_GOAL, LINEAR_GOAL = 50.0, 16.0, 5.0
 _WIDTH, _HEIGHT = 46, 36
@@ -49,20 +49,19 @@ def _times(cases: int) -> dict[str, float]:
         session, tree = _session(Path(folder), cases)
         contents: list[Contents] = []
 
-        def draw(scope: Scope | None, made: Contents) -> None:
-            assert scope is not None
+        def draw(scope: Scope, made: Contents) -> None:
             document = overview_document(made.overview(scope), _WIDTH, _HEIGHT)
             assert document.lines[:_HEIGHT]
 
         def opened() -> None:
             contents[:] = [Contents(session, tree)]
-            draw(scope_of(tree), contents[0])
+            draw(scope_at(tree, ALL), contents[0])
 
         found = {"opening": _milliseconds(opened)}
         found["folding"] = _milliseconds(lambda: _fold(tree))
-        found["the same row again"] = _milliseconds(lambda: draw(scope_of(tree), contents[0]))
+        found["the same row again"] = _milliseconds(lambda: draw(scope_at(tree, ALL), contents[0]))
         tree.set_query(parse_query(":fail"))
-        found["a filter"] = _milliseconds(lambda: draw(scope_of(tree), contents[0]))
+        found["a filter"] = _milliseconds(lambda: draw(scope_at(tree, ALL), contents[0]))
         return found
 
 

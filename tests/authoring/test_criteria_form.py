@@ -244,7 +244,7 @@ def test_lists_limits_and_turns_have_their_own_ways_to_edit() -> None:
     assert [limit[name].kind for name in ("tokens", "cost")] == ["number", "number"]
     assert (read_typed(limit["cost"], "0.07"), read_typed(limit["seconds"], "30")) == (0.07, 30)
     assert stepped(limit["cost"], 0.01) == 0.06
-    with pytest.raises(ValueRefusedError, match="must be a whole number, not 0.5"):
+    with pytest.raises(ValueRefusedError, match=r"must be a whole number, not 0\.5"):
         read_typed(limit["tokens"], "0.5")
     rules = options_of("tool_trajectory_avg_score")["args_match"]
     assert rules.kind == "json"

@@ -4,14 +4,14 @@ import pytest
 
 from tests.hostile import HOSTILE
 from tests.ui.transcripts import execute, late_parcel, recorded, turn
+from workbench.causes.cause import make_cause
 from workbench.exporting.failures import failures_as_markdown
 
 
 def test_each_cause_has_its_cases_and_one_piece_of_evidence() -> None:
     record = late_parcel()
-    text = failures_as_markdown(
-        [("refund: amount is text", record, "see the invoice"), ("refund: amount is text", record, "")]
-    )
+    cause = make_cause("calls", "refund: amount is text")
+    text = failures_as_markdown([(cause, record, "see the invoice"), (cause, record, "")])
     assert text.startswith("## 2 cases in which the agent is wrong\n")
     assert "### `refund: amount is text`: 2 cases" in text
     assert text.count("```text") == 1
@@ -22,7 +22,7 @@ def test_each_cause_has_its_cases_and_one_piece_of_evidence() -> None:
 @pytest.mark.parametrize("text", [*HOSTILE, "```\n# not a heading", "````` <b>"])
 def test_foreign_text_stays_in_code(text: str) -> None:
     record = execute([turn(text, [("a", {text: 1})], text)], [recorded(text, [("a", {text: 2})], f"x{text}")])
-    made = failures_as_markdown([(text, record, text)])
+    made = failures_as_markdown([(make_cause("answer", text), record, text)])
     fence = made.split("text\n", 1)[0].rsplit("\n", 1)[-1]
     assert set(fence) == {"`"}
     body = made.split(f"{fence}text\n", 1)[1].rsplit(f"\n{fence}", 1)[0]
@@ -32,6 +32,17 @@ def test_foreign_text_stays_in_code(text: str) -> None:
 
 def test_many_causes_stay_below_the_limit_of_an_issue() -> None:
     record = execute([turn("hi", (), "a " * 4000)], [recorded("hi", (), "b " * 4000)])
-    made = failures_as_markdown([(f"cause {number}", record, "") for number in range(50)])
+    made = failures_as_markdown([(make_cause("answer", f"cause {number}"), record, "") for number in range(50)])
     assert len(made) < 65_000
     assert "more cause" in made
+
+
+def test_causes_with_the_same_text_are_told_apart_by_who_judged() -> None:
+    record = late_parcel()
+    causes = [make_cause("judged", "rubric polite not met", by_function=by_function) for by_function in (True, False)]
+    made = failures_as_markdown([*((cause, record, "") for cause in causes), (None, record, "")])
+    assert [line for line in made.splitlines() if line.startswith("### ")] == [
+        "### `rubric polite not met (function)`: 1 case",
+        "### `rubric polite not met`: 1 case",
+        "### `now passing`: 1 case",
+    ]

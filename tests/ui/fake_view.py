@@ -29,7 +29,7 @@ from workbench.ui.session.way_back import WayBack
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import Query, parse_query
-from workbench.ui.tree.targets import targets_of
+from workbench.ui.tree.scope import targets_of
 
 
 class Timer:
@@ -110,6 +110,7 @@ class FakeView:
         """Panes of cases that were opened, and the way back."""
         self.tree_view: Any = FakeTreeView(self.rows)
         self.right: Any = FakeRight(self.shown)
+        self.selected = None
         self._tasks: list[asyncio.Future[Any]] = []
         self.show_workspace(workspace)
 
@@ -118,7 +119,7 @@ class FakeView:
         return situation_of(self.session, self.rows, "cases", case_shown=False)
 
     def targets(self, action: str) -> list[tuple[int, int]]:
-        return targets_of(action, self.rows, self.right.selected_cases()).pairs()
+        return targets_of(action, self.rows, self.selected).pairs()
 
     async def settled(self) -> None:
         """Wait for all work, including the work that it starts."""

@@ -71,7 +71,7 @@ PLACES: tuple[Place, ...] = (
         in_footer=4,
     ),
     Place(
-        "on a cause of the overview",
+        "on a row of the overview that stands for cases",
         lambda at: at.side == "page" and at.selected > 0,
         ("enter", "review", "table", "rerun", "back", "next_problem"),
         in_footer=4,

@@ -35,7 +35,7 @@ class Situation:
         watching: Whether the watch is on.
         agents: Whether the project has agents.
         back_to: Name of the page to which esc leads from the panes, such as `table`, or "" for the cases.
-        selected: Number of cases of the selected row on the overview, or 0.
+        selected: Number of cases for which the selected row of the overview stands, or 0.
         opens: Returns the name of the file and line that `E` opens, such as `agent.py:38`, or "".
         drifted: Whether any case of the last run differs from its recording.
         machines: Whether the last run was on other machines.

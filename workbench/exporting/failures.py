@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from workbench.causes.cause import Cause
 from workbench.counting import counted
 from workbench.execution import CaseRecord
 from workbench.exporting.tables import code_span
+from workbench.rendering.causes import cause_text
 from workbench.rendering.document import Subject
 from workbench.rendering.evidence import pane as evidence
 from workbench.rendering.explain import reasons
@@ -21,17 +23,17 @@ _MAX_CHARACTERS = 60_000
 _FENCES = re.compile("`{3,}")
 
 
-def failures_as_markdown(failures: Sequence[tuple[str, CaseRecord, str]]) -> str:
-    """Return failures by cause. Each is its cause, its record, and the user's note.
+def failures_as_markdown(failures: Sequence[tuple[Cause | None, CaseRecord, str]]) -> str:
+    """Return failures by cause. Each is its cause (None: it passes now), its record, and the user's note.
 
     Each cause has its evidence once, from its first case. The text stays below the limit of an issue.
     """
-    causes: dict[str, list[tuple[CaseRecord, str]]] = {}
+    causes: dict[str, tuple[Cause | None, list[tuple[CaseRecord, str]]]] = {}
     for cause, record, note in failures:
-        causes.setdefault(cause or "now passing", []).append((record, note))
+        causes.setdefault("" if cause is None else cause.slug, (cause, []))[1].append((record, note))
     parts = [f"## {counted(len(failures), 'case')} in which the agent is wrong\n"]
     size = len(parts[0])
-    for number, (cause, of_cause) in enumerate(causes.items()):
+    for number, (cause, of_cause) in enumerate(causes.values()):
         part = "\n".join(_cause(cause, of_cause)) + "\n"
         if size + len(part) > _MAX_CHARACTERS and number:
             parts.append(f"and {counted(len(causes) - number, 'more cause')}\n")
@@ -41,9 +43,9 @@ def failures_as_markdown(failures: Sequence[tuple[str, CaseRecord, str]]) -> str
     return "\n".join(parts)
 
 
-def _cause(cause: str, cases: Sequence[tuple[CaseRecord, str]]) -> Iterator[str]:
+def _cause(cause: Cause | None, cases: Sequence[tuple[CaseRecord, str]]) -> Iterator[str]:
     first, _ = cases[0]
-    yield f"### {code_span(cause)}: {counted(len(cases), 'case')}"
+    yield f"### {code_span('now passing' if cause is None else cause_text(cause))}: {counted(len(cases), 'case')}"
     yield ""
     for record, note in cases[:_MAX_NAMES]:
         file = f" in {code_span(record.ref.evalset_file)}"

@@ -7,12 +7,15 @@ from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from tests.ui.feed import Feed
 from tests.ui.history.test_history_screen import keep
 from workbench.events import CaseError, CaseFinished, CaseRef, MetricResult, MetricScored, PlannedCase, RunStarted
+from workbench.rendering.overview.facts import Overview
 from workbench.rendering.overview.layout import CAUSE, CHANGED, CRITERION
 from workbench.store import Store
-from workbench.ui.overview.scope import filter_for, scope_of, scope_pairs
+from workbench.ui.overview.contents import Figures
+from workbench.ui.overview.filters import conditions_of, filter_for
 from workbench.ui.tree.arrange import arrange
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.query import parse_query
+from workbench.ui.tree.scope import scope_at
 from workbench.ui.tree.verdicts import Verdicts
 
 SHAPE = {
@@ -21,10 +24,10 @@ SHAPE = {
 }
 
 
-async def run(screen: Screen, pilot: Any) -> None:
+async def run(screen: Screen, pilot: Any, key: str = "r") -> None:
     """Run what is under the cursor. Cases fail by the beginning of their ID."""
     before = len(screen.runs)
-    await pilot.press("r")
+    await pilot.press(key)
     await screen.until(pilot, lambda: len(screen.runs) > before and screen.session.store.activity.running)
     one = screen.runs[-1]
     for ref in one.refs:
@@ -66,7 +69,7 @@ async def test_a_run_ends_on_the_first_cause_and_its_filter_can_be_taken_back(
         assert "1 of 6 passed, 16%" in screen.text
         assert "2 errors" in screen.text
         assert right.overview.item_key.startswith(CAUSE)
-        assert len(right.selected_cases()) == 4
+        assert len(screen.main.selected or ()) == 4
         assert "show these 4" in screen.text
 
         await pilot.press("enter")
@@ -87,6 +90,17 @@ async def test_a_run_ends_on_the_first_cause_and_its_filter_can_be_taken_back(
         assert screen.main.rows.query.text.startswith("in:desk/talk.evalset.json cause:")
         await pilot.press("escape", "escape", "g", "tab", "G")
         assert right.overview.item_key.startswith(CRITERION)
+        assert [key in screen.text for key in ("show this case", "V review 1", "F run failed 1")] == [True] * 3
+        await pilot.press("k")
+        assert right.overview.criterion == "response_match_score"
+        assert "V review 4" in screen.text, "the cases that failed it"
+        await pilot.press("M")
+        await screen.until(pilot, lambda: "Table: 4 selected" in screen.text)
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: "V review 4" in screen.text)
+        await run(screen, pilot, "F")
+        assert len(screen.runs[-1].refs) == 4
+        await pilot.press("G")
         await pilot.press("enter")
         assert shown(screen) == ["odd"]
         assert screen.main.rows.query.text == "politeness<0.8"
@@ -132,16 +146,14 @@ def test_a_filter_names_as_much_as_it_needs(make_workspace: MakeWorkspace, tmp_p
     tree = Tree(Verdicts(Store()))
     tree.load(make_workspace(SHAPE))
     tree.cursor = tree.row_of(0)
-    scope = scope_of(tree)
-    assert scope is not None
-    assert filter_for(scope, tree, "none", ()) == "cause:none"
-    assert scope.cases == 4
+    scope = scope_at(tree, tree.cursor)
+    assert filter_for(scope, tree, ["cause:none"], ()) == "cause:none"
+    assert len(scope) == 4
     tree.set_query(parse_query("late"))
     tree.cursor = tree.row_of(0)
-    narrowed = scope_of(tree)
-    assert narrowed is not None
-    assert (narrowed.cases, narrowed.total, narrowed.query) == (2, 4, "late")
-    assert filter_for(narrowed, tree, "none", ()) == "late cause:none"
+    narrowed = scope_at(tree, tree.cursor)
+    assert (len(narrowed), narrowed.total, narrowed.query) == (2, 4, "late")
+    assert filter_for(narrowed, tree, ["cause:none"], ()) == "late cause:none"
 
 
 def test_filters_show_exactly_the_cases_of_a_group(make_workspace: MakeWorkspace, store: Store) -> None:
@@ -163,10 +175,12 @@ def test_filters_show_exactly_the_cases_of_a_group(make_workspace: MakeWorkspace
         tree.set_query(parse_query(query))
         for row in [tree.outline.row(position) for position in range(len(tree.outline))]:
             tree.cursor = row
-            if (scope := scope_of(tree)) is None:
+            if row.case >= 0:
                 continue
-            for group in verdicts.cause_groups(scope_pairs(scope, tree)):
-                text = filter_for(scope, tree, group.cause.slug, group.cases)
+            scope = scope_at(tree, row)
+            for group in Figures(verdicts).groups(scope):
+                tests = conditions_of(CAUSE + group.cause.slug, Overview(), tree, group.cases)
+                text = filter_for(scope, tree, tests, group.cases)
                 orders = arrange(tree.entries, verdicts, parse_query(text)) or {}
                 shown = [(evalset, case) for evalset, found in orders.items() for case in found]
                 assert sorted(shown) == sorted(group.cases), (query, row, text)

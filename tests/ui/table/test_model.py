@@ -16,11 +16,12 @@ from workbench.rendering.case_table.columns import Column
 from workbench.store import Store
 from workbench.ui.overview.spending import Spending
 from workbench.ui.table.cases import Cases
-from workbench.ui.table.model import Table, scope_again, scope_of
+from workbench.ui.table.model import Table, table_scope
 from workbench.ui.table.sources import CriteriaCells, pane_of
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import parse_query
+from workbench.ui.tree.scope import name_of
 from workbench.ui.tree.verdicts import Verdicts
 
 ROOM, TERMINAL = 75, 80
@@ -36,7 +37,7 @@ def tree(store: Store, shop: Workspace) -> Tree:
 
 
 def table_of(tree: Tree) -> Table:
-    table = Table(scope_of(tree), CriteriaCells(Cases(tree.entries, tree.verdicts), None), tree.verdicts)
+    table = Table(table_scope(tree), CriteriaCells(Cases(tree.entries, tree.verdicts), None), tree)
     table.load(tree.entries, tree.marks)
     return table
 
@@ -125,13 +126,13 @@ def test_order_is_frozen_until_it_is_loaded_again(tree: Tree, feed: Feed) -> Non
 )
 def test_row_of_the_tree_decides_which_cases_are_shown(tree: Tree, row: Row, where: str, count: int) -> None:
     tree.cursor = row
-    assert (table_of(tree).scope.where, len(table_of(tree).rows)) == (where, count)
+    assert (table_of(tree).where, len(table_of(tree).rows)) == (where, count)
 
 
 def test_marked_cases_are_shown_wherever_the_cursor_is(tree: Tree) -> None:
     tree.marks.add([(0, 1), (2, 0)])
     table = table_of(tree)
-    assert (table.scope.where, sorted(names(table))) == ("2 marked", ["late_parcel", "to_billing"])
+    assert (table.where, sorted(names(table))) == ("2 marked", ["late_parcel", "to_billing"])
 
 
 def test_filter_of_the_tree_is_that_of_the_table_and_can_be_changed(tree: Tree, feed: Feed) -> None:
@@ -173,7 +174,7 @@ def test_cell_is_explained_with_score_threshold_and_reason(tree: Tree, feed: Fee
     record = tree.verdicts.record(0, 1)
     assert record is not None
     record.usage = replace(record.usage, input_tokens=1204)
-    table.source.update(table.scope.pairs)
+    table.source.update(table.pairs)
     tokens = next(column for column in table.columns if column.title == "tokens")
     assert explain((0, 1), tokens).endswith("add [prices] to the settings to see costs")
 
@@ -217,7 +218,7 @@ def test_cost_belongs_to_one_execution_and_is_empty_until_it_is_known(tree: Tree
     costs = Spending(Prices({"m": Price(1.0, 1.0)}, "EUR"))
     usage = {"prompt_token_count": 125_000, "candidates_token_count": 125_000}
     event = {"author": "desk", "model_version": "m", "usage_metadata": usage}
-    table = Table(scope_of(tree), CriteriaCells(Cases(tree.entries, tree.verdicts), costs), tree.verdicts)
+    table = Table(table_scope(tree), CriteriaCells(Cases(tree.entries, tree.verdicts), costs), tree)
     table.load(tree.entries, tree.marks)
     assert [column.title for column in table.columns][-2:] == ["cost", "time"]
     assert set(cells(table, "cost")) == {""}
@@ -247,10 +248,10 @@ def test_scope_stays_when_the_folder_is_read_again(tree: Tree, shop: Workspace) 
     tree.marks.clear()
     tree.load(replace(shop, evalsets=shop.evalsets[1:]))
     tree.cursor = tree.row_of(0, 0)
-    found = scope_again(tree, everything.scope, everything.source.cases)
-    assert (found.where, len(found.pairs)) == ("everything", 4)
-    found = scope_again(tree, marked.scope, marked.source.cases)
-    assert (found.where, found.pairs) == ("1 marked", ((0, 0),))
+    found = everything.scope_in(tree)
+    assert (name_of(found, tree), len(found)) == ("everything", 4)
+    found = marked.scope_in(tree)
+    assert (name_of(found, tree), list(found)) == ("1 marked", [(0, 0)])
 
 
 def test_inputs_are_read_before_sorting_and_kept_while_their_cases_stay_the_same(tree: Tree, shop: Workspace) -> None:
@@ -281,4 +282,4 @@ def test_table_of_folded_cases_begins_with_their_filter(tree: Tree, feed: Feed) 
     tree.arrange_again()
     tree.show(Row("passed", 0, 0))
     table = table_of(tree)
-    assert (table.scope.where, table.query.text, names(table)) == ("refunds", ":pass", ["on_time", "two_parcels"])
+    assert (table.where, table.query.text, names(table)) == ("refunds", ":pass", ["on_time", "two_parcels"])

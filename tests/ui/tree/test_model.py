@@ -8,15 +8,18 @@ import pytest
 from tests.ui.conftest import MakeWorkspace
 from tests.ui.feed import Feed
 from workbench.agents.workspace import Workspace
+from workbench.authoring.triage.entry import About, Entry, Judged
+from workbench.authoring.triage.triage_file import Triage
 from workbench.dependencies.change import Change
 from workbench.events import CaseError, CaseFinished, CaseStatus, RepeatsDropped
 from workbench.rendering.cells import cell_len
 from workbench.store import Store
+from workbench.ui.overview.contents import Figures
 from workbench.ui.tree.labels import Labels
 from workbench.ui.tree.model import Tree
-from workbench.ui.tree.outline import Row
+from workbench.ui.tree.outline import ALL, Row
 from workbench.ui.tree.query import parse_query
-from workbench.ui.tree.targets import targets_of
+from workbench.ui.tree.scope import scope_at, scope_of, targets_of
 from workbench.ui.tree.verdicts import CaseVerdict, Verdicts
 
 PROMPT = Change("agent_file", "desk/prompt.txt", "desk/prompt.txt", "run")
@@ -139,9 +142,10 @@ def test_filter_by_cause_selects_its_group(tree: Tree, feed: Feed, text: str, ex
         ("refunds", "unknown_order", "error"),
         ("refunds", "two_parcels", "passed"),
     )
-    groups = [(group.cause.slug, group.cases) for group in tree.verdicts.cause_groups()]
+    figures = Figures(tree.verdicts)
+    groups = [(group.cause.slug, group.cases) for group in figures.groups(scope_at(tree, ALL))]
     assert groups == [("answer-differs", ((0, 0), (0, 1))), ("valueerror-no-such-order", ((0, 2),))]
-    assert tree.verdicts.cause_groups([(0, 1), (0, 3)])[0].cases == ((0, 1),)
+    assert figures.groups(scope_of([(0, 1), (0, 3)]))[0].cases == ((0, 1),)
     tree.set_query(parse_query(text))
     assert names(tree) == expected
 
@@ -529,6 +533,19 @@ def test_fold_shows_what_qualifies_its_verdicts(tree: Tree, feed: Feed) -> None:
     record.split, record.planned = True, replace(record.planned, criteria_changed=("threshold",))
     tree.arrange_again()
     assert folded_marks(tree) == "≠ ◐"
+
+
+def test_fold_counts_the_cases_that_were_triaged(tree: Tree, feed: Feed, shop: Workspace) -> None:
+    run_refunds(feed, tree, "passed", "failed", "passed", "passed")
+    for case in (0, 2):
+        record = tree.verdicts.record(0, case)
+        assert record is not None
+        record.answer = "digest"
+    triaged = {"on_time": "digest", "late_parcel": "digest", "unknown_order": "another answer"}
+    entries = tuple(Entry(About(name), Judged("passed", answer), "right") for name, answer in triaged.items())
+    assert folded_marks(tree) == ""
+    tree.verdicts.triage.take(shop.evalsets[0].file, Triage(entries))
+    assert folded_marks(tree) == "⚑1 ⚐1"
 
 
 def test_reading_the_folder_again_keeps_the_cursor_on_a_fold(tree: Tree, feed: Feed, shop: Workspace) -> None:

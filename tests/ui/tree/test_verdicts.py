@@ -117,7 +117,7 @@ def test_case_with_an_empty_id_counts_as_a_case(make_workspace: MakeWorkspace, s
         feed.begin(ref)
         feed.end(ref, "failed", 0.5)
     assert +verdicts.counts[0] == {"failed": 2}
-    assert verdicts.failing() == [(0, 0), (0, 1)]
+    assert [case for case, _ in verdicts.of_evalset(0)] == [0, 1]
 
 
 def test_marks_of_a_deleted_evalset_are_not_painted_again(verdicts: Verdicts, shop: Workspace) -> None:

@@ -316,6 +316,14 @@ def case_of(key: str) -> tuple[int, int] | None:
     return int(evalset), int(case)
 
 
+def criterion_of(key: str) -> tuple[str, bool] | None:
+    """Return the criterion of an item, and whether it is about frozen cases, or None if it is no criterion."""
+    for beginning in (CRITERION, FROZEN_CRITERION):
+        if key.startswith(beginning):
+            return key.removeprefix(beginning), beginning == FROZEN_CRITERION
+    return None
+
+
 def _short_names(criteria: Collection[str]) -> dict[str, str]:
     """Return the safe names of criteria, without their usual endings as far as they then still differ."""
     short = {name: short_name(name) for name in criteria}

@@ -41,7 +41,7 @@ class Accept(Controller):
     def accept(self) -> None:
         """Show how the agent differs from the reference, and copy the chosen differences to the reference.
 
-        With marks, on a cause of the overview, or on a row above cases, do it for all of these cases that failed.
+        With marks, do it for all of them. On the overview, or on a row above cases, do it for those that failed.
         After a thaw, accept how the answers of tools drifted into the recordings instead.
         """
         if self.accept_drift(self.view.targets("freeze")):  # Those whose recordings could be written.

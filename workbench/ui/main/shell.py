@@ -22,9 +22,9 @@ from workbench.ui.session.session import Session
 from workbench.ui.session.way_back import WayBack
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.model import Tree
-from workbench.ui.tree.outline import Row
+from workbench.ui.tree.outline import Pair, Row
 from workbench.ui.tree.query import Query
-from workbench.ui.tree.targets import Pair, targets_of
+from workbench.ui.tree.scope import Scope, targets_of
 from workbench.ui.widgets.bar import Bar
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.split import Split
@@ -109,13 +109,12 @@ class Shell(Screen[None]):
         elif self.in_right:
             side = "panes" if self.right.shows_case else "page"
         back_to = self._way_back.name if self._way_back is not None else ""
-        selected = self.right.selected_cases()
         return situation_of(
             self.session,
             self.rows,
             side,
             case_shown=self.right.shows_case,
-            selected=selected,
+            selected=self.selected,
             back_to=back_to,
             opens=self._opens,
         )
@@ -136,7 +135,12 @@ class Shell(Screen[None]):
 
     def targets(self, action: str) -> "list[Pair]":
         """Return the cases that the action with this ID acts on."""
-        return targets_of(action, self.rows, self.right.selected_cases()).pairs()
+        return targets_of(action, self.rows, self.selected).pairs()
+
+    @property
+    def selected(self) -> Scope | None:
+        """The cases of the item under the cursor of the overview, if it has the focus, or None without any."""
+        return self._overviews.selected if self._overviews is not None else None
 
     @property
     def allow_select(self) -> bool:

@@ -4,13 +4,14 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench.actions import Situation
 from workbench.ui.next_run.recording_options import lacks_recording
-from workbench.ui.tree.targets import Pair, targets_of
+from workbench.ui.tree.scope import targets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from workbench.ui.session.session import Session
     from workbench.ui.tree.model import Tree
+    from workbench.ui.tree.scope import Scope
 
 Side = Literal["cases", "filter", "panes", "page"]
 
@@ -21,7 +22,7 @@ def situation_of(
     side: Side,
     *,
     case_shown: bool,
-    selected: "Sequence[Pair]" = (),
+    selected: "Scope | None" = None,
     back_to: str = "",
     opens: "Callable[[], str]" = str,
 ) -> Situation:
@@ -46,7 +47,7 @@ def situation_of(
         watching=session.watching is not None,
         back_to=back_to,
         agents=session.workspace is not None and bool(session.workspace.agents),
-        selected=len(selected),
+        selected=0 if selected is None else len(selected),
         opens=opens,
         drifted=session.store.drifted > 0,
         machines=bool(session.machines),

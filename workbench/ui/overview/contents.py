@@ -1,27 +1,103 @@
 """The content of the overview, made from the session and from what was read of stored runs."""
 
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from workbench.causes.cause import Cause
+from workbench.causes.groups import CauseGroup, group_by_cause
 from workbench.execution import Execution
 from workbench.history.ages import started_at
 from workbench.history.pass_rates import Trend
 from workbench.rendering.faces import FACES, Status
 from workbench.rendering.overview.facts import LISTED_CHANGES, ChangedVerdict, Changes, Overview
-from workbench.rendering.overview.tally import Tally
-from workbench.ui.overview.figures import Figures
+from workbench.rendering.overview.layout import CAUSE, CHANGED, case_of, criterion_of
+from workbench.rendering.overview.tally import Tally, added, tally
 from workbench.ui.overview.pages import agent_problems
-from workbench.ui.overview.scope import Pair, Scope, changed_pairs
 from workbench.ui.overview.spending import Spending
 from workbench.ui.session import relative_times
 from workbench.ui.session.run_labels import clock_time, seconds
 from workbench.ui.tree.labels import label
+from workbench.ui.tree.outline import Pair, Part
+from workbench.ui.tree.scope import Scope, scope_of
+from workbench.ui.tree.verdicts import CaseVerdict, Verdicts
 
 if TYPE_CHECKING:
     from workbench.ui.session.session import Session
     from workbench.ui.tree.model import Tree
 
 _TRENDS_KEPT = 16
+_FAILING = ("failed", "error")
+
+
+class Figures:
+    """Sums and causes of cases, from their newest verdicts. Only evalsets with new verdicts are counted again."""
+
+    def __init__(self, verdicts: Verdicts) -> None:
+        self._verdicts = verdicts
+        self._tallies: dict[int, tuple[Sequence[int], int, Tally]] = {}
+        self._causes: dict[int, tuple[Sequence[int], int, Sequence[tuple[Pair, Cause]]]] = {}
+
+    def version(self, scope: Scope) -> tuple[object, ...]:
+        """Return a value that changes with each verdict of the scope's evalsets, and with each changed verdict."""
+        versions = (self._verdicts.versions[evalset] for evalset in scope.evalsets)
+        return self._verdicts.flips_version, *versions
+
+    def tally(self, scope: Scope) -> Tally:
+        """Return the sums over the cases of a scope."""
+        return added([self._tally_of(part) for part in scope.parts])
+
+    def groups(self, scope: Scope) -> list[CauseGroup[Pair]]:
+        """Return the failing cases of a scope by cause: the biggest group first, then in file order."""
+        return group_by_cause(chain.from_iterable(map(self._causes_of, sorted(scope.parts, key=itemgetter(0)))))
+
+    def finished(self, scope: Scope) -> list[Execution]:
+        """Return the finished executions of a scope, in the order of its cases."""
+        return [record for _, records in self._executions(scope) for record in records if record.finished]
+
+    def judged_by(self, scope: Scope, criterion: str, *, frozen: bool) -> list[Pair]:
+        """Return the cases that failed a criterion, or if there are none, those that passed it.
+
+        Only `frozen` cases, or only live ones.
+        """
+        failed, passed = [], []
+        for pair, records in self._executions(scope):
+            if any(record.frozen is not None for record in records) == frozen:
+                results = (record.scores.get(criterion) for record in records if record.has_verdict)
+                states = {result.status for result in results if result is not None}
+                failed += [pair] if "failed" in states else []
+                passed += [pair] if "passed" in states else []
+        return failed or passed
+
+    def _executions(self, scope: Scope) -> Iterator[tuple[Pair, Sequence[Execution]]]:
+        for evalset, cases in scope.parts:
+            for case, verdict in self._verdicts.of_evalset(evalset, cases):
+                yield (evalset, case), self._records(verdict)
+
+    def _tally_of(self, part: Part) -> Tally:
+        evalset, cases = part
+        version, known = self._verdicts.versions[evalset], self._tallies.get(evalset)
+        if known is None or known[:2] != (cases, version):
+            found = [verdict for _, verdict in self._verdicts.of_evalset(evalset, cases)]
+            states = Counter(verdict.state for verdict in found)
+            known = self._tallies[evalset] = cases, version, tally(states, map(self._records, found))
+        return known[2]
+
+    def _causes_of(self, part: Part) -> Sequence[tuple[Pair, Cause]]:
+        evalset, cases = part
+        version, known = self._verdicts.versions[evalset], self._causes.get(evalset)
+        if known is None or known[:2] != (cases, version):
+            failing = sorted(case for case, one in self._verdicts.of_evalset(evalset, cases) if one.state in _FAILING)
+            causes = (((evalset, case), self._verdicts.cause(evalset, case)) for case in failing)
+            found = [(pair, cause) for pair, cause in causes if cause is not None]
+            known = self._causes[evalset] = cases, version, found
+        return known[2]
+
+    def _records(self, verdict: CaseVerdict) -> Sequence[Execution]:
+        records = self._verdicts.store.records
+        return [records[ref] for ref in verdict.refs]
 
 
 class Contents:
@@ -31,7 +107,7 @@ class Contents:
         self._session, self._tree = session, tree
         self.figures = Figures(session.verdicts)
         self.spending = Spending(session.prices)
-        self._trends: dict[Scope, Trend] = {}
+        self._trends: deque[tuple[Scope, Trend]] = deque(maxlen=_TRENDS_KEPT)
 
     def forget_runs(self) -> None:
         """Forget what was read of stored runs, because there is a newer one."""
@@ -39,13 +115,24 @@ class Contents:
 
     def add_trend(self, scope: Scope, trend: Trend) -> None:
         """Add the trend of a scope's cases."""
-        while len(self._trends) >= _TRENDS_KEPT:
-            del self._trends[next(iter(self._trends))]
-        self._trends[scope] = trend
+        self._trends.append((scope, trend))
 
-    def has_trend(self, scope: Scope) -> bool:
-        """Return whether the trend of a scope was read."""
-        return scope in self._trends
+    def trend(self, scope: Scope) -> Trend | None:
+        """Return the trend of a scope, or None if it was not read."""
+        return next((trend for known, trend in self._trends if known == scope), None)
+
+    def cases_of(self, key: str, scope: Scope, shown: Overview) -> Scope | None:
+        """Return the cases of an item of the overview of a scope, or None if it stands for none."""
+        cases: Iterable[Pair] = ()
+        if (case := case_of(key)) is not None:
+            cases = (case,)
+        elif key.startswith(CAUSE):
+            cases = next((one.cases for one in shown.groups if CAUSE + one.cause.slug == key), ())
+        elif (found := criterion_of(key)) is not None:
+            cases = self.figures.judged_by(scope, found[0], frozen=found[1])
+        elif key == CHANGED:
+            cases = self._changed(scope)
+        return scope_of(cases) or None
 
     def overview(self, scope: Scope) -> Overview:
         """Return what is known about the cases of a scope."""
@@ -53,11 +140,11 @@ class Contents:
         entry = self._session.entry(scope.row.evalset) if scope.row.kind == "evalset" else None
         return Overview(
             found,
-            scope.cases,
+            len(scope),
             self.figures.groups(scope) if found.problems else (),
             self.spending.spent(self._time(scope, found), found, self.records(scope)),
             self._changes(scope),
-            self._trends.get(scope),
+            self.trend(scope),
             self._foot(scope),
             entry,
             self._session.findings.of(scope.row.evalset, -1) if entry is not None else (),
@@ -72,7 +159,8 @@ class Contents:
         store = self._session.store
         if found.unfinished or not found.executions or store.activity.running:
             return ""
-        if scope.row.kind == "all" and scope.pairs is None and found.executions == len(store.current):
+        whole = scope.row.kind == "all" and not scope.query and not scope.marked
+        if whole and found.executions == len(store.current):
             return seconds(store.run.duration_seconds)
         return f"{seconds(found.seconds)} in total"
 
@@ -80,13 +168,20 @@ class Contents:
         """Return the changes that the tree marks too, or None if nothing was compared yet."""
         session = self._session
         runs = session.changed.runs
-        found = changed_pairs(scope, session.verdicts.flips)
+        found = self._changed(scope)
         if not runs or (session.store.activity.running and not found):
             return None
         listed = [self._changed_verdict(pair) for pair in found[:LISTED_CHANGES]]
         worse = sum(map(session.verdicts.flips.__getitem__, found))
         since = clock_time(started_at(max(runs)), relative_times.now())
         return Changes(since if len(runs) == 1 else f"{since} or earlier", listed, worse, len(found) - worse)
+
+    def _changed(self, scope: Scope) -> list[Pair]:
+        """Return the cases of a scope whose verdict changed, the worse first."""
+        flips = self._session.verdicts.flips
+        inside = {evalset: cases if isinstance(cases, range) else frozenset(cases) for evalset, cases in scope.parts}
+        found = [pair for pair in flips if pair[1] in inside.get(pair[0], ())]
+        return sorted(found, key=lambda pair: not flips[pair])
 
     def _changed_verdict(self, pair: Pair) -> ChangedVerdict:
         session, (evalset, case) = self._session, pair

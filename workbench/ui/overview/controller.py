@@ -8,17 +8,16 @@ from workbench.events import Event, RunStarted
 from workbench.ui.session.view import Controller, Stoppable, View
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
     from typing import Any
 
     from workbench.history.pass_rates import Trend
     from workbench.history.votes import Case
     from workbench.ui.overview.right import RightSide
-    from workbench.ui.overview.scope import Pair, Scope
     from workbench.ui.overview.showing import Showing
     from workbench.ui.overview.spending import Spending
-    from workbench.ui.tree.outline import Row
+    from workbench.ui.tree.outline import Pair, Row
+    from workbench.ui.tree.scope import Scope
 
 _CURSOR_REST = 0.15
 """Seconds that the cursor must rest on a row before stored runs are read for it."""
@@ -72,22 +71,20 @@ class Overview(Controller):
     # Keys
 
     def enter(self) -> None:
-        """Show the cases of a cause, the failing ones of a criterion or all changed ones, or go to a case."""
-        from workbench.rendering.overview.layout import CHANGED, CRITERION, FROZEN_CRITERION, case_of
+        """Show only the cases of a cause, a criterion or all changed ones, or go to a changed case."""
+        from workbench.rendering.overview.layout import case_of
+        from workbench.ui.overview.filters import conditions_of, filter_for
 
-        overview = self.view.right.overview
-        key, scope = overview.item_key, self.view.overviews.scope
-        if scope is None:
+        pane, tree, cases = self.view.right.overview, self.view.rows, self.view.selected
+        key, scope = pane.item_key, self.view.overviews.scope
+        if scope is None or cases is None:
             return
-        case = case_of(key)
-        if overview.cause:
-            self._show_cause(scope, overview.cause, overview.cases_of(overview.cause))
-        elif key.startswith((CRITERION, FROZEN_CRITERION)):
-            self._show_failing(scope, key.partition("/")[2], frozen=key.startswith(FROZEN_CRITERION))
-        elif key == CHANGED:
-            self._show_changed(scope)
-        elif case is not None:
+        if (case := case_of(key)) is not None:
             self._go_to(case)
+        elif text := filter_for(scope, tree, conditions_of(key, pane.overview, tree, cases), cases):
+            self._filter(scope, text)
+        else:
+            self.view.say("no filter shows exactly these cases: M shows them in a table")
 
     def back(self) -> bool:
         """Take back the last filter that `enter` set, unless another one replaced it. Return whether there was one."""
@@ -102,35 +99,6 @@ class Overview(Controller):
             self.view.right.overview.stand_on(step.item)
         self.view.show_state()
         return True
-
-    def _show_cause(self, scope: "Scope", cause: str, cases: "Sequence[Pair]") -> None:
-        from workbench.ui.overview.scope import filter_for
-
-        if text := filter_for(scope, self.view.rows, cause, cases):
-            self._filter(scope, text)
-        else:
-            self.view.say("no filter shows exactly these cases: V reviews them")
-
-    def _show_failing(self, scope: "Scope", criterion: str, *, frozen: bool) -> None:
-        from workbench.ui.overview.scope import filter_for_criterion
-
-        tally = self.view.right.overview.overview.tally
-        scores = tally.frozen_scores if frozen else tally.scores
-        found = next((one for one in scores if one.name == criterion), None)
-        if found is None or not found.failed:
-            self.view.say("no case failed by this criterion")
-        elif text := filter_for_criterion(scope, self.view.rows, criterion, found.threshold):
-            self._filter(scope, text)
-        else:
-            self.view.say("thresholds differ: no filter selects the failing cases")
-
-    def _show_changed(self, scope: "Scope") -> None:
-        from workbench.ui.overview.scope import filter_for_changed
-
-        if text := filter_for_changed(scope, self.view.rows):
-            self._filter(scope, text)
-        else:
-            self.view.say("no filter shows exactly these cases: ] goes through them")
 
     def _filter(self, scope: "Scope", text: str) -> None:
         before, item = self.view.rows.query.text, self.view.right.overview.item_key
@@ -194,7 +162,7 @@ class Overview(Controller):
         if self._read_run != run_id:
             contents.forget_runs()
             self._read_run = run_id
-        if not contents.has_trend(scope):
+        if contents.trend(scope) is None:
             contents.add_trend(scope, await asyncio.to_thread(self._trend, scope, state))
             self._show(scope)
         while pieces := contents.spending.unread(contents.records(scope)):
@@ -212,12 +180,12 @@ class Overview(Controller):
         from workbench.history.votes import case_keys
 
         verdicts = self.session.verdicts
-        entries = [self.session.entry(evalset) for evalset in scope.evalsets]
-        if scope.pairs is None:
-            wanted = {(entry.relative, case.eval_id) for entry in entries for case in entry.document.cases}
-        else:
-            found = (verdicts.record(*pair) for pair in scope.pairs)
-            wanted = {record.ref.name for record in found if record is not None}
+        wanted = {
+            (entry.relative, entry.document.cases[case].eval_id)
+            for evalset, cases in scope.parts
+            for entry in [self.session.entry(evalset)]
+            for case in cases
+        }
         keys = case_keys(wanted, list(verdicts.store.records.values()))
         return pass_rates(state, keys, read=self._votes_of)
 

@@ -11,10 +11,9 @@ from textual.widget import Widget
 
 from workbench.rendering.lines import Line, text_of
 from workbench.rendering.overview.facts import Overview
-from workbench.rendering.overview.layout import CAUSE, CRITERION, FROZEN_CRITERION, case_of, overview_document
+from workbench.rendering.overview.layout import CAUSE, criterion_of, overview_document
 from workbench.ui.detail.aside import layout
 from workbench.ui.detail.body import Body
-from workbench.ui.overview.scope import Pair
 from workbench.ui.widgets.textual_private import set_border_title
 
 _FRAME = 2
@@ -74,18 +73,8 @@ class OverviewPane(Widget):
     @property
     def criterion(self) -> str:
         """The criterion under the cursor, or "" if there is none."""
-        kind, _, name = self.item_key.partition("/")
-        return name if f"{kind}/" in (CRITERION, FROZEN_CRITERION) else ""
-
-    @property
-    def selected_cases(self) -> tuple[Pair, ...]:
-        """The cases of the cause or changed case under the cursor, or none."""
-        case = case_of(self.item_key)
-        return self.cases_of(self.cause) if case is None else (case,)
-
-    def cases_of(self, cause: str) -> tuple[Pair, ...]:
-        """Return the cases of a cause."""
-        return next((group.cases for group in self._overview.groups if group.cause.slug == cause), ())
+        found = criterion_of(self.item_key)
+        return found[0] if found is not None else ""
 
     def show(self, scope: Hashable, title: str, overview: Overview) -> int:
         """Show figures. Return the number of lines that changed.

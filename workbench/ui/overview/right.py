@@ -1,6 +1,5 @@
 """The right side of the main screen, which also shows overviews."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from workbench.ui.detail.sides import Right, Shown
@@ -8,7 +7,7 @@ from workbench.ui.detail.sides import Right, Shown
 if TYPE_CHECKING:
     from workbench.rendering.overview.facts import Overview
     from workbench.ui.overview.pane import OverviewPane
-    from workbench.ui.overview.scope import Pair, Scope
+    from workbench.ui.tree.scope import Scope
 
 
 class RightSide(Right):
@@ -46,12 +45,6 @@ class RightSide(Right):
         """Show the overview of a scope. Return the number of lines that changed."""
         self._show_only(self.overview)
         return self.overview.show(scope, title, content)
-
-    def selected_cases(self) -> "Sequence[Pair]":
-        """Return the cases of the cause or changed case under the cursor of the overview, if it has the focus."""
-        if not (self.shows_overview and self.has_focus_within):
-            return ()
-        return self.overview.selected_cases
 
     def copied(self) -> tuple[str, str] | None:
         """Return name and text of what is under the cursor in the panes, or of the overview, or None on a page."""

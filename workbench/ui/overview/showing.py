@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from workbench.ui.overview.contents import Contents
-from workbench.ui.overview.scope import Scope, name_of, scope_of, title_of
 from workbench.ui.terminal.pace import seconds_for
+from workbench.ui.tree.scope import Scope, scope_at, title_of
 
 if TYPE_CHECKING:
     from textual.timer import Timer
@@ -37,15 +37,29 @@ class Showing:
         self._tree, self._right, self._set_timer = tree, right, set_timer
         self.contents = Contents(session, tree)
         self._next = 0.0
-        self._drawn: tuple[object, ...] = ()
+        self._drawn: tuple[Scope, tuple[object, ...]] | None = None
         """The scope and the version of the figures that were drawn."""
+        self._selected: tuple[object, str, Scope | None] = None, "", None
+        """The cases of an item, with its key and what was drawn."""
         self._timer: Timer | None = None
         self.painted: Callable[[int], None] = _nothing
 
     @property
     def scope(self) -> Scope | None:
         """The cases of the row under the cursor, or None if it is a case."""
-        return scope_of(self._tree)
+        row = self._tree.cursor
+        return None if row is None or row.case >= 0 else scope_at(self._tree, row)
+
+    @property
+    def selected(self) -> Scope | None:
+        """The cases of the item under the cursor, if the overview has the focus, or None without any."""
+        if self._drawn is None or not (self._right.shows_overview and self._right.has_focus_within):
+            return None
+        pane = self._right.overview
+        if self._selected[0] is not self._drawn or self._selected[1] != pane.item_key:
+            cases = self.contents.cases_of(pane.item_key, self._drawn[0], pane.overview)
+            self._selected = self._drawn, pane.item_key, cases
+        return self._selected[2]
 
     def show(self) -> int:
         """Show the overview of the row under the cursor, which is not a case. Return the number of changed lines."""
@@ -54,9 +68,8 @@ class Showing:
             return 0
         began = time.monotonic()
         self._drawn = scope, self.contents.figures.version(scope)
-        lines = self._right.show_overview(
-            scope, title_of(scope, name_of(scope, self._tree)), self.contents.overview(scope)
-        )
+        title = f"Overview: {title_of(scope, self._tree)}"
+        lines = self._right.show_overview(scope, title, self.contents.overview(scope))
         now = time.monotonic()
         self._next = now + max(_SHORTEST, (now - began) * _SHARE, seconds_for(lines))
         return lines
@@ -64,7 +77,7 @@ class Showing:
     def follow(self) -> None:
         """Show the overview of other cases, if marks or a filter chose others."""
         scope = self.scope
-        if scope is not None and (not self._drawn or self._drawn[0] != scope):
+        if scope is not None and (self._drawn is None or self._drawn[0] != scope):
             self.show()
 
     def update(self) -> int:

@@ -77,7 +77,9 @@ class Review(Controller):
 
     def _causes(self, pairs: "Sequence[Pair]") -> "list[Section]":
         from workbench.causes.cause import ONE_OF_A_KIND
+        from workbench.ui.overview.contents import Figures
         from workbench.ui.review.model import Section
+        from workbench.ui.tree.scope import scope_of
 
         return [
             Section(
@@ -86,7 +88,7 @@ class Review(Controller):
                 group.cause.by_function,
                 alike=group.cause is not ONE_OF_A_KIND,
             )
-            for group in self.session.verdicts.cause_groups(pairs)
+            for group in Figures(self.session.verdicts).groups(scope_of(pairs))
         ]
 
     def _passed(self, pairs: "Sequence[Pair]") -> "list[Section]":
@@ -433,7 +435,8 @@ class Review(Controller):
     async def _copy_bugs(self, names: "Sequence[CaseName]") -> None:
         from workbench.exporting.failures import failures_as_markdown
 
-        known = [(self.cause(name), record, self.note(name)) for name in names if (record := self._cases.record(name))]
+        records = ((name, record) for name in names if (record := self._cases.record(name)))
+        known = [(self._cases.cause(name), record, self.note(name)) for name, record in records]
         found = await asyncio.to_thread(lambda: [(cause, read_details(one), note) for cause, one, note in known])
         copied = copy(counted(len(found), "agent bug"), failures_as_markdown(found), self._host.copy)
         self.view.say(copied.message)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from workbench.ui.detail.sides import Right
     from workbench.ui.dialogs.items import Item
     from workbench.ui.tree.case_tree import CaseTree
+    from workbench.ui.tree.scope import Scope
 
 Severity = Literal["information", "warning", "error"]
 _Read = TypeVar("_Read")
@@ -69,6 +70,10 @@ class View(Protocol):
 
     def targets(self, action: str) -> "list[tuple[int, int]]":
         """Return the cases that the action with this ID acts on, as (evalset, case)."""
+
+    @property
+    def selected(self) -> "Scope | None":
+        """The cases of the item under the cursor of the overview, if it has the focus, or None without any."""
 
     # Messages and questions
 

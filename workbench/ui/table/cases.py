@@ -14,13 +14,12 @@ from workbench.rendering.faces import BY_FUNCTION, FACES, FLAKY, Status
 from workbench.rendering.frozen import frozen_mark
 from workbench.text import one_line
 from workbench.ui.tree.labels import label
+from workbench.ui.tree.outline import Pair
 from workbench.ui.tree.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
 
-Pair: TypeAlias = tuple[int, int]
-"""A case as (evalset, case)."""
 Name: TypeAlias = tuple[str, str]
 """A case as (evalset file, ID), which stays the same when the folder is read again."""
 _ID_MEASURED = 100

@@ -13,10 +13,11 @@ from workbench.ui.terminal.host import Host
 
 if TYPE_CHECKING:
     from workbench.ui.overview.spending import Spending
-    from workbench.ui.table.cases import Pair
-    from workbench.ui.table.model import Scope, Source, Table
+    from workbench.ui.table.model import Source, Table
     from workbench.ui.table.past_runs import PastRuns
     from workbench.ui.table.screen import TableScreen
+    from workbench.ui.tree.outline import Pair
+    from workbench.ui.tree.scope import Scope
 
 _COSTS_AT_ONCE = 200
 """Executions whose cost is computed before the table shows it."""
@@ -44,12 +45,11 @@ class CaseTable(Controller):
         before, self._runs = self._table, None
         if before is None or self.session.workspace is None:
             return
-        from workbench.ui.table.model import scope_again
         from workbench.ui.table.sources import CriteriaCells
 
         shows_runs = not isinstance(before.source, CriteriaCells)
         place = before.name and self.session.verdicts.place(*before.name)
-        self._table = self._new_table(scope_again(self.view.rows, before.scope, before.source.cases))
+        self._table = self._new_table(before.scope_in(self.view.rows))
         self._table.adopt(before)
         self._table.load(self.view.rows.entries, self.view.rows.marks)
         if place:
@@ -80,10 +80,10 @@ class CaseTable(Controller):
 
     async def _open(self) -> None:
         await asyncio.to_thread(_import_screen)
-        from workbench.ui.table.model import scope_of
+        from workbench.ui.table.model import table_scope
 
-        scope = scope_of(self.view.rows)
-        if not scope.pairs:
+        scope = table_scope(self.view.rows, self.view.selected)
+        if not scope:
             self.view.say("no cases here")
             return
         self._table = self._new_table(scope)
@@ -101,7 +101,7 @@ class CaseTable(Controller):
         from workbench.ui.table.sources import CriteriaCells
 
         cases = Cases(self.view.rows.entries, self.session.verdicts)
-        return Table(scope, CriteriaCells(cases, self._costs), self.session.verdicts)
+        return Table(scope, CriteriaCells(cases, self._costs), self.view.rows)
 
     @property
     def _costs(self) -> "Spending | None":
@@ -192,7 +192,7 @@ class CaseTable(Controller):
         from workbench.ui.table.past_runs import PastRuns, RunCells
 
         if self._runs is None or not isinstance(table.source, RunCells):
-            self._runs = PastRuns(table.names_of(table.scope.pairs))
+            self._runs = PastRuns(table.names_of(table.pairs))
             source: Source = RunCells(table.source.cases, self._runs)
             table.replace_source(source)
         if self._page is not None:
@@ -209,7 +209,7 @@ class CaseTable(Controller):
                     return
                 runs.add(found)
                 if self._page is not None:
-                    table.source.update(table.scope.pairs)
+                    table.source.update(table.pairs)
                     self._page.show_rows()
         runs.is_complete = True
         if self._page is not None and self._runs is runs:

@@ -1,22 +1,19 @@
 """The table without its drawing: rows, columns, cursor, order, filter and scrolling columns."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from workbench.rendering.case_table.cells import Cell, in_order
 from workbench.rendering.case_table.columns import CASE, Column, Layout, lay_out, reachable
 from workbench.rendering.faces import Status
-from workbench.ui.table.cases import Cases, Name, Pair
+from workbench.ui.table.cases import Cases, Name
 from workbench.ui.tree.arrange import arrange
-from workbench.ui.tree.query import PASSED, Query, parse_query
-from workbench.ui.tree.verdicts import Verdicts
-
-if TYPE_CHECKING:
-    from workbench.ui.tree.model import Marks, Tree
-    from workbench.ui.tree.outline import Name as RowName
-    from workbench.ui.tree.outline import Row
+from workbench.ui.tree.model import Marks, Tree
+from workbench.ui.tree.outline import ALL, Pair
+from workbench.ui.tree.query import parse_query
+from workbench.ui.tree.scope import Scope, name_of, scope_at, scope_of
 
 _ORDERS_KEPT = 4
 
@@ -47,61 +44,17 @@ class Source(Protocol):
         """Return a sentence about a cell, safe to show."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """The cases of a table, `where` they are (safe text), and the query that the table opens with.
+def table_scope(tree: Tree, selected: Scope | None = None) -> Scope:
+    """Return the cases of a table: the marked ones, else the `selected` ones of the overview, else those of the row.
 
-    `name` is the name of the row that has them, or None for marked cases.
+    On a case, these are all cases of its evalset. The filter of the tree becomes the one of the table.
     """
-
-    pairs: tuple[Pair, ...]
-    where: str
-    query: Query = field(default_factory=Query)
-    name: "RowName | None" = None
-
-
-def scope_of(tree: "Tree") -> Scope:
-    """Return the cases that the table shows: the marked ones, else those at and below the row under the cursor.
-
-    On a case, these are all cases of its evalset. The query of the tree becomes the query of the table.
-    """
-    from workbench.ui.tree.outline import ALL
-
+    row = tree.cursor or ALL
     if len(tree.marks):
-        return _scope_of_marked(tree.marks)
-    return _scope_of_row(tree, tree.cursor or ALL)
-
-
-def scope_again(tree: "Tree", before: Scope, cases: Cases) -> Scope:
-    """Return a scope after the folder was read again. `cases` has the names of its cases.
-
-    The cursor or the marks of the tree may be others by now.
-    """
-    if before.name is not None:
-        return _scope_of_row(tree, tree.names().row(before.name, tree.outline))
-    places = (tree.verdicts.place(*cases.key(pair)) for pair in before.pairs)
-    return _scope_of_marked(place for place in places if place is not None)
-
-
-def _scope_of_marked(pairs: Iterable[Pair]) -> Scope:
-    found = tuple(sorted(pairs))
-    return Scope(found, f"{len(found):,} marked")
-
-
-def _scope_of_row(tree: "Tree", row: "Row") -> Scope:
-    from workbench.ui.tree.labels import label
-
-    pairs = tuple((number, case) for number in tree.members(row) for case in range(tree.outline.sizes[number]))
-    if row.kind == "all":
-        where = "everything"
-    elif row.kind == "agent":
-        where = label(tree.groups[row.agent])
-    else:
-        entry = tree.entries[row.evalset]
-        where = label(entry.document.eval_set_id or entry.file.name)
-    above = row if row.evalset < 0 else tree.row_of(row.evalset)
-    query = parse_query(PASSED) if row.kind == "passed" else tree.query
-    return Scope(pairs, where, query, tree.names().of(above))
+        return scope_at(tree, ALL)
+    if selected is not None:
+        return selected
+    return scope_at(tree, row if row.case < 0 else tree.row_of(row.evalset), filtered=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +95,14 @@ class Table:
     The cursor is on a case and on a column. It stays on them when rows or columns change.
     """
 
-    def __init__(self, scope: Scope, source: Source, verdicts: Verdicts) -> None:
-        self.scope, self.query, self._verdicts = scope, scope.query, verdicts
+    def __init__(self, scope: Scope, source: Source, tree: Tree) -> None:
+        self.scope, self.query, self._verdicts = scope, parse_query(scope.query), tree.verdicts
+        self.pairs = list(scope)
+        """All cases, before the filter."""
+        self.where = name_of(scope, tree)
+        """Where the cases are, as safe text."""
+        row = scope.row
+        self._name = tree.names().of(row if row.evalset < 0 else tree.row_of(row.evalset))
         self.source = source
         self.rows: list[Pair] = []
         self.row = 0
@@ -158,16 +117,23 @@ class Table:
         self._layout: tuple[tuple[object, ...], Layout] | None = None
         self._places: dict[Pair, int] = {}
 
+    def scope_in(self, tree: Tree) -> Scope:
+        """Return the scope after the folder was read again. Cursor and marks of the tree may be others by now."""
+        if self.scope.chosen_by:
+            places = (self._verdicts.place(*name) for name in self.names_of(self.pairs))
+            return scope_of((place for place in places if place is not None), self.scope.chosen_by)
+        return scope_at(tree, tree.names().row(self._name, tree.outline), filtered=False)
+
     # Rows
 
-    def load(self, entries: Sequence[object], marks: "Marks") -> None:
+    def load(self, entries: Sequence[object], marks: Marks) -> None:
         """Filter and sort the cases by the current verdicts. The cursor stays on its case, if it is still there."""
-        pairs: Sequence[Pair] = self.scope.pairs
+        pairs = self.pairs
         orders = arrange(entries, self._verdicts, self.query, "file", marks)  # type: ignore[arg-type]
         if orders is not None:
             matching = {evalset: frozenset(cases) for evalset, cases in orders.items()}
             pairs = [pair for pair in pairs if pair[1] in matching[pair[0]]]
-        self.source.update(self.scope.pairs)
+        self.source.update(self.pairs)
         self.names = self.source.cases.width(pairs)
         self._sort(pairs, self._orders)
 
@@ -240,7 +206,7 @@ class Table:
     def replace_source(self, source: Source) -> None:
         """Show other columns, sorted by verdict. The cursor stays at most on the first one of them."""
         self.source, self._first, self._orders = source, 0, [Order(CASE)]
-        source.update(self.scope.pairs)
+        source.update(self.pairs)
         self._sort(sorted(self.rows), self._orders)
 
     # Order

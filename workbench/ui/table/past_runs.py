@@ -13,7 +13,8 @@ from workbench.rendering.faces import FACES, FROZEN, STALE, Status
 from workbench.scores import compared, decisive, sign
 from workbench.text import one_line
 from workbench.ui.session import relative_times, run_labels
-from workbench.ui.table.cases import Cases, Name, Pair
+from workbench.ui.table.cases import Cases, Name
+from workbench.ui.tree.outline import Pair
 
 MOST_RUNS = 20
 _MAX_ROWS = 200_000

@@ -21,12 +21,12 @@ from workbench.ui.dialogs.split_screen import ListScreen
 from workbench.ui.session import relative_times
 from workbench.ui.session.bar_facts import bar_facts
 from workbench.ui.session.session import Session
-from workbench.ui.table.cases import Pair
 from workbench.ui.table.model import Table
 from workbench.ui.table.widgets import Foot, TableRows, Titles
 from workbench.ui.terminal.host import Host
+from workbench.ui.tree.outline import Pair
 from workbench.ui.tree.query import parse_query
-from workbench.ui.tree.targets import targets_of
+from workbench.ui.tree.scope import scope_of, targets_of
 from workbench.ui.widgets.bar import Bar
 from workbench.ui.widgets.keys import bindings, bindings_of
 from workbench.ui.widgets.plain_input import PlainInput
@@ -203,7 +203,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         query = f", {table.query.text.strip()}" if not table.query.empty else ""
         room = self.frame.size.width - 4
         for tail in (f"{place}{marked}, {table.order}", f"{place}, {table.order}", place):
-            head = f"Table: {table.scope.where}{query}, {table.source.title}"
+            head = f"Table: {table.where}{query}, {table.source.title}"
             left = room - cell_len(tail) - 4
             if left >= min(cell_len(head), 24):
                 break
@@ -311,7 +311,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         if self._session.store.activity.busy:
             self.say("a run is active: wait until it ends, or cancel it in the tree with x", warning=True)
         elif self.table.pair is not None:
-            self._run(targets_of("run", self._tree, [self.table.pair]).pairs())
+            self._run(targets_of("run", self._tree, scope_of([self.table.pair])).pairs())
 
     def action_copy_id(self) -> None:
         """Copy the ID of the case."""
@@ -326,7 +326,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
 
     def action_back(self) -> None:
         """Clear a filter that was typed here, else leave the table."""
-        if self.table.query.text == self.table.scope.query.text or not self._input.end():
+        if self.table.query.text == self.table.scope.query or not self._input.end():
             self.dismiss(None)
 
     def on_row_view_picked(self) -> None:

@@ -20,7 +20,8 @@ from workbench.rendering.judged import is_function, judge_of
 from workbench.rendering.status import score_text
 from workbench.text import one_line
 from workbench.ui.overview.spending import Spending
-from workbench.ui.table.cases import Cases, Pair
+from workbench.ui.table.cases import Cases
+from workbench.ui.tree.outline import Pair
 
 
 class CriteriaCells:

@@ -12,9 +12,9 @@ from workbench.rendering.case_table.cells import Cell
 from workbench.rendering.case_table.columns import Layout, Shown
 from workbench.rendering.cells import cell_len, cut, cut_name, fit
 from workbench.rendering.faces import FROZEN
-from workbench.ui.table.cases import Pair
 from workbench.ui.table.model import Table
 from workbench.ui.tree.labels import NEIGHBOURS, style_of
+from workbench.ui.tree.outline import Pair
 from workbench.ui.widgets.rows import Piece, RowView, thumb
 
 _EDGES = 3

@@ -19,6 +19,7 @@ from workbench.rendering.faces import (
     STALE,
     TRIAGED,
     TRIAGED_EARLIER,
+    Face,
     Status,
 )
 from workbench.rendering.judged import is_function
@@ -28,6 +29,7 @@ from workbench.scores import cut_score
 from workbench.text import one_line
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Outline, Row
+from workbench.ui.tree.triage_index import TriageMark
 from workbench.ui.tree.verdicts import WHOLE_FILE, CaseVerdict
 
 Piece = tuple[str, str]
@@ -149,7 +151,10 @@ class Labels:
         It is counted again only after a change, because there may be many thousand cases.
         """
         verdicts = self._verdicts
-        made_of = outline.fold(row.evalset), verdicts.stale, verdicts.flips, verdicts.check_results
+        made_of = (
+            *(outline.fold(row.evalset), verdicts.stale, verdicts.flips),
+            *(verdicts.check_results, verdicts.triage.cases),
+        )
         known = self._facts.get(row.evalset)
         if known is None or any(one is not other for one, other in zip(known[0], made_of, strict=True)):
             pairs = outline.cases(row)
@@ -162,10 +167,12 @@ class Labels:
             signs += [_check_sign("error" if "error" in checks else "warning")] if checks else []
             records = [record for pair in pairs for record in verdicts.records(*pair)]
             results = {id(score): score for record in records for score in record.scores.values()}
+            faces = Counter(map(_triage_face, verdicts.triaged(row.evalset, pairs)))
+            triaged = [(f"{face.glyph}{count:,}", "accent") for face, count in faces.items()]
             marks = dict.fromkeys(mark for record in records for mark in (*_frozen(record), *_other_criteria(record)))
             function = [_FUNCTION] if any(map(is_function, results.values())) else []
             split = [_SPLIT] if any(record.split for record in records) else []
-            known = self._facts[row.evalset] = made_of, signs, [*marks, *function, *split]
+            known = self._facts[row.evalset] = made_of, signs, [*triaged, *marks, *function, *split]
         return known[1:]
 
     def _case(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
@@ -258,7 +265,7 @@ class Labels:
         triage = self._verdicts.triage_state(*pair)
         if triage is None:
             return right
-        face = TRIAGED_EARLIER if triage.outdated else TRIAGED
+        face = _triage_face(triage)
         word = f" {one_line(triage.word, limit=24)}"
         taken = _width(left, _joined(right)) + cell_len(word) + 4
         taken += cell_len(f" {STALE.glyph}") if self._verdicts.stale.get(pair) else 0
@@ -292,6 +299,11 @@ def _check_sign(severity: Literal["error", "warning"]) -> Piece:
     """Return the sign for problems found by `check`."""
     face = CHECKED[severity]
     return f" {face.glyph}", face.variable.removeprefix("status-")
+
+
+def _triage_face(triage: TriageMark) -> Face:
+    """Return the sign for a triaged verdict, or for one that was triaged before it changed."""
+    return TRIAGED_EARLIER if triage.outdated else TRIAGED
 
 
 def _joined(pieces: Iterable[Piece]) -> Pieces:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from workbench.rendering.faces import Status
 from workbench.ui.tree.arrange import SORTS, Sort, arrange
-from workbench.ui.tree.outline import ALL, Fold, Names, Outline, Row
+from workbench.ui.tree.outline import ALL, Fold, Names, Outline, Pair, Part, Row, parts_of
 from workbench.ui.tree.query import Query
 from workbench.ui.tree.verdicts import Verdicts
 
@@ -21,43 +21,52 @@ class Marks:
     """The marked cases, as (evalset, case)."""
 
     def __init__(self) -> None:
-        self._cases: set[tuple[int, int]] = set()
-        self._counts: Counter[int] = Counter()
+        self._cases: set[Pair] = set()
+        self._parts: dict[int, Sequence[int]] | None = {}
+        """The marked cases of each evalset, or None until they are needed."""
 
     def __len__(self) -> int:
         return len(self._cases)
 
-    def __iter__(self) -> Iterator[tuple[int, int]]:
+    def __iter__(self) -> Iterator[Pair]:
         return iter(self._cases)
 
     def __contains__(self, pair: object) -> bool:
         return pair in self._cases
 
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The marked cases by evalset, in file order."""
+        return tuple(self._by_evalset.items())
+
     def count(self, evalset: int) -> int:
         """Return the number of marked cases of an evalset."""
-        return self._counts[evalset]
+        return len(self._by_evalset.get(evalset, ()))
 
-    def toggle(self, cases: Iterable[tuple[int, int]]) -> None:
+    def toggle(self, cases: Iterable[Pair]) -> None:
         """Mark these cases, or unmark them if all are marked already."""
         wanted = set(cases)
         if wanted <= self._cases:
             self._cases -= wanted
         else:
             self._cases |= wanted
-        self._recount()
+        self._parts = None
 
-    def add(self, cases: Iterable[tuple[int, int]]) -> None:
+    def add(self, cases: Iterable[Pair]) -> None:
         """Mark these cases."""
         self._cases.update(cases)
-        self._recount()
+        self._parts = None
 
     def clear(self) -> None:
         """Unmark all cases."""
         self._cases.clear()
-        self._counts.clear()
+        self._parts = None
 
-    def _recount(self) -> None:
-        self._counts = Counter(evalset for evalset, _ in self._cases)
+    @property
+    def _by_evalset(self) -> dict[int, Sequence[int]]:
+        if self._parts is None:
+            self._parts = dict(parts_of(self._cases))
+        return self._parts
 
 
 OPEN_AT_FIRST = 100
@@ -182,16 +191,23 @@ class Tree:
         The first row stands for the marked cases, if there are any.
         """
         total: Counter[Status] = Counter()
-        if row.kind == "all" and len(self.marks):
-            return Counter(self.verdicts.state(*pair) for pair in self.marks if pair in self.verdicts.by_case)
-        for evalset in self.members(row):
-            total.update(self._filtered_counts(evalset))
-        if row.kind == "passed" and (fold := self.outline.fold(row.evalset)) is not None:
-            fewer = fold.folded if len(fold.folded) < len(fold.shown) else fold.shown
-            found = Counter(self.verdicts.state(row.evalset, case) for case in fewer)
-            del found["not_run"]
-            return found if fewer is fold.folded else total - found
+        for part in self.marks.parts if row.kind == "all" and len(self.marks) else self.outline.parts(row):
+            total.update(self.counts_of(part))
         return total
+
+    def counts_of(self, part: Part) -> Counter[Status]:
+        """Count cases of an evalset by status, without those that never ran. All that are shown are counted once."""
+        evalset, cases = part
+        order, fold = self.outline.order(evalset), self.outline.fold(evalset)
+        if cases is order or (isinstance(order, range) and cases == order):
+            return self._filtered_counts(evalset)
+        if fold is not None and cases is fold.folded and len(fold.shown) < len(fold.folded):
+            return self.verdicts.counts[evalset] - self._count(evalset, fold.shown)
+        return self._count(evalset, cases)
+
+    def _count(self, evalset: int, cases: Iterable[int]) -> Counter[Status]:
+        found = (self.verdicts.by_case.get((evalset, case)) for case in cases)
+        return Counter(verdict.state for verdict in found if verdict is not None)
 
     def arrange_again(self) -> bool:
         """Filter, sort and fold by the current verdicts. Return whether the rows may have changed.
@@ -306,7 +322,7 @@ class Tree:
     def members(self, row: Row) -> Sequence[int]:
         """Return the evalsets at or below a row."""
         if row.kind == "all":
-            return range(len(self.entries))
+            return tuple(self.outline.group_of)
         return self.outline.evalsets[row.agent] if row.kind == "agent" else (row.evalset,)
 
     def touched(self, changed: Iterable[tuple[int, int]], visible: Iterable[int]) -> list[int]:
@@ -380,8 +396,7 @@ class Tree:
         if self.query.empty:
             return self.verdicts.counts[evalset]
         if evalset not in self._counts:
-            found = map(self.verdicts.by_case.get, ((evalset, case) for case in self.outline.order(evalset)))
-            self._counts[evalset] = Counter(verdict.state for verdict in found if verdict is not None)
+            self._counts[evalset] = self._count(evalset, self.outline.order(evalset))
         return self._counts[evalset]
 
 

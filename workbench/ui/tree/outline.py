@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
 
 
+Pair: TypeAlias = tuple[int, int]
+"""A case as (evalset, case)."""
+Part: TypeAlias = tuple[int, Sequence[int]]
+"""An evalset, and some of its cases."""
 Kind: TypeAlias = Literal["all", "agent", "evalset", "passed", "case", "repeat"]
 
 
@@ -212,34 +216,28 @@ class Outline:
             (self.opened.add if parent.kind in ("case", "passed") else self.closed.discard)(parent)
             parent = self.parent(parent)
 
-    def cases(self, row: Row) -> list[tuple[int, int]]:
-        """Return all filtered cases at and below a row as (evalset, case), in order, open or not."""
+    def parts(self, row: Row) -> tuple[Part, ...]:
+        """Return all filtered cases at and below a row by evalset, in order, open or not."""
         match row.kind:
             case "all":
-                return [pair for group in range(len(self.evalsets)) for pair in self.cases(Row("agent", group))]
+                return tuple((evalset, self.order(evalset)) for evalset in self.group_of)
             case "agent":
-                return [(evalset, case) for evalset in self.evalsets[row.agent] for case in self.order(evalset)]
+                return tuple((evalset, self.order(evalset)) for evalset in self.evalsets[row.agent])
             case "evalset":
-                return [(row.evalset, case) for case in self.order(row.evalset)]
+                return ((row.evalset, self.order(row.evalset)),)
             case "passed":
-                fold = self.fold(row.evalset)
-                return [(row.evalset, case) for case in fold.folded] if fold is not None else []
-        return [(row.evalset, row.case)]
+                return ((row.evalset, fold.folded if (fold := self.fold(row.evalset)) is not None else ()),)
+        return ((row.evalset, (row.case,)),)
+
+    def cases(self, row: Row) -> list[Pair]:
+        """Return these cases as (evalset, case)."""
+        return [(evalset, case) for evalset, cases in self.parts(row) for case in cases]
 
     def count(self, row: Row) -> int:
-        """Return the number of filtered cases at and below a row."""
-        match row.kind:
-            case "all":
-                return sum(self.count(Row("agent", group)) for group in range(len(self.evalsets)))
-            case "agent":
-                return sum(len(self.order(evalset)) for evalset in self.evalsets[row.agent])
-            case "evalset":
-                return len(self.order(row.evalset))
-            case "passed":
-                return len(fold.folded) if (fold := self.fold(row.evalset)) is not None else 0
-        return 1
+        """Return the number of these cases."""
+        return sum(len(cases) for _, cases in self.parts(row))
 
-    def all_cases(self) -> list[tuple[int, int]]:
+    def all_cases(self) -> list[Pair]:
         """Return all filtered cases, in the order of the rows."""
         return self.cases(ALL)
 
@@ -296,6 +294,14 @@ class Outline:
         if evalset not in self._positions:
             self._positions[evalset] = {number: place for place, number in enumerate(order)}
         return self._positions[evalset].get(case)
+
+
+def parts_of(pairs: Iterable[Pair]) -> tuple[Part, ...]:
+    """Return cases by evalset, in file order."""
+    found: dict[int, list[int]] = {}
+    for evalset, case in sorted(pairs):
+        found.setdefault(evalset, []).append(case)
+    return tuple(found.items())
 
 
 def _index(cases: Sequence[int], case: int) -> int | None:

@@ -28,23 +28,24 @@ class TriageIndex:
     """Triage entries by evalset and case."""
 
     def __init__(self) -> None:
-        self._cases: dict[tuple[Path, str], tuple[Entry, ...]] = {}
+        self.cases: dict[tuple[Path, str], tuple[Entry, ...]] = {}
+        """The entries by evalset and case. Each change makes another dict."""
 
     def take(self, evalset: Path, triage: "Triage") -> None:
         """Replace the entries of an evalset."""
-        self._cases = {key: entries for key, entries in self._cases.items() if key[0] != evalset}
+        self.cases = {key: entries for key, entries in self.cases.items() if key[0] != evalset}
         for entry in triage.entries:
             key = evalset, entry.about.case
-            self._cases[key] = (*self._cases.get(key, ()), entry)
+            self.cases[key] = (*self.cases.get(key, ()), entry)
 
     def of(self, evalset: Path, eval_id: str) -> "tuple[Entry, ...]":
         """Return all entries about a case and its labels, for any of its answers."""
-        return self._cases.get((evalset, eval_id), ())
+        return self.cases.get((evalset, eval_id), ())
 
     def every(self, evalsets: Iterable[Path]) -> "list[Entry]":
         """Return all entries of these evalsets."""
         wanted = set(evalsets)
-        return [entry for (file, _), entries in self._cases.items() if file in wanted for entry in entries]
+        return [entry for (file, _), entries in self.cases.items() if file in wanted for entry in entries]
 
     def mark(self, evalset: Path, eval_id: str, record: "Execution | None") -> TriageMark | None:
         """Return the mark of a case. It comes from the newest entry about its answer, else about an earlier answer."""

@@ -30,7 +30,6 @@ from workbench.ui.tree.triage_index import TriageIndex, TriageMark
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.authoring.triage.entry import Entry
-    from workbench.causes.groups import CauseGroup
     from workbench.dependencies.change import Change
     from workbench.repeats.summary import CaseRepeats
 
@@ -234,9 +233,9 @@ class Verdicts:
         verdict = self.by_case.get((evalset, case))
         return (self.store.records[ref] for ref in (verdict.refs if verdict else ()))
 
-    def of_evalset(self, evalset: int) -> Iterator[tuple[int, CaseVerdict]]:
-        """Yield the cases of an evalset that have a verdict or take part in a run, in file order."""
-        for case in range(len(self._entries[evalset].document.cases)):
+    def of_evalset(self, evalset: int, cases: Iterable[int] | None = None) -> Iterator[tuple[int, CaseVerdict]]:
+        """Yield those of an evalset's cases (None: of all) that have a verdict or take part in a run, in this order."""
+        for case in range(len(self._entries[evalset].document.cases)) if cases is None else cases:
             verdict = self.by_case.get((evalset, case))
             if verdict is not None:
                 yield case, verdict
@@ -255,21 +254,6 @@ class Verdicts:
             return None
         return self.store.records[verdict.worst].cause or UNKNOWN
 
-    def failing(self) -> list[tuple[int, int]]:
-        """Return the cases that failed or ended in an error, in file order."""
-        return sorted(
-            pair
-            for pair, verdict in self.by_case.items()
-            if verdict.state in ("failed", "error") and pair[1] != WHOLE_FILE
-        )
-
-    def cause_groups(self, cases: Iterable[tuple[int, int]] | None = None) -> "list[CauseGroup[tuple[int, int]]]":
-        """Return the failing ones of these cases (None: of all) in groups that share a cause, the biggest first."""
-        from workbench.causes.groups import group_by_cause
-
-        found = ((pair, self.cause(*pair)) for pair in (self.failing() if cases is None else cases))
-        return group_by_cause((pair, cause) for pair, cause in found if cause is not None)
-
     def total(self, evalsets: Iterable[int]) -> Counter[Status]:
         """Count the cases of these evalsets by status, without those that never ran."""
         total: Counter[Status] = Counter()
@@ -287,6 +271,13 @@ class Verdicts:
         """Return the user's triage of a case, or None."""
         entry = self._entries[evalset]
         return self.triage.mark(entry.file, entry.document.cases[case].eval_id, self.record(evalset, case))
+
+    def triaged(self, evalset: int, pairs: Iterable[tuple[int, int]]) -> list[TriageMark]:
+        """Return the user's triage of those of an evalset's cases that have any."""
+        file, inside = self._entries[evalset].file, frozenset(pairs)
+        numbers = (self.number(evalset, eval_id) for where, eval_id in self.triage.cases if where == file)
+        found = (self.triage_state(evalset, one) for one in numbers if one is not None and (evalset, one) in inside)
+        return [mark for mark in found if mark is not None]
 
     def triage_of(self, evalset: int, case: int) -> "tuple[Entry, ...]":
         """Return all triage entries of a case. A whole file has none."""

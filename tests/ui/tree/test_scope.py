@@ -1,6 +1,7 @@
 """The cases that each action acts on, and how many the footer says."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,10 +9,11 @@ from tests.ui.feed import Feed
 from workbench.actions import BY_ID
 from workbench.agents.workspace import Workspace
 from workbench.store import Store
+from workbench.ui.overview.contents import Figures
 from workbench.ui.tree.model import Tree
-from workbench.ui.tree.outline import ALL, Row
+from workbench.ui.tree.outline import ALL, Pair, Row
 from workbench.ui.tree.query import parse_query
-from workbench.ui.tree.targets import Pair, targets_of
+from workbench.ui.tree.scope import scope_at, scope_of, targets_of
 from workbench.ui.tree.verdicts import Verdicts
 
 CASE = Row("case", 0, 0, 2)
@@ -38,7 +40,7 @@ def tree(store: Store, shop: Workspace, feed: Feed) -> Tree:
 
 def pairs(tree: Tree, action: str, selected: tuple[Pair, ...] = ()) -> list[Pair]:
     """Return the cases of an action. Their number is what the footer says."""
-    targets = targets_of(action, tree, selected)
+    targets = targets_of(action, tree, scope_of(selected) or None)
     assert targets.count() == len(targets.pairs())
     return targets.pairs()
 
@@ -104,6 +106,34 @@ def test_cancel_takes_the_cases_that_run(tree: Tree, feed: Feed) -> None:
     tree.show(ALL)
     assert pairs(tree, "cancel") == [FAILED, (0, 3)]
     assert pairs(tree, "rerun") == [BROKEN, FAR]
+
+
+def test_new_verdict_lets_only_its_evalset_be_counted_again(
+    tree: Tree, feed: Feed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures, walked = Figures(tree.verdicts), list[int]()
+    walk = tree.verdicts.of_evalset
+
+    def counted(evalset: int, cases: Any = None) -> Any:
+        walked.append(evalset)
+        return walk(evalset, cases)
+
+    def failed() -> tuple[int, int]:
+        scope = scope_at(tree, ALL)
+        return figures.tally(scope).states["failed"], len(figures.groups(scope))
+
+    monkeypatch.setattr(tree.verdicts, "of_evalset", counted)
+    for query in ("", "o"):
+        tree.set_query(parse_query(query))
+        before = failed()
+        walked.clear()
+        assert failed() == before
+        assert walked == []
+    (ref,) = feed.start(("hand_over", "to_technician"), run_id="run-2")
+    feed.begin(ref)
+    feed.end(ref, "passed")
+    assert failed()[0] == 1
+    assert set(walked) == {2}
 
 
 def test_table_of_the_screen_page_says_how_many_cases_each_key_takes(tree: Tree, repository: Path) -> None:

@@ -1,0 +1,135 @@
+"""The cases that a place means: one rule for the overview, the table, the review, and every key that acts on cases."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from workbench.counting import counted
+from workbench.rendering.faces import Status
+from workbench.text import one_line
+from workbench.ui.tree.labels import label
+from workbench.ui.tree.model import Tree
+from workbench.ui.tree.outline import ALL, Pair, Part, Row, parts_of
+from workbench.ui.tree.query import PASSED
+
+_ALL_SHOWN = ("rerun", "review")
+"""Actions that take all cases shown if the cursor is on a single case."""
+_FAILING: Sequence[Status] = ("failed", "error")
+_ENDED: Sequence[Status] = (*_FAILING, "passed", "not_evaluated", "cancelled")
+_STATES: Mapping[str, Sequence[Status]] = {
+    "rerun": _FAILING,
+    "review": _FAILING,
+    "freeze": _ENDED,
+    "cancel": ("running", "queued"),
+}
+"""The statuses of the cases that an action takes. Others take all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Some cases, by evalset and in the order of the rows. Verdicts are found by evalset and case.
+
+    `row` is the row of the tree that has them, and `total` the number of all cases at and below it. `query` is the text
+    of the filter, if one chose them. `chosen_by` says what else did.
+    """
+
+    parts: tuple[Part, ...]
+    row: Row = ALL
+    total: int = 0
+    query: str = ""
+    chosen_by: str = ""
+    """`marked`, or `selected` on the overview, or "" if the row and the filter decide."""
+
+    def __len__(self) -> int:
+        return sum(len(cases) for _, cases in self.parts)
+
+    def __iter__(self) -> Iterator[Pair]:
+        return ((evalset, case) for evalset, cases in self.parts for case in cases)
+
+    @property
+    def evalsets(self) -> tuple[int, ...]:
+        """The evalsets at and below the row, or those of the chosen cases."""
+        return tuple(evalset for evalset, _ in self.parts)
+
+    @property
+    def marked(self) -> bool:
+        """Whether marks chose the cases."""
+        return self.chosen_by == "marked"
+
+
+def scope_at(tree: Tree, row: Row, *, filtered: bool = True) -> Scope:
+    """Return the cases at and below a row that the filter shows. The first row stands for the marks, if any.
+
+    Without `filtered`, these are all cases, and `query` is what to filter them by.
+    """
+    total = sum(tree.outline.sizes[evalset] for evalset in tree.members(row))
+    if row.kind == "all" and len(tree.marks):
+        return Scope(tree.marks.parts, row, total, chosen_by="marked")
+    query = PASSED if row.kind == "passed" else "" if tree.query.empty else " ".join(tree.query.text.split())
+    if filtered:
+        return Scope(tree.outline.parts(row), row, total, query)
+    return Scope(tuple((one, range(tree.outline.sizes[one])) for one in tree.members(row)), row, total, query)
+
+
+def scope_of(pairs: Iterable[Pair], chosen_by: str = "selected") -> Scope:
+    """Return these cases, in file order."""
+    return Scope(parts_of(pairs), chosen_by=chosen_by)
+
+
+def name_of(scope: Scope, tree: Tree) -> str:
+    """Return the safe name of a scope's row, or how many cases were chosen."""
+    row = scope.row
+    if scope.chosen_by:
+        return f"{len(scope):,} {scope.chosen_by}"
+    if row.kind == "all":
+        return "everything"
+    if row.kind == "agent":
+        return label(tree.groups[row.agent])
+    entry = tree.entries[row.evalset]
+    return label(entry.document.eval_set_id or entry.file.name)
+
+
+def title_of(scope: Scope, tree: Tree) -> str:
+    """Return `everything, :fail date (48 of 312)` or `12 marked cases`."""
+    if scope.chosen_by:
+        return counted(len(scope), f"{scope.chosen_by} case")
+    name = name_of(scope, tree)
+    return f"{name}, {one_line(scope.query)} ({len(scope):,} of {scope.total:,})" if scope.query else name
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The cases of one action: those of the scope with any of the `states`. None: all of them."""
+
+    tree: Tree
+    scope: Scope
+    states: Sequence[Status] | None
+
+    def pairs(self) -> list[Pair]:
+        """Return the cases in the order of the rows, or marked and selected ones in file order."""
+        states, state = self.states, self.tree.verdicts.state
+        return [pair for pair in self.scope if states is None or state(*pair) in states]
+
+    def count(self) -> int:
+        """Return the number of cases. On a heading of the tree, this walks over no cases."""
+        if self.states is None:
+            return len(self.scope)
+        counts = [self.tree.counts_of(part) for part in self.scope.parts]
+        return sum(count[state] for count in counts for state in self.states)
+
+
+def targets_of(action: str, tree: Tree, selected: Scope | None = None) -> Targets:
+    """Return the cases that the action with this ID acts on.
+
+    These are the marked cases, else the `selected` ones of the page that has the focus, else those at and below the
+    cursor of the tree.
+    """
+    states = _STATES.get(action)
+    if len(tree.marks):
+        marked = Targets(tree, scope_at(tree, ALL), states)
+        # Passed cases are reviewed only if they were marked for it.
+        return marked if action != "review" or marked.count() else replace(marked, states=("passed",))
+    row = tree.cursor or ALL
+    on_case = selected is None and row.case >= 0
+    if action == "accept" and not on_case:
+        states = ("failed",)
+    return Targets(tree, selected or scope_at(tree, ALL if on_case and action in _ALL_SHOWN else row), states)
