@@ -350,7 +350,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "replace.replace",
         "",
         "find and replace",
-        "Replace a text, tool name or argument, after a look at all changes.",
+        "Find a text, tool name or argument, and replace it after a look at all changes.",
         EDIT,
     ),
     Action(

@@ -220,8 +220,18 @@ async def test_text_is_replaced_in_marked_cases_after_a_look_at_the_changes(open
         before = file_of(screen).read_text("utf-8")
         await pilot.press("j", "j", "j", "space", "space")
         screen.app.main.do("replace")
-        await screen.until(pilot, lambda: "2 cases: where?" in screen.text)
-        await pilot.press("enter", *"parcel", "enter", *"box", "enter")
+        await screen.until(pilot, lambda: "find in 2 cases" in screen.text)
+        await pilot.press(*"xyz", "enter")
+        await screen.until(pilot, lambda: "xyz is in none of the 2 cases" in screen.text)
+        screen.app.main.do("replace")
+        await screen.until(pilot, lambda: "find in 2 cases" in screen.text)
+        await pilot.press(*"parcel", "enter")
+        await screen.until(pilot, lambda: "2 places in 2 cases" in screen.text)
+        assert "on_time: user: Where is my parcel?" in screen.text, "what it found"
+        assert "tool name" not in screen.text
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "replace parcel with" in screen.text)
+        await pilot.press(*"box", "enter")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, SeveralScreen))
         await screen.until(pilot, lambda: "2 of 2" in screen.text)
         assert "2 of 2  user" in screen.text, "the changes of all cases, counted by kind"

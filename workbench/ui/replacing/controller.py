@@ -2,9 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.counting import counted
 from workbench.text import one_line
@@ -13,15 +13,25 @@ from workbench.ui.editing.files import Files
 from workbench.ui.session.view import Controller, View
 
 if TYPE_CHECKING:
-    from workbench.authoring.bulk import Proposal
-    from workbench.authoring.replacing import Where
+    from workbench.authoring.replacing import Replacement, Where
+    from workbench.authoring.whole_cases import CaseSelection
 
 Pair = tuple[int, int]
-_HELP = {
-    "text": "Messages, answers, plans and rubrics. Any part of a text may match.",
+_RULES: "Mapping[Where, str]" = {
+    "text": "Messages, answers, plans and rubrics. Any part of a text matches.",
     "tool name": "The names of expected calls and of their answers. Only whole names match.",
     "argument": "Values in the arguments of expected calls. Any part of a text matches, and 12.5 the number 12.5.",
 }
+_NAMED = 3
+"""Places that are named for each part of a case."""
+
+
+class _Found(NamedTuple):
+    """A case on disk that has the text, and where."""
+
+    case: "CaseSelection"
+    before: Any
+    places: "dict[Where, list[Replacement]]"
 
 
 class Replace(Controller):
@@ -32,7 +42,7 @@ class Replace(Controller):
         self._files = files
 
     def replace(self) -> None:
-        """Ask what to replace, show the changes, and save the chosen ones."""
+        """Ask what to find, show where it is, ask what to replace it with, and save the chosen changes."""
         if self.workspace() is None:
             return
         if pairs := self.view.targets("replace"):
@@ -41,26 +51,31 @@ class Replace(Controller):
             self.view.say("no cases here")
 
     async def _replace(self, pairs: Sequence[Pair]) -> None:
-        from workbench.authoring.bulk import written
-        from workbench.authoring.replacing import PARTS
+        from workbench.authoring.bulk import Proposal, written
+        from workbench.authoring.replacing import PARTS, replaced, replacements
         from workbench.ui.accepting.several import SeveralScreen
 
         cases = counted(len(pairs), "case")
-        items = [Item(part, part, help=_HELP[part]) for part in PARTS]
-        where: Where | None = await self.view.pick(f"find and replace in {cases}: where?", items)
-        if where is None:
-            return
-        old = await self.view.name_for(f"find this {where}", lambda text: "" if text else "type what to find")
+        old = await self.view.name_for(f"find in {cases}", lambda text: "" if text else "type what to find")
         if old is None:
             return
         shown = one_line(old, limit=30)
+        found, note = await asyncio.to_thread(self._find, pairs, old)
+        items = [_item(part, found) for part in PARTS if any(part in one.places for one in found)]
+        if not items:
+            self.view.say("; ".join(filter(None, (f"{shown} is in none of the {cases}", note))), warning=True)
+            return
+        where: Where | None = await self.view.pick(f"{shown}: replace it where?", items, placeholder="")
+        if where is None:
+            return
         new = await self.view.name_for(f"replace {shown} with", lambda text: _fault(where, text), old)
         if new is None or new == old:
             return
-        proposals, note = await asyncio.to_thread(self._proposals, pairs, where, old, new)
-        if not proposals:
-            self.view.say("; ".join(filter(None, (f"{shown} is in none of the {cases}", note))), warning=True)
-            return
+        proposals = [
+            Proposal(one.case, one.before, changes, partial(replaced, one.before))
+            for one in found
+            if where in one.places and (changes := replacements(one.before, where, old, new))
+        ]
         title = f"replace {shown} with {one_line(new, limit=30) or 'nothing'} › {counted(len(proposals), 'case')}"
         choice = await self.view.ask(SeveralScreen(title, proposals, self.view.keys, note=note, all_chosen=True))
         if choice is None:
@@ -70,17 +85,27 @@ class Replace(Controller):
         entries = [entry for entry in self.view.rows.entries if entry.file in files]
         await self._files.change_cases(entries, lambda opened: (label, written(opened, choice)))
 
-    def _proposals(self, pairs: Sequence[Pair], where: "Where", old: str, new: str) -> "tuple[list[Proposal], str]":
-        """Return the changes of each case, and a note about files that cannot be edited. Runs in a thread."""
-        from workbench.authoring.bulk import Proposal
-        from workbench.authoring.replacing import replaced, replacements
+    def _find(self, pairs: Sequence[Pair], old: str) -> tuple[list[_Found], str]:
+        """Return the cases that have the text, and a note about files that cannot be edited. Runs in a thread."""
+        from workbench.authoring.replacing import PARTS, replacements
 
-        found: list[Proposal] = []
+        found: list[_Found] = []
         left_out: Counter[str] = Counter()
         for _, chosen, before in self._files.cases_on_disk(pairs, left_out):
-            if parts := replacements(before, where, old, new):
-                found.append(Proposal(chosen, before, parts, partial(replaced, before)))
+            places = {part: places for part in PARTS if (places := replacements(before, part, old, ""))}
+            if places:
+                found.append(_Found(chosen, before, places))
         return found, "; ".join(f"not searched: {why}" for why in left_out)
+
+
+def _item(part: "Where", found: Sequence[_Found]) -> Item:
+    """Return a part of cases to choose, with the number of places and the first of them."""
+    cases = [one for one in found if part in one.places]
+    places = [(one, place) for one in cases for place in one.places[part]]
+    named = [one_line(f"{one.case.names[0]}: {place.what}: {place.old}", limit=200) for one, place in places[:_NAMED]]
+    more = [f"… {len(places) - _NAMED:,} more"] if len(places) > _NAMED else []
+    hint = f"{counted(len(places), 'place')} in {counted(len(cases), 'case')}"
+    return Item(part, part, hint=hint, help="\n".join([*named, *more, _RULES[part]]))
 
 
 def _fault(where: "Where", text: str) -> str:
