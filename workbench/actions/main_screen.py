@@ -182,7 +182,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "run.cancel",
         "x",
         "cancel",
-        "Cancel the marked or current cases. Press again to kill them.",
+        "Cancel the marked or current cases. Once more: kill them.",
         RUN,
         also="stop kill abort",
     ),
@@ -190,7 +190,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "run.cancel_all",
         "",
         "cancel run",
-        "Start no more cases and cancel running ones. Press again to kill them.",
+        "Start no more cases and cancel running ones. Once more: kill them.",
         RUN,
     ),
     Action(

@@ -178,6 +178,11 @@ def _run_label(situation: Situation) -> str:
     return _with_count("run", situation)
 
 
+def _cancel_label(situation: Situation) -> str:
+    label = _with_count("cancel", situation)
+    return label.replace(BY_ID["cancel"].label, "kill") if label and situation.kills() else label
+
+
 def _back_label(situation: Situation) -> str:
     if situation.side in ("panes", "page"):
         return f"back to {situation.back_to or 'cases'}"
@@ -198,7 +203,7 @@ def _enter_label(situation: Situation) -> str:
     return "full text" if situation.side == "panes" else ""
 
 
-_COUNTED = ("rerun", "repeat", "score", "score_afresh", "thaw", "try_faults", "cancel", "review", "accept")
+_COUNTED = ("rerun", "repeat", "score", "score_afresh", "thaw", "try_faults", "review", "accept")
 """Actions whose label always says on how many cases they would act."""
 
 
@@ -211,6 +216,7 @@ def _with_count(action: str, situation: Situation) -> str:
 _LABELS: Mapping[str, Callable[[Situation], str]] = {
     **{name: partial(_with_count, name) for name in _COUNTED},
     "run": _run_label,
+    "cancel": _cancel_label,
     "back": _back_label,
     "enter": _enter_label,
     "freeze": lambda at: "ways out" if at.missed and not at.marked else _with_count("freeze", at),

@@ -38,6 +38,7 @@ class Situation:
         selected: Number of cases for which the selected row of the overview stands, or 0.
         opens: Returns the name of the file and line that `E` opens, such as `agent.py:38`, or "".
         drifted: Whether any case of the last run differs from its recording.
+        kills: Returns whether all cases that `x` takes were cancelled once, so that it kills them.
         machines: Whether the last run was on other machines.
         missed: Whether the case under the cursor lacks a recording, or has one that cannot be read.
     """
@@ -63,6 +64,7 @@ class Situation:
     opens: Callable[[], str] = str
     missed: bool = False
     drifted: bool = False
+    kills: Callable[[], bool] = bool
     machines: bool = False
 
     @property

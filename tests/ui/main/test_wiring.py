@@ -127,8 +127,8 @@ async def test_quitting_during_a_run_needs_the_next_key_within_three_seconds(
         assert ("left" in view.shown) == (again and quits)
         view.keys_delivered += keys_later
         now += seconds_later
-    asked = "0 cases still running: press again to cancel and quit"
-    assert view.said == ([asked, "cancelling"] if quits else [asked, asked])
+    asked = "0 cases still running: once more kills them and quits"
+    assert view.said == ([asked, "killing 0 cases"] if quits else [asked, asked])
 
 
 async def test_quitting_without_a_run_asks_nothing(controllers: Controllers, view: FakeView) -> None:

@@ -6,11 +6,14 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace
 from tests.ui.fake_view import Bench
+from workbench.actions import BY_ID, labelled
 from workbench.events import CaseFinished, RunFinished, SpansRecorded, TurnFinished, TurnStarted, Usage
 from workbench.prices import Price, Prices
 from workbench.ui.next_run.repeat_options import RepeatOptions
 from workbench.ui.running import repeat
 from workbench.ui.running.run_thread import Ended, Refused
+from workbench.ui.session import relative_times
+from workbench.ui.session.bar_facts import bar_facts
 from workbench.ui.tree.outline import ALL
 
 
@@ -48,7 +51,7 @@ async def test_second_run_is_refused_while_the_first_is_active(bench: Bench) -> 
     for key in (bench.run.run, bench.run.score, bench.run.resume):
         bench.run.run()
         key()
-        assert bench.view.said[-1] == "a run is active: cancel it with x, or wait until it ends"
+        assert bench.view.said[-1] == "a run is active: x cancels it"
     await bench.view.settled()
     assert len(bench.thread.built) == 1
 
@@ -178,9 +181,13 @@ async def test_x_cancels_then_kills_and_a_new_run_starts_over(bench: Bench) -> N
         bench.run.run()
         await bench.view.settled()
         (ref,) = bench.started(("refunds", "late_parcel"), run_id=f"run-{number}")
-        bench.run.cancel()
-        bench.run.cancel()
-        assert bench.view.said[-2:] == ["cancelling 1 case", "killing 1 case"]
+        labels = [labelled(BY_ID["cancel"], bench.view.situation).label]
+        for _ in range(2):
+            bench.run.cancel()
+            labels.append(labelled(BY_ID["cancel"], bench.view.situation).label)
+        assert labels == ["cancel 1", "kill 1", "kill 1"], "the footer says what the next key does"
+        assert bench.view.said[-2:] == ["cancelling 1 case: once more kills", "killing 1 case"]
+        assert bar_facts(bench.session, 1, relative_times.now()).phase == "cancelling"
         assert bench.thread.cancelled[-2:] == [([ref], False), ([ref], True)]
         bench.tell(CaseFinished(ref, "cancelled", None, 0.1))
         finish(bench, number)

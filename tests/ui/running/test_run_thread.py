@@ -10,6 +10,7 @@ import pytest
 from workbench.events import CaseRef, Noticed
 from workbench.places.place import MachineState
 from workbench.ui.running.run_thread import Build, Ended, News, Publish, Refused, RunThread
+from workbench.ui.running.side_run import SideRun
 
 
 class Run:
@@ -213,3 +214,24 @@ def test_machines_are_those_of_the_newest_run_also_after_its_end() -> None:
     listener.wait_for(1)
     assert listener.thread.machines() == (MachineState("one", "ready", 8),)
     listener.thread.close()
+
+
+def test_run_beside_others_is_cancelled_then_killed() -> None:
+    runs: list[Run] = []
+    woken = threading.Event()
+    thread = RunThread(lambda: None)
+    beside = SideRun(thread, made(_Stubborn, runs), woken.set)
+    assert woken.wait(5)
+    assert [beside.cancel(), beside.cancel()] == [False, True]
+    thread.close()
+    assert beside.over
+    assert runs[0].calls == ["stop", (None, False), "stop", (None, True)]
+
+
+class _Stubborn(Run):
+    """A run that ends only if it is killed."""
+
+    def cancel(self, ref: CaseRef | None, *, kill: bool = False) -> None:
+        self.calls.append((ref, kill))
+        if kill:
+            self.over.set()

@@ -297,7 +297,7 @@ class AcceptScreen(RowsScreen[bool]):
         """Lay out the differences, the change of the file, the scores and the keys."""
         name = one_line(self._about.draft.name, limit=200)
         with Titled("accept actual as expected › ", name, classes="dialog accept") as dialog:
-            dialog.border_subtitle = Content("enter saves the chosen differences · esc cancels")
+            dialog.border_subtitle = Content("enter saves the chosen differences · esc closes")
             with Horizontal(classes="sides"):
                 with Vertical(classes="choice"):
                     yield self.list

@@ -143,7 +143,7 @@ class SeveralScreen(RowsScreen[Choice | None]):
         """Lay out the cases, the change of the current one, and the keys."""
         with Vertical(classes="dialog accept") as dialog:
             dialog.border_title = Content(self._title)
-            dialog.border_subtitle = Content("enter saves the chosen changes · esc cancels")
+            dialog.border_subtitle = Content("enter saves the chosen changes · esc closes")
             with Horizontal(classes="sides"):
                 with Vertical(classes="choice"):
                     yield self.list

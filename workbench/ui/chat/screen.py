@@ -166,7 +166,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         self._box.focus()
 
     def action_cancel(self) -> None:
-        """Stop the turn. The second call kills the agent."""
+        """Cancel the turn. The second call kills the agent."""
         if self.talk.doing != "answering" or self._link is None:
             self._say("the agent is not running a turn")
         elif self._asked_to_stop:
@@ -175,10 +175,10 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         else:
             self._asked_to_stop = True
             self._link.stop_turn()
-            self._say("stopping the turn: press again to kill the agent", warning=True)
+            self._say("cancelling the turn: once more kills the agent", warning=True)
 
     def action_back(self) -> None:
-        """Stop the turn, leave the message field, or close the screen."""
+        """Cancel the turn, leave the message field, or close the screen."""
         if self.talk.doing == "answering":
             self.action_cancel()
         elif self._box.has_focus:
@@ -197,7 +197,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         if not self.talk.finished:
             self._say("nothing to keep yet: no turn has an answer")
         elif self.talk.doing == "answering":
-            self._say("the agent is still answering: x stops it")
+            self._say("the agent is still answering: x cancels the turn")
         else:
             self.dismiss(self.talk)
 
@@ -206,7 +206,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         if not self.talk.finished:
             self._say("nothing to fork yet: no turn has an answer")
         elif self.talk.doing == "answering":
-            self._say("the agent is still answering: x stops it")
+            self._say("the agent is still answering: x cancels the turn")
         else:
             self.dismiss(ForkAsked(self._view.place_names))
 
@@ -267,7 +267,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         first = ("cancel",) if self.talk.doing == "answering" else ("enter", "new_case")
         self._line.show_keys(footer("chat", first), self._keys)
         self._line.display, self._typing_keys.display = not typing, typing
-        way = "stops the turn" if self.talk.doing == "answering" else "more keys"
+        way = "cancels the turn" if self.talk.doing == "answering" else "more keys"
         line = " " + _TYPING[0]
         for key in _TYPING[1:]:
             longer = f"{line} · {key.format(way)}"

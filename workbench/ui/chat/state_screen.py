@@ -14,7 +14,7 @@ from workbench.text import one_line
 from workbench.ui.editing.values import UnreadableError
 from workbench.ui.widgets.plain_text_area import PlainTextArea
 
-_WAYS = "A JSON object. ctrl+o accepts, esc cancels."
+_WAYS = "A JSON object. ctrl+o accepts, esc closes."
 
 
 class StateScreen(ModalScreen[dict[str, Any] | None]):

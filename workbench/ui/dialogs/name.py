@@ -26,7 +26,7 @@ class NameScreen(ModalScreen[str | None]):
     def __init__(self, question: str, fault: Callable[[str], str], proposed: str = "", ways: str = "") -> None:
         super().__init__()
         self._question, self._fault, self._proposed = question, fault, proposed
-        self._ways = ways or "enter accepts · esc cancels"
+        self._ways = ways or "enter accepts · esc closes"
 
     def compose(self) -> ComposeResult:
         """Lay out the field and its help."""

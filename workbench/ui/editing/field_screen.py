@@ -33,7 +33,7 @@ class FieldScreen(RowsScreen[ScreenResultType]):
     def into_field(self, words: str = "", *, key: str = "ctrl+o") -> None:
         """Show the field, which already holds a value. `key` saves it. `words` is a message for the user."""
         self._show_field(True)
-        self.field_line.update(Content(f" {key} {self.verb[0]} · esc cancels"))
+        self.field_line.update(Content(f" {key} {self.verb[0]} · esc closes"))
         self.say(words)
         self.field.focus()
 

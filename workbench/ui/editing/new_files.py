@@ -117,7 +117,7 @@ class NewFiles(Controller):
         cases = counted(migration.cases, "case")
         items = [
             Item(f"convert: {cases}, {turns}", True, help="Overwrites the file. Undo with u."),
-            Item("cancel", False),
+            Item("go back", False),
         ]
         if migration.left_behind:
             items.append(Item("lost, because the current schema has no field for it:", heading=True))

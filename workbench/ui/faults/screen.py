@@ -27,7 +27,7 @@ from workbench.ui.detail.sides import Right
 from workbench.ui.dialogs.split_screen import SplitScreen
 from workbench.ui.faults.grid import FaultGrid, Titles
 from workbench.ui.faults.matrix import Matrix
-from workbench.ui.running.side_run import SideRun
+from workbench.ui.running.side_run import SideRun, cancel_words
 from workbench.ui.terminal.host import Host
 from workbench.ui.terminal.pace import Pace
 from workbench.ui.widgets.keys import bindings, bindings_of
@@ -222,12 +222,11 @@ class FaultScreen(SplitScreen):
             self._show_execution()
 
     def action_cancel(self) -> None:
-        """Stop the run."""
+        """Cancel the run. The second call kills it. What has ended is kept."""
         if not self._matrix.going or self._matrix.link is None:
             self.say("nothing is running here")
-            return
-        self._matrix.link.stop()
-        self.say("stopping; what has ended is kept in the history")
+        else:
+            self.say(cancel_words("the run", kill=self._matrix.link.cancel()))
 
     def action_go_to_current(self) -> None:
         """Show the case as it is now."""
@@ -235,7 +234,7 @@ class FaultScreen(SplitScreen):
         if record is None:
             self.say("put the cursor on an execution first")
         elif self._matrix.going:
-            self.say("faults are still being tried: x stops them", warning=True)
+            self.say("faults are still being tried: x cancels them", warning=True)
         elif not self._go(record.ref):
             self.say("this case no longer exists", warning=True)
 
@@ -254,7 +253,7 @@ class FaultScreen(SplitScreen):
             self.copy(*found)
 
     def action_back(self) -> None:
-        """Go back to the table, to the summed table, or leave. A run is stopped after a second key."""
+        """Go back to the table, to the summed table, or leave. A run is cancelled after a second key."""
         if self.in_right:
             if not (self.right.shows_case and self.right.detail.go_back()):
                 self.go_left()
@@ -263,10 +262,10 @@ class FaultScreen(SplitScreen):
         elif self._matrix.going and not self._leaving:
             self._leaving = True
             left = sum(not record.finished for record in self._matrix.records)
-            self.say(f"{counted(left, 'execution')} to come: esc again stops the run", warning=True)
+            self.say(f"{counted(left, 'execution')} to come: esc again cancels the run", warning=True)
         else:
             if self._matrix.going and self._matrix.link is not None:
-                self._matrix.link.stop()
+                self._matrix.link.cancel()
             self.dismiss(None)
 
     def action_pane(self, number: int) -> None:

@@ -26,7 +26,7 @@ from workbench.text import one_line
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.running.run_thread import Refused
-from workbench.ui.running.side_run import SideRun
+from workbench.ui.running.side_run import SideRun, cancel_words
 from workbench.ui.terminal.pace import Pace
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.keys import bindings, bindings_of
@@ -212,17 +212,16 @@ class ForkScreen(RowsScreen[Asked | None]):
     def action_edit(self) -> None:
         """Change something else at the same point."""
         if self._tries.going:
-            self.say("the tries still run: x stops them")
+            self.say("the tries still run: x cancels them")
         else:
             self.dismiss(Asked("again"))
 
     def action_cancel(self) -> None:
-        """Stop the tries."""
+        """Cancel the tries. The second call kills them."""
         if not self._tries.going or self._tries.link is None:
             self.say("no try is running")
-            return
-        self._tries.link.stop()
-        self.say("stopping the tries")
+        else:
+            self.say(cancel_words("the tries", kill=self._tries.link.cancel()))
 
     def action_back(self) -> None:
         """Leave the screen. Tries that run or were not kept are confirmed first."""
@@ -232,12 +231,12 @@ class ForkScreen(RowsScreen[Asked | None]):
         elif not self._leaving and (tries.going or not tries.kept):
             self._leaving = True
             if tries.going:
-                self.say("the tries still run: esc again stops and discards them", warning=True)
+                self.say("the tries still run: esc again cancels and discards them", warning=True)
             else:
                 self.say("not kept: + keeps a try as a case, esc again discards them", warning=True)
         else:
             if tries.going and tries.link is not None:
-                tries.link.stop()
+                tries.link.cancel()
             self.dismiss(None)
 
     action_close = action_back

@@ -107,7 +107,7 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
         """Lay out the cases, what is written for the current one, and the keys."""
         with Vertical(classes="dialog accept") as dialog:
             dialog.border_title = Content(f"freeze › {counted(len(self._freezing.cases), 'case')}")
-            dialog.border_subtitle = Content("enter writes the files · esc cancels")
+            dialog.border_subtitle = Content("enter writes the files · esc closes")
             with Horizontal(classes="sides"):
                 yield self._choice
                 with Vertical(classes="about"):

@@ -32,6 +32,7 @@ from workbench.ui.dialogs import fuzzy
 from workbench.ui.dialogs.items import Item, Search, searching
 from workbench.ui.running.news import News
 from workbench.ui.running.run import Run, cases
+from workbench.ui.running.side_run import cancel_words
 from workbench.ui.session.view import Controller, View
 from workbench.ui.terminal.clipboard import copy
 from workbench.ui.terminal.host import Host
@@ -177,7 +178,7 @@ class General(Controller):
         drawn = await asyncio.to_thread(picture, self.view.drawn())
         here = Path.cwd()
         name = await self.view.name_for(
-            "save screenshot as", _screenshot_fault, proposed(here), "SVG file. enter saves, esc cancels"
+            "save screenshot as", _screenshot_fault, proposed(here), "SVG file. enter saves, esc closes"
         )
         if name is None:
             return
@@ -203,7 +204,7 @@ class General(Controller):
             self._confirmed_by = self.view.keys_delivered + 1
             self._confirmed_until = time.monotonic() + _TO_CONFIRM
             self.view.say(
-                f"{cases(activity.unfinished)} still running: press again to cancel and quit",
+                f"{cases(activity.unfinished)} still running: once more kills them and quits",
                 warning=True,
                 seconds=_TO_CONFIRM,
             )
@@ -217,7 +218,7 @@ class General(Controller):
     def open_folder(self) -> None:
         """Ask for another folder, leave this one and open it."""
         if self.session.store.activity.busy:
-            self.view.say("a run is active: cancel it with x, or wait until it ends", warning=True)
+            self.view.say("a run is active: x cancels it", warning=True)
         else:
             self.view.work(self._open_folder(), "ask", exclusive=False)
 
@@ -229,14 +230,14 @@ class General(Controller):
                 return "type the path of a folder, agent or evalset"
             return "" if (base / expanded(name)).exists() else f"{name} does not exist"
 
-        ways = "Absolute, from ~, or relative to this folder. enter opens it · esc cancels"
+        ways = "Absolute, from ~, or relative to this folder. enter opens it · esc closes"
         name = await self.view.name_for("open which folder?", fault, shortened(base.parent) + "/", ways)
         if name is not None:
             await self._leave(base / expanded(name))
 
     async def _leave(self, reopen: Path | None = None) -> None:
         if self.session.store.activity.busy:
-            self.view.say("cancelling", warning=True)
+            self.view.say(cancel_words(cases(self.session.store.activity.unfinished), kill=True), warning=True)
         await asyncio.to_thread(self._run.thread.close)
         self._news.flush()
         self.view.leave(reopen)

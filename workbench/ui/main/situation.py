@@ -51,8 +51,16 @@ def situation_of(
         opens=opens,
         drifted=session.store.drifted > 0,
         machines=bool(session.machines),
+        kills=lambda: _kills(session, rows, selected),
         missed=row is not None and on_case and lacks_recording(session.record(row)),
     )
+
+
+def _kills(session: "Session", rows: "Tree", selected: "Scope | None") -> bool:
+    if not session.cancelling:
+        return False
+    left = session.unfinished(targets_of("cancel", rows, selected).pairs())
+    return bool(left) and session.cancelling.issuperset(left)
 
 
 def _folder(session: "Session") -> Literal["reading", "unreadable", "nothing", "agents", "cases"]:

@@ -17,7 +17,7 @@ from workbench.ui.widgets.plain_input import PlainInput
 MOST = 1000
 _PROPOSED = "5"
 _PROPOSED_UNTIL_SURE = "50"
-_HOW = "enter runs · tab next field · esc cancels"
+_HOW = "enter runs · tab next field · esc closes"
 
 
 class Checkbox(Static, can_focus=True):

@@ -14,7 +14,7 @@ from workbench.ui.next_run.draft import Draft
 from workbench.ui.next_run.repeat_options import RepeatOptions
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.run_thread import Build, RunThread
-from workbench.ui.running.side_run import SideRun
+from workbench.ui.running.side_run import SideRun, cancel_words
 from workbench.ui.session.folder import Folder
 from workbench.ui.session.view import Controller, View
 
@@ -43,7 +43,6 @@ class Run(Controller):
         self._folder, self._engine = folder, engine
         self._draft_in_use = Draft()
         """The changed criteria used by the run that is starting."""
-        self._cancelled_once: set[CaseRef] = set()
         self._wanted_when_read = False
         """Whether `r` was pressed before the folder was read."""
         self.session.store.subscribe(self._take)
@@ -105,8 +104,7 @@ class Run(Controller):
 
     def cancel(self) -> None:
         """Cancel the marked or current cases. The second call kills them."""
-        records = (record for pair in self.view.targets("cancel") for record in self.session.verdicts.records(*pair))
-        refs = [record.ref for record in records if not record.finished]
+        refs = self.session.unfinished(self.view.targets("cancel"))
         self._cancel(refs, refs, cases(len(refs)))
 
     def cancel_all(self) -> None:
@@ -175,7 +173,7 @@ class Run(Controller):
         if len(targets) > most or amount > MUCH_MONEY:
             what = f"{'score' if starting == SCORING else 'run'} {cases(len(targets))}"
             what += f" {counted(times, 'time')}" if times > 1 else ""
-            items = [Item(what, True, help=cost), Item("cancel", False)]
+            items = [Item(what, True, help=cost), Item("go back", False)]
             if not await self.view.pick(f"{what}?", items, placeholder=""):
                 return
             targets = self.view.rows.found_again(names, targets)
@@ -241,7 +239,7 @@ class Run(Controller):
         If not, say why. A resumed run needs no `targets`, because it knows its cases.
         """
         if self.session.store.activity.busy:
-            self.view.say("a run is active: cancel it with x, or wait until it ends", warning=True)
+            self.view.say("a run is active: x cancels it", warning=True)
             return False
         if targets is not None and not targets:
             self.view.say(_why_no_targets(self.session))
@@ -253,10 +251,11 @@ class Run(Controller):
         if not self.session.store.activity.running or not affected:
             self.view.say("nothing is running here")
             return
-        kill = self._cancelled_once.issuperset(affected)
-        self._cancelled_once.update(affected)
+        kill = self.session.cancelling.issuperset(affected)
+        self.session.cancelling.update(affected)
         self.thread.cancel(refs, kill=kill)
-        self.view.say(f"{'killing' if kill else 'cancelling'} {what}")
+        self.view.show_facts()
+        self.view.say(cancel_words(what, kill=kill))
 
     def refused(self) -> None:
         """Keep the changed criteria for the next run, because this run did not start."""
@@ -267,7 +266,7 @@ class Run(Controller):
             self.session.draft.used(self._draft_in_use)
             self._draft_in_use = Draft()
         if isinstance(event, RunStarted | RunFinished):
-            self._cancelled_once.clear()
+            self.session.cancelling.clear()
 
 
 def cases(number: int) -> str:

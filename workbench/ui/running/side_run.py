@@ -8,6 +8,11 @@ from workbench.events import Event
 from workbench.ui.running.run_thread import Build, Refused, Runnable, RunThread
 
 
+def cancel_words(what: str, *, kill: bool) -> str:
+    """Return what a key that cancels has done."""
+    return f"killing {what}" if kill else f"cancelling {what}: once more kills"
+
+
 class SideRun:
     """A run whose events go to one screen instead of the session's store. It starts at once.
 
@@ -18,7 +23,7 @@ class SideRun:
         self._runs, self._build, self._wake = runs, build, wake
         self._news: deque[Event | Refused] = deque()
         self._run: Runnable | None = None
-        self._stopped = False
+        self._stopped = self._cancelled = False
         self.over = False
         """Whether the run has ended. Set after its last event."""
         runs.also(self._execute)
@@ -28,16 +33,18 @@ class SideRun:
         self._wake = wake
         wake()
 
-    def stop(self) -> None:
-        """Cancel what runs, and start no more."""
+    def cancel(self) -> bool:
+        """Cancel what runs, and start no more. The second call kills. Return whether this one does."""
+        kill, self._cancelled = self._cancelled, True
 
         def now() -> None:
             self._stopped = True
             if self._run is not None:
                 self._run.stop()
-                self._run.cancel(None)
+                self._run.cancel(None, kill=kill)
 
         self._runs.call(now)
+        return kill
 
     def take(self) -> list[Event | Refused]:
         """Return all events since the last call."""

@@ -56,11 +56,13 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
 
 
 def _phase(session: Session) -> str:
-    """Return what happens while no case of a requested run is in progress, or ""."""
+    """Return what happens while no case of a requested run is in progress or all were cancelled, or ""."""
     activity, counts = session.store.activity, session.store.counts()
     if activity.starting:
         job = activity.watch_job
         return _DOING[job].replace(_DOING["run"], STARTING_AGENTS) if job else session.starting or STARTING_AGENTS
+    if session.is_cancelled:
+        return "cancelling"
     waits = activity.running and not activity.rescoring
     return STARTING_AGENTS if waits and is_waiting_for_agents(counts["running"], counts["queued"]) else ""
 

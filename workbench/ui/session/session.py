@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -63,6 +63,8 @@ class Session:
         self.remaining = RemainingTime(lambda: self._clock())
         self.starting = ""
         """Words for what a requested run does until it begins."""
+        self.cancelling: set[CaseRef] = set()
+        """Executions of the active run that were cancelled. The next such key kills them."""
         self.draft = Draft()
         self.recordings = RecordingOptions()
         """The use of recordings by the next runs, until it is changed."""
@@ -208,6 +210,17 @@ class Session:
     def record(self, row: Row) -> Execution | None:
         """Return the record of a row's case or repeat, or None if it never ran."""
         return self.verdicts.record(row.evalset, row.case, row.repeat)
+
+    def unfinished(self, pairs: Iterable[tuple[int, int]]) -> list[CaseRef]:
+        """Return the executions of some cases that run or wait."""
+        records = (record for pair in pairs for record in self.verdicts.records(*pair))
+        return [record.ref for record in records if not record.finished]
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether all that is left of the active run was cancelled."""
+        left = sum(not self.store.records[ref].finished for ref in self.cancelling)
+        return 0 < self.store.activity.unfinished <= left
 
     def save_owner(self, entry: "EvalsetEntry", agent: "AgentFolder") -> None:
         """Save which agent an evalset belongs to. This takes effect when the folder is read again.

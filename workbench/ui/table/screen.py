@@ -309,7 +309,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
     def action_run(self) -> None:
         """Run the marked cases, or the current one."""
         if self._session.store.activity.busy:
-            self.say("a run is active: wait until it ends, or cancel it in the tree with x", warning=True)
+            self.say("a run is active: x in the tree cancels it", warning=True)
         elif self.table.pair is not None:
             self._run(targets_of("run", self._tree, scope_of([self.table.pair])).pairs())
 
