@@ -66,7 +66,7 @@ def _reviewable(situation: Situation) -> str:
     return "" if situation.marked and situation.count("review") else _failed_here(situation)
 
 
-def _freezable(situation: Situation) -> str:
+def _run_here(situation: Situation) -> str:
     return _targets(situation) or _verdicts(situation) or ("" if situation.count("freeze") else "nothing here has run")
 
 
@@ -145,14 +145,14 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "run": (_targets_when_read, _idle),
     "rerun": (_failed_here, _idle),
     "repeat": (_targets, _idle),
-    "score": (_targets, _verdicts, _idle),
-    "score_afresh": (_targets, _verdicts, _idle),
+    "score": (_run_here, _idle),
+    "score_afresh": (_run_here, _idle),
     "open_folder": (_idle,),
     "watch_off": (_watching,),
     "watched": (_watching,),
     "machines": (_machines,),
     "options": (_targets,),
-    "freeze": (_freezable,),
+    "freeze": (_run_here,),
     "thaw": (_targets, _idle),
     "try_faults": (_targets, _idle),
     "cancel": (_running,),

@@ -203,7 +203,11 @@ def _enter_label(situation: Situation) -> str:
     return "full text" if situation.side == "panes" else ""
 
 
-_COUNTED = ("rerun", "repeat", "score", "score_afresh", "thaw", "try_faults", "review", "accept")
+def _marked_label(action: str, situation: Situation) -> str:
+    return _with_count(action, situation) if situation.marked else ""
+
+
+_COUNTED = ("rerun", "repeat", "score", "score_afresh", "thaw", "try_faults", "review")
 """Actions whose label always says on how many cases they would act."""
 
 
@@ -213,8 +217,13 @@ def _with_count(action: str, situation: Situation) -> str:
     return f"{BY_ID[action].label} {number:,}" if number else ""
 
 
+_COUNTED_IF_MARKED = ("duplicate", "delete", "move_cases", "triage")
+"""Actions that take one case, or all marked ones."""
 _LABELS: Mapping[str, Callable[[Situation], str]] = {
     **{name: partial(_with_count, name) for name in _COUNTED},
+    **{name: partial(_marked_label, name) for name in _COUNTED_IF_MARKED},
+    # After a thaw, it may accept how the recordings drifted instead.
+    "accept": lambda at: "" if at.drifted else _with_count("accept", at),
     "run": _run_label,
     "cancel": _cancel_label,
     "back": _back_label,

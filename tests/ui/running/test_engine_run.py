@@ -110,20 +110,23 @@ async def test_s_scores_again_without_the_agent(project: Path) -> None:
             await screen.until(pilot, lambda: len(stored_runs(project / ".workbench")) == runs, seconds=10)
             await screen.until(pilot, lambda: not session.store.activity.busy, seconds=10)
 
+        await screen.until(pilot, lambda: not session.is_loading)
         await pilot.press("S")
-        await screen.until(pilot, lambda: "there is no transcript" in screen.text)
-        await screen.until(pilot, lambda: not session.store.activity.starting)
+        await screen.until(pilot, lambda: "nothing has run yet" in screen.text)
         # The cases are below the root, the agent and the evalset. The second and the third are marked.
         await done(1, *"jjjj", "space", "j", "space", "r")
         assert session.store.counts() == {"failed": 1, "passed": 1}
         first = session.store.run.run_id
         config_file.write_text('{"criteria": {"response_match_score": 0.0}}', encoding="utf-8")
         await done(2, "escape", "g", "S")
+        assert len(session.store.current) == 2, "the first case has not run"
         assert session.store.counts() == {"passed": 2}
         assert session.store.run.scored_from == first
         assert "scored again" in screen.text.splitlines()[0]
+        screen.main.controllers.run.score_by_new_references([(0, 0), (0, 1)])
+        await done(3)
         assert "not scored, no transcript: on_time" in session.store.notices[0].message
-        await done(3, "ctrl+r")
+        await done(4, "ctrl+r")
         assert session.store.counts() == {"passed": 2}
         assert (project / "desk" / "called").read_text() == "xx", "once for each case, in the first run"
         await pilot.press("q")

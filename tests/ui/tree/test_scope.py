@@ -51,7 +51,7 @@ def test_row_above_cases_counts_as_its_cases(tree: Tree) -> None:
         "run": 8,
         "rerun": 3,
         "repeat": 8,
-        "score": 8,
+        "score": 4,
         "review": 3,
         "freeze": 4,
         "accept": 2,

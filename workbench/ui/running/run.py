@@ -96,11 +96,18 @@ class Run(Controller):
 
     def score(self) -> None:
         """Score the cases again without running the agent."""
-        self.start(self.view.targets("score"), self._engine.rescore, SCORING)
+        self._score("score", self._engine.rescore)
 
     def score_afresh(self) -> None:
         """Score the cases again without cached judge answers."""
-        self.start(self.view.targets("score_afresh"), partial(self._engine.rescore, fresh=True), SCORING)
+        self._score("score_afresh", partial(self._engine.rescore, fresh=True))
+
+    def _score(self, action: str, build: Callable[[Targets], Build]) -> None:
+        targets = self.view.targets(action)
+        if targets or self.busy:
+            self.start(targets, build, SCORING)
+        else:
+            self.view.say(self.session.why_nothing_found("nothing here has run"))
 
     def cancel(self) -> None:
         """Cancel the marked or current cases. The second call kills them."""

@@ -19,6 +19,9 @@ _STATES: Mapping[str, Sequence[Status]] = {
     "rerun": _FAILING,
     "review": _FAILING,
     "freeze": _ENDED,
+    "score": _ENDED,
+    "score_afresh": _ENDED,
+    "triage": (*_FAILING, "passed", "not_evaluated"),
     "cancel": ("running", "queued"),
 }
 """The statuses of the cases that an action takes. Others take all."""
