@@ -60,7 +60,7 @@ SOME: tuple[tuple[str, str, CaseStatus, float], ...] = (
 
 
 def names(table: Table) -> list[str]:
-    return [table.source.name(pair) for pair in table.rows]
+    return [table.source.cases.name(pair) for pair in table.rows]
 
 
 def go_to(table: Table, title: str) -> None:

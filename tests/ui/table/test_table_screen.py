@@ -21,7 +21,7 @@ def cell(screen: Screen) -> tuple[str, str]:
     """Return the case and the column under the cursor."""
     table = page(screen).table
     assert table.pair is not None
-    return table.source.name(table.pair), table.current.title
+    return table.source.cases.name(table.pair), table.current.title
 
 
 async def test_a_case_opens_in_the_pane_of_its_cell_and_esc_returns_to_the_cell(open_screen: OpenScreen) -> None:

@@ -63,11 +63,6 @@ class Tally:
         """The number of cases that run or wait."""
         return self.states["running"] + self.states["queued"]
 
-    @property
-    def has_run(self) -> bool:
-        """Whether any case has a verdict, was cancelled, or takes part in a run."""
-        return self.states.total() > 0
-
 
 def tally(states: Mapping[Status, int], cases: Iterable[Sequence[Execution]]) -> Tally:
     """Return the sums over cases with these counts by status.

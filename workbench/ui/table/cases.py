@@ -95,10 +95,6 @@ class Cases:
             return FLAKY.glyph, state
         return FACES[state].glyph, state
 
-    def is_frozen(self, pair: Pair) -> bool:
-        """Return whether calls of the case were replayed."""
-        return self.verdicts.is_frozen(*pair)
-
     def cell(self, pair: Pair, column: Column) -> Cell:
         """Return the cell of the case's input, or the place of its verdict in the order without a text."""
         if column.kind == "input":

@@ -7,7 +7,6 @@ from typing import Protocol
 
 from workbench.rendering.case_table.cells import Cell, in_order
 from workbench.rendering.case_table.columns import CASE, Column, Layout, lay_out, reachable
-from workbench.rendering.faces import Status
 from workbench.ui.table.cases import Cases, Name
 from workbench.ui.tree.arrange import arrange
 from workbench.ui.tree.model import Marks, Tree
@@ -33,12 +32,6 @@ class Source(Protocol):
 
     def cell(self, pair: Pair, column: Column) -> Cell:
         """Return a cell."""
-
-    def name(self, pair: Pair) -> str:
-        """Return the name of a case, safe to show."""
-
-    def face(self, pair: Pair) -> tuple[str, Status]:
-        """Return the glyph of a case's verdict, and its status."""
 
     def explain(self, pair: Pair, column: Column) -> str:
         """Return a sentence about a cell, safe to show."""

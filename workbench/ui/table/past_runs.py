@@ -144,14 +144,6 @@ class RunCells:
         )
         self.columns = (CASE, INPUT, *columns)
 
-    def name(self, pair: Pair) -> str:
-        """Return the name of a case."""
-        return self.cases.name(pair)
-
-    def face(self, pair: Pair) -> tuple[str, Status]:
-        """Return the glyph of a case's newest verdict, and its status."""
-        return self.cases.face(pair)
-
     def cell(self, pair: Pair, column: Column) -> Cell:
         """Return a cell."""
         if column.kind != "run":

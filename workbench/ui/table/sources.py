@@ -15,7 +15,7 @@ from workbench.rendering.case_table.cells import (
     tokens_cell,
 )
 from workbench.rendering.case_table.columns import CASE, COST, INPUT, TIME, TOKENS, Column, criterion_columns
-from workbench.rendering.faces import FACES, Status
+from workbench.rendering.faces import FACES
 from workbench.rendering.judged import is_function, judge_of
 from workbench.rendering.status import score_text
 from workbench.text import one_line
@@ -52,14 +52,6 @@ class CriteriaCells:
         if self._costs is not None:
             return (COST,)
         return (TOKENS,) if any(record.usage.tokens for record in records) else ()
-
-    def name(self, pair: Pair) -> str:
-        """Return the name of a case."""
-        return self.cases.name(pair)
-
-    def face(self, pair: Pair) -> tuple[str, Status]:
-        """Return the glyph of a case's verdict, and its status."""
-        return self.cases.face(pair)
 
     def cell(self, pair: Pair, column: Column) -> Cell:
         """Return a cell."""

@@ -131,12 +131,12 @@ class TableRows(RowView):
         return pieces, []
 
     def _case(self, position: int, width: int, here: bool) -> list[Piece]:
-        rows, name_of = self.table.rows, self.table.source.name
-        glyph, state = self.table.source.face(rows[position])
-        frozen = self.table.source.cases.is_frozen(rows[position])
+        rows, cases = self.table.rows, self.table.source.cases
+        glyph, state = cases.face(rows[position])
+        frozen = cases.verdicts.is_frozen(*rows[position])
         near = rows[max(position - NEIGHBOURS, 0) : position + NEIGHBOURS]
         room = max(width - (4 if frozen else 2), 0)
-        name = cut_name(name_of(rows[position]), room, map(name_of, near))
+        name = cut_name(cases.name(rows[position]), room, map(cases.name, near))
         mark: list[Piece] = [(f"{FROZEN.glyph} ", "accent")] if frozen else []
         return [(f"{glyph} ", style_of(state)), *mark, (fit(name, room), "cell" if here else "")]
 
