@@ -9,9 +9,21 @@ Keys are written as they are typed (`r`, `?`, `'`) or by name (`ctrl+d`, `space`
     python -m workbench.actions > docs/keys.md
 """
 
-from workbench.actions.action import COPY, EDIT, FIND, GENERAL, MARK, PANES, RUN, Action, Where
+from workbench.actions.action import (
+    COPY,
+    EDIT,
+    FIND,
+    GENERAL,
+    MARK,
+    PANES,
+    RUN,
+    Action,
+    Where,
+    digits_label,
+    key_label,
+    key_name,
+)
 from workbench.actions.conditions import why_not
-from workbench.actions.key_names import digits_label, key_label, key_name
 from workbench.actions.places import Place, footer_of, labelled, offered, place_of
 from workbench.actions.situation import Situation
 from workbench.actions.table import ACTIONS, BY_ID, Keymap, actions_in, footer, keymap, places_of

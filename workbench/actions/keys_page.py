@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from workbench.actions.action import Action
+from workbench.actions.action import Action, digits_label, key_label
 from workbench.actions.elsewhere import PLACE_NAMES
-from workbench.actions.key_names import digits_label, key_label
 from workbench.actions.main_screen import MAIN_SCREEN
 from workbench.actions.table import ACTIONS, actions_in
 

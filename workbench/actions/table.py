@@ -5,9 +5,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from workbench.actions.action import Action, Where
+from workbench.actions.action import Action, Where, key_label, key_name
 from workbench.actions.elsewhere import IN_PLACE, OTHERS
-from workbench.actions.key_names import key_label, key_name
 from workbench.actions.main_screen import MAIN_SCREEN
 from workbench.fast_dataclass import dataclass
 

@@ -15,8 +15,7 @@ from workbench.authoring.criteria_form import FormRow, rows_of
 from workbench.judge.base import DEFAULT_SAMPLES
 from workbench.metrics.registry import descriptions
 from workbench.model.criteria import read_config
-from workbench.ui.criteria.adding import Addition
-from workbench.ui.criteria.changes import FormChanges
+from workbench.ui.criteria.changes import Addition, FormChanges
 from workbench.ui.next_run.draft import Draft
 
 NAME = "final_response_match_v2"

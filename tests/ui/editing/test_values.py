@@ -15,12 +15,12 @@ from tests.hostile import HOSTILE, leaks
 from workbench.atomic import replace_content
 from workbench.authoring.case_rows import CaseRow, Form
 from workbench.authoring.saving import Saver
-from workbench.ui.editing.row_list import in_short
-from workbench.ui.editing.save_errors import save_error_message
+from workbench.ui.editing.conflicts import save_error_message
 from workbench.ui.editing.values import (
     UnreadableError,
     as_json,
     field_text,
+    in_short,
     json_head,
     json_text,
     place_of,

@@ -69,8 +69,8 @@ class Way:
 WAYS = (
     Way("criteria/form.py", "shop", "c", "0.37"),
     Way("criteria/form.py", "shop", "o", "0.37"),
-    Way("editing/field_screen.py", "shop", "cjjj\r", ' "typed": 0.37 jkqs'),
-    Way("editing/field_screen.py", "shop", "ejj\r", " 0.37 jkq ü"),
+    Way("editing/field.py", "shop", "cjjj\r", ' "typed": 0.37 jkqs'),
+    Way("editing/field.py", "shop", "ejj\r", " 0.37 jkq ü"),
     Way("dialogs/name.py", "shop", "+", "qjk 0.37", "qjk 0.37"),
     Way("history/screen.py", "kept", "H/", "aaaa"),
     Way("detail/sides.py", "kept", "H\r/", "late"),

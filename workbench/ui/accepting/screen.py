@@ -43,8 +43,8 @@ from workbench.ui.accepting.transcript import Transcript
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.dialogs.rows_screen import RowsScreen
+from workbench.ui.editing.conflicts import save_error_message
 from workbench.ui.editing.drafts import CaseDraft
-from workbench.ui.editing.save_errors import save_error_message
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.keys import bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf

@@ -280,7 +280,7 @@ def _write(saver: "Saver", case: dict[str, Any], recording: "Recording | None", 
     from workbench.authoring.kept_case import kept_contents
     from workbench.authoring.saving import ChangedOnDiskError
     from workbench.model.json_edit import EditError
-    from workbench.ui.editing.save_errors import save_error_message
+    from workbench.ui.editing.conflicts import save_error_message
 
     try:
         before = read_regular(into.file) if into.there else None

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.authoring.config_file import ConfigDraft
     from workbench.ui.criteria.changes import FormChanges
-    from workbench.ui.criteria.editor_mode import ConfigEdit, EditorMode
+    from workbench.ui.criteria.leaving import EditorMode
+    from workbench.ui.criteria.preview import ConfigEdit
 
 _ONCE = "Criteria apply to the next run only. ctrl+o saves them to the file."
 
@@ -46,7 +47,7 @@ class Criteria(Controller):
         if entry is None or draft is None:
             return
         from workbench.ui.criteria.changes import FormChanges
-        from workbench.ui.criteria.editor_mode import EditorMode
+        from workbench.ui.criteria.leaving import EditorMode
 
         edit = self._edit(FormChanges(draft), self.with_same_config(entry))
         title = f"criteria › {one_line(draft.file.name, limit=60)}"
@@ -54,17 +55,16 @@ class Criteria(Controller):
         await self._ask([edit], EditorMode(title, lambda now: self._why(entry, now), reread))
 
     async def _edit_next_run(self, targets: Targets) -> None:
-        from workbench.ui.criteria.editor_mode import EditorMode, PlaceEdit, RecordingsEdit
+        from workbench.ui.criteria.leaving import EditorMode
 
         edits = await self._edits(targets)
         if edits is None:
             return
 
-        recordings, place = RecordingsEdit(self.session.recordings), PlaceEdit(self.session.places)
-
         def apply(_: "Sequence[ConfigEdit]") -> None:
-            self.session.recordings = recordings.options
-            self.session.places = place.options
+            assert mode.recordings is not None
+            assert mode.place is not None
+            self.session.recordings, self.session.places = mode.recordings, mode.place
             for path, edit in edits.items():
                 self.session.draft.change(path, edit.changes.draft.content, edit.changes.result)
 
@@ -75,7 +75,7 @@ class Criteria(Controller):
             await self._files.folder.read_again()
 
         title = f"next run: {cases(len(targets))}"
-        mode = EditorMode(title, lambda _: _ONCE, saved, apply, recordings, place)
+        mode = EditorMode(title, lambda _: _ONCE, saved, apply, self.session.recordings, self.session.places)
         ending = await self._ask(list(edits.values()), mode)
         self.view.show_facts()
         if ending == "run":
@@ -108,7 +108,7 @@ class Criteria(Controller):
     def _edit(self, changes: "FormChanges", entries: "Sequence[EvalsetEntry]") -> "ConfigEdit":
         """Return a config for the editor, together with the last run's results of these evalsets."""
         from workbench.authoring.what_if import WhatIf
-        from workbench.ui.criteria.editor_mode import ConfigEdit
+        from workbench.ui.criteria.preview import ConfigEdit
 
         files = {entry.relative for entry in entries}
         records = [record for ref, record in self.session.store.records.items() if ref.evalset_file in files]

@@ -25,18 +25,15 @@ from workbench.authoring.what_if import is_free
 from workbench.model.faults import Fault, Location
 from workbench.places.choice import PlaceChoice
 from workbench.text import one_line
-from workbench.ui.criteria.adding import Addition, items_for, needed_options
-from workbench.ui.criteria.changes import NOT_EDITABLE, FormChanges
-from workbench.ui.criteria.editor_mode import ConfigEdit, EditorMode, Ending
+from workbench.ui.criteria.changes import NOT_EDITABLE, Addition, FormChanges, items_for, needed_options
 from workbench.ui.criteria.form_list import FormList
-from workbench.ui.criteria.leaving import Leaving
-from workbench.ui.criteria.preview import concerns_row
-from workbench.ui.criteria.preview_panel import PreviewPanel
+from workbench.ui.criteria.leaving import EditorMode, Ending, Leaving
+from workbench.ui.criteria.preview import ConfigEdit, PreviewPanel, concerns_row
 from workbench.ui.criteria.value_field import FORMS, IN_NUMBERS, NumberTyping, judge_items, take, typed_value
 from workbench.ui.dialogs.items import searching
 from workbench.ui.dialogs.key_help import show_keys
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.editing.field_screen import FieldScreen
+from workbench.ui.editing.field import FieldScreen
 from workbench.ui.editing.values import UnreadableError, json_text
 from workbench.ui.widgets.keys import bindings, bindings_of
 
@@ -327,34 +324,33 @@ class CriteriaScreen(FieldScreen[Ending | None]):
 
     def action_freeze(self) -> None:
         """Use the next mode of recordings."""
-        edit = self.mode.recordings
-        if edit is None:
+        options = self.mode.recordings
+        if options is None:
             self.say("recordings belong to the options of the next run: press esc, then o")
             return
-        edit.options = replace(edit.options, mode=edit.options.next_mode)
+        self.mode.recordings = options = replace(options, mode=options.next_mode)
         self._show_recordings()
-        self.say(edit.options.help)
+        self.say(options.help)
 
     def action_on_miss(self) -> None:
         """Switch between an error and a live call at a call without a recording."""
-        edit = self.mode.recordings
-        if edit is None or not edit.options.on_miss_words:
+        options = self.mode.recordings
+        if options is None or not options.on_miss_words:
             self.say("nothing is answered from recordings: K changes that")
             return
-        edit.options = replace(edit.options, live_on_miss=not edit.options.live_on_miss)
+        self.mode.recordings = replace(options, live_on_miss=not options.live_on_miss)
         self._show_recordings()
 
     def action_place(self) -> None:
         """Pick or type the place of the next run."""
-        edit = self.mode.place
-        if edit is None:
+        options = self.mode.place
+        if options is None:
             self.say("the place belongs to the options of the next run: press esc, then o")
             return
-        options = edit.options
 
         def choose(place: PlaceChoice | None) -> None:
             if place is not None:
-                edit.options = replace(options, chosen=place)
+                self.mode.place = replace(options, chosen=place)
                 self._show_recordings()
 
         what = "a place as behind --on"
@@ -363,12 +359,12 @@ class CriteriaScreen(FieldScreen[Ending | None]):
 
     def _show_recordings(self) -> None:
         if self.mode.recordings is not None:
-            options = self.mode.recordings.options
+            options = self.mode.recordings
             shown = [("freeze", "recordings", options.words)]
             if options.on_miss_words:
                 shown.append(("on_miss", "on a miss", options.on_miss_words))
             if self.mode.place is not None:
-                shown.append(("place", "place", self.mode.place.options.words))
+                shown.append(("place", "place", self.mode.place.words))
             parts: list[str | tuple[str, str]] = []
             for action, name, words in shown:
                 key = key_label(self.keys_of[action][0]) if self.keys_of[action] else ""

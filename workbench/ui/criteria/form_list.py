@@ -8,7 +8,7 @@ from workbench.counting import threshold
 from workbench.model.faults import Location
 from workbench.rendering.cells import cell_len, fit
 from workbench.text import one_line
-from workbench.ui.editing.row_list import in_short
+from workbench.ui.editing.values import in_short
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _Group: TypeAlias = tuple[int, Location]

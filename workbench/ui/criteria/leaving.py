@@ -1,9 +1,10 @@
-"""Closing the criteria editor: apply, run, save or discard."""
+"""The two uses of the criteria editor, and closing it: apply, run, save or discard."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from workbench.authoring.config_file import ConfigDraft, ConfigRejectedError, draft_of, edit_of, new_faults
 from workbench.authoring.criteria_change import Content, changed_names, merged
@@ -11,12 +12,39 @@ from workbench.authoring.saving import Saver
 from workbench.model.faults import Fault
 from workbench.model.json_edit import EditError
 from workbench.text import one_line
-from workbench.ui.criteria.editor_mode import ConfigEdit, EditorMode, Ending
+from workbench.ui.criteria.preview import ConfigEdit
 from workbench.ui.dialogs.items import Item
 from workbench.ui.dialogs.pick import Ask
 from workbench.ui.dialogs.rows_screen import RowsScreen
-from workbench.ui.editing.conflicts import choose_version, save
-from workbench.ui.editing.save_errors import save_error_message
+from workbench.ui.editing.conflicts import choose_version, save, save_error_message
+from workbench.ui.next_run.place_options import PlaceOptions
+from workbench.ui.next_run.recording_options import RecordingOptions
+
+Ending: TypeAlias = Literal["applied", "run"]
+"""The way in which the editor was closed, unless the changes were discarded."""
+
+
+@dataclass
+class EditorMode:
+    """A use of the editor.
+
+    `why` returns safe text about a config's file and the evalsets it governs. `saved` is called after each save.
+    `apply` keeps the changes for the next run. Without it, the editor changes only the file. `recordings` and `place`
+    are the options beside the criteria, as edited, or None.
+    """
+
+    title: str
+    why: Callable[[ConfigDraft], str]
+    saved: Callable[[], Awaitable[object]]
+    apply: Callable[[Sequence[ConfigEdit]], None] | None = None
+    recordings: RecordingOptions | None = None
+    place: PlaceOptions | None = None
+
+    @property
+    def is_for_next_run(self) -> bool:
+        """Whether changes apply to the next run only."""
+        return self.apply is not None
+
 
 Reject: TypeAlias = Callable[[ConfigEdit, Fault, str], None]
 

@@ -1,9 +1,13 @@
-"""Previews of an edited config: its faults, and the results of the last run under it. Computed in a thread."""
+"""Previews of edited configs, computed in a thread: their faults, and the results of the last run under them."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+from textual.content import Content as Text
+from textual.widgets import Static
 
 from workbench.authoring.config_file import ConfigDraft, faults_of_draft
 from workbench.authoring.criteria_change import Content
@@ -13,8 +17,10 @@ from workbench.model.criteria import parse_config
 from workbench.model.faults import Fault, Location, json_path
 from workbench.model.json_edit import EditError
 from workbench.text import one_line
-from workbench.ui.criteria.row_help import outlook_of_criterion
-from workbench.ui.editing.save_errors import save_error_message
+from workbench.ui.criteria.changes import FormChanges
+from workbench.ui.criteria.form_list import FormList
+from workbench.ui.criteria.row_help import about, fitting, outlook_of_all, outlook_of_criterion
+from workbench.ui.editing.conflicts import save_error_message
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,17 @@ class Preview:
             for row in rows
             if (found := self.faults_of(row))
         }
+
+
+@dataclass
+class ConfigEdit:
+    """A config in the editor. `name` is safe text. `obstacle` says in safe text why the config cannot be saved."""
+
+    changes: FormChanges
+    what_if: WhatIf
+    name: str = ""
+    obstacle: str = ""
+    preview: Preview = field(default_factory=Preview)
 
 
 class Previewer:
@@ -92,3 +109,76 @@ def concerns_row(row: FormRow, fault: Fault) -> bool:
     if row.kind == "threshold":
         return fault.json_path in (here, json_path(row.unit))
     return bool(row.location) and (fault.json_path == here or (inside and row.kind in ("json", "lines", "kept")))
+
+
+class Say(Protocol):
+    """A function that shows a safe message."""
+
+    def __call__(self, text: str, *, warning: bool = False) -> None:
+        """Show safe text, as a warning or not."""
+
+
+class About(Static):
+    """An explanation in whole sentences, as many as there is room for."""
+
+    def __init__(self) -> None:
+        super().__init__("", classes="about", markup=False)
+        self._text = ""
+
+    def explain(self, text: str) -> None:
+        """Show this safe text."""
+        self._text = text
+        self.refresh()
+
+    def render(self) -> Text:
+        """Return what fits."""
+        return Text(fitting(self._text, *self.content_size))
+
+
+class PreviewPanel:
+    """The previews of the configs in the editor.
+
+    The widget `about` explains the row under the cursor, and `cases` shows how whole cases would end. `run` starts a
+    coroutine in the background.
+    """
+
+    def __init__(
+        self,
+        edits: Sequence[ConfigEdit],
+        rows: FormList,
+        say: Say,
+        run: Callable[[Coroutine[Any, Any, None]], object],
+    ) -> None:
+        self._edits, self._list, self._say = edits, rows, say
+        self._previewers = [Previewer(edit.what_if, run, partial(self._take, n)) for n, edit in enumerate(edits)]
+        self.about = About()
+        self.cases = Static("", classes="cases", markup=False)
+
+    def update(self, file: int, content: Content) -> None:
+        """Preview a config with this content."""
+        self._previewers[file].start(self._edits[file].changes.draft, content)
+
+    def update_all(self) -> None:
+        """Preview all configs as they are in the editor."""
+        for file, edit in enumerate(self._edits):
+            self.update(file, edit.changes.result)
+
+    def show(self) -> None:
+        """Explain the row under the cursor, with its preview."""
+        row = self._list.row_or_none
+        preview = self._edits[row.file if row is not None else 0].preview
+        self.cases.update(Text(outlook_of_all(preview.outlook) if preview.outlook is not None else ""))
+        if row is None:
+            self.about.explain("No criteria, so nothing is judged. + adds one.")
+            return
+        rows = [one for one in self._list.all_rows if one.file == row.file]
+        self.about.explain("\n".join([*preview.lines_of(row), about(row, rows)]))
+
+    def _take(self, file: int, preview: Preview) -> None:
+        if preview.trouble:
+            self._say(preview.trouble, warning=True)
+            return
+        self._edits[file].preview = preview
+        self._list.marks[file] = preview.marks([row for row in self._list.all_rows if row.file == file])
+        self._list.refresh()
+        self.show()

@@ -1,6 +1,7 @@
-"""Saving a file that another program may have changed meanwhile, and the dialogs that resolve such conflicts."""
+"""Saving a file that another program may have changed meanwhile, the dialogs for conflicts, and what went wrong."""
 
 import asyncio
+import errno
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
@@ -15,6 +16,7 @@ from textual.widgets import Static
 from workbench.actions import footer
 from workbench.authoring.merge import FRAME, Difference, Side, differences, merged
 from workbench.authoring.saving import ChangedOnDiskError, Contents, Saver
+from workbench.model.json_edit import EditError
 from workbench.rendering.cells import fit
 from workbench.text import one_line, plain
 from workbench.ui.dialogs.items import Item, searching
@@ -213,3 +215,29 @@ def _versions(theirs: Any, mine: Any) -> Content:
         if number > 1:
             parts.append((("⋯" if line[:1] == "@" else line) + "\n", looks.get(line[:1], "")))
     return Content.assemble(*parts)
+
+
+_WAYS_OUT = {
+    errno.EACCES: "permission denied: change the permissions, then save again",
+    errno.EPERM: "permission denied: change the permissions, then save again",
+    errno.EROFS: "the file system is read-only",
+    errno.ENOSPC: "the disk is full: free some space, then save again",
+    errno.EDQUOT: "your disk quota is used up: free some space, then save again",
+    errno.ENOENT: "its folder no longer exists",
+    errno.EISDIR: "a folder has the name of the file",
+    errno.ELOOP: "the file is a link to itself",
+}
+
+
+def save_error_message(error: Exception) -> str:
+    """Return a safe message of one line: first the reason and what to do, then the file."""
+    if isinstance(error, ChangedOnDiskError):
+        what = "deleted" if error.theirs is None else "changed"
+        return one_line(f"not saved: {error.file.name} was {what} on disk meanwhile")
+    if isinstance(error, EditError):
+        return one_line(str(error))
+    if not isinstance(error, OSError):
+        return one_line(f"not saved: {error}")
+    way_out = _WAYS_OUT.get(error.errno or 0, error.strerror or str(error))
+    name = str(error.filename or "").rpartition("/")[2]
+    return one_line(f"not saved: {way_out}" + (f" ({name})" if name else ""))

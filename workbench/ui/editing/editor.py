@@ -27,9 +27,7 @@ from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.key_help import show_keys
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.drafts import CaseDraft, Draft, NotSavedError, label_of, place_in_words, unchanged, with_row
-from workbench.ui.editing.field import ValueField
-from workbench.ui.editing.field_screen import FieldScreen
-from workbench.ui.editing.row_list import RowList
+from workbench.ui.editing.field import FieldScreen, RowList, ValueField
 from workbench.ui.editing.values import LONGEST, UnreadableError, as_json, field_text, json_head, place_of
 from workbench.ui.widgets.keys import bindings, bindings_of
 from workbench.ui.widgets.titled import Titled

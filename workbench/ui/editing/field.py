@@ -1,13 +1,24 @@
-"""The text field for a value."""
+"""The rows of a case, the text field for a value, and the base of screens with rows and a field."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.message import Message
+from textual.screen import ScreenResultType
+from textual.widgets import Static
 
+from workbench.actions import Action
 from workbench.authoring.case_rows import CaseRow
-from workbench.ui.editing.values import as_json, field_text, read_value
+from workbench.model.faults import Location
+from workbench.rendering.cells import fit
+from workbench.text import one_line
+from workbench.ui.dialogs.rows_screen import RowsScreen
+from workbench.ui.editing.values import as_json, field_text, in_short, read_value
+from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.plain_text_area import PlainTextArea
+from workbench.ui.widgets.rows import Piece, RowsOf, RowView
 
 
 class ValueField(PlainTextArea):
@@ -74,3 +85,94 @@ class ValueField(PlainTextArea):
             self.post_message(self.Saved())
         else:
             self.insert("\n")
+
+
+_NAME_WIDTH = 11
+_LOOKS = {"call": "accent", "user": "strong"}
+
+
+class RowList(RowsOf[CaseRow]):
+    """Rows with a cursor. It also stops on headings of turns, because turns are moved and deleted there."""
+
+    def show_rows(self, rows: Sequence[CaseRow], *, at: Location | None = None) -> None:
+        """Replace the rows. Move the cursor to the first row at or inside a location, if there is one."""
+        self.rows = rows
+        self.rows_changed()
+        if at is not None:
+            inside = (number for number, row in enumerate(rows) if row.location[: len(at)] == at)
+            number = next(inside, None)
+            if number is not None:
+                self.move_to(number)
+        self.move_to(self.cursor)
+        self.show_cursor()
+        self.when_moved()
+
+    def next_turn(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) heading."""
+        headings = [number for number, row in enumerate(self.rows) if row.form == "heading"]
+        ahead = [number for number in headings if (number - self.cursor) * step > 0]
+        if ahead:
+            self.move_to(min(ahead) if step > 0 else max(ahead))
+
+    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return name, author and value of a row."""
+        row = self.rows[position]
+        if row.form == "heading":
+            return [(row.name, "label"), (" " + "─" * max(width - len(row.name) - 2, 0), "muted")], []
+        indent = "  " if row.turn is not None else ""
+        name = fit(indent + row.name, _NAME_WIDTH + 2)
+        author = f"{one_line(row.author, limit=40)}  " if row.author and width > 40 and row.kind != "call" else ""
+        if row.missing or row.value is None:
+            return [(name, "label"), ("—", "muted")], []
+        return [(name, "label"), (author, "muted"), (in_short(row.value), _LOOKS.get(row.kind, ""))], []
+
+
+class FieldScreen(RowsScreen[ScreenResultType]):
+    """A screen with rows and a field. Esc never discards typed text without a warning.
+
+    A subclass lays out `field`, `key_line` and `field_line`. `verb` names the effect of ctrl+o in two forms, such as
+    ("saves", "saved").
+    """
+
+    verb = ("saves", "saved")
+
+    def __init__(self, rows: RowView, keys: Mapping[str, tuple[str, ...]], footer: Sequence[Action]) -> None:
+        super().__init__(rows, keys)
+        self.field = ValueField()
+        self.key_line = KeyLine(footer, keys)
+        self.field_line = Static("", classes="field-keys", markup=False)
+        self.field.display = self.field_line.display = False
+        self._dropping = False
+
+    def into_field(self, words: str = "", *, key: str = "ctrl+o") -> None:
+        """Show the field, which already holds a value. `key` saves it. `words` is a message for the user."""
+        self._show_field(True)
+        self.field_line.update(Content(f" {key} {self.verb[0]} · esc closes"))
+        self.say(words)
+        self.field.focus()
+
+    def out_of_field(self) -> None:
+        """Hide the field and go back to the rows."""
+        self._show_field(False)
+        self.rows.focus()
+
+    def left_field(self) -> None:
+        """React to the user leaving the field without a change. Subclasses override it."""
+
+    def _show_field(self, shown: bool) -> None:
+        self._dropping = False
+        self.field.display = self.field_line.display = shown
+        self.key_line.display = not shown
+
+    def on_value_field_left(self) -> None:
+        """Leave the field. If its text would be lost, warn first."""
+        if self.field.changed and not self._dropping:
+            self._dropping = True
+            self.say(f"not {self.verb[1]} yet: ctrl+o {self.verb[0]} it, esc again discards it")
+            return
+        self.out_of_field()
+        self.left_field()
+
+    def on_text_area_changed(self) -> None:
+        """Warn again before new text is discarded."""
+        self._dropping = False

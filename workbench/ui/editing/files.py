@@ -62,7 +62,7 @@ class Files(Controller):
     async def taken_back(self, *, again: bool) -> "tuple[Edit | None, str]":
         """Undo the newest edit, or redo it. Return it, or None if that failed, and a safe message."""
         from workbench.authoring.saving import ChangedOnDiskError, NothingToUndoError
-        from workbench.ui.editing.save_errors import save_error_message
+        from workbench.ui.editing.conflicts import save_error_message
 
         saver = await self.saver()
         known = saver.undone if again else saver.newest
@@ -260,9 +260,8 @@ class Files(Controller):
             NotSavedError: It could not be written, or the user went back.
         """
         from workbench.model.json_edit import EditError
-        from workbench.ui.editing.conflicts import choose_cases, save
+        from workbench.ui.editing.conflicts import choose_cases, save, save_error_message
         from workbench.ui.editing.drafts import NotSavedError
-        from workbench.ui.editing.save_errors import save_error_message
 
         saver, base = await self.saver(), draft.evalset.content
         try:
@@ -303,7 +302,7 @@ class Files(Controller):
 
     def show_error(self, error: Exception) -> None:
         """Show why a file could not be read or written."""
-        from workbench.ui.editing.save_errors import save_error_message
+        from workbench.ui.editing.conflicts import save_error_message
 
         self.view.notify(save_error_message(error), severity="error", timeout=10)
 

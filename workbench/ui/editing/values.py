@@ -12,7 +12,7 @@ from workbench.authoring.case_rows import CaseRow
 from workbench.model.faults import Location, Places
 from workbench.model.locating import resolve
 from workbench.model.scanner import scan
-from workbench.text import plain
+from workbench.text import one_line, plain
 
 LONGEST = 30_000
 """Maximum length of a value in a field, in characters."""
@@ -102,3 +102,14 @@ def _escaped(line: str) -> str:
     if showable(line):
         return line
     return "".join(letter if showable(letter) else json.dumps(letter)[1:-1] for letter in line)
+
+
+_MOST = 2_000
+"""Characters of a value that are rendered for its row."""
+
+
+def in_short(value: object) -> str:
+    """Return a value as safe text on one line."""
+    if isinstance(value, str):
+        return one_line(value) if value[:_MOST].strip() else "(empty)"
+    return one_line(json_head(value, _MOST))

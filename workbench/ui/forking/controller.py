@@ -189,7 +189,7 @@ class Fork(Controller):
         """Write the changed instruction into its file, as an edit that can be undone."""
         from workbench.authoring.prompt_edit import NoPromptError, replaced
         from workbench.authoring.saving import ChangedOnDiskError
-        from workbench.ui.editing.save_errors import save_error_message
+        from workbench.ui.editing.conflicts import save_error_message
 
         name = self._files.folder.below_root(str(prompt.file))
 
