@@ -227,7 +227,7 @@ async def test_text_is_replaced_in_marked_cases_after_a_look_at_the_changes(open
         await screen.until(pilot, lambda: "find in 2 cases" in screen.text)
         await pilot.press(*"parcel", "enter")
         await screen.until(pilot, lambda: "2 places in 2 cases" in screen.text)
-        assert "on_time: user: Where is my parcel?" in screen.text, "what it found"
+        assert "on_time: Where is my parcel?" in screen.text, "what it found"
         assert "tool name" not in screen.text
         await pilot.press("enter")
         await screen.until(pilot, lambda: "replace parcel with" in screen.text)

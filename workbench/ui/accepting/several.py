@@ -149,7 +149,7 @@ class SeveralScreen(RowsScreen[Choice | None]):
                     yield self.list
                 yield self._scroll
             yield self.message
-            yield KeyLine(footer("accept"), self.keys_of)
+            yield KeyLine(footer("accept", without=("criteria",)), self.keys_of)
 
     def on_mount(self) -> None:
         """Show the list, and what is left out."""

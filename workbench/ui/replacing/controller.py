@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.counting import counted
+from workbench.rendering.cells import cut_name
 from workbench.text import one_line
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
 
 Pair = tuple[int, int]
 _RULES: "Mapping[Where, str]" = {
-    "text": "Messages, answers, plans and rubrics. Any part of a text matches.",
-    "tool name": "The names of expected calls and of their answers. Only whole names match.",
-    "argument": "Values in the arguments of expected calls. Any part of a text matches, and 12.5 the number 12.5.",
+    "text": "Messages, answers, plans, rubrics. Any part matches.",
+    "tool name": "Expected calls and their answers. Only whole names match.",
+    "argument": "Arguments of expected calls. 12.5 finds the number, too.",
 }
 _NAMED = 3
-"""Places that are named for each part of a case."""
+"""Places that are shown for each part of a case."""
+_BEFORE, _WIDTH, _NAME = 12, 50, 22
+"""Characters of a place: before the text, in all, and of the name of its case."""
 
 
 class _Found(NamedTuple):
@@ -61,7 +64,7 @@ class Replace(Controller):
             return
         shown = one_line(old, limit=30)
         found, note = await asyncio.to_thread(self._find, pairs, old)
-        items = [_item(part, found) for part in PARTS if any(part in one.places for one in found)]
+        items = [_item(part, old, found) for part in PARTS if any(part in one.places for one in found)]
         if not items:
             self.view.say("; ".join(filter(None, (f"{shown} is in none of the {cases}", note))), warning=True)
             return
@@ -98,14 +101,19 @@ class Replace(Controller):
         return found, "; ".join(f"not searched: {why}" for why in left_out)
 
 
-def _item(part: "Where", found: Sequence[_Found]) -> Item:
+def _item(part: "Where", old: str, found: Sequence[_Found]) -> Item:
     """Return a part of cases to choose, with the number of places and the first of them."""
     cases = [one for one in found if part in one.places]
-    places = [(one, place) for one in cases for place in one.places[part]]
-    named = [one_line(f"{one.case.names[0]}: {place.what}: {place.old}", limit=200) for one, place in places[:_NAMED]]
-    more = [f"… {len(places) - _NAMED:,} more"] if len(places) > _NAMED else []
+    places = [(one.case.names[0], place) for one in cases for place in one.places[part]]
+    shown = [_in_short(name, str(place.old), old) for name, place in places[:_NAMED]]
     hint = f"{counted(len(places), 'place')} in {counted(len(cases), 'case')}"
-    return Item(part, part, hint=hint, help="\n".join([*named, *more, _RULES[part]]))
+    return Item(part, part, hint=hint, help="\n".join([*shown, _RULES[part]]))
+
+
+def _in_short(name: str, text: str, old: str) -> str:
+    """Return `late_parcel: …Your refund of 13.50 euros …`."""
+    start = max(text.find(old) - _BEFORE, 0)
+    return one_line(f"{cut_name(one_line(name), _NAME)}: {'…' if start else ''}{text[start:]}", limit=_WIDTH)
 
 
 def _fault(where: "Where", text: str) -> str:
