@@ -41,6 +41,18 @@ def line(at: Situation) -> str:
         (replace(RAN, busy=True, running=True), "x cancel 1   n next problem   / filter   : find   ? help"),
         (replace(ON_CASE, side="panes", state="failed"), "esc back to cases   enter full text   Y copy"),
         (replace(RAN, marked=12, count=number(12)), "r run 12   t triage 12   esc drop marks   : find   ? help"),
+        (
+            replace(RAN, marked=12, count=number(12), busy=True, running=True),
+            "x cancel 12   t triage 12   esc drop marks",
+        ),
+        (
+            replace(RAN, marked=12, count=number(0), busy=True, running=True),
+            "esc drop marks   d duplicate   m move cases",
+        ),
+        (
+            replace(RAN, side="page", selected=4, count=number(4), busy=True, running=True, kills=lambda: True),
+            "enter show these 4   V review 4   M table   x kill 4",
+        ),
         (replace(RAN, side="filter"), "enter keep filter   esc clear filter"),
         (replace(RAN, filtered=True, count=number(7)), "r run 7   V review 7   esc clear filter   : find"),
     ],

@@ -46,6 +46,10 @@ def _running(situation: Situation) -> str:
     return "" if situation.running else "nothing is running"
 
 
+def _running_here(situation: Situation) -> str:
+    return _running(situation) or ("" if situation.count("cancel") else "nothing is running here")
+
+
 def _agents(situation: Situation) -> str:
     return _read(situation) or ("" if situation.agents else "there are no agents")
 
@@ -105,7 +109,9 @@ def _has_run(situation: Situation) -> str:
 
 
 def _verdict_or_marks(situation: Situation) -> str:
-    return "" if situation.marked else _has_run(situation) or _ended(situation)
+    if situation.marked:
+        return "" if situation.count("triage") else "no marked case has a verdict"
+    return _has_run(situation) or _ended(situation)
 
 
 def _acceptable(situation: Situation) -> str:
@@ -155,7 +161,7 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "freeze": (_run_here,),
     "thaw": (_targets, _idle),
     "try_faults": (_targets, _idle),
-    "cancel": (_running,),
+    "cancel": (_running_here,),
     "cancel_all": (_running,),
     "resume": (_read, _idle),
     "next_problem": (_problems,),

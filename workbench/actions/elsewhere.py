@@ -172,7 +172,7 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
         "mark": "mark: Mark the run (two at most). Press again to unmark.",
         "baseline": "",
         "filter": "filter: Filter by text, :fail :error :baseline :adk …",
-        "delete": "delete run: Delete the run permanently, after a confirmation.",
+        "delete": "delete run: Delete the marked runs, or the current one, after a confirmation.",
         "keys": "",
         "copy_id": "copy ID: Copy the ID of the run.",
         "open": "open: Open the run as it was.",

@@ -350,7 +350,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "replace.replace",
         "",
         "find and replace",
-        "Find a text, tool name or argument, and replace it after a look at all changes.",
+        "Find and replace a text, tool name or argument in many cases.",
         EDIT,
     ),
     Action(

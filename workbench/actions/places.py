@@ -73,14 +73,14 @@ PLACES: tuple[Place, ...] = (
     Place(
         "on a row of the overview that stands for cases",
         lambda at: at.side == "page" and at.selected > 0,
-        ("enter", "review", "table", "rerun", "back", "next_problem"),
+        ("enter", "review", "table", "rerun", "cancel", "back", "next_problem"),
         in_footer=4,
     ),
     Place("on the overview", lambda at: at.side == "page" and at.verdicts, ("enter", "back", "rerun", "run")),
     Place(
         "with marked cases",
         lambda at: at.marked > 0,
-        ("run", "triage", "back", "review", "repeat", "score", "freeze", "duplicate", "move_cases", "delete", "cancel"),
+        ("run", "cancel", "triage", "back", "review", "repeat", "score", "freeze", "duplicate", "move_cases", "delete"),
     ),
     Place(
         "on a running case",
