@@ -12,7 +12,7 @@ def test_query_has_words_statuses_and_metrics() -> None:
     assert query.words == ("refund", "late")
     assert query.statuses == {"failed", "error"}
     assert query.metrics == (MetricTest("trajectory", "<", 0.8),)
-    assert query.marked
+    assert query.flags == {"marked"}
     assert not query.faults
 
 

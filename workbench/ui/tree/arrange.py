@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from workbench.causes.cause import ONE_OF_A_KIND
 from workbench.execution import Execution
 from workbench.rendering.faces import FACES
-from workbench.ui.tree.query import Query, plain_name
+from workbench.ui.tree.outline import Pair
+from workbench.ui.tree.query import CHANGED, FLAKY, FROZEN, MARKED, STALE, TRIAGED, UNTRIAGED, Query, plain_name
 from workbench.ui.tree.verdicts import Verdicts
 
 if TYPE_CHECKING:
@@ -73,18 +74,17 @@ def _matching(
     cases: Sequence[int] = range(len(entry.document.cases))
     if query.statuses:
         cases = [case for case in cases if verdicts.states(evalset, case) & query.statuses]
-    if query.marked:
-        cases = [case for case in cases if (evalset, case) in marked]
-    if query.stale:
-        cases = [case for case in cases if (evalset, case) in verdicts.stale]
-    if query.changed:
-        cases = [case for case in cases if (evalset, case) in verdicts.flips]
-    if query.triaged is not None:
-        cases = [case for case in cases if _is_triaged(verdicts, evalset, case) == query.triaged]
-    if query.flaky:
-        cases = [case for case in cases if verdicts.flaky(evalset, case)]
-    if query.frozen:
-        cases = [case for case in cases if verdicts.is_frozen(evalset, case)]
+    tests: Mapping[str, Callable[[Pair], bool]] = {
+        MARKED: marked.__contains__,
+        STALE: verdicts.stale.__contains__,
+        CHANGED: verdicts.flips.__contains__,
+        FLAKY: lambda pair: verdicts.flaky(*pair),
+        FROZEN: lambda pair: verdicts.is_frozen(*pair),
+        TRIAGED: lambda pair: _is_triaged(verdicts, *pair),
+        UNTRIAGED: lambda pair: not _is_triaged(verdicts, *pair),
+    }
+    for flag in query.flags:
+        cases = [case for case in cases if tests[flag]((evalset, case))]
     if query.metrics:
         cases = [case for case in cases if query.metrics_hold(verdicts.records(evalset, case))]
     head = " ".join((entry.agent.name if entry.agent else "", entry.relative, entry.document.eval_set_id)).lower()

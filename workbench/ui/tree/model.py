@@ -4,7 +4,7 @@ The cursor is a row, not a number, so it stays on its case whatever happens arou
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.rendering.faces import Status
@@ -329,19 +329,16 @@ class Tree:
         """Return the visible positions of rows that show something about the changed cases."""
         changed = set(changed)
         evalsets = {evalset for evalset, _ in changed}
-        groups = {self.outline.group_of[evalset] for evalset in evalsets}
-        tests: dict[str, Callable[[Row], bool]] = {
-            "all": lambda row: bool(changed),
-            "agent": lambda row: row.agent in groups,
-            "evalset": lambda row: row.evalset in evalsets,
-            "passed": lambda row: row.evalset in evalsets,
-            "case": lambda row: (row.evalset, row.case) in changed,
-            "repeat": lambda row: (row.evalset, row.case) in changed,
-        }
         for evalset in evalsets:
             self._counts.pop(evalset, None)
+
+        def shows(row: Row) -> bool:
+            if row.case >= 0:
+                return (row.evalset, row.case) in changed
+            return bool(changed) if row == ALL else not evalsets.isdisjoint(self.members(row))
+
         rows = ((position, self.outline.row(position)) for position in visible)
-        return [position for position, row in rows if tests[row.kind](row)]
+        return [position for position, row in rows if shows(row)]
 
     def _arrange(self, keep: tuple[int, int] | None) -> bool:
         self.outline.orders = arrange(self.entries, self.verdicts, self.query, self.sort, self.marks, keep)

@@ -31,6 +31,7 @@ TRIAGED, UNTRIAGED = "triaged", "untriaged"
 CAUSE = "cause:"
 INSIDE = "in:"
 _FLAGS = (MARKED, STALE, CHANGED, FLAKY, FROZEN, TRIAGED, UNTRIAGED)
+_EITHER = frozenset({TRIAGED, UNTRIAGED})
 _METRIC = re.compile(r"([A-Za-z_]\w*)(<=|>=|<|>|=)(-?\d*\.?\d+)")
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -63,20 +64,15 @@ class MetricTest:
 class Query:
     """A parsed query.
 
-    `words` are lowercase. Empty `statuses` match any. `faults` names what was not understood.
+    `words` are lowercase. Empty `statuses` match any. `flags` are words such as `stale`. `faults` names what was not
+    understood.
     """
 
     text: str = ""
     words: tuple[str, ...] = ()
     statuses: frozenset[Status] = frozenset()
     metrics: tuple[MetricTest, ...] = ()
-    marked: bool = False
-    stale: bool = False
-    changed: bool = False
-    flaky: bool = False
-    frozen: bool = False
-    triaged: bool | None = None
-    """Whether the case's current answer and verdict are triaged. None: either."""
+    flags: frozenset[str] = frozenset()
     causes: tuple[str, ...] = ()
     """Causes, each by its slug or a part of one."""
     inside: tuple[str, ...] = ()
@@ -86,9 +82,7 @@ class Query:
     @property
     def empty(self) -> bool:
         """Whether the query matches everything."""
-        flags = (self.marked, self.stale, self.changed, self.flaky, self.frozen)
-        conditions = (self.words, self.statuses, self.metrics, self.causes, self.inside)
-        return not (any(conditions) or any(flags)) and (self.triaged is None)
+        return not any((self.words, self.statuses, self.metrics, self.flags, self.causes, self.inside))
 
     def metrics_hold(self, records: Iterable[Execution]) -> bool:
         """Return whether each metric condition matches one of the records."""
@@ -120,21 +114,10 @@ def parse_query(text: str) -> Query:
             statuses |= STATUS_NAMES[names[0]]
         elif len(token) > 1 and not any(flag.startswith(token[1:]) for flag in _FLAGS):
             faults.append(_unknown(token[1:]))
-    return Query(
-        text,
-        tuple(words),
-        frozenset(statuses),
-        tuple(metrics),
-        MARKED in flags,
-        STALE in flags,
-        CHANGED in flags,
-        FLAKY in flags,
-        FROZEN in flags,
-        None if (TRIAGED in flags) == (UNTRIAGED in flags) else TRIAGED in flags,
-        tuple(causes),
-        tuple(inside),
-        tuple(faults),
-    )
+    if flags >= _EITHER:
+        flags -= _EITHER
+    conditions = tuple(words), frozenset(statuses), tuple(metrics), frozenset(flags), tuple(causes), tuple(inside)
+    return Query(text, *conditions, tuple(faults))
 
 
 def plain_name(name: str) -> str:
