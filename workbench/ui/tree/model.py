@@ -73,6 +73,7 @@ OPEN_AT_FIRST = 100
 """Maximum number of cases for which all evalsets start open."""
 NO_AGENT = "(no agent)"
 _NO_FOLD = Fold((), ())
+_COUNTS_KEPT = 1_000
 
 
 class Tree:
@@ -92,8 +93,8 @@ class Tree:
         """The row where a range of marks began."""
         self._before_filter: tuple[set[Row], Row | None] | None = None
         """The collapsed rows and the cursor before the filter, or None without one."""
-        self._counts: dict[int, Counter[Status]] = {}
-        """Counts of the filtered cases of an evalset, until one of its verdicts changes."""
+        self._counts: dict[tuple[int, int], tuple[Sequence[int], int, Counter[Status]]] = {}
+        """Counts of filtered, marked and selected cases, with the version of the verdicts that were counted."""
         self._folded_at: dict[int, int] = {}
         """The version of each evalset's verdicts when its passed cases were folded."""
 
@@ -196,18 +197,21 @@ class Tree:
         return total
 
     def counts_of(self, part: Part) -> Counter[Status]:
-        """Count cases of an evalset by status, without those that never ran. All that are shown are counted once."""
+        """Count cases of an evalset by status, without those that never ran. After a change, they are counted again."""
         evalset, cases = part
-        order, fold = self.outline.order(evalset), self.outline.fold(evalset)
-        if cases is order or (isinstance(order, range) and cases == order):
-            return self._filtered_counts(evalset)
+        order, fold, version = self.outline.order(evalset), self.outline.fold(evalset), self.verdicts.versions[evalset]
+        if isinstance(order, range) and len(cases) == len(order):
+            return self.verdicts.counts[evalset]
         if fold is not None and cases is fold.folded and len(fold.shown) < len(fold.folded):
-            return self.verdicts.counts[evalset] - self._count(evalset, fold.shown)
-        return self._count(evalset, cases)
-
-    def _count(self, evalset: int, cases: Iterable[int]) -> Counter[Status]:
-        found = (self.verdicts.by_case.get((evalset, case)) for case in cases)
-        return Counter(verdict.state for verdict in found if verdict is not None)
+            return self.verdicts.counts[evalset] - self.counts_of((evalset, fold.shown))
+        known = self._counts.get((evalset, id(cases)))
+        if known is None or known[0] is not cases or known[1] != version:
+            if len(self._counts) > _COUNTS_KEPT:
+                self._counts.clear()
+            found = (self.verdicts.by_case.get((evalset, case)) for case in cases)
+            known = cases, version, Counter(verdict.state for verdict in found if verdict is not None)
+            self._counts[evalset, id(cases)] = known
+        return known[2]
 
     def arrange_again(self) -> bool:
         """Filter, sort and fold by the current verdicts. Return whether the rows may have changed.
@@ -329,8 +333,6 @@ class Tree:
         """Return the visible positions of rows that show something about the changed cases."""
         changed = set(changed)
         evalsets = {evalset for evalset, _ in changed}
-        for evalset in evalsets:
-            self._counts.pop(evalset, None)
 
         def shows(row: Row) -> bool:
             if row.case >= 0:
@@ -342,7 +344,6 @@ class Tree:
 
     def _arrange(self, keep: tuple[int, int] | None) -> bool:
         self.outline.orders = arrange(self.entries, self.verdicts, self.query, self.sort, self.marks, keep)
-        self._counts.clear()
         before = dict(self.outline.folds)
         if not self.arranged:
             self._fold()
@@ -388,13 +389,6 @@ class Tree:
         first = next(iter(self.outline.all_cases()), None)
         if first is not None:
             self.show(self.row_of(*first))
-
-    def _filtered_counts(self, evalset: int) -> Counter[Status]:
-        if self.query.empty:
-            return self.verdicts.counts[evalset]
-        if evalset not in self._counts:
-            self._counts[evalset] = self._count(evalset, self.outline.order(evalset))
-        return self._counts[evalset]
 
 
 def _groups(workspace: "Workspace") -> tuple[list[str], list[list[int]]]:
