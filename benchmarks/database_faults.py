@@ -53,12 +53,12 @@ from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseFinished, CaseRef, Event, Noticed, PlannedCase, RunFinished, RunStarted
 from workbench.history.compare import compare
 from workbench.history.latest import latest_runs
+from workbench.history.reading import open_run
 from workbench.history.resuming import read_results
 from workbench.history.run_names import run_ids
 from workbench.history.run_writer import RunWriter
 from workbench.history.state_dir import run_path
 from workbench.history.stored_events import is_reading_problem, read_run
-from workbench.history.stored_run import open_run
 from workbench.history.stored_runs import list_runs, load_summary
 
 _CASES = 20
@@ -129,14 +129,14 @@ class Driver:
     def _read(self, what: str) -> None:
         list_runs(self.state)
         for run in latest_runs(self.state, self.files):
-            for row in run.rows:
-                self.check(what, row["ref"][3], row["status"])
+            for one in run.executions:
+                self.check(what, one.ref.eval_id, one.state)
         summaries = []
         for run_id in run_ids(self.state):
             summary, _ = load_summary(self.state, run_id)
             summaries.append(summary)
-            for row in summary.rows.values():
-                self.check(what, row["ref"][3], row["status"])
+            for one in summary.executions.values():
+                self.check(what, one.ref.eval_id, one.state if one.finished else None)
             path = run_path(self.state, run_id)
             for event in read_run(path):
                 if isinstance(event, CaseFinished):
@@ -214,7 +214,7 @@ def _statuses(driver: Driver) -> dict[str, str]:
     """Return the newest verdict of each case."""
     found = {}
     for run in latest_runs(driver.state, driver.files):
-        found.update({row["ref"][3]: str(row["status"]) for row in run.rows})
+        found.update({one.ref.eval_id: str(one.state) for one in run.executions})
     return found
 
 
@@ -580,7 +580,7 @@ def together(driver: Driver) -> None:
 
 def _check_all_is_there(driver: Driver, runs: int, edits: int) -> None:
     stored = [load_summary(driver.state, run_id)[0] for run_id in run_ids(driver.state)]
-    whole = sum(summary.is_complete and len(summary.rows) == _CASES for summary in stored)
+    whole = sum(summary.is_complete and len(summary.executions) == _CASES for summary in stored)
     found = database(driver.state).read(lambda connection: connection.execute("SELECT count(*) FROM edit").fetchone())
     count = 0 if found is None else int(found[0])
     if whole < runs or not min(edits, 100) <= count <= edits:

@@ -14,16 +14,17 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from benchmarks import figures
 from benchmarks.screen import Terminal
 from workbench.database.database import Connection, close_databases, database
 from workbench.database.runs import EventRow, add_events, add_run, execution_id, release, save_executions, save_facts
 from workbench.database.runs import save_run as save_stored_run
-from workbench.history.execution_rows import Place, facts_text, to_stored
-from workbench.history.list_entries import list_entry
-from workbench.history.summary import Summary
+from workbench.events import CaseRef, MetricResult, PlannedCase, Usage
+from workbench.execution import Execution
+from workbench.history.execution_rows import Place, execution_row, facts_text
+from workbench.history.summary import Summary, list_entry
 from workbench.state_folder import make_state_dir, state_dir
 
 CASES = 100
@@ -84,14 +85,14 @@ def _lists(folder: Path, runs: int) -> tuple[Path, Path]:
 def _add(connection: Connection, run_id: str, summary: Summary, *, rows: bool) -> None:
     """Add a run that has ended, with or without its executions and their events."""
     row = add_run(connection, run_id)
-    events = len(summary.rows) if rows else 0
+    events = len(summary.executions) if rows else 0
     save_facts(connection, row.id, facts_text(summary))
     if rows:
         text = json.dumps({"event": "OutputCaptured", "text": os.urandom(BYTES // 2).hex()})
-        for number, one in enumerate(summary.rows.values()):
+        for number, one in enumerate(summary.executions.values()):
             place = Place(execution_id(row.id, number))
-            place.take(number + 1, "CaseStarted", BYTES, 1)
-            save_executions(connection, [to_stored(one, summary, place, row.id)])
+            place.take(number + 1, BYTES)
+            save_executions(connection, [execution_row(one, place, row.id)])
             add_events(connection, row.id, [EventRow(number + 1, place.id, "OutputCaptured", text)])
     ended = row._replace(
         started=summary.started,
@@ -139,27 +140,18 @@ def _compare_seconds(folder: Path) -> float:
 def _summary(cases: int, said: str) -> Summary:
     summary = Summary("run", "/root", "2026-01-01T00:00:00Z", seconds=1.0, sources={"desk": {"agent.py": said * 8}})
     for number in range(cases):
-        ref = ("desk", "desk/refunds.evalset.json", "refunds", f"case_{number}", 1)
+        ref = CaseRef("desk", "desk/refunds.evalset.json", "refunds", f"case_{number}")
         failed = said == "two" and number % 10 == 0
-        score = 0.5 if failed else 1.0
-        metric: list[Any] = [score, 0.8, "failed" if failed else "passed", "6 of 7 words", None, None]
-        summary.rows[ref] = {
-            "ref": list(ref),
-            "status": "failed" if failed else "passed",
-            "error": None,
-            "seconds": 0.1,
-            "calls": 2,
-            "tokens": 100,
-            "metrics": {"tool_trajectory_avg_score": metric, "response_match_score": metric},
-            "given": [],
-            "inputs": [],
-            "text": "0123456789abcdef",
-            "cause": None,
-            "steps": ["c0123456789abcdef", "r0123456789abcdef"] * 2,
-            "usage": [2, 400, 100, 0, 0, 0, 0],
-            "plan": None,
-            "said": f"{said}{failed}",
-        }
+        names = "tool_trajectory_avg_score", "response_match_score"
+        status: Literal["passed", "failed"] = "failed" if failed else "passed"
+        summary.executions[ref] = Execution(
+            PlannedCase(ref, None, "defaults", text="0123456789abcdef"),
+            status,
+            scores={name: MetricResult(name, status, 0.5 if failed else 1.0, 0.8, "6 of 7 words") for name in names},
+            duration_seconds=0.1,
+            usage=Usage(2, 400, 100),
+            steps=[*("c0123456789abcdef", "r0123456789abcdef") * 2, f"a{said}{failed}"],
+        )
     return summary
 
 

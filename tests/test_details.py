@@ -18,7 +18,6 @@ from workbench.events import CaseError, CaseFinished, CaseRef, Event, MetricResu
 from workbench.execution import CaseRecord, Execution
 from workbench.exporting.junit import junit_pieces
 from workbench.exporting.report import report_pieces
-from workbench.history.execution_rows import stored_executions
 from workbench.history.run_writer import RunWriter
 from workbench.history.stored_runs import load_summary
 from workbench.store import Store
@@ -182,10 +181,10 @@ def test_stored_executions_are_those_of_the_run(tmp_path: Path) -> None:
     store, journal = run_kept(tmp_path)
     journal.close()
     kept, _ = load_summary(tmp_path, RUN)
-    records = stored_executions(kept, journal.path, list(kept.rows.values()))
+    records = kept.executions
     for case, record in records.items():
         expected = store.records[case]
-        unlike: dict[str, Any] = {"started_at": None, "inputs": (), "scores": {}}
+        unlike: dict[str, Any] = {"started_at": None, "inputs": (), "given": (), "steps": None, "scores": {}}
         assert replace(record, **unlike) == replace(expected, **unlike)
         assert [(one.name, one.score) for one in record.scores.values()] == [
             (one.name, one.score) for one in expected.scores.values()
@@ -211,7 +210,7 @@ def test_restored_verdicts_need_no_details(tmp_path: Path, reads: list[str]) -> 
     journal.close()
     kept, _ = load_summary(tmp_path, RUN)
     store = Store()
-    records = stored_executions(kept, journal.path, list(kept.rows.values()))
+    records = kept.executions
     store.restore(store.run, list(records), records)
     Verdicts(store).recall(records)
     assert reads == []

@@ -50,7 +50,7 @@ def read_details(execution: Execution) -> CaseRecord:
     if record is None:
         record, execution.read_error = _read(execution)
         if record is None:
-            record = CaseRecord(execution.planned, scores=execution.scores, error=execution.error)
+            record = CaseRecord(execution.planned, scores=dict(execution.scores), error=execution.error)
         record.take_verdict(execution)
         keep_details(execution, record)
     return record
@@ -94,7 +94,7 @@ def read_records(file: Path, refs: Collection[CaseRef]) -> dict[CaseRef, CaseRec
         ValueError: a part of a case is lost.
     """
     # Imported late, so that verdicts appear on the screen sooner.
-    from workbench.history.case_events import case_events
+    from workbench.history.reading import case_events
 
     records: dict[CaseRef, CaseRecord] = {}
     inputs = RunInputs()
@@ -116,7 +116,7 @@ def end_all(records: dict[CaseRef, CaseRecord], *, damaged: bool = False) -> dic
     An unfinished case counts as cancelled. With `damaged` (the run ended, but a part of it is lost) it is an
     error.
     """
-    from workbench.history.run_events import END_IS_LOST
+    from workbench.history.reading import END_IS_LOST
 
     for record in records.values():
         if not record.finished:

@@ -4,7 +4,7 @@ Both are built from events. They have no threads, clocks or widgets.
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, fields
 from functools import lru_cache
 from pathlib import Path
@@ -42,7 +42,7 @@ from workbench.events import (
     drift_count,
 )
 from workbench.events import MetricScored as Scored
-from workbench.json_values import mapping
+from workbench.json_values import mapping, number
 from workbench.judge.judge_details import is_split_in, judge_in
 
 CaseState: TypeAlias = Literal["queued", "running", "passed", "failed", "error", "not_evaluated", "cancelled"]
@@ -99,8 +99,13 @@ class Execution:
     usage: Usage = field(default_factory=Usage)
     run_id: str = ""
     """The run that this execution belongs to."""
-    inputs: tuple[Bundle, ...] = ()
+    inputs: Collection[Bundle] = ()
     """Inputs of the verdict besides those in the evalset and the config; empty if they are not known."""
+    given: tuple[int, ...] = ()
+    """Numbers of the run's bundles with the inputs from evalset and config, the case first.
+
+    Only summaries of runs have them. () if the case never started.
+    """
     frozen: Frozen | None = None
     """How the case was replayed, or None if it ran live."""
     handling: FaultHandling | None = None
@@ -116,8 +121,17 @@ class Execution:
 
     Executions with the same digest say the same. "" before the end.
     """
+    steps: Sequence[str] | None = None
+    """Digests of the tool calls (`c…`) and their results (`r…`) in order, then of all answers (`a…`).
+
+    Only summaries of runs have them. None if they are not known.
+    """
     split: bool = False
     """Whether votes of a judge disagree anywhere in the case."""
+    unseen: tuple[str, ...] = ()
+    """What the case used that no comparison of inputs can see, such as child programs."""
+    apart: bool = False
+    """Whether faults were injected into its calls, or it tries a fork. It enters no verdict, rate or trend."""
     file: Path | None = field(default=None, compare=False, repr=False)
     """The stored run or the file from which its details can be read, or None if there is none."""
     size: int = field(default=0, compare=False, repr=False)
@@ -144,6 +158,11 @@ class Execution:
     def has_verdict(self) -> bool:
         """Whether the case has ended and was not cancelled."""
         return self.finished and self.state != "cancelled"
+
+    @property
+    def decides_case(self) -> bool:
+        """Whether the execution has a verdict that counts as one of its case."""
+        return self.has_verdict and not self.apart
 
     @property
     def failed_with_errors(self) -> bool:
@@ -198,10 +217,13 @@ class CaseRecord(Execution):
         """The verdicts of the criteria, with their reasons and details."""
         return self.scores
 
-    def without_details(self, file: Path, size: int) -> Execution:
-        """Return the part that stays in memory when the details are stored in `file`."""
+    def without_details(self, file: Path | None, size: int, *, reasons: bool = False) -> Execution:
+        """Return the part that stays in memory when the details are stored in `file`.
+
+        With `reasons`, the verdicts keep theirs.
+        """
         values = {name: getattr(self, name) for name in _LISTED}
-        scores = {result.name: brief_score(result) for result in self.metrics.values()}
+        scores = {result.name: brief_score(result, reasons=reasons) for result in self.metrics.values()}
         error = self.error and brief_error(self.error.kind, self.error.message, self.error.hint)
         return Execution(**values, scores=scores, error=error, file=file, size=size)
 
@@ -235,25 +257,32 @@ def is_split(results: Iterable[Mapping[str, Any]]) -> bool:
     return bool(judge_in(whole)) and any(map(is_split_in, (whole, *turns)))
 
 
-def brief_score(result: MetricResult) -> MetricResult:
-    """Return a verdict without its reason and details."""
+def brief_score(result: MetricResult, *, reasons: bool = False) -> MetricResult:
+    """Return a verdict without its details, and with its reason only if `reasons`."""
     judge = ((str(name), str(value)) for name, value in judge_in(result.details).items())
-    return short_score(result.name, result.status, result.score, result.threshold, tuple(judge))
+    reason = result.reason[:_LONGEST_MESSAGE] if reasons else ""
+    score, threshold = number(result.score), number(result.threshold)
+    return short_score(result.name, result.status, score, threshold, tuple(judge), reason)
 
 
 @lru_cache(4096)
 def short_score(
-    name: str, status: str, score: float | None, threshold: float | None, judge: tuple[tuple[str, str | None], ...]
+    name: str,
+    status: str,
+    score: float | None,
+    threshold: float | None,
+    judge: tuple[tuple[str, str], ...],
+    reason: str = "",
 ) -> MetricResult:
     """Return a verdict with only these fields. Equal verdicts of many cases share one object."""
     details = {"judge": dict(judge)} if judge else _NO_DETAILS
-    return MetricResult(intern(name), _STATUSES.get(status, "error"), score, threshold, "", details)
+    return MetricResult(intern(name), _STATUSES.get(status, "error"), score, threshold, reason, details)
 
 
 @lru_cache(256)
 def brief_error(kind: Any, message: str, hint: str = "") -> CaseError:
     """Return an error without its traceback. Equal errors of many cases share one object."""
-    return CaseError(kind, message[:_LONGEST_MESSAGE], hint)
+    return CaseError(kind, message[:_LONGEST_MESSAGE], hint[:_LONGEST_MESSAGE])
 
 
 def apply_to_case(record: CaseRecord, event: Event, inputs: RunInputs) -> None:
@@ -264,8 +293,10 @@ def apply_to_case(record: CaseRecord, event: Event, inputs: RunInputs) -> None:
         case CasePlaced() | AttemptLost():
             _note_machine(record, event)
         case TurnStarted():
+            _fill_turns(record, event.turn)
             record.turns.append(Turn(event.user))
         case AgentActed() | TurnFinished() | SpansRecorded() | CallsRecorded():
+            _fill_turns(record, event.turn + 1)
             _apply_to_turn(record.turns[event.turn], event)
         case UserSimulated():
             record.simulated.append(event)
@@ -292,7 +323,7 @@ def _end(record: CaseRecord, event: CaseFinished, inputs: RunInputs) -> None:
     record.frozen = event.frozen
     record.handling = event.handling
     record.thawed = event.thawed
-    record.machine = event.machine
+    record.machine, record.unseen = event.machine, event.unseen
     record.drifted = None if event.thawed is None else drift_count(event.thawed.changes)
     record.cause = _cause(record)
     if record.has_verdict:
@@ -309,7 +340,7 @@ def _begin(record: CaseRecord, event: CaseStarted) -> None:
     record.metrics.clear()
     record.error = record.cause = record.frozen = record.handling = None
     record.thawed = record.drifted = None
-    record.answer, record.split = "", False
+    record.answer, record.split, record.unseen = "", False, ()
     record.state = "running"
     record.started_at = event.at
     record.expected = event.expected
@@ -324,6 +355,12 @@ def _begin(record: CaseRecord, event: CaseStarted) -> None:
     record.attempt = event.attempt
     record.lost = event.lost
     record.machine = ""
+
+
+def _fill_turns(record: CaseRecord, number: int) -> None:
+    """Add empty turns up to this number of turns, in place of those whose start is lost with a damaged event."""
+    while len(record.turns) < number:
+        record.turns.append(Turn({}))
 
 
 def _note_machine(record: CaseRecord, event: CasePlaced | AttemptLost) -> None:

@@ -27,6 +27,11 @@ def string(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+def number(value: Any) -> float | None:
+    """Return a number, or None."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
 ID_KEYS = ("evalId", "eval_id", "evalCaseId", "eval_case_id")
 """Keys with the ID of an eval case: ADK's, then those of google-agents-cli's datasets."""
 _OF_DATASETS = frozenset({"prompt", "agent_data", "agentData", "user_scenario", "userScenario"})

@@ -308,7 +308,10 @@ class Store:
         self.reinstated = {case: refs for case, refs in self.reinstated.items() if case not in self._executions}
         for planned in event.cases:
             self._owners[planned.case.name] = _owner(planned.case)
-            self.records[planned.case] = CaseRecord(planned, run_id=event.run_id, until_sure=event.until_sure)
+            apart = planned.is_apart or self._inputs.injects_faults
+            self.records[planned.case] = CaseRecord(
+                planned, run_id=event.run_id, until_sure=event.until_sure, apart=apart
+            )
         self._count()
 
     def _count(self) -> None:

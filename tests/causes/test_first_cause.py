@@ -16,7 +16,6 @@ from workbench.causes.cause import UNKNOWN
 from workbench.causes.first_cause import case_cause, criterion_cause
 from workbench.causes.groups import group_by_cause
 from workbench.engine.scoring.verdict import metric_error
-from workbench.event_json import to_json
 from workbench.events import (
     CaseError,
     CaseFinished,
@@ -28,8 +27,8 @@ from workbench.events import (
     RunFinished,
     TurnStarted,
 )
-from workbench.history.execution_rows import Place, rows_from, stored_executions, to_stored
-from workbench.history.summary import Summary, summarize_events
+from workbench.history.execution_rows import RunRows, add_executions
+from workbench.history.summary import Summary
 from workbench.metrics import registry
 from workbench.metrics.base import Scored, ScoreRequest
 from workbench.metrics.description import CriterionDescription
@@ -146,14 +145,13 @@ def test_200_failures_of_ten_planted_causes_are_ten_groups(seed: int) -> None:
 @given(st.randoms(use_true_random=False), st.sets(st.sampled_from(sorted(CASES)), max_size=12))
 def test_stored_causes_equal_those_of_the_running_run(dice: random.Random, chosen: set[CaseRef]) -> None:
     events = run({case: CASES[case][1] for case in sorted(chosen)}, dice)
-    store = feed(events)
-    made = summarize_events(map(to_json, events))
-    summary = Summary(plans=made.plans)
-    rows_from(summary, [to_stored(row, made, Place(number), 1) for number, row in enumerate(made.rows.values())])
-    stored = stored_executions(summary, Path("no journal is read"), summary.rows.values())
+    store, summary, file = feed(events), Summary(), Path("no database is read")
+    rows = RunRows(1, file)
+    for number, event in enumerate(events, 1):
+        rows.take(event, number, 1)
+    add_executions(summary, rows.rows(rows.places), file)
     live = {record.ref: record.cause for record in store.current_records()}
-    assert {case: record.cause for case, record in stored.items()} == live
-    assert len(summary.causes) == len(set(live.values()))
+    assert {case: execution.cause for case, execution in summary.executions.items()} == live
 
 
 def test_error_comes_before_any_verdict() -> None:
@@ -257,16 +255,14 @@ def test_case_that_runs_again_has_the_cause_of_its_last_attempt() -> None:
     assert store.records[case].cause is None
 
 
-def test_old_journal_without_details_has_a_general_cause() -> None:
-    old = {"event": "MetricScored", "result": {"name": CALLS, "status": "failed", "score": 0.0}}
-    case = {"agent": "a", "evalset_file": "f", "eval_set_id": "s", "eval_id": "c"}
-    plan = {"event": "RunStarted", "run_id": "r", "cases": [{"case": case}]}
-    end = {"event": "CaseFinished", "status": "failed", "error": None, "duration_seconds": 1.0}
-    summary = summarize_events([plan, {"event": "CaseStarted"}, {**old, "case": case}, {**end, "case": case}])
-    assert summary.causes == [["calls", "tool calls differ", False]]
-    assert [row["cause"] for row in summary.rows.values()] == [0]
-    summary = summarize_events([plan, {**end, "case": case}])
-    assert summary.causes == [UNKNOWN.as_json()]
+def test_verdict_without_details_has_a_general_cause() -> None:
+    case = ref("brief")
+    scored = MetricScored(case, MetricResult(CALLS, "failed", 0.0))
+    end = CaseFinished(case, "failed", None, 1.0)
+    for before, text in (([scored], "tool calls differ"), ([], UNKNOWN.text)):
+        cause = feed([started([case])], before, [end]).records[case].cause
+        assert cause is not None
+        assert cause.text == text
 
 
 def test_groups_of_stored_runs_keep_the_order_of_the_plan() -> None:

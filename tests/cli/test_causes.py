@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.cli.projects import Project
 from tests.planted import ERRORS, FAILING, write
-from workbench.history.summary_lookup import open_summary
+from workbench.history.reading import open_summary
 
 PLANTED = {**FAILING, **ERRORS}
 SHARED = {text: count for text, count in PLANTED.items() if count > 1}
@@ -24,7 +24,7 @@ def test_planted_failures_are_counted_by_cause_wherever_they_are_listed(tmp_path
     assert {text: int(count) for count, text in printed} == {**SHARED, "one of a kind": len(PLANTED) - len(SHARED)}
     summary, trouble = open_summary("last", project.root / ".workbench", project.root)
     assert not trouble
-    stored = [summary.causes[row["cause"]][1] for row in summary.rows.values() if row["cause"] is not None]
+    stored = [one.cause.text for one in summary.executions.values() if one.cause is not None]
     assert {text: stored.count(text) for text in stored} == PLANTED
     markdown = project.run("export", "last", "--format", "md").stdout
     page = project.run("export", "last", "--format", "html").stdout

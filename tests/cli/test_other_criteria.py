@@ -16,9 +16,8 @@ from workbench.exporting.html import build_html
 from workbench.exporting.junit import junit_pieces
 from workbench.exporting.report import report_pieces
 from workbench.exporting.tables import build_csv, build_markdown
-from workbench.history.execution_rows import stored_executions
 from workbench.history.listed_runs import list_all_runs
-from workbench.history.run_events import read_run_events
+from workbench.history.reading import read_run_events
 from workbench.history.run_writer import RunWriter
 from workbench.history.stored_report import read_report
 from workbench.history.stored_runs import load_summary
@@ -92,7 +91,7 @@ def test_mark_is_stored_with_the_run(events: list[Event], tmp_path: Path, capsys
     with pytest.raises(SystemExit):
         main(["history", str(tmp_path), "--state-dir", str(tmp_path)])
     assert "other criteria" in capsys.readouterr().out
-    brief = stored_executions(kept, journal.path, kept.rows.values())
+    brief = kept.executions
     assert ["(other criteria)" in case_line(read_details(brief[case])) for case in (CHANGED, AS_IN_FILE)] == [
         True,
         False,

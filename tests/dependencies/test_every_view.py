@@ -142,7 +142,9 @@ def test_compare_names_the_same_inputs_as_status(project: Project, kind: Input) 
     project.run("run", f"{evalset_of(edit)}:{edit.case}", "--fresh", *edit.options)
     after = run_of(project, edit)
     assert before.run_id != after.run_id
-    (then,), (now,) = ([row for row in run.rows.values() if row["ref"][3] == edit.case] for run in (before, after))
+    (then,), (now,) = (
+        [one for one in run.executions.values() if one.ref.eval_id == edit.case] for run in (before, after)
+    )
     changes, unknown = changed_inputs((before, then), (after, now))
     assert not unknown
     assert alike(kind, changes, wanted)

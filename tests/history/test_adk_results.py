@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from workbench.events import CaseRef, MetricResult
 from workbench.history.adk_results import adk_entries, adk_summary, read_adk_result
 
 INVOCATION = {"invocation_id": "i", "user_content": {"parts": [{"text": "hi"}]}}
@@ -51,12 +52,12 @@ def _write(root: Path, data: Any) -> Path:
 
 @pytest.mark.parametrize("data", [RESULT, json.dumps(RESULT), _camel(RESULT)], ids=["plain", "twice", "camel"])
 def test_result_file_becomes_a_run_summary(tmp_path: Path, data: Any) -> None:
-    summary = adk_summary(_write(tmp_path, data), tmp_path)
+    summary = adk_summary(_write(tmp_path, data))
     assert summary.started == "2025-11-21T10:30:00Z"
-    first, second = summary.rows.values()
-    assert first["ref"] == ["desk", "", "refunds", "late", 1]
-    assert first["metrics"] == {"response_match_score": [0.5, 0.8, "failed", "", None, None]}
-    assert (first["status"], second["status"], second["ref"][4]) == ("failed", "passed", 2)
+    first, second = summary.executions.values()
+    assert first.ref == CaseRef("desk", "", "refunds", "late")
+    assert first.scores == {"response_match_score": MetricResult("response_match_score", "failed", 0.5, 0.8)}
+    assert (first.state, second.state, second.ref.repeat) == ("failed", "passed", 2)
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '"x"', '{"eval_case_results": 3}', "[" * 100_000])

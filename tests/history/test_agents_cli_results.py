@@ -6,17 +6,25 @@ The file beside this test was written by `agents-cli eval grade` 1.11, without m
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import pytest
 
 from workbench.engine.plan.run_options import UsageFaultError
-from workbench.events import CaseRef, CaseStarted, MetricScored, RunStarted, TurnFinished
+from workbench.events import (
+    CaseRef,
+    CaseStarted,
+    MetricResult,
+    MetricScored,
+    PlannedCase,
+    RunStarted,
+    TurnFinished,
+)
+from workbench.execution import Execution
 from workbench.history.agents_cli_results import agents_cli_entries, agents_cli_summary
 from workbench.history.compare import NO_VERDICTS, Comparison, compare
-from workbench.history.run_events import read_run_events
+from workbench.history.reading import open_summary, read_run_events
 from workbench.history.summary import Summary
-from workbench.history.summary_lookup import open_summary
 
 FILE = Path(__file__).with_name("results_20261123_222444.json")
 
@@ -33,23 +41,13 @@ def changed(tmp_path: Path, name: str = "results_b.json", **scores: float | None
     return path
 
 
-def ours(*rows: tuple[str, str, float], status: str = "passed") -> Summary:
+def ours(*cases: tuple[str, str, float], status: Literal["passed", "failed"] = "passed") -> Summary:
     """Return a summary of one of our runs with the cases (file, ID, score of dump)."""
     summary = Summary(run_id="ours", seconds=1.0)
-    for file, eval_id, score in rows:
-        ref = ("app", file, "set", eval_id, 1)
-        metrics: dict[str, Any] = {"dump": [score, 2.0, status, "", None, None]}
-        blank: dict[str, Any] = {
-            "error": None,
-            "seconds": 0.0,
-            "calls": 0,
-            "tokens": 0,
-            "given": [],
-            "inputs": [],
-            "text": "",
-        }
-        row = {**blank, "ref": list(ref), "status": status, "metrics": metrics, "said": "", "steps": []}
-        summary.rows[ref] = row
+    for file, eval_id, score in cases:
+        ref = CaseRef("app", file, "set", eval_id)
+        scores = {"dump": MetricResult("dump", status, score, 2.0)}
+        summary.executions[ref] = Execution(PlannedCase(ref, None, ""), status, scores=scores)
     return summary
 
 
@@ -86,7 +84,7 @@ def test_file_is_a_run_with_scores_errors_and_conversations() -> None:
 
 def test_two_files_are_compared_by_score_only(tmp_path: Path) -> None:
     comparison = found(FILE, changed(tmp_path, two=2.0), tmp_path)
-    assert [(case.change, case.ref[3], case.metrics) for case in comparison.cases] == [("score", "two", ["dump"])]
+    assert [(case.change, case.ref.eval_id, case.metrics) for case in comparison.cases] == [("score", "two", ["dump"])]
     assert comparison.unchanged == 1
     assert comparison.differences[0] == NO_VERDICTS
 
@@ -94,9 +92,9 @@ def test_two_files_are_compared_by_score_only(tmp_path: Path) -> None:
 def test_run_of_ours_is_compared_by_id_and_never_by_verdict(tmp_path: Path) -> None:
     run = ours(("d/a.json", "one", 3.0), ("d/a.json", "two", 1.0), ("d/a.json", "three", 1.0), status="failed")
     comparison = found(run, FILE, tmp_path)
-    assert [(case.change, case.ref[3]) for case in comparison.cases] == [("score", "two")]
+    assert [(case.change, case.ref.eval_id) for case in comparison.cases] == [("score", "two")]
     assert not comparison.count("fix") + comparison.count("regression")
-    assert [row["ref"][3] for row in comparison.only_before] == ["three"]
+    assert [one.ref.eval_id for one in comparison.only_before] == ["three"]
 
 
 def test_id_of_two_evalsets_is_not_compared(tmp_path: Path) -> None:
@@ -107,7 +105,7 @@ def test_id_of_two_evalsets_is_not_compared(tmp_path: Path) -> None:
 
 def test_metric_without_a_score_on_one_side_is_not_compared(tmp_path: Path) -> None:
     comparison = found(changed(tmp_path, one=None), FILE, tmp_path)
-    assert [(case.change, case.ref[3]) for case in comparison.cases] == [("unfinished", "one")]
+    assert [(case.change, case.ref.eval_id) for case in comparison.cases] == [("unfinished", "one")]
 
 
 def test_files_of_a_project_are_listed_and_broken_ones_named(tmp_path: Path) -> None:
@@ -129,8 +127,8 @@ def test_case_without_an_id_has_its_message_and_several_answers_are_repeats(tmp_
     data["eval_case_results"][0]["response_candidate_results"] *= 2
     path = tmp_path / "renamed.json"
     path.write_text(json.dumps(data))
-    refs = list(open_summary(str(path), tmp_path, tmp_path)[0].rows)
-    assert [ref[3:] for ref in refs] == [("the weather?", 1), ("the weather?", 2), ("two", 1)]
+    refs = open_summary(str(path), tmp_path, tmp_path)[0].executions
+    assert [(ref.eval_id, ref.repeat) for ref in refs] == [("the weather?", 1), ("the weather?", 2), ("two", 1)]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Causes of a changed verdict: the first difference, and only inputs that can have had an effect."""
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,12 +11,27 @@ from hypothesis import strategies as st
 
 from workbench.database.database import database
 from workbench.database.values import add_contents
+from workbench.events import (
+    CaseError,
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    CaseStatus,
+    Event,
+    MetricResult,
+    MetricScored,
+    MetricStatus,
+    PlannedCase,
+    RunFinished,
+    RunStarted,
+    TurnFinished,
+)
 from workbench.history.causes import causes, changed_files
 from workbench.history.compare import compare
-from workbench.history.summary import Row, Summary, step_digests, summarize_events
+from workbench.history.summary import Summary, summarize_events
 from workbench.model.invocation import content_text
 
-REF = {"agent": "desk", "evalset_file": "d/r.evalset.json", "eval_set_id": "r", "eval_id": "late", "repeat": 1}
+REF = CaseRef("desk", "d/r.evalset.json", "r", "late")
 JUDGED = {"final_response_match_v2": {"threshold": 0.8, "judge_model_options": {"judge_model": "one"}}}
 
 
@@ -33,21 +49,27 @@ def _result(name: str, **response: Any) -> dict[str, Any]:
     return {"function_response": {"name": name, "response": response}}
 
 
+def _started(*refs: CaseRef, **facts: Any) -> RunStarted:
+    return RunStarted("x", "/", "", tuple(PlannedCase(ref, None, "") for ref in refs), **facts)
+
+
 def _run(actual: dict[str, Any], *, criteria: Any = None, sources: Any = None, models: Any = None) -> Summary:
-    started = {"event": "RunStarted", "run_id": "x", "cases": [{"case": REF}], "models": {"desk": models or []}}
-    started["sources"] = {"desk": sources or {}}
-    case: dict[str, Any] = {"event": "CaseStarted", "case": REF, "criteria": criteria or {"m": 1.0}, "expected": []}
-    turn = {"event": "TurnFinished", "case": REF, "actual": actual}
     passed = content_text(actual["final_response"]) == "done"
-    metric = {"name": "m", "score": float(passed), "threshold": 1.0, "status": "passed" if passed else "failed"}
-    scored = {"event": "MetricScored", "case": REF, "result": metric}
-    status = "passed" if passed else "failed"
-    ended = {"event": "CaseFinished", "case": REF, "status": status, "duration_seconds": 1.0}
-    return summarize_events([started, case, turn, scored, ended, {"event": "RunFinished", "duration_seconds": 1.0}])
+    status: CaseStatus = "passed" if passed else "failed"
+    return summarize_events(
+        [
+            _started(REF, models={"desk": models or []}, sources={"desk": sources or {}}),
+            CaseStarted(REF, 0.0, (), criteria or {"m": 1.0}),
+            TurnFinished(REF, 0, actual),
+            MetricScored(REF, MetricResult("m", "passed" if passed else "failed", float(passed), 1.0)),
+            CaseFinished(REF, status, None, 1.0),
+            RunFinished(1.0),
+        ]
+    )
 
 
 def _kinds(before: Summary, after: Summary, state: Path) -> list[str]:
-    (old,), (new,) = before.rows.values(), after.rows.values()
+    (old,), (new,) = before.executions.values(), after.executions.values()
     return [cause.kind for cause in causes((before, old), (after, new), changed_files(before, after, state))]
 
 
@@ -70,9 +92,11 @@ def test_first_differing_step_is_the_cause(tmp_path: Path, after: list[dict[str,
 
 
 def test_steps_keep_their_order() -> None:
-    steps = step_digests(_invocation(*LOOKED_UP, *LOOKED_UP))
-    assert [step[0] for step in steps] == ["c", "r", "c", "r"]
-    assert steps[:2] == steps[2:]
+    (execution,) = _run(_invocation(*LOOKED_UP, *LOOKED_UP)).executions.values()
+    steps = execution.steps
+    assert steps is not None
+    assert [step[0] for step in steps] == ["c", "r", "c", "r", "a"]
+    assert steps[:2] == steps[2:4]
 
 
 def test_changed_judge_is_not_a_changed_criterion(tmp_path: Path) -> None:
@@ -144,18 +168,19 @@ def test_changed_file_has_the_expected_kind(tmp_path: Path, path: str, before: s
 TRAJECTORY = "tool_trajectory_avg_score"
 
 
-def _judged(criteria: dict[str, Any], **scores: tuple[float, str]) -> Summary:
+def _judged(criteria: dict[str, Any], **scores: tuple[float, MetricStatus]) -> Summary:
     """Return a run of the same transcript, judged by these criteria."""
-    started = {"event": "RunStarted", "run_id": "x", "cases": [{"case": REF}]}
-    case = {"event": "CaseStarted", "case": REF, "criteria": criteria, "expected": []}
-    turn = {"event": "TurnFinished", "case": REF, "actual": _invocation()}
-    results = [
-        {"name": name, "score": score, "threshold": 0.5, "status": status} for name, (score, status) in scores.items()
-    ]
-    status = "passed" if all(result == "passed" for _, result in scores.values()) else "failed"
-    ended = {"event": "CaseFinished", "case": REF, "status": status, "duration_seconds": 1.0}
-    scored = [{"event": "MetricScored", "case": REF, "result": result} for result in results]
-    return summarize_events([started, case, turn, *scored, ended, {"event": "RunFinished", "duration_seconds": 1.0}])
+    status: CaseStatus = "passed" if all(result == "passed" for _, result in scores.values()) else "failed"
+    return summarize_events(
+        [
+            _started(REF),
+            CaseStarted(REF, 0.0, (), criteria),
+            TurnFinished(REF, 0, _invocation()),
+            *(MetricScored(REF, MetricResult(name, result, score, 0.5)) for name, (score, result) in scores.items()),
+            CaseFinished(REF, status, None, 1.0),
+            RunFinished(1.0),
+        ]
+    )
 
 
 def test_criteria_differences_are_listed_without_a_changed_verdict(tmp_path: Path) -> None:
@@ -175,8 +200,8 @@ def test_criteria_differences_are_listed_without_a_changed_verdict(tmp_path: Pat
 def test_only_deciding_criteria_are_causes(tmp_path: Path) -> None:
     exact = {"match": 0.95, TRAJECTORY: {"threshold": 1.0, "match_type": "EXACT"}}
     loose = {"match": 0.5, TRAJECTORY: {"threshold": 1.0, "match_type": "IN_ORDER"}}
-    before = _judged(exact, match=(1.0, "passed"), **{TRAJECTORY: (0.0, "failed")})
-    after = _judged(loose, match=(1.0, "passed"), **{TRAJECTORY: (1.0, "passed")})
+    before = _judged(exact, match=(1.0, "passed"), tool_trajectory_avg_score=(0.0, "failed"))
+    after = _judged(loose, match=(1.0, "passed"), tool_trajectory_avg_score=(1.0, "passed"))
     (case,) = compare(before, after, tmp_path).cases
     assert [(cause.kind, cause.what) for cause in case.causes] == [
         ("criteria", f"{TRAJECTORY} match_type EXACT -> IN_ORDER")
@@ -191,22 +216,22 @@ def test_threshold_is_a_cause_only_if_the_score_lies_between_both(tmp_path: Path
     assert ("criteria" in [cause.kind for cause in case.causes]) == names_it
 
 
-def test_row_without_steps_has_no_step_as_cause(tmp_path: Path) -> None:
+def test_execution_without_steps_has_no_step_as_cause(tmp_path: Path) -> None:
     before, after = _run(_invocation(*LOOKED_UP)), _run(_invocation(answer="other"))
-    row: Row = next(iter(before.rows.values()))
-    row["steps"], row["said"] = None, ""
+    next(iter(before.executions.values())).steps = None
     assert _kinds(before, after, tmp_path) == []
 
 
-def _ending(*ended: dict[str, Any]) -> Summary:
-    return summarize_events([{"event": "RunStarted", "run_id": "x", "cases": [{"case": REF}]}, *ended])
+def _ending(*ended: Event) -> Summary:
+    return summarize_events([_started(REF), *ended])
 
 
-def _ended(status: str, error: dict[str, Any] | None = None) -> Summary:
-    return _ending({"event": "CaseFinished", "case": REF, "status": status, "error": error, "duration_seconds": 1.0})
+def _ended(status: CaseStatus, error: CaseError | None = None) -> Summary:
+    return _ending(CaseFinished(REF, status, error, 1.0))
 
 
-CUT = _ended("error", {"kind": "cancelled", "message": "cancelled"})
+CUT = _ended("error", CaseError("cancelled", "cancelled"))
+HUNG = CaseError("timeout", "hung")
 
 
 @pytest.mark.parametrize(
@@ -217,8 +242,8 @@ CUT = _ended("error", {"kind": "cancelled", "message": "cancelled"})
         (_ended("failed"), _ending(), "unfinished"),
         (_ending(), _ended("passed"), "unfinished"),  # No fix: it is not known that it had not passed.
         (_ending(), CUT, "unfinished"),
-        (_ended("passed"), _ended("error", {"kind": "timeout", "message": "hung"}), "regression"),
-        (_ended("error", {"kind": "timeout", "message": "hung"}), _ended("passed"), "fix"),
+        (_ended("passed"), _ended("error", HUNG), "regression"),
+        (_ended("error", HUNG), _ended("passed"), "fix"),
     ],
 )
 def test_case_without_an_end_has_no_changed_verdict(
@@ -233,40 +258,33 @@ def test_case_without_an_end_has_no_changed_verdict(
 @pytest.mark.parametrize("instead", [{"eval_id": ""}, {"agent": ""}])
 @pytest.mark.parametrize(("before", "change"), [("passed", "regression"), ("failed", "other"), ("error", None)])
 def test_cases_of_a_broken_or_unowned_evalset_are_compared_with_its_error(
-    tmp_path: Path, before: str, change: str | None, instead: dict[str, str]
+    tmp_path: Path, before: CaseStatus, change: str | None, instead: dict[str, Any]
 ) -> None:
-    ref = {**REF, **instead}
-    error = {"kind": "broken_file", "message": "brackets are never closed"}
-    ended = {"event": "CaseFinished", "case": ref, "status": "error", "error": error, "duration_seconds": 0.0}
-    later = summarize_events([{"event": "RunStarted", "run_id": "y", "cases": [{"case": ref}]}, ended])
+    ref = replace(REF, **instead)
+    error = CaseError("broken_file", "brackets are never closed")
+    later = summarize_events([_started(ref), CaseFinished(ref, "error", error, 0.0)])
     found = compare(_ended(before), later, tmp_path)
-    assert [(case.change, case.ref, case.causes) for case in found.cases] == (
-        [(change, list(REF.values()), ())] if change else []
-    )
+    assert [(case.change, case.ref, case.causes) for case in found.cases] == ([(change, REF, ())] if change else [])
     assert found.unchanged == (change is None)
     assert (found.only_before, found.only_after, found.is_empty) == ((), (), False)
 
 
 def test_error_of_another_evalset_is_not_compared(tmp_path: Path) -> None:
-    ref = {**REF, "evalset_file": "d/other.evalset.json", "eval_id": ""}
-    ended = {"event": "CaseFinished", "case": ref, "status": "error", "duration_seconds": 0.0}
-    later = summarize_events([{"event": "RunStarted", "run_id": "y", "cases": [{"case": ref}]}, ended])
+    ref = replace(REF, evalset_file="d/other.evalset.json", eval_id="")
+    later = summarize_events([_started(ref), CaseFinished(ref, "error", None, 0.0)])
     found = compare(_ended("passed"), later, tmp_path)
     assert found.is_empty
     assert len(found.only_before) == len(found.only_after) == 1
 
 
-def _repeats(*statuses: str) -> Summary:
-    refs = [{**REF, "repeat": number} for number in range(1, len(statuses) + 1)]
-    ends = [
-        {"event": "CaseFinished", "case": ref, "status": status, "duration_seconds": 1.0}
-        for ref, status in zip(refs, statuses, strict=True)
-    ]
-    return summarize_events([{"event": "RunStarted", "run_id": "x", "cases": [{"case": ref} for ref in refs]}, *ends])
+def _repeats(*statuses: CaseStatus) -> Summary:
+    refs = [replace(REF, repeat=number) for number in range(1, len(statuses) + 1)]
+    ends = [CaseFinished(ref, status, None, 1.0) for ref, status in zip(refs, statuses, strict=True)]
+    return summarize_events([_started(*refs), *ends])
 
 
 @given(st.lists(st.sampled_from(["passed", "failed", "error"]), min_size=1, max_size=6), st.data())
-def test_same_pass_count_in_other_repeats_is_not_a_change(before: list[str], data: st.DataObject) -> None:
+def test_same_pass_count_in_other_repeats_is_not_a_change(before: list[CaseStatus], data: st.DataObject) -> None:
     after = data.draw(st.permutations(before))
     found = compare(_repeats(*before), _repeats(*after), Path())
     assert not found.cases
@@ -275,10 +293,12 @@ def test_same_pass_count_in_other_repeats_is_not_a_change(before: list[str], dat
 
 @given(st.integers(0, 6), st.integers(0, 6), st.randoms())
 def test_number_of_regressions_is_the_drop_in_passes(before: int, after: int, random: Random) -> None:
-    statuses = [["passed"] * passed + ["failed"] * (6 - passed) for passed in (before, after)]
+    statuses: list[list[CaseStatus]] = [
+        ["passed" if one < passes else "failed" for one in range(6)] for passes in (before, after)
+    ]
     for one in statuses:
         random.shuffle(one)
     found = compare(_repeats(*statuses[0]), _repeats(*statuses[1]), Path())
     assert found.count("regression") == max(before - after, 0)
     assert found.count("fix") == max(after - before, 0)
-    assert len({tuple(case.before["ref"]) for case in found.cases}) == len(found.cases)
+    assert len({case.before.ref for case in found.cases}) == len(found.cases)

@@ -26,9 +26,9 @@ from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.events import CaseRef, Noticed
 from workbench.execution import CaseState
 from workbench.history.latest import latest_runs
+from workbench.history.reading import open_run
 from workbench.history.resuming import Resumable, read_results, resume
 from workbench.history.stored_events import read_run
-from workbench.history.stored_run import open_run
 from workbench.history.stored_runs import list_runs, load_summary
 from workbench.project.scoring import plan_of_run
 from workbench.project.targets import Targets
@@ -139,11 +139,11 @@ def assert_nothing_came_out_better(damaged: Damaged) -> None:
         states, _ = states_and_notices(damaged.path)
         assert all(state in ("queued", "running", "cancelled", whole.get(ref)) for ref, state in states.items())
         summary, _ = load_summary(damaged.state, damaged.path.name)
-        rows = {CaseRef(*row["ref"]): row["status"] for row in summary.rows.values()}
-        assert all(status in (None, whole[ref]) for ref, status in rows.items())
+        for ref, one in summary.executions.items():
+            assert not one.finished or one.state == whole[ref]
     cases = {"shop/all.evalset.json": [ref.eval_id for ref in whole]}
     for run in latest_runs(damaged.state, {ref.evalset_file: cases["shop/all.evalset.json"] for ref in whole}):
-        assert all(row["status"] == whole[CaseRef(*row["ref"])] for row in run.rows)
+        assert all(one.state == whole[one.ref] for one in run.executions)
     with contextlib.suppress(UsageFaultError):
         for ref, stored in open_run(damaged.path.name, damaged.state, damaged.root).cases.items():
             if stored.why_incomplete() is None:

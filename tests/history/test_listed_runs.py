@@ -1,6 +1,7 @@
 """The list of runs of all origins, single cases of a run, and the newest verdict of each case."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,11 @@ from tests.history.test_stored_runs import keep_run
 from tests.stored import drop_events, event_texts, sql
 from workbench.database.database import database
 from workbench.events import CaseFinished, CaseRef, MetricScored, PlannedCase, RunStarted, TurnFinished
-from workbench.history.adk_events import adk_case_events
-from workbench.history.case_events import case_events as read_case
-from workbench.history.case_rows import past_runs
-from workbench.history.latest import latest_runs
+from workbench.history.adk_results import adk_case_events
+from workbench.history.latest import latest_runs, past_runs
 from workbench.history.listed_runs import list_all_runs, newest_runs
-from workbench.history.run_events import read_run_events
+from workbench.history.reading import case_events as read_case
+from workbench.history.reading import read_run_events
 from workbench.history.stored_runs import list_runs, load_summary
 from workbench.history.summary import Summary
 from workbench.store import Store
@@ -134,16 +134,16 @@ def test_malformed_adk_results_are_shown_in_part(tmp_path: Path, odd: Any) -> No
 def test_past_runs_of_a_case_are_found(tmp_path: Path) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     keep_run(tmp_path, "2026-11-21T10-00-00-aaaa", ALL_PASS)
-    name = ("desk", FILE, "refunds", FAILED.eval_id)
-    found = past_runs(tmp_path, name, 20)
-    assert [(run.run_id[:10], run.rows[0]["status"]) for run in found] == [
+    found = past_runs(tmp_path, FAILED, 20)
+    assert [(run.run_id[:10], run.executions[0].state) for run in found] == [
         ("2026-11-21", "passed"),
         ("2026-11-20", "failed"),
     ]
-    assert len(past_runs(tmp_path, name, 1)) == 1
-    assert not past_runs(tmp_path, ("desk", FILE, "refunds", "other"), 20)
+    assert len(past_runs(tmp_path, FAILED, 1)) == 1
+    assert not past_runs(tmp_path, replace(FAILED, eval_id="other"), 20)
+    assert not past_runs(tmp_path, replace(FAILED, agent="other"), 20)
     sql(tmp_path, "UPDATE execution SET status = 'passed' WHERE run = 1")
-    assert [run.run_id[:10] for run in past_runs(tmp_path, name, 20)] == ["2026-11-21"], "a damaged row shows nothing"
+    assert [run.run_id[:10] for run in past_runs(tmp_path, FAILED, 20)] == ["2026-11-21"], "a damaged row shows nothing"
 
 
 def test_newest_verdict_of_each_case_is_found(tmp_path: Path) -> None:

@@ -9,13 +9,12 @@ from tests.stored import sql
 from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseError, CaseFinished, CaseRef, Event, Frozen, PlannedCase, RunFinished, RunStarted
 from workbench.execution import CaseRecord
-from workbench.history.ages import started_at
-from workbench.history.comparable import last_comparable
 from workbench.history.latest import latest_runs
 from workbench.history.listed_runs import list_all_runs
-from workbench.history.pass_rates import Trend, pass_rates
+from workbench.history.pass_rates import Trend, last_comparable, pass_rates
 from workbench.history.resuming import newest_interrupted
 from workbench.history.run_writer import RunWriter
+from workbench.history.state_dir import started_at
 from workbench.history.votes import Case, case_keys
 
 WHOLE = RunFinished(1.0)

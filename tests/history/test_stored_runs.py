@@ -1,6 +1,7 @@
 """The list of runs: fast, complete, and robust against damage."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from workbench.database.values import add_contents
 from workbench.dependencies.record import digest
 from workbench.engine.run.event_lines import as_line
 from workbench.events import Event, Noticed, PlannedCase, RunFinished, RunStarted
+from workbench.execution import Execution
 from workbench.history import stored_runs
 from workbench.history.latest import latest_runs
 from workbench.history.listed_runs import list_all_runs, newest_runs
@@ -26,6 +28,7 @@ from workbench.history.run_writer import RunWriter
 from workbench.history.state_dir import old_runs_text
 from workbench.history.stored_events import read_run
 from workbench.history.stored_runs import list_runs, load_summary
+from workbench.history.summary import Summary
 
 
 def keep_run(
@@ -91,6 +94,10 @@ def test_unknown_baseline_pins_nothing(tmp_path: Path) -> None:
         assert baseline(tmp_path) is None
 
 
+def without_inputs(found: Summary) -> list[Execution]:
+    return [replace(one, inputs=(), given=()) for one in found.executions.values()]
+
+
 DAMAGE = (
     "UPDATE execution SET status = 'passed'",
     "UPDATE execution SET scores = '{'",
@@ -113,13 +120,9 @@ def test_damaged_rows_are_made_from_the_events_again(tmp_path: Path, damage: str
     for _ in range(2):
         again, trouble = load_summary(tmp_path, path.name)
         assert (list_runs(tmp_path).runs, trouble) == (before, [])
-        for one in (again, summary):
-            for row in one.rows.values():
-                row.pop("size", None)
-        inputs = [[found.record(row).bundles for row in found.rows.values()] for found in (again, summary)]
+        inputs = [[found.record(one).bundles for one in found.executions.values()] for found in (again, summary)]
         assert inputs[0] == inputs[1]
-        kept = [[{**row, "given": 0} for row in found.rows.values()] for found in (again, summary)]
-        assert kept[0] == kept[1]
+        assert without_inputs(again) == without_inputs(summary)
 
 
 def test_unfinished_cases_of_a_killed_run_count_as_cancelled(tmp_path: Path) -> None:
@@ -165,13 +168,11 @@ def test_any_damaged_event_is_named_and_no_verdict_is_better(tmp_path: Path, dat
         forget_rows(path)
     summary, trouble = load_summary(tmp_path, path.name)
     assert any("checksum" in event.message for event in read_run(path) if isinstance(event, Noticed))
-    for ref, row in summary.rows.items():
-        assert row["status"] in (None, whole.rows[ref]["status"])
-        for name, metric in row["metrics"].items():
-            assert whole.rows[ref]["metrics"][name] == metric
-    assert trouble or [{**row, "size": 0} for row in summary.rows.values()] == [
-        {**row, "size": 0} for row in whole.rows.values()
-    ]
+    for ref, one in summary.executions.items():
+        assert not one.finished or one.state == whole.executions[ref].state
+        for name, result in one.scores.items():
+            assert whole.executions[ref].scores[name] == result
+    assert trouble or without_inputs(summary) == without_inputs(whole)
     list_runs(tmp_path)
 
 

@@ -1,7 +1,8 @@
-"""Summaries: live events give the same summary as stored ones, and are not changed."""
+"""Summaries: live events give the same summary as stored ones, are not changed, and can be stored as rows."""
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from workbench.database.runs import ExecutionRow
 from workbench.engine.run.event_lines import as_line
-from workbench.event_json import to_json
+from workbench.event_json import from_json
 from workbench.events import (
     CaseError,
     CaseFinished,
@@ -27,9 +28,10 @@ from workbench.events import (
     Usage,
 )
 from workbench.history.compare import compare
-from workbench.history.execution_rows import Place, rows_from, to_stored
+from workbench.history.execution_rows import RunRows, add_executions, facts_text
 from workbench.history.summary import Summary, summarize_events
 
+FILE = Path("runs.db", "run")
 REF = CaseRef("desk", "desk/r.evalset.json", "r", "one", 2)
 
 values = st.recursive(
@@ -70,25 +72,36 @@ def runs(draw: st.DrawFn) -> list[Event]:
 @given(runs())
 def test_summary_of_live_events_equals_that_of_stored_ones(events: list[Event]) -> None:
     lines = [as_line(event) for event in events]
-    before = copy.deepcopy(lines)
-    live = summarize_events(line.data for line in lines)
-    stored = summarize_events(json.loads(line.text) for line in lines)
-    assert repr(live) == repr(stored)
-    row, place = next(iter(live.rows.values())), Place(7)
-    kept = to_stored(row, live, place, 1).sealed()
-    again = Summary(causes=[])
-    rows_from(again, [ExecutionRow(*kept)])
-    assert kept.is_whole
-    (read,) = again.rows.values()
-    lost = ("cause", "size")
-    assert repr({name: read.get(name) for name in row if name not in lost}) == repr(
-        {name: value for name, value in row.items() if name not in lost}
-    )
-    (row,) = live.rows.values()
-    assert row["said"]
-    assert len(row["steps"]) == 2
-    assert row["metrics"]["m"][2] == "failed"
-    assert json.dumps([to_json(line.event) for line in before]) == json.dumps([line.data for line in lines])
+    before = copy.deepcopy([line.event for line in lines])
+    live = summarize_events((line.event for line in lines), FILE)
+    stored = summarize_events((from_json(json.loads(line.text)) for line in lines), FILE)
+    assert repr(live.executions) == repr(stored.executions)
+    assert live.bundles.texts == stored.bundles.texts
+    assert facts_text(live) == facts_text(stored)
+    assert repr([line.event for line in lines]) == repr(before)
+    (execution,) = live.executions.values()
+    assert execution.steps is not None
+    assert [step[0] for step in execution.steps] == ["c", "r", "a"]
+    assert execution.scores["m"].status == "failed"
+
+
+@given(runs())
+def test_execution_read_from_its_row_is_the_same(events: list[Event]) -> None:
+    rows = RunRows(1, FILE)
+    for number, line in enumerate(map(as_line, events), 1):
+        rows.take(line.event, number, len(line.text))
+    (row,) = [row.sealed() for row in rows.rows([REF])]
+    assert row.is_whole
+    made, again = rows.summary, Summary("run", bundles=rows.summary.bundles)
+    add_executions(again, [ExecutionRow(*row)], FILE)
+    (written,), (read,) = made.executions.values(), again.executions.values()
+    # Of a judge, only what it is called and its kind are stored.
+    judged = {name: replace(result, details={}) for name, result in written.scores.items()}
+    assert repr({name: replace(result, details={}) for name, result in read.scores.items()}) == repr(judged)
+    unlike: dict[str, Any] = {"scores": {}, "inputs": ()}
+    assert repr(replace(read, **unlike)) == repr(replace(written, **unlike))
+    assert [*read.inputs] == [*written.inputs]
+    assert (read.size, read.started_at) == (sum(len(as_line(event).text) for event in events[1:5]), 0.0)
 
 
 def test_results_of_injected_faults_are_not_compared(tmp_path: Path) -> None:
@@ -96,8 +109,8 @@ def test_results_of_injected_faults_are_not_compared(tmp_path: Path) -> None:
     runs = [
         summarize_events(
             [
-                to_json(RunStarted("r", "/", "", (PlannedCase(case, None, ""),), inputs={"options": options})),
-                to_json(CaseFinished(case, "failed", None, 0.1)),
+                RunStarted("r", "/", "", (PlannedCase(case, None, ""),), inputs={"options": options}),
+                CaseFinished(case, "failed", None, 0.1),
             ]
         )
         for options in ({}, {"inject": "matrix"})
@@ -105,3 +118,18 @@ def test_results_of_injected_faults_are_not_compared(tmp_path: Path) -> None:
     assert [run.has_faults for run in runs] == [False, True]
     assert compare(runs[0], runs[1], tmp_path).is_empty
     assert not compare(runs[0], runs[0], tmp_path).is_empty
+
+
+def test_events_of_any_attempt_and_order_are_taken() -> None:
+    error = CaseFinished(REF, "error", CaseError("crashed", "it died"), 1.0)
+    passed = CaseFinished(REF, "passed", None, 2.0)
+    score = MetricScored(REF, MetricResult("m", "passed", 1.0, 0.5))
+    started = CaseStarted(REF, 0.0, (), {})
+    announced = RunStarted("run", "/root", "2026", (PlannedCase(REF, "c.json", "defaults"),))
+    (last,) = summarize_events([announced, started, score, error, started, passed]).executions.values()
+    assert (last.state, last.scores, last.error, last.duration_seconds) == ("passed", {}, None, 2.0)
+    # The start of the second attempt, or the announcement, is lost.
+    (last,) = summarize_events([announced, started, error, score, passed]).executions.values()
+    assert (last.state, list(last.scores), last.planned.config_file) == ("passed", ["m"], "c.json")
+    (last,) = summarize_events([TurnFinished(REF, 2, {}), passed]).executions.values()
+    assert (last.state, last.planned.criteria_source, last.given) == ("passed", "not known", ())

@@ -39,7 +39,7 @@ def record(state: CaseState, answer: str, *, tool: str = "find_order", error: st
 
 
 def compared(*files: ChangedFile, why: tuple[Cause, ...] = (Cause("prompt", "a file"),)) -> ComparedCase:
-    return ComparedCase(ChangedCase("regression", {}, {}, why), files)
+    return ComparedCase(ChangedCase("regression", record("passed", ""), record("failed", ""), why), files)
 
 
 def subject(before: CaseRecord, after: CaseRecord, found: ComparedCase | None = None) -> Subject:

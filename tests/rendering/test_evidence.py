@@ -302,7 +302,7 @@ def test_what_changed_since_the_case_passed_is_below_the_criteria() -> None:
     before, after = one_turn([FIND], [FIND]), one_turn([FIND], [])
     before.state, after.state = "passed", "failed"
     file = ChangedFile("desk", "desk/agent.py", "prompt", ("-say yes", "+say no"))
-    found = ComparedCase(ChangedCase("regression", {}, {}, (Cause("prompt", "desk/agent.py"),)), (file,))
+    found = ComparedCase(ChangedCase("regression", before, after, (Cause("prompt", "desk/agent.py"),)), (file,))
     lines = [
         text_of(line).rstrip() for line in build(Subject(after, change=Change(before), compared=found), View(79)).lines
     ]

@@ -1,7 +1,8 @@
 """The scores of a criterion in earlier runs, and its words."""
 
-from workbench.history.case_rows import PastRun
-from workbench.history.summary import Row
+from workbench.events import CaseRef, MetricResult, MetricStatus, PlannedCase
+from workbench.execution import Execution
+from workbench.history.latest import PastRun
 from workbench.model.criteria import Criterion
 from workbench.rendering.history import past_run_lines
 from workbench.rendering.lines import text_of
@@ -9,9 +10,10 @@ from workbench.rendering.reference import _criterion
 from workbench.rendering.rows import View
 
 
-def _runs(*statuses: str) -> list[PastRun]:
-    rows: list[Row] = [{"metrics": {"quality": [4.0, None, status]}} for status in statuses]
-    return [PastRun("run", "", (row,)) for row in rows]
+def _runs(*statuses: MetricStatus) -> list[PastRun]:
+    planned = PlannedCase(CaseRef("desk", "file", "set", "case"), None, "")
+    results = [MetricResult("quality", status, 4.0) for status in statuses]
+    return [PastRun("run", "", (Execution(planned, "failed", scores={"quality": one}),)) for one in results]
 
 
 def test_past_scores_without_a_threshold_are_no_failures() -> None:

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,14 @@ from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_line
 from workbench.counting import counted, few
-from workbench.judge.judge_details import is_without_model
+from workbench.judge.judge_details import is_without_model, judge_name, judged_by
 from workbench.text import one_line, plain
 
 if TYPE_CHECKING:
+    from workbench.events import CaseRef, MetricResult
+    from workbench.execution import Execution
     from workbench.history.compare import ChangedCase, Comparison
-    from workbench.history.summary import Row, Summary
+    from workbench.history.summary import Summary
 
 SCHEMA = "agent-workbench/compare/1"
 _SHOWN = 50
@@ -55,7 +57,7 @@ def compare_command(words: tuple[str, ...], as_json: bool, state_dir: Path | Non
 
     state = common.known_runs((first, second), state_dir)
     from workbench.history.compare import compare
-    from workbench.history.summary_lookup import open_summary
+    from workbench.history.reading import open_summary
 
     here = Path.cwd()
     before, trouble = open_summary(first, state, here)
@@ -84,9 +86,9 @@ def _lines(found: "Comparison") -> Iterator[str]:
         if len(cases) > most:
             yield f"and {counted(len(cases) - most, 'more case')} {_MORE[change]} (--json has them all)"
     apart = {"only in A": found.only_before, "only in B": found.only_after, _UNLIKE: found.unlike}
-    for word, rows in apart.items():
-        if rows:
-            yield f"{word}: {few((_label(row['ref']) for row in rows), 5)}"
+    for word, executions in apart.items():
+        if executions:
+            yield f"{word}: {few((_label(one.ref) for one in executions), 5)}"
     if found.is_empty:
         yield "The runs have no comparable case in common"
     if found.files or found.differences:
@@ -106,36 +108,35 @@ def _case_lines(case: "ChangedCase", word: str) -> Iterator[str]:
     yield head + (f" | {one_line(why, limit=500)}" if why else "")
     if case.change == "unfinished":
         return
-    if case.after["error"] is not None:
-        yield f"    {one_line(': '.join(case.after['error']), limit=300)}"
+    if (error := case.after.error) is not None:
+        yield f"    {one_line(f'{error.kind}: {error.message}', limit=300)}"
     for name in case.metrics:
-        old, new = (row["metrics"].get(name) for row in (case.before, case.after))
-        reason = f": {one_line(new[3], limit=300)}" if new is not None and new[3] else ""
+        old, new = (one.scores.get(name) for one in (case.before, case.after))
+        reason = f": {one_line(new.reason, limit=300)}" if new is not None and new.reason else ""
         said = " (function)" if _by_function(old) or _by_function(new) else ""
         yield f"    {one_line(name, limit=100)} {_score(old)} -> {_score(new)}{said}{reason}"
 
 
-def _verdict(row: "Row") -> str:
-    return row["status"] or "no verdict"
+def _verdict(execution: "Execution") -> str:
+    return execution.state if execution.finished else "no verdict"
 
 
-def _score(metric: list[Any] | None) -> str:
-    if metric is None:
+def _score(result: "MetricResult | None") -> str:
+    if result is None:
         return "none"
     from workbench.scores import cut_score
 
-    return metric[2].replace("_", " ") if metric[0] is None else cut_score(float(metric[0]))
+    return result.status.replace("_", " ") if result.score is None else cut_score(result.score)
 
 
 def _run_line(name: str, run: "Summary") -> str:
     counts = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in run.counts().items() if count)
-    from workbench.history.summary import frozen_of
     from workbench.rendering.frozen import frozen_part
     from workbench.rendering.plain_lines import commit_words
 
     commit = commit_words(run.git.get("commit"), run.git.get("dirty"))
     at = f", commit {commit}" if commit else ""
-    frozen = frozen_part(map(frozen_of, run.rows.values()))
+    frozen = frozen_part(one.frozen for one in run.executions.values())
     more = f", {frozen}" if frozen else ""
     more += ", injected faults, so not compared" if run.has_faults else ""
     return one_line(f"{name}: {run.run_id} ({counts or 'no cases'}{at}{more})", limit=300)
@@ -155,11 +156,8 @@ def _summary_line(found: "Comparison") -> str:
     return ", ".join(parts)
 
 
-def _label(ref: Sequence[Any]) -> str:
-    from workbench.events import CaseRef
-
-    agent, file, set_id, eval_id = (str(part or "") for part in ref[:4])  # A report may hold anything.
-    return one_line(CaseRef(agent, file, set_id, eval_id, ref[4]).label, limit=200)
+def _label(ref: "CaseRef") -> str:
+    return one_line(ref.label, limit=200)
 
 
 def _report(found: "Comparison") -> dict[str, Any]:
@@ -171,9 +169,9 @@ def _report(found: "Comparison") -> dict[str, Any]:
         "b": _run_json(found.after),
         "summary": {**{change: found.count(change) for change in ORDER}, "unchanged": found.unchanged},
         "cases": [_case_json(case) for case in found.cases],
-        "only_in_a": [_ref_json(row["ref"]) for row in found.only_before],
-        "only_in_b": [_ref_json(row["ref"]) for row in found.only_after],
-        "not_compared": [_ref_json(row["ref"]) for row in found.unlike],
+        "only_in_a": [dataclasses.asdict(one.ref) for one in found.only_before],
+        "only_in_b": [dataclasses.asdict(one.ref) for one in found.only_after],
+        "not_compared": [dataclasses.asdict(one.ref) for one in found.unlike],
         "files": [dataclasses.asdict(file) for file in found.files],
         "differences": list(found.differences),
     }
@@ -184,36 +182,38 @@ def _run_json(run: "Summary") -> dict[str, Any]:
 
 
 def _case_json(case: "ChangedCase") -> dict[str, Any]:
-    from workbench.history.summary import frozen_of
-
+    before, after = case.before, case.after
     return {
-        **_ref_json(case.ref),
+        **dataclasses.asdict(case.ref),
         "change": case.change,
-        "before": case.before["status"],
-        "after": case.after["status"],
-        "frozen": frozen_of(case.after) is not None,
-        "place": case.after.get("machine"),
+        "before": before.state if before.finished else None,
+        "after": after.state if after.finished else None,
+        "frozen": after.frozen is not None,
+        "place": after.machine or None,
         "causes": [dataclasses.asdict(cause) for cause in case.causes],
         "metrics": [
             {
                 "name": name,
-                "before": _metric_json(case.before["metrics"].get(name)),
-                "after": _metric_json(case.after["metrics"].get(name)),
+                "before": _metric_json(before.scores.get(name)),
+                "after": _metric_json(after.scores.get(name)),
             }
             for name in case.metrics
         ],
     }
 
 
-def _metric_json(metric: list[Any] | None) -> dict[str, Any] | None:
-    if metric is None:
+def _metric_json(result: "MetricResult | None") -> dict[str, Any] | None:
+    if result is None:
         return None
-    return dict(zip(("score", "threshold", "status", "reason", "judge", "judged_by"), metric, strict=True))
+    return {
+        "score": result.score,
+        "threshold": result.threshold,
+        "status": result.status,
+        "reason": result.reason,
+        "judge": judge_name(result.details) or None,
+        "judged_by": judged_by(result.details),
+    }
 
 
-def _by_function(metric: list[Any] | None) -> bool:
-    return metric is not None and is_without_model(metric[5])
-
-
-def _ref_json(ref: Sequence[Any]) -> dict[str, Any]:
-    return dict(zip(("agent", "evalset_file", "eval_set_id", "eval_id", "repeat"), ref, strict=True))
+def _by_function(result: "MetricResult | None") -> bool:
+    return result is not None and is_without_model(judged_by(result.details))

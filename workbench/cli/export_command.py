@@ -96,7 +96,7 @@ def _read(word: str, state: Path) -> "ExportedRun":
     from workbench.cli.following import read_prices
     from workbench.events import Noticed, RunStarted
     from workbench.exporting.exporter import ExportedRun
-    from workbench.history.run_events import read_run_events
+    from workbench.history.reading import read_run_events
     from workbench.history.run_names import find_run
     from workbench.history.stored_events import is_reading_problem
     from workbench.store import Store

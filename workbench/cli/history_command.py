@@ -16,7 +16,7 @@ from workbench.text import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workbench.history.list_entries import ListEntry
+    from workbench.history.summary import ListEntry
 
 _ACTIONS = ("delete", "pin", "unpin")
 _TAKES = {"delete": "one run or more", "pin": "one run", "unpin": "no run"}
@@ -127,9 +127,8 @@ def _keep(words: tuple[str, ...], keep: int, state_dir: Path | None) -> bool:
 
 
 def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: Path | None) -> bool:
-    from workbench.history.ages import ages
     from workbench.history.run_names import baseline, no_run_message
-    from workbench.history.state_dir import not_shown, states_of
+    from workbench.history.state_dir import ages, not_shown, states_of
     from workbench.history.stored_runs import list_runs
 
     root = _root(words)

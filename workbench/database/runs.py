@@ -151,16 +151,16 @@ _PUT_EVENT = "INSERT INTO event (id, run, execution, name, data, crc) VALUES (?,
 Unread: TypeAlias = Literal["none", "steps", "decided"]
 """Events that are read without their data.
 
-Those of the `steps` of cases, which no verdict needs, or all between start and end of cases that are `decided`.
+Those of the `steps` of cases, which no summary needs, or all between start and end of cases that are `decided`.
 """
-_STEPS = "'AgentActed', 'CallsRecorded', 'OutputCaptured', 'SpansRecorded', 'TurnStarted', 'UserSimulated'"
+_STEPS = "'AgentActed', 'CallsRecorded', 'OutputCaptured', 'SpansRecorded', 'UserSimulated'"
 _WITH_EXECUTION = " LEFT JOIN execution ON execution.id = event.execution"
 _UNDECIDED = "execution.status IS NULL OR coalesce(execution.error_kind, '') IN (SELECT value FROM json_each(?))"
 _DATA = {
     "none": "event.data",
     "steps": f"CASE WHEN event.name IN ({_STEPS}) THEN NULL ELSE event.data END",
-    "decided": f"CASE WHEN event.name IN ({_STEPS}, 'MetricScored', 'TurnFinished') AND NOT ({_UNDECIDED})"
-    " THEN NULL ELSE event.data END",
+    "decided": f"CASE WHEN event.name IN ({_STEPS}, 'MetricScored', 'TurnFinished', 'TurnStarted')"
+    f" AND NOT ({_UNDECIDED}) THEN NULL ELSE event.data END",
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from workbench.dependencies.change import Input
 from workbench.dependencies.record import CODE, Bundle, digest
+from workbench.events import CaseStarted
 from workbench.model.criteria import CriteriaConfig, stored_config
 
 _JUDGE = "judge_model_options"
@@ -29,24 +30,20 @@ _INPUTS = {
 """Keys of a dataset's case that are inputs of the agent, or expected in the form of an evalset. The ID is its name."""
 
 
-def started_bundles(started: Mapping[str, Any], config_file: str | None) -> tuple[Bundle, ...]:
-    """Return the inputs of a stored case from the JSON of its `CaseStarted`.
-
-    Journals of older versions have no session.
-    """
-    scenario = started.get("scenario")
-    config = stored_config(started["criteria"], started.get("custom_metrics") or {}, None)
+def started_bundles(started: CaseStarted, config_file: str | None) -> tuple[Bundle, ...]:
+    """Return the inputs of a case that has started."""
+    config = stored_config(started.criteria, started.custom_metrics, None)
     return (
         case_bundle(
-            started["expected"],
-            scenario,
-            started.get("session"),
-            started.get("rubrics") or (),
-            started.get("final_session_state"),
-            started.get("dataset_case"),
+            started.expected,
+            started.scenario,
+            started.session,
+            started.rubrics,
+            started.final_session_state,
+            started.dataset_case,
         ),
         criteria_bundle(config, config_file),
-        simulator_bundle(None if scenario is None else started.get("simulator"), config_file),
+        simulator_bundle(None if started.scenario is None else started.simulator, config_file),
     )
 
 

@@ -34,6 +34,11 @@ class RunInputs:
             self.options = dict(options) if isinstance(options, dict) else {}
             self.extend(inputs.get("bundles"))
 
+    @property
+    def injects_faults(self) -> bool:
+        """Whether faults were injected into calls of the run."""
+        return bool(self.options.get("inject"))
+
     def extend(self, bundles: Any) -> None:
         """Add bundles from their JSON."""
         for data in bundles if isinstance(bundles, list | tuple) else ():

@@ -6,18 +6,32 @@ ADK writes one file per evalset and run. Old versions encoded it twice: a JSON s
 import contextlib
 import json
 import re
-from collections.abc import Container, Iterable, Iterator
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from workbench.dependencies.record import Bundle, digest
 from workbench.dependencies.run_inputs import RunInputs
-from workbench.events import Frozen, MetricStatus
-from workbench.history.list_entries import ListEntry, list_entry
-from workbench.history.summary import STATUSES, Summary, number, step_digests
-from workbench.model.invocation import texts
+from workbench.events import (
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    CaseStatus,
+    Event,
+    Frozen,
+    MetricResult,
+    MetricScored,
+    MetricStatus,
+    PlannedCase,
+    RunFinished,
+    RunStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from workbench.history.summary import ListEntry, RunBundles, Summary, list_entry, summarize_events
+from workbench.json_values import mapping, number
 from workbench.regular_file import read_regular, unreadable_text
 
 ENDING = ".evalset_result.json"
@@ -27,6 +41,8 @@ _OUR_SESSION = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\w+)-\d+(?:-frozen-(
 SALT_ID = "adk"
 """Salt ID in summaries of ADK's results, whose digests can only be compared with each other."""
 _STATUS: dict[int, MetricStatus] = {1: "passed", 2: "failed", 3: "not_evaluated", 4: "informational"}
+_OF_CASE: dict[MetricStatus, CaseStatus] = {"passed": "passed", "failed": "failed"}
+_SOURCE = "as in ADK's result file"
 
 
 def adk_result_files(agents: Iterable[Path]) -> list[Path]:
@@ -60,42 +76,59 @@ def exported_from(data: dict[str, Any]) -> str:
     return runs.pop() if len(runs) == 1 else ""
 
 
-def adk_frozen(result: dict[str, Any]) -> Frozen | None:
+def _frozen(result: dict[str, Any]) -> Frozen | None:
     """Return how a case of our run was replayed, or None for a live case."""
     match = _OUR_SESSION.fullmatch(str(result.get("session_id")))
     modes: tuple[Literal["tools", "all"], ...] = ("tools", "all")
     return next((Frozen(mode) for mode in modes if match is not None and match["mode"] == mode), None)
 
 
-def adk_summary(path: Path, root: Path) -> Summary:
+def adk_summary(path: Path) -> Summary:
     """Return the summary of a result file. Raises the same errors as `read_adk_result`."""
-    data = read_adk_result(path)
-    started = adk_time(data.get("creation_timestamp"))
-    summary = Summary(run_id=path.name.removesuffix(ENDING), root=str(root), seconds=0.0, started=started)
+    results = _results(path, read_adk_result(path))
+    summary = summarize_events(adk_case_events(path), path)
+    # Skip cases of unknown form.
+    summary.executions = {ref: one for ref, one in summary.executions.items() if one.finished}
     summary.salt_id, inputs = SALT_ID, RunInputs()
-    for ref, result in adk_results(path, data):
-        # Skip cases of unknown form.
-        with contextlib.suppress(TypeError, ValueError, AttributeError, KeyError, IndexError, RecursionError):
-            row = summary.rows[ref] = _row(ref, result)
-            row["given"] = list(inputs.numbers(_inputs(result)))
-            if (frozen := adk_frozen(result)) is not None:
-                row["frozen"] = asdict(frozen)
-    summary.bundles = [bundle.as_text() for bundle in inputs.bundles]
+    for ref, one in summary.executions.items():
+        one.given = inputs.numbers(_inputs(results[ref]))
+    summary.bundles = RunBundles([bundle.as_text() for bundle in inputs.bundles])
     return summary
 
 
-def adk_results(path: Path, data: dict[str, Any]) -> Iterator[tuple[tuple[str, str, str, str, int], dict[str, Any]]]:
-    """Yield the cases of a result file, each with the fields of a `CaseRef`.
+def adk_case_events(path: Path, refs: Collection[CaseRef] | None = None) -> Iterator[Event]:
+    """Yield the file as the events of a run, with these cases only, or with all.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: the file is not an ADK result file.
+    """
+    data = read_adk_result(path)
+    found = {ref: result for ref, result in _results(path, data).items() if refs is None or ref in refs}
+    planned = tuple(PlannedCase(ref, None, _SOURCE) for ref in found)
+    started = _time(data.get("creation_timestamp"))
+    yield RunStarted(path.name.removesuffix(ENDING), str(path.parents[3]), started, planned)
+    for ref, result in found.items():
+        # A case of unknown form is shown without an end. The others are complete.
+        with contextlib.suppress(TypeError, ValueError, AttributeError, KeyError, RecursionError):
+            yield from list(_case(ref, result))
+    yield RunFinished(0.0)
+
+
+def _results(path: Path, data: dict[str, Any]) -> dict[CaseRef, dict[str, Any]]:
+    """Return the cases of a result file.
 
     ADK does not name the evalset's file. It writes a case once per execution.
     """
-    repeats: dict[tuple[str, str], int] = {}
+    found: dict[CaseRef, dict[str, Any]] = {}
+    repeats: Counter[tuple[str, str]] = Counter()
     for result in data["eval_case_results"]:
         if isinstance(result, dict):
             name = str(result.get("eval_set_id") or data.get("eval_set_id") or "")
             eval_id = str(result.get("eval_id") or "")
-            repeat = repeats[name, eval_id] = repeats.get((name, eval_id), 0) + 1
-            yield (path.parents[2].name, "", name, eval_id, repeat), result
+            repeats[name, eval_id] += 1
+            found[CaseRef(path.parents[2].name, "", name, eval_id, repeats[name, eval_id])] = result
+    return found
 
 
 def adk_entries(
@@ -111,7 +144,7 @@ def adk_entries(
         try:
             if exported_from(read_adk_result(path)) in stored_ids:
                 continue
-            entry = list_entry(path.name.removesuffix(ENDING), adk_summary(path, root))
+            entry = list_entry(path.name.removesuffix(ENDING), adk_summary(path))
         except (OSError, ValueError) as error:
             trouble.append(unreadable_text(error))
             continue
@@ -120,25 +153,41 @@ def adk_entries(
     return entries, trouble
 
 
-def _row(ref: tuple[Any, ...], result: dict[str, Any]) -> dict[str, Any]:
-    status = adk_status(result.get("final_eval_status"))
+def _case(ref: CaseRef, result: dict[str, Any]) -> Iterator[Event]:
+    metrics = list(_metrics(result.get("overall_eval_metric_results")))
     turns = [turn for turn in result.get("eval_metric_result_per_invocation") or () if isinstance(turn, dict)]
-    actual = [turn["actual_invocation"] for turn in turns if isinstance(turn.get("actual_invocation"), dict)]
-    metrics = [item for item in result.get("overall_eval_metric_results") or () if isinstance(item, dict)]
-    return {
-        "ref": list(ref),
-        "status": status if status in STATUSES else "not_evaluated",
-        "error": None,
-        "seconds": 0.0,
-        "calls": 0,
-        "tokens": 0,
-        "metrics": {str(item.get("metric_name")): _metric(item) for item in metrics},
-        "given": [],
-        "inputs": [],
-        "text": "",
-        "said": digest([texts(turn.get("final_response")) for turn in actual]),
-        "steps": [step for turn in actual for step in step_digests(turn)],
-    }
+    expected = [turn.get("expected_invocation") for turn in turns]
+    reference = tuple(item for item in expected if isinstance(item, dict))
+    criteria = {metric.name: metric.threshold for metric in metrics}
+    # A case with a simulated user has references without an answer. They are shown as they are.
+    yield CaseStarted(ref, 0.0, reference if len(reference) == len(turns) else None, criteria)
+    turn_metrics: list[dict[str, MetricResult]] = []
+    for place, turn in enumerate(turns):
+        actual = mapping(turn.get("actual_invocation"))
+        yield TurnStarted(ref, place, mapping(actual.get("user_content")))
+        yield TurnFinished(ref, place, actual)
+        turn_metrics.append({metric.name: metric for metric in _metrics(turn.get("eval_metric_results"))})
+    for metric in metrics:
+        nothing = MetricResult(metric.name, "not_applicable")
+        yield MetricScored(ref, metric, tuple(turn.get(metric.name, nothing) for turn in turn_metrics))
+    status = _status(result.get("final_eval_status"))
+    yield CaseFinished(ref, _OF_CASE.get(status, "not_evaluated"), None, 0.0, frozen=_frozen(result))
+
+
+def _metrics(items: Any) -> Iterator[MetricResult]:
+    for item in items if isinstance(items, list) else ():
+        if isinstance(item, dict) and item.get("metric_name"):
+            score, threshold = number(item.get("score")), number(item.get("threshold"))
+            status = _status(item.get("eval_status"))
+            yield MetricResult(str(item["metric_name"]), status, score, threshold, _reason(item))
+
+
+def _reason(item: dict[str, Any]) -> str:
+    """Return a judge's rationales, if the file has them."""
+    details = item.get("details")
+    rubrics = details.get("rubric_scores") if isinstance(details, dict) else None
+    rationales = [rubric.get("rationale") for rubric in rubrics or () if isinstance(rubric, dict)]
+    return " ".join(text for text in rationales if isinstance(text, str) and text)
 
 
 def _inputs(result: dict[str, Any]) -> tuple[Bundle, Bundle]:
@@ -153,17 +202,12 @@ def _inputs(result: dict[str, Any]) -> tuple[Bundle, Bundle]:
     return Bundle({"expected": expected}), criteria_bundle(stored_config(criteria, {}, None), None)
 
 
-def _metric(item: dict[str, Any]) -> list[Any]:
-    status = adk_status(item.get("eval_status"))
-    return [number(item.get("score")), number(item.get("threshold")), status, "", None, None]
-
-
-def adk_status(value: Any) -> MetricStatus:
+def _status(value: Any) -> MetricStatus:
     """Return the metric status for ADK's status number."""
     return _STATUS.get(value, "not_evaluated") if isinstance(value, int) else "not_evaluated"
 
 
-def adk_time(value: Any) -> str:
+def _time(value: Any) -> str:
     """Return an ADK timestamp as UTC in ISO 8601, or "" if it is invalid."""
     try:
         return f"{datetime.fromtimestamp(float(value), UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.walk import up_to
-from workbench.event_json import to_json
 from workbench.events import (
     CaseError,
     CaseFinished,
@@ -29,9 +28,8 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.history.list_entries import ListEntry, list_entry
-from workbench.history.summary import Summary, number, summarize_events
-from workbench.json_values import mapping, objects, parts_of, string
+from workbench.history.summary import ListEntry, Summary, list_entry, summarize_events
+from workbench.json_values import mapping, number, objects, parts_of, string
 from workbench.model.invocation import content_text
 from workbench.regular_file import open_regular, read_regular, unreadable_text
 
@@ -71,10 +69,10 @@ def agents_cli_events(path: Path, refs: Collection[CaseRef] | None = None) -> It
 
 def agents_cli_summary(path: Path) -> Summary:
     """Return the summary of a result file. Raises the same errors as `agents_cli_events`."""
-    summary = summarize_events(map(to_json, agents_cli_events(path)))
+    summary = summarize_events(agents_cli_events(path), path)
     summary.has_verdicts = False
-    for row in summary.rows.values():
-        row["given"] = []  # Neither dataset nor criteria are known.
+    for execution in summary.executions.values():
+        execution.given = ()  # Neither dataset nor criteria are known.
     return summary
 
 

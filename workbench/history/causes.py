@@ -18,9 +18,11 @@ from workbench.database.database import database
 from workbench.database.values import get_content
 from workbench.dependencies.change import KINDS, Change, Input, describe_few
 from workbench.dependencies.record import criterion_of
-from workbench.history.changed_inputs import RunAndRow, changed_inputs, describe_with_values
+from workbench.execution import Execution
+from workbench.history.changed_inputs import Side, changed_inputs, describe_with_values
 from workbench.history.file_kinds import is_prompt
-from workbench.history.summary import Row, Summary, number
+from workbench.history.summary import Summary
+from workbench.judge.judge_details import judge_name
 
 CauseKind: TypeAlias = Literal["prompt", "code", "model", "data", "versions", "tool_output", "agent"] | Input
 """Kind of cause: an input kind. `prompt`, `code`, `model` and `data` distinguish kinds of agent files."""
@@ -75,9 +77,7 @@ def changed_files(before: Summary, after: Summary, state: Path) -> dict[str, lis
     return found
 
 
-def causes(
-    before: tuple[Summary, Row], after: tuple[Summary, Row], files: dict[str, list[ChangedFile]]
-) -> Iterator[Cause]:
+def causes(before: Side, after: Side, files: dict[str, list[ChangedFile]]) -> Iterator[Cause]:
     """Yield the likely causes for one case in two runs. `files` is the result of `changed_files`."""
     (_, old), (_, new) = before, after
     changes, _ = changed_inputs(before, after)
@@ -95,13 +95,13 @@ def causes(
     if decisive and "function" in by_kind:
         named.append(Cause("function", _names([change.name for change in by_kind["function"]])))
     yield from named
-    if _differ(old, new, "said") or _steps_differ(old, new) or _broke(old) != _broke(new):
+    if _steps_differ(old, new) or _broke(old) != _broke(new):
         yield from _agent_causes(before, after, by_kind, files)
     elif not named and _judged(new):
         yield Cause("judge", "the judge scored the same transcript differently")
 
 
-def _decisive(old: Row, new: Row) -> set[str]:
+def _decisive(old: Execution, new: Execution) -> set[str]:
     """Return the criteria that made the difference.
 
     These are the criteria with another status, else those with another score, else all. There are none if a run of the
@@ -109,31 +109,32 @@ def _decisive(old: Row, new: Row) -> set[str]:
     """
     if _broke(old) or _broke(new):
         return set()
-    one, other = old["metrics"], new["metrics"]
+    one, other = old.scores, new.scores
     names = {**one, **other}
-    for part in (2, 0):
-        found = {name for name in names if name not in one or name not in other or one[name][part] != other[name][part]}
-        if found:
-            return found
-    return set(names)
+    alone = one.keys() ^ other.keys()
+    both = one.keys() & other.keys()
+    return (
+        alone | {name for name in both if one[name].status != other[name].status}
+        or {name for name in both if one[name].score != other[name].score}
+        or set(names)
+    )
 
 
-def _decided(change: Change, before: RunAndRow, after: RunAndRow, decisive: set[str]) -> bool:
+def _decided(change: Change, before: Side, after: Side, decisive: set[str]) -> bool:
     """Return whether a change of a criterion can have made the difference.
 
     A new threshold made no difference if the score is on the same side of both thresholds.
     """
     old, new, criterion = before[1], after[1], criterion_of(change)
-    judged = criterion in old["metrics"] or criterion in new["metrics"]
+    judged = criterion in old.scores or criterion in new.scores
     if not decisive or (judged and criterion not in decisive):
         return False
-    metric, old_metric = new["metrics"].get(criterion), old["metrics"].get(criterion)
-    if not change.name.endswith(" threshold") or metric is None or old_metric is None or metric[2] == old_metric[2]:
+    one, other = old.scores.get(criterion), new.scores.get(criterion)
+    if not change.name.endswith(" threshold") or one is None or other is None or one.status == other.status:
         return True
-    old_threshold = number(old_metric[1])
-    if metric[0] is None or old_threshold is None:
+    if other.score is None or one.threshold is None:
         return True
-    return bool((metric[0] >= old_threshold) != (metric[2] == "passed"))
+    return (other.score >= one.threshold) != (other.status == "passed")
 
 
 def describe_run_differences(before: Summary, after: Summary) -> Iterator[str]:
@@ -150,11 +151,11 @@ def describe_run_differences(before: Summary, after: Summary) -> Iterator[str]:
 
 
 def _agent_causes(
-    before: RunAndRow, after: RunAndRow, by_kind: dict[Input, list[Change]], files: dict[str, list[ChangedFile]]
+    before: Side, after: Side, by_kind: dict[Input, list[Change]], files: dict[str, list[ChangedFile]]
 ) -> Iterator[Cause]:
     """Yield the likely causes for the agent's different behavior."""
     (old_run, old), (new_run, new) = before, after
-    agent = str(new["ref"][0])
+    agent = new.ref.agent
     found = [*_file_causes(old_run, new_run, agent, files.get(agent, ()))]
     listed = {file.path for file in files.get(agent, ())}
     others = [change.name for kind in _FILE_INPUTS for change in by_kind.get(kind, ()) if change.name not in listed]
@@ -194,11 +195,11 @@ def _file_causes(before: Summary, after: Summary, agent: str, files: Iterable[Ch
         yield Cause("model", _names(model_files))
 
 
-def _judges(before: RunAndRow, after: RunAndRow, changes: Iterable[Change], decisive: set[str]) -> Iterator[Cause]:
-    old, new = before[1]["metrics"], after[1]["metrics"]
+def _judges(before: Side, after: Side, changes: Iterable[Change], decisive: set[str]) -> Iterator[Cause]:
+    old, new = before[1].scores, after[1].scores
     named = set()
     for name in (name for name in new if name in decisive and name in old):
-        one, other = old[name][4], new[name][4]
+        one, other = judge_name(old[name].details), judge_name(new[name].details)
         if one and other and one != other:
             named.add(name)
             yield Cause("judge", f"{name}: {one} -> {other}")
@@ -322,31 +323,24 @@ def _blank(tree: ast.AST) -> ast.AST:
     return tree
 
 
-def _differ(old: Row, new: Row, name: str) -> bool:
-    """Return whether both rows have the field and the values differ."""
-    one, other = str(old.get(name) or ""), str(new.get(name) or "")
-    return bool(one and other) and one != other
+def _steps_differ(old: Execution, new: Execution) -> bool:
+    """Return whether the tool calls, their answers or what the agent said differ."""
+    return old.steps is not None and new.steps is not None and old.steps != new.steps
 
 
-def _steps_differ(old: Row, new: Row) -> bool:
-    """Return whether the tool calls or their answers differ."""
-    one, other = old.get("steps"), new.get("steps")
-    return one is not None and other is not None and one != other
-
-
-def _tools_answered_differently(old: Row, new: Row) -> bool:
+def _tools_answered_differently(old: Execution, new: Execution) -> bool:
     """Return whether the first difference between the runs is a tool's answer."""
-    steps = zip(old.get("steps") or (), new.get("steps") or (), strict=False)
+    steps = zip(old.steps or (), new.steps or (), strict=False)
     first = next(((one, other) for one, other in steps if one != other), None)
     return first is not None and all(step.startswith("r") for step in first)
 
 
-def _broke(row: Row) -> bool:
-    return row["error"] is not None and row["error"][0] not in ("judge", "quota", "metric_crashed")
+def _broke(execution: Execution) -> bool:
+    return execution.error is not None and execution.error.kind not in ("judge", "quota", "metric_crashed")
 
 
-def _judged(row: Row) -> bool:
-    return any(metric[4] for metric in row["metrics"].values())
+def _judged(execution: Execution) -> bool:
+    return any(judge_name(result.details) for result in execution.scores.values())
 
 
 def _names(names: Any) -> str:

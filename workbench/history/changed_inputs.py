@@ -2,28 +2,29 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 
 from workbench.counting import counted
 from workbench.dependencies.case_inputs import LONG
 from workbench.dependencies.change import Change, Input, describe
 from workbench.dependencies.record import Bundle, Record, compare, criterion_of
 from workbench.engine.plan.run_options import RESULT_OPTIONS
+from workbench.execution import Execution
 from workbench.history.adk_results import SALT_ID as ADK_SALT
-from workbench.history.summary import Row, Summary, number
+from workbench.history.summary import Summary
 
-RunAndRow = tuple[Summary, Row]
+Side = tuple[Summary, Execution]
 """A run and one of its executions."""
 _WITH_VALUES: frozenset[Input] = frozenset({"criteria", "judge", "simulator"})
 """Kinds of input whose values are shown."""
 _REPORTED_ELSEWHERE = frozenset({"agent_file", "agent_folder", "options"})
 
 
-def changed_inputs(before: RunAndRow, after: RunAndRow) -> tuple[list[Change], frozenset[Input]]:
+def changed_inputs(before: Side, after: Side) -> tuple[list[Change], frozenset[Input]]:
     """Return the inputs that differ between two executions, and the kinds that one of them did not record."""
     # With different salts, only values stored in full can be compared.
     known = before[0].salt_id == after[0].salt_id
-    then, now = (summary.record(row, known=known) for summary, row in (before, after))
+    then, now = (summary.record(one, known=known) for summary, one in (before, after))
     is_adks = [summary.salt_id == ADK_SALT for summary, _ in (before, after)]
     shared = _kinds(then) & _kinds(now) if is_adks[0] == is_adks[1] else frozenset()
     found = compare(_only(then, shared), _only(now, shared))
@@ -36,7 +37,7 @@ def _kinds(record: Record) -> frozenset[Input]:
     return frozenset(kind for bundle in record.bundles for kind in bundle.inputs)
 
 
-def describe_with_values(change: Change, before: RunAndRow, after: RunAndRow) -> str:
+def describe_with_values(change: Change, before: Side, after: Side) -> str:
     """Describe a change with its values: `response_match_score threshold 0.95 -> 1.0`, `safety_v1 is new`."""
     name = change.name
     old, new = (_value(side, change) for side in (before, after))
@@ -47,7 +48,9 @@ def describe_with_values(change: Change, before: RunAndRow, after: RunAndRow) ->
     return f"{name} {_short(old)} -> {_short(new)}"
 
 
-def describe_input_differences(before: Summary, after: Summary, pairs: Iterable[tuple[Row, Row]]) -> Iterator[str]:
+def describe_input_differences(
+    before: Summary, after: Summary, pairs: Iterable[tuple[Execution, Execution]]
+) -> Iterator[str]:
     """Describe all input differences of the same cases, whether or not they changed a verdict."""
     for name in (name for name in RESULT_OPTIONS if name in before.options and name in after.options):
         old, new = before.options[name], after.options[name]
@@ -55,14 +58,14 @@ def describe_input_differences(before: Summary, after: Summary, pairs: Iterable[
             yield f"{RESULT_OPTIONS[name]} {_short(json.dumps(old), 'none')} -> {_short(json.dumps(new), 'none')}"
     times_found: Counter[str] = Counter()
     unknown: set[Input] = set()
-    known: dict[tuple[int, ...], list[str]] = {}
+    known: dict[Hashable, list[str]] = {}
     cases = 0
     for old, new in pairs:
         cases += 1
         sides = (before, old), (after, new)
         # The cases of an evalset mostly share all inputs but their own text.
-        key = (*old["given"][1:], *old["inputs"], -1, *new["given"][1:], *new["inputs"])
-        if not all((old["given"], new["given"])) or _case(before, old) != _case(after, new):
+        key = old.given[1:], id(old.inputs), new.given[1:], id(new.inputs)
+        if not (old.given and new.given) or _case(before, old) != _case(after, new):
             times_found.update(_descriptions(*sides, unknown))
             continue
         if key not in known:
@@ -74,22 +77,22 @@ def describe_input_differences(before: Summary, after: Summary, pairs: Iterable[
         yield f"not recorded by both runs: {', '.join(sorted(kind.replace('_', ' ') for kind in unknown))}"
 
 
-def _descriptions(before: RunAndRow, after: RunAndRow, unknown: set[Input]) -> list[str]:
+def _descriptions(before: Side, after: Side, unknown: set[Input]) -> list[str]:
     changes, kinds = changed_inputs(before, after)
-    if before[1]["given"] and after[1]["given"]:
+    if before[1].given and after[1].given:
         unknown |= kinds
     return [_description(change, before, after) for change in changes if change.input not in _REPORTED_ELSEWHERE]
 
 
-def _case(run: Summary, row: Row) -> object:
+def _case(run: Summary, execution: Execution) -> object:
     """Return the input that is the case's own text. A lost one equals no other."""
     try:
-        return run.bundles[row["given"][0]]
+        return run.bundles.texts[execution.given[0]]
     except LookupError:
         return object()
 
 
-def _description(change: Change, before: RunAndRow, after: RunAndRow) -> str:
+def _description(change: Change, before: Side, after: Side) -> str:
     text, name = describe(change), change.name
     return text[: len(text) - len(name)] + describe_with_values(change, before, after) if text.endswith(name) else text
 
@@ -104,20 +107,20 @@ def _only(record: Record, kinds: frozenset[Input]) -> Record:
     return Record(record.evalset, tuple(bundle for bundle in kept if bundle.inputs))
 
 
-def _thresholds(old: Row, new: Row) -> Iterator[Change]:
+def _thresholds(old: Execution, new: Execution) -> Iterator[Change]:
     """Yield changed thresholds found in the verdicts, for runs without stored criteria, such as reports."""
-    for name, metric in new["metrics"].items():
-        before = old["metrics"].get(name)
-        if before is not None and before[1] != metric[1]:
+    for name, result in new.scores.items():
+        before = old.scores.get(name)
+        if before is not None and before.threshold != result.threshold:
             yield Change("criteria", f"{name} threshold", None, "decide")
 
 
-def _value(side: RunAndRow, change: Change) -> str | None:
-    summary, row = side
-    found = summary.record(row).value(change.input, change.name)
+def _value(side: Side, change: Change) -> str | None:
+    summary, execution = side
+    found = summary.record(execution).value(change.input, change.name)
     if found is None and change.name.endswith(" threshold"):
-        metric = row["metrics"].get(criterion_of(change))
-        found = None if metric is None or number(metric[1]) is None else json.dumps(metric[1])
+        result = execution.scores.get(criterion_of(change))
+        found = None if result is None or result.threshold is None else json.dumps(float(result.threshold))
     return found
 
 

@@ -1,19 +1,21 @@
-"""The newest verdict of each case over all stored runs, for a newly opened workbench."""
+"""Stored verdicts of cases: the newest one of each case, and those of one case in all runs."""
 
+import contextlib
 import itertools
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from workbench.database.database import database
-from workbench.database.runs import RunRow, all_runs, runs_with_cases
-from workbench.events import CaseRef
-from workbench.history.ages import ages
-from workbench.history.state_dir import run_path
+from workbench.database.database import Connection, database
+from workbench.database.runs import ExecutionRow, RunRow, all_runs, executions_of_case, run_starts, runs_with_cases
+from workbench.events import CaseName, CaseRef
+from workbench.execution import Execution
+from workbench.history.execution_rows import add_executions
+from workbench.history.state_dir import ages, run_path
 from workbench.history.stored_runs import load_summary
-from workbench.history.summary import Row, Summary, has_verdict, is_apart
+from workbench.history.summary import Summary
 
 _MAX_RUNS = 100
 """Number of newest runs searched for verdicts. Older verdicts are found in the history only."""
@@ -23,16 +25,25 @@ _FEW = 50
 
 @dataclass(frozen=True, slots=True)
 class LatestRun:
-    """A run with the newest verdict of some cases. `rows` are all their repeats, `file` names the run."""
+    """A run with the newest verdict of some cases. `executions` are all their repeats, `file` names the run."""
 
     summary: Summary
     file: Path
-    rows: tuple[Row, ...]
+    executions: tuple[Execution, ...]
 
     @property
     def refs(self) -> tuple[CaseRef, ...]:
         """References of the executions."""
-        return tuple(CaseRef(*row["ref"]) for row in self.rows)
+        return tuple(one.ref for one in self.executions)
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """A run that decided a case. `executions` are those with a verdict, in the order of repeats."""
+
+    run_id: str
+    started: str
+    executions: tuple[Execution, ...]
 
 
 def latest_runs(
@@ -46,7 +57,7 @@ def latest_runs(
     """
     wanted = {file: set(ids) or {""} for file, ids in cases.items()}
     missing = {(file, eval_id) for file, ids in wanted.items() for eval_id in ids}
-    seen: set[tuple[str, str]] = set()
+    seen: set[CaseName] = set()
     for run_id in _candidates(state, wanted, missing, before)[:most]:
         if not missing:
             return
@@ -54,25 +65,58 @@ def latest_runs(
             summary, damaged = load_summary(state, run_id)
         except (OSError, ValueError):
             continue
-        of_cases: dict[tuple[str, str], list[Row]] = {}
-        for row in summary.rows.values():
-            _, file, _, eval_id, _ = row["ref"]
-            if file in wanted and (file, eval_id) not in seen and not is_apart(row):
-                of_cases.setdefault((file, eval_id), []).append(row)
+        of_cases: dict[CaseName, list[Execution]] = {}
+        for one in summary.executions.values():
+            if one.ref.evalset_file in wanted and one.ref.name not in seen and not one.apart:
+                of_cases.setdefault(one.ref.name, []).append(one)
         # The lost lines may contain verdicts. Another repeat or an older run may have passed, so neither replaces them.
-        lost = {name for name, rows in of_cases.items() if damaged and any(row["status"] is None for row in rows)}
+        lost = {name for name, every in of_cases.items() if damaged and not all(one.finished for one in every)}
         found = {
             name: ended
-            for name, rows in of_cases.items()
-            if name not in lost and (ended := [row for row in rows if has_verdict(row)])
+            for name, every in of_cases.items()
+            if name not in lost and (ended := [one for one in every if one.decides_case])
         }
         if found:
-            rows = tuple(itertools.chain.from_iterable(found.values()))
-            yield LatestRun(summary, run_path(state, run_id), rows)
+            executions = tuple(itertools.chain.from_iterable(found.values()))
+            yield LatestRun(summary, run_path(state, run_id), executions)
         seen.update(found, lost)
         missing -= seen
         if damaged and not summary.started:
             return  # This run may have had any case.
+
+
+def past_runs(state: Path, ref: CaseRef, most: int) -> tuple[PastRun, ...]:
+    """Return the newest `most` runs with a verdict for the case of `ref`, newest first. Call it in a thread.
+
+    The other cases of the runs are not read. Damaged executions are left out.
+
+    Raises:
+        OSError: the database cannot be read.
+    """
+
+    def ask(connection: Connection) -> tuple[list[ExecutionRow], dict[int, tuple[str, str]]]:
+        rows = executions_of_case(connection, ref.evalset_file, ref.eval_id)
+        return rows, run_starts(connection, {row.run for row in rows})
+
+    rows, starts = database(state).read(ask) or ([], {})
+    of_run: dict[int, list[ExecutionRow]] = {}
+    for row in rows:
+        if row.is_whole and row.run in starts:
+            of_run.setdefault(row.run, []).append(row)
+    age = ages()
+    newest = sorted(of_run, key=lambda run: age(*starts[run]), reverse=True)
+    found = (PastRun(*starts[run], _decided(state, starts[run][0], of_run[run], ref)) for run in newest)
+    return tuple(itertools.islice((run for run in found if run.executions), most))
+
+
+def _decided(state: Path, run_id: str, rows: Iterable[ExecutionRow], ref: CaseRef) -> tuple[Execution, ...]:
+    """Return the executions in a run that decided the case of `ref` with its agent."""
+    summary = Summary(run_id)
+    with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
+        add_executions(summary, rows, run_path(state, run_id))
+    return tuple(
+        one for one in summary.executions.values() if one.decides_case and replace(one.ref, repeat=ref.repeat) == ref
+    )
 
 
 def newest_options(state: Path, latest: Iterable[LatestRun] = ()) -> Mapping[str, Any]:
@@ -86,7 +130,7 @@ def newest_options(state: Path, latest: Iterable[LatestRun] = ()) -> Mapping[str
             summary = read[run.run_id] if run.run_id in read else load_summary(state, run.run_id)[0]
         except (OSError, ValueError):
             continue
-        if not summary.scored_from and any(map(has_verdict, summary.rows.values())):
+        if not summary.scored_from and any(one.decides_case for one in summary.executions.values()):
             return summary.options
     return {}
 

@@ -11,11 +11,9 @@ from typing import Any
 
 from workbench.history.adk_results import adk_entries
 from workbench.history.agents_cli_results import agents_cli_entries
-from workbench.history.ages import Age, ages
-from workbench.history.list_entries import ListEntry
-from workbench.history.state_dir import not_shown, run_path
+from workbench.history.state_dir import Age, ages, not_shown, run_path
 from workbench.history.stored_runs import list_runs
-from workbench.history.summary import split_unreached
+from workbench.history.summary import ListEntry, split_unreached
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,12 @@ from typing import Literal
 
 from workbench.database.database import Connection, database
 from workbench.database.runs import ExecutionRow, RunRow, all_runs, executions_of, facts_of
-from workbench.history.execution_rows import read_facts, rows_from
+from workbench.execution import Execution
+from workbench.history.execution_rows import add_executions, read_facts
 from workbench.history.latest import LatestRun
 from workbench.history.state_dir import run_path
-from workbench.history.stored_runs import StoredInputs, load_summary
-from workbench.history.summary import Row, Summary, has_verdict
+from workbench.history.stored_runs import StoredTexts, load_summary
+from workbench.history.summary import RunBundles, Summary
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,8 @@ class _Followed:
 
     def __init__(self, state: Path, run: RunRow) -> None:
         self._state, self._seen = state, -1
-        self._summary = Summary(run.run_id, bundles=StoredInputs(database(state), run.id))
+        self._summary = Summary(run.run_id, bundles=RunBundles(StoredTexts(database(state), run.id)))
+        self._path = run_path(state, run.run_id)
         self._has_facts = False
         self._told: set[tuple[str, str]] = set()
 
@@ -119,8 +121,8 @@ class _Followed:
             if facts is not None:
                 read_facts(self._summary, facts)
                 self._has_facts = True
-            rows_from(self._summary, (row for row in rows if row.is_whole))
-        except (OSError, ValueError, TypeError, KeyError, IndexError):
+            add_executions(self._summary, (row for row in rows if row.is_whole), self._path)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None
         self._summary.started, self._summary.scored_from = run.started, run.scored_from
         return self._report("running", self._decided())
@@ -130,22 +132,22 @@ class _Followed:
             self._summary, _ = load_summary(self._state, run.run_id)
         except OSError:
             return None
-        rows = tuple(row for row in self._summary.rows.values() if has_verdict(row))
-        return self._report("stopped" if self._summary.seconds is None else "ended", rows)
+        ended = tuple(one for one in self._summary.executions.values() if one.decides_case)
+        return self._report("stopped" if self._summary.seconds is None else "ended", ended)
 
-    def _decided(self) -> tuple[Row, ...]:
-        """Return the rows of cases that were decided since the last call, in all their repeats."""
-        every = self._summary.rows.values()
-        open_cases = {(row["ref"][1], row["ref"][3]) for row in every if row["status"] is None}
-        rows = []
-        for row in every:
-            case = row["ref"][1], row["ref"][3]
-            if case not in open_cases and case not in self._told and has_verdict(row):
-                rows.append(row)
-        self._told.update((row["ref"][1], row["ref"][3]) for row in rows)
-        return tuple(rows)
+    def _decided(self) -> tuple[Execution, ...]:
+        """Return the executions of cases that were decided since the last call, in all their repeats."""
+        every = self._summary.executions.values()
+        open_cases = {one.ref.name for one in every if not one.finished}
+        found = tuple(
+            one
+            for one in every
+            if one.decides_case and one.ref.name not in open_cases and one.ref.name not in self._told
+        )
+        self._told.update(one.ref.name for one in found)
+        return found
 
-    def _report(self, state: Literal["running", "ended", "stopped"], rows: tuple[Row, ...]) -> OtherRun:
+    def _report(self, state: Literal["running", "ended", "stopped"], executions: tuple[Execution, ...]) -> OtherRun:
         summary = self._summary
-        done = sum(row["status"] is not None for row in summary.rows.values())
-        return OtherRun(LatestRun(summary, run_path(self._state, summary.run_id), rows), state, len(summary.rows), done)
+        total = len(summary.executions)
+        return OtherRun(LatestRun(summary, self._path, executions), state, total, total - summary.unreached)

@@ -1,18 +1,23 @@
-"""Pass rates over stored runs: the same cases in each run, one vote per case."""
+"""Past runs of the same cases: those that a run is best compared with, and their pass rates. One vote per case."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from workbench.engine.plan.run_options import UsageFaultError
+from workbench.history.listed_runs import ListedRun
+from workbench.history.reading import open_summary
 from workbench.history.stored_runs import list_runs, load_summary
 from workbench.history.votes import Case, are_enough, case_votes
 
 MOST = 60
 """Number of runs shown, the newest."""
-_MAX_ROWS = 100_000
+_MAX_EXECUTIONS = 100_000
 """Maximum number of executions to read. A summary of 10,000 takes about 0.1 s."""
-
+_MAX_RUNS = 20
+"""Number of past runs whose summaries are read for a comparison, the newest first."""
 
 ReadVotes: TypeAlias = Callable[[Path, dict[str, Any]], dict[Case, float]]
 """Returns the votes of a run of the list, {} if it cannot be read."""
@@ -63,7 +68,7 @@ class Trend:
 def votes_of_run(state: Path, entry: dict[str, Any]) -> dict[Case, float]:
     """Return the vote of each case that a run decided, {} if its summary cannot be read."""
     try:
-        return case_votes(load_summary(state, entry["run_id"])[0].rows.values())
+        return case_votes(load_summary(state, entry["run_id"])[0].executions.values())
     except (OSError, ValueError):
         return {}
 
@@ -78,14 +83,14 @@ def pass_rates(
     """
     shared = set(wanted)
     found: list[tuple[dict[str, Any], dict[Case, float]]] = []
-    left_out = rows = 0
+    left_out = executions = 0
     for entry in list_runs(state).runs:
-        if len(found) == most or rows > _MAX_ROWS:
+        if len(found) == most or executions > _MAX_EXECUTIONS:
             break
         whole = entry.get("seconds") is not None and not entry.get("interrupted")
         if not whole or (until and str(entry.get("started")) > until) or not _may_share(entry, wanted):
             continue
-        rows += sum((entry.get("counts") or {}).values())
+        executions += sum((entry.get("counts") or {}).values())
         votes = read(state, entry)
         both = shared & votes.keys()
         if are_enough(both, wanted):
@@ -104,3 +109,57 @@ def _may_share(entry: dict[str, Any], wanted: Collection[Case]) -> bool:
 def _rate(entry: dict[str, Any], votes: dict[Case, float], shared: set[Case]) -> RunRate:
     passed = sum(votes[case] for case in shared)
     return RunRate(entry["run_id"], str(entry.get("started") or ""), passed, len(shared))
+
+
+def runs_by_question(
+    state: Path, run: ListedRun, others: Sequence[ListedRun], pinned: str | None, today: date
+) -> list[tuple[str, ListedRun]]:
+    """Return the past runs that answer common questions, each with its question, such as `since yesterday`.
+
+    A run of today has changed since yesterday if it differs from the last comparable run of an earlier day. It has
+    changed since the last commit if it differs from the last comparable run of the same commit without other changes.
+    `pinned` is the baseline. Reads summaries, so call it in a thread.
+    """
+    baseline = next((other for other in others if other.run_id == pinned and not other.adk), None)
+    earlier = [other for other in others if (day := _day(other)) is not None and day < today]
+    committed = [other for other in others if run.commit and other.commit == run.commit and not other.dirty]
+    found = [
+        ("against the baseline", baseline),
+        ("since the run before", last_comparable(state, run, others)),
+        ("since yesterday", last_comparable(state, run, earlier) if _day(run) == today else None),
+        ("since the last commit", last_comparable(state, run, committed)),
+    ]
+    return [(question, other) for question, other in found if other is not None]
+
+
+def _day(run: ListedRun) -> date | None:
+    """Return the day of a run in the user's time zone, or None if it is unknown."""
+    try:
+        return datetime.fromisoformat(run.started).astimezone().date()
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def last_comparable(state: Path, run: ListedRun, others: Sequence[ListedRun]) -> ListedRun | None:
+    """Return the newest past run that decided at least half of the cases of `run`.
+
+    Fall back to the newest past run that decided any of them, else return None. Reads summaries, so call it in a
+    thread.
+    """
+    wanted = _decided(run, state).keys()
+    past = [other for other in others if other.path != run.path and other.started <= run.started]
+    fallback: ListedRun | None = None
+    for other in past[:_MAX_RUNS]:
+        shared = wanted & _decided(other, state).keys()
+        if are_enough(shared, wanted):
+            return other
+        if shared and fallback is None:
+            fallback = other
+    return fallback
+
+
+def _decided(run: ListedRun, state: Path) -> dict[Case, float]:
+    try:
+        return case_votes(open_summary(run.word, state, state)[0].executions.values())
+    except (UsageFaultError, OSError, ValueError):
+        return {}

@@ -25,7 +25,7 @@ from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.source import AgentSource, Answer
 from workbench.engine.plan.source import read as read_answers
 from workbench.engine.run.input_recorder import plan_inputs
-from workbench.event_json import from_json, to_json
+from workbench.event_json import from_json
 from workbench.events import CaseRef, Event, Noticed, RunStarted
 from workbench.history.run_names import run_ids
 from workbench.history.run_writer import RunWriter
@@ -140,7 +140,7 @@ def stored_answers(path: Path) -> dict[CaseRef, list[Answer]]:
 
 def _can_repeat(announced: RunStarted) -> bool:
     """Return whether the screen can repeat a run. It can repeat neither a shard nor injected faults."""
-    return _runs_cases(announced) and announced.shard is None and not RunInputs(announced.inputs).options.get("inject")
+    return _runs_cases(announced) and announced.shard is None and not RunInputs(announced.inputs).injects_faults
 
 
 def options_of(announced: RunStarted, root: Path) -> RunOptions:
@@ -262,7 +262,7 @@ def _changes_of(
     ref, evalset = planned.case, source.evalset
     agent = ref.agent if planned.matched_by == "given" else None
     if case.has_result and stored.started is not None and source.index is not None:
-        bundles = (*started_bundles(to_json(stored.started), planned.config_file), *stored.inputs)
+        bundles = (*started_bundles(stored.started, planned.config_file), *stored.inputs)
         then = PastRun(Record(ref.evalset_file, bundles), planned.text, agent)
         return compare(then.record, now.record(evalset, source.index, then))
     bundles = found.inputs.of_planned(ref.agent, ref.evalset_file, planned.text)

@@ -15,9 +15,8 @@ from workbench.database.database import Connection, database
 from workbench.database.runs import RunRow, all_runs, facts_of, find_run, shrink
 from workbench.database.runs import delete_runs as delete_stored_runs
 from workbench.database.values import drop_contents, get_value, set_value
-from workbench.history.ages import ages
 from workbench.history.run_names import BASELINE
-from workbench.history.state_dir import run_path
+from workbench.history.state_dir import ages, run_path
 
 _SPARE = 20
 """The limit may be exceeded by one part in 20 before anything is deleted."""

@@ -13,8 +13,7 @@ from workbench.database.runs import find_run as run_by_id
 from workbench.database.runs import run_ids as stored_ids
 from workbench.database.values import get_value
 from workbench.engine.plan.run_options import UsageFaultError
-from workbench.history.ages import ages
-from workbench.history.state_dir import is_stored, not_shown, run_path, state_of, states_of
+from workbench.history.state_dir import ages, is_stored, not_shown, run_path, state_of, states_of
 from workbench.history.stored_events import announcement
 from workbench.json_values import mapping
 from workbench.regular_file import real_path

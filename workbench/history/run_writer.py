@@ -17,7 +17,6 @@ from workbench.database.runs import (
     add_run,
     delete_runs,
     drop_executions,
-    execution_id,
     find_run,
     mark_alive,
     plain,
@@ -37,16 +36,14 @@ from workbench.database.values import (
 from workbench.dependencies.digests import Digests, project_digests
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.run.event_lines import Line
-from workbench.events import CaseRef, Noticed
-from workbench.history.execution_rows import Place, facts_text, to_stored
-from workbench.history.list_entries import list_entry
+from workbench.events import CaseRef, Noticed, RepeatsDropped, RunFinished, RunResumed, RunStarted
+from workbench.history.execution_rows import RunRows, facts_text
 from workbench.history.state_dir import run_path, state_of
-from workbench.history.stored_events import stored_events
-from workbench.history.summary import SummaryBuilder, row_key
+from workbench.history.summary import list_entry
 from workbench.json_values import short_json
 from workbench.state_folder import is_forgotten, make_state_dir, untrusted_root, untrusted_text
 
-_OF_RUN = frozenset(("RunStarted", "RunFinished", "RunResumed", "RepeatsDropped"))
+_OF_RUN = (RunStarted, RunFinished, RunResumed, RepeatsDropped)
 """Events that change what is stored beside the row of a run."""
 _SIGN = 20.0
 """Seconds between two signs that this process still writes the run."""
@@ -55,7 +52,6 @@ _FORGOTTEN = Noticed(
     "it cannot be noted that this state folder is yours, so later commands will not use it by themselves",
     "Name it with --state-dir, or make your own folder for state writable",
 )
-Key = tuple[Any, ...]
 
 
 class RunWriter:
@@ -70,9 +66,7 @@ class RunWriter:
         self.notice = notice
         self._row = row
         self._database = database(state_of(path))
-        self._builder = SummaryBuilder()
-        self._places: dict[Key, Place] = {}
-        """Where the events of each execution are."""
+        self._rows = RunRows(0 if row is None else row.id, path)
         self._stored_inputs = 0
         self._pieces: list[str] = []
         """Pieces that the next batch stores."""
@@ -136,13 +130,9 @@ class RunWriter:
 
     def _restore(self, row: RunRow) -> None:
         """Read what is stored of an interrupted run, so that its rows can be changed. Nothing is written yet."""
-        last = row.events
-        for event in stored_events(self.path, unread="steps"):
-            last = max(last, event.number)
-            if event.data is not None:
-                self._take(event.data, event.number, event.size, event.execution)
-        self._stored_inputs = len(self._builder.bundles)
-        self._row = row._replace(events=last)
+        _, last = self._rows.replay()
+        self._stored_inputs = len(self._rows.bundles)
+        self._row = row._replace(events=max(last, row.events))
         self._piece_count = self._database.read(lambda connection: count_pieces(connection, row.id)) or 0
 
     def _give_signs(self) -> None:
@@ -175,69 +165,45 @@ class RunWriter:
             self._database.write(lambda connection: mark_alive(connection, row.id, time.time()), sync=sync)
             return
         events: list[EventRow] = []
-        touched: set[Key] = set()
+        touched: set[CaseRef] = set()
         dropped: list[int] = []
-        facts = False
+        places = self._rows.places
         for number, line in enumerate(lines, row.events + 1):
-            name = str(line.data["event"])
-            if name == "RepeatsDropped":
-                dropped += [self._places[key].id for key in map(row_key, line.data["cases"]) if key in self._places]
-            key = self._take(line.data, number, len(line.text))
-            if name == "RunStarted":
-                touched.update(self._places)
-            if key is not None:
-                touched.add(key)
-            facts = facts or name in _OF_RUN
-            execution = None if key is None else self._places[key].id
-            events.append(EventRow(number, execution, name, line.text))
+            event = line.event
+            ref = self._rows.take(event, number, len(line.text))
+            if isinstance(event, RunStarted):
+                touched.update(places)
+            elif isinstance(event, RepeatsDropped):
+                dropped += [places[each].id for each in event.cases if each in places]
+            if ref is not None:
+                touched.add(ref)
+            execution = None if ref is None else places[ref].id
+            events.append(EventRow(number, execution, type(event).__name__, line.text))
+        facts = any(isinstance(line.event, _OF_RUN) for line in lines)
         added = sum(len(event.data) for event in events) + sum(map(len, self._pieces))
         self._row = row._replace(events=row.events + len(lines), bytes=row.bytes + added)
         self._database.write(
             lambda connection: self._save(connection, events, touched, dropped, facts=facts), sync=sync
         )
-        self._stored_inputs = len(self._builder.bundles)
+        self._stored_inputs = len(self._rows.bundles)
         self._pieces.clear()
-
-    def _take(self, data: Mapping[str, Any], number: int, size: int, execution: int | None = None) -> Key | None:
-        """Take an event into the summary, and return the key of its execution."""
-        self._builder.take(data)
-        if data["event"] == "RunStarted":
-            for key in self._builder.summary.rows:
-                self._place(key)
-        case = data.get("case")
-        if not isinstance(case, dict):
-            return None
-        key = row_key(case)
-        place = self._place(key, execution)
-        place.take(number, str(data["event"]), size, data.get("attempt"))
-        return key
-
-    def _place(self, key: Key, execution: int | None = None) -> Place:
-        found = self._places.get(key)
-        if found is None:
-            assert self._row is not None
-            found = self._places[key] = Place(execution or execution_id(self._row.id, len(self._places)))
-        return found
 
     def _save(
         self,
         connection: Connection,
         events: Sequence[EventRow],
-        touched: Iterable[Key],
+        touched: Iterable[CaseRef],
         dropped: Sequence[int],
         *,
         facts: bool,
     ) -> None:
-        row, summary = self._row, self._builder.summary
+        row, summary = self._row, self._rows.summary
         assert row is not None
         add_pieces(connection, row.id, self._piece_count - len(self._pieces), self._pieces)
         add_events(connection, row.id, events)
-        rows = ((summary.rows.get(key), self._places[key]) for key in touched)
-        save_executions(
-            connection, [to_stored(each, summary, place, row.id) for each, place in rows if each is not None]
-        )
+        save_executions(connection, self._rows.rows(touched))
         drop_executions(connection, dropped)
-        add_inputs(connection, row.id, self._stored_inputs, self._builder.bundles[self._stored_inputs :])
+        add_inputs(connection, row.id, self._stored_inputs, self._rows.bundles[self._stored_inputs :])
         if facts:
             save_facts(connection, row.id, facts_text(summary))
             row = row._replace(
@@ -249,7 +215,7 @@ class RunWriter:
                 dirty=_flag(summary.git.get("dirty")),
                 listed=None if summary.seconds is None else short_json(list_entry(row.run_id, summary)),
             )
-        self._row = row._replace(executions=len(summary.rows))
+        self._row = row._replace(executions=len(summary.executions))
         save_run(connection, self._row, time.time())
 
     def keep(self, contents: Mapping[str, bytes]) -> None:
@@ -297,7 +263,7 @@ class RunWriter:
         """Return the bytes of a case's events, or 0 if they are not stored. Safe to call from any thread."""
         if self._failure is not None:
             return 0  # From here on, what is stored is less than what is shown.
-        place = self._places.get((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat))
+        place = self._rows.places.get(ref)
         return 0 if place is None else place.bytes
 
     def release(self) -> None:
@@ -316,7 +282,7 @@ class RunWriter:
         row, self._row = self._row, None
         if row is None:
             return
-        is_done = self._builder.summary.is_done and self._failure is None
+        is_done = self._rows.summary.is_done and self._failure is None
 
         def end(connection: Connection) -> None:
             release(connection, row.id)
@@ -330,7 +296,7 @@ class RunWriter:
         except OSError:
             return
         finally:
-            self._builder = SummaryBuilder()
+            self._rows.free_summary()
 
 
 def _only_in_memory(state: Path, file: Path, reason: str) -> Noticed:

@@ -1,9 +1,11 @@
-"""State folders of a project, and the names of runs in them.
+"""State folders of a project, and the names of runs in them with their order in time.
 
 A stored run is named by the path `STATE/runs.db/RUN_ID`. No file has this path: it says where the run is stored.
 """
 
 import os
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from workbench.agents.walk import is_repository
@@ -11,6 +13,10 @@ from workbench.counting import counted
 from workbench.database.opening import FILE_NAME
 from workbench.state_folder import STATE_FOLDER, is_trusted, stored_folders, untrusted_text
 
+Age = tuple[bool, str, str]
+_AHEAD = timedelta(days=1)
+_SECOND = len("2026-11-21T10-30-00")
+_ID_TIME = "%Y-%m-%dT%H-%M-%S"
 _MAX_DEPTH = 4
 _MAX_FOLDERS = 2_000
 """Maximum number of folders searched for older state folders."""
@@ -32,6 +38,29 @@ def is_stored(path: Path) -> bool:
 def state_of(path: Path) -> Path:
     """Return the state folder of a stored run."""
     return path.parents[1]
+
+
+def ages() -> Callable[[str, str], Age]:
+    """Return a sort key for runs, oldest first. Its arguments are the run's ID and start time.
+
+    If the start time is "", the ID tells it. A wrong clock can leave runs that start in the future. They would stay the
+    newest until that time comes, so runs more than a day ahead count as the oldest.
+    """
+    latest = f"{datetime.now(UTC) + _AHEAD:{_ID_TIME}}"
+
+    def age(run_id: str, started: str) -> Age:
+        start = started or run_id
+        return start[:_SECOND].replace(":", "-") <= latest, start, run_id
+
+    return age
+
+
+def started_at(run_id: str) -> str:
+    """Return when a run started (UTC, ISO 8601) by its ID, or "" if the ID does not begin with a time."""
+    try:
+        return f"{datetime.strptime(run_id[:_SECOND], _ID_TIME).replace(tzinfo=UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except ValueError:
+        return ""
 
 
 def states_of(state: Path) -> list[Path]:

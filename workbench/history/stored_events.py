@@ -10,7 +10,6 @@ from workbench.database.database import Database, database
 from workbench.database.runs import EventRow, RunRow, Unread, find_run, some_events
 from workbench.event_json import from_json
 from workbench.events import CaseRef, Event, Noticed, PlannedCase, RunStarted
-from workbench.history.lost_turns import add_lost_turn_starts
 from workbench.history.state_dir import state_of
 
 UNREADABLE_CASES = CaseRef("", "", "", "other cases, which cannot be read")
@@ -18,7 +17,10 @@ UNREADABLE_CASES = CaseRef("", "", "", "other cases, which cannot be read")
 
 
 class EventRead(NamedTuple):
-    """A stored event as JSON data, or None if it is damaged or was not asked for. `problem` is about it, or ""."""
+    """A stored event as JSON data, or None if it is damaged or was not asked for.
+
+    `problem` says what is wrong with it, or with what should be before it, or "". One that is damaged is not whole.
+    """
 
     number: int
     name: str
@@ -26,13 +28,14 @@ class EventRead(NamedTuple):
     size: int
     data: dict[str, Any] | None
     problem: str
+    is_whole: bool = False
 
 
 def stored_events(path: Path, *, unread: Unread = "none", retried: Collection[str] = ()) -> Iterator[EventRead]:
     """Yield the events of a stored run in order, and one without data for a gap at the end.
 
-    The data of events that `unread` names is left out: for `steps`, all but the case. Cases that ended with an error of
-    a kind in `retried` are not decided.
+    The data of events that `unread` names is left out. Cases that ended with an error of a kind in `retried` are not
+    decided.
 
     Raises:
         FileNotFoundError: there is no such run.
@@ -43,10 +46,9 @@ def stored_events(path: Path, *, unread: Unread = "none", retried: Collection[st
     if row is None:
         raise FileNotFoundError(2, "no such run", str(path))
     last = 0
-    cases: dict[int, Any] | None = {} if unread == "steps" else None
     while batch := _batch(stored, row.id, last, unread, retried):
         for event in batch:
-            yield _read(event, path, last, cases)
+            yield _read(event, path, last)
             last = event.number
     lost = _expected(row) - last
     if lost > 0:
@@ -66,26 +68,22 @@ def _expected(row: RunRow) -> int:
     return row.events if row.is_whole else 0
 
 
-def _read(event: EventRow, path: Path, last: int, cases: dict[int, Any] | None) -> EventRead:
-    """Read an event. `cases` maps executions to their cases, as far as they are known, for events without data."""
+def _read(event: EventRow, path: Path, last: int) -> EventRead:
     lost = event.number - last - 1
     missing = counted(lost, "event is", "events are")
     problem = f"{path}:{event.number}: {missing} missing before this one" if lost > 0 else ""
     data: dict[str, Any] | None = None
-    if event.is_whole and not event.data and cases is not None and event.execution in cases:
-        data = {"event": event.name, "case": cases[event.execution]}
-    elif event.is_whole and event.data:
+    is_whole = event.is_whole
+    if is_whole and event.data:
         try:
             data = json.loads(event.data)
             if not isinstance(data, dict):
                 raise ValueError("it is not a JSON object")
         except (ValueError, RecursionError) as error:
-            data, problem = None, f"{path}:{event.number}: skipped this event: {error}"
-    elif not event.is_whole:
+            data, is_whole, problem = None, False, f"{path}:{event.number}: skipped this event: {error}"
+    elif not is_whole:
         problem = f"{path}:{event.number}: skipped this event: its checksum is wrong"
-    if cases is not None and data is not None and event.execution is not None and "case" in data:
-        cases.setdefault(event.execution, data["case"])
-    return EventRead(event.number, event.name, event.execution, len(event.data), data, problem)
+    return EventRead(event.number, event.name, event.execution, len(event.data), data, problem, is_whole)
 
 
 def read_run(path: Path) -> Iterator[Event]:
@@ -98,16 +96,6 @@ def read_run(path: Path) -> Iterator[Event]:
         FileNotFoundError: there is no such run.
         OSError: the database cannot be read.
     """
-    return add_lost_turn_starts(_announced(path))
-
-
-def is_reading_problem(event: Event, file: Path) -> bool:
-    """Return whether an event is the reader's notice about a part of `file`, and not a notice recorded in the run."""
-    return isinstance(event, Noticed) and event.message.startswith(f"{file}:")
-
-
-def _announced(path: Path) -> Iterator[Event]:
-    """Yield the readable events, starting with a `RunStarted`."""
     events = _events(path)
     notices: list[Event] = []
     is_there = False
@@ -123,6 +111,11 @@ def _announced(path: Path) -> Iterator[Event]:
         yield _announcement(path)
     yield from notices
     yield from events
+
+
+def is_reading_problem(event: Event, file: Path) -> bool:
+    """Return whether an event is the reader's notice about a part of `file`, and not a notice recorded in the run."""
+    return isinstance(event, Noticed) and event.message.startswith(f"{file}:")
 
 
 def _events(path: Path) -> Iterator[Event]:

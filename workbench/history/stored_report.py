@@ -22,7 +22,7 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.history.summary import number as number_of
+from workbench.json_values import number as number_of
 from workbench.json_values import objects, string
 from workbench.regular_file import read_regular
 from workbench.shards import Shard

@@ -2,10 +2,9 @@
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from workbench.counting import counted
 from workbench.database.database import Connection, Database, database
@@ -13,7 +12,6 @@ from workbench.database.runs import (
     ExecutionRow,
     RunRow,
     all_runs,
-    execution_id,
     executions_of,
     facts_of,
     find_run,
@@ -21,12 +19,9 @@ from workbench.database.runs import (
     replace_projection,
 )
 from workbench.database.salvage import damaged_files
-from workbench.history.ages import ages
-from workbench.history.execution_rows import Place, facts_text, read_facts, rows_from, to_stored
-from workbench.history.list_entries import ListEntry, list_entry
-from workbench.history.state_dir import run_path
-from workbench.history.stored_events import stored_events
-from workbench.history.summary import Summary, SummaryBuilder, row_key
+from workbench.history.execution_rows import RunRows, add_executions, facts_text, read_facts
+from workbench.history.state_dir import ages, run_path
+from workbench.history.summary import ListEntry, RunBundles, Summary, list_entry
 from workbench.regular_file import unreadable_text
 
 
@@ -72,7 +67,7 @@ def _entry(state: Path, row: RunRow, found: RunList) -> ListEntry | None:
         found.unreadable[row.run_id] = unreadable_text(error)
         found.trouble.append(found.unreadable[row.run_id])
         return None
-    if not summary.rows and not trouble:
+    if not summary.executions and not trouble:
         return None  # Another program is about to begin it, or was killed before it did.
     found.trouble += _first(trouble)
     return list_entry(row.run_id, summary)
@@ -82,6 +77,10 @@ def _first(trouble: list[str]) -> Iterator[str]:
     yield from trouble[:1]
     if len(trouble) > 1:
         yield f"and {counted(len(trouble) - 1, 'more event')} of this run"
+
+
+_UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
+"""Errors of rows and facts of another shape."""
 
 
 def load_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
@@ -100,10 +99,12 @@ def load_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
     row, executions, facts = read
     whole = [each for each in executions if each.is_whole]
     if row.is_whole and facts is not None and len(whole) == len(executions) == row.executions:
-        with contextlib.suppress(ValueError, TypeError, KeyError, IndexError, RecursionError):
-            summary = _summary(stored, row, facts, executions)
+        with contextlib.suppress(*_UNREADABLE):
+            summary = _summary(row, RunBundles(StoredTexts(stored, row.id)))
+            read_facts(summary, facts)
+            add_executions(summary, executions, path)
             return summary, summary.damage
-    return _repaired(stored, path, row, whole, facts)
+    return _repaired(stored, path, row, list(filter(_is_readable, whole)), facts)
 
 
 def _rows(connection: Connection, run_id: str) -> tuple[RunRow, list[ExecutionRow], str | None] | None:
@@ -111,43 +112,40 @@ def _rows(connection: Connection, run_id: str) -> tuple[RunRow, list[ExecutionRo
     return None if row is None else (row, executions_of(connection, row.id), facts_of(connection, row.id))
 
 
-def _summary(stored: Database, row: RunRow, facts: str, executions: Sequence[ExecutionRow]) -> Summary:
-    summary = Summary(
+def _summary(row: RunRow, bundles: RunBundles) -> Summary:
+    return Summary(
         row.run_id,
         started=row.started,
         scored_from=row.scored_from,
         seconds=row.seconds,
         interrupted=bool(row.interrupted),
-        bundles=StoredInputs(stored, row.id),
+        bundles=bundles,
     )
-    read_facts(summary, facts)
-    rows_from(summary, executions)
-    return summary
 
 
-class StoredInputs(Mapping[int, str]):
-    """The bundles of inputs of a run, read when the first is needed."""
+def _is_readable(row: ExecutionRow) -> bool:
+    """Return whether a row has the shape that this version writes."""
+    with contextlib.suppress(*_UNREADABLE):
+        add_executions(Summary(), [row], Path())
+        return True
+    return False
+
+
+class StoredTexts(dict[int, str]):
+    """The bundles of inputs of a run as JSON text, read when the first is needed."""
 
     def __init__(self, stored: Database, run: int) -> None:
+        super().__init__()
         self._stored, self._run = stored, run
-        self._known: dict[int, str] | None = None
+        self._is_read = False
 
-    def _read(self) -> dict[int, str]:
-        if self._known is None:
-            try:
-                self._known = self._stored.read(lambda connection: inputs_of(connection, self._run)) or {}
-            except OSError:
-                self._known = {}
-        return self._known
-
-    def __getitem__(self, number: int) -> str:
-        return self._read()[number]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._read())
-
-    def __len__(self) -> int:
-        return len(self._read())
+    def __missing__(self, number: int) -> str:
+        if self._is_read:
+            raise KeyError(number)
+        self._is_read = True
+        with contextlib.suppress(OSError):
+            self.update(self._stored.read(lambda connection: inputs_of(connection, self._run)) or {})
+        return self[number]
 
 
 def _repaired(
@@ -157,72 +155,34 @@ def _repaired(
 
     Rows that are whole stay, even if their events are lost.
     """
-    builder, places, trouble, last = _replayed(path, row.id)
-    made, again = Summary(row.run_id), builder.summary
+    again = RunRows(row.id, path)
+    damage, last = again.replay()
     known = (stored.read(lambda connection: inputs_of(connection, row.id)) or {}) if whole else {}
-    offset = max(known, default=-1) + 1
-    if row.is_whole:
-        made.started, made.scored_from = row.started, row.scored_from
-        made.seconds, made.interrupted = row.seconds, bool(row.interrupted)
-    else:
-        made.started, made.scored_from, made.seconds = again.started, again.scored_from, again.seconds
-        made.interrupted = again.interrupted
-    try:
-        read_facts(made, facts or "")
-    except (ValueError, TypeError, RecursionError):
-        read_facts(made, facts_text(again))
     # The bundles of rows that are made again come after those of rows that stay.
-    texts = [known.get(number, "[null, {}]") for number in range(offset)] + builder.bundles
-    found = {each.id: each for each in whole}
-    for key, each in again.rows.items():
-        place = places[key]
-        moved = {name: [number + offset for number in each[name]] for name in ("given", "inputs")}
-        found.setdefault(place.id, to_stored({**each, **moved}, again, place, row.id).sealed())
-    with contextlib.suppress(ValueError, TypeError, KeyError, IndexError, RecursionError):
-        rows_from(made, [found[key] for key in sorted(found)])
-    made.bundles = texts
-    made.damage = [*made.damage, *(line for line in trouble if line not in made.damage)]
-    for each in made.rows.values():
-        if each["plan"] is not None and each["plan"] >= len(made.plans):
-            each["plan"] = None
-    if not row.is_being_written:
-        fixed = row._replace(
+    first = max(known, default=-1) + 1
+    texts = [known.get(number, "[null, {}]") for number in range(first)] + again.bundles
+    if not row.is_whole:
+        made = again.summary
+        row = row._replace(
             started=made.started,
             seconds=made.seconds,
             interrupted=int(made.interrupted),
             scored_from=made.scored_from,
-            events=max(last, row.events if row.is_whole else 0),
-            executions=len(found),
-            listed=None,
+            events=0,
         )
-        stored_rows = [found[key] for key in sorted(found)]
+    summary = _summary(row, RunBundles(texts))
+    try:
+        read_facts(summary, facts or "")
+    except _UNREADABLE:
+        read_facts(summary, facts_text(again.summary))
+    found = {each.id: each.sealed() for each in again.rows(again.summary.executions, first)}
+    found |= {each.id: each for each in whole}
+    rows = [found[key] for key in sorted(found)]
+    add_executions(summary, rows, path)
+    summary.damage = list(dict.fromkeys((*summary.damage, *damage)))
+    if not row.is_being_written:
+        fixed = row._replace(events=max(last, row.events), executions=len(rows), listed=None)
+        text, seen = facts_text(summary), row.seen or 0.0
         with contextlib.suppress(OSError):
-            stored.write(
-                lambda connection: replace_projection(
-                    connection, fixed, facts_text(made), stored_rows, texts, row.seen or 0.0
-                )
-            )
-    return made, made.damage
-
-
-def _replayed(path: Path, run: int) -> tuple[SummaryBuilder, dict[tuple[Any, ...], Place], list[str], int]:
-    """Return the summary of a run's events, where the events of its executions are, the damage, and the last number."""
-    builder, trouble, last = SummaryBuilder(), list[str](), 0
-    places: dict[tuple[Any, ...], Place] = {}
-    for event in stored_events(path, unread="steps"):
-        last = max(last, event.number)
-        if event.problem:
-            trouble.append(event.problem)
-        if event.data is None:
-            continue
-        builder.take(event.data)
-        if event.name == "RunStarted":
-            for key in builder.summary.rows:
-                places.setdefault(key, Place(execution_id(run, len(places))))
-        if isinstance(event.data.get("case"), dict):
-            key = row_key(event.data["case"])
-            place = places.setdefault(key, Place(event.execution or execution_id(run, len(places))))
-            place.take(event.number, event.name, event.size, event.data.get("attempt"))
-    for key in builder.summary.rows:
-        places.setdefault(key, Place(execution_id(run, len(places))))
-    return builder, places, trouble, last
+            stored.write(lambda connection: replace_projection(connection, fixed, text, rows, texts, seen))
+    return summary, summary.damage

@@ -11,9 +11,8 @@ execution says nothing about a live one, so each way of running a case has its o
 from collections.abc import Collection, Iterable
 from typing import TypeAlias
 
-from workbench.events import CaseError, CaseName, Frozen
+from workbench.events import CaseName, Frozen
 from workbench.execution import Execution
-from workbench.history.summary import Row, frozen_of, is_apart
 from workbench.rates import counts
 
 Case: TypeAlias = tuple[str, ...]
@@ -28,19 +27,17 @@ def case_key(file: str, eval_id: str, frozen: Frozen | None) -> Case:
     return (file, eval_id) if frozen is None else (file, eval_id, frozen.mode)
 
 
-def case_votes(rows: Iterable[Row]) -> dict[Case, float]:
+def case_votes(executions: Iterable[Execution]) -> dict[Case, float]:
     """Return the vote of each case that has one, from 0 (never passed) to 1 (always passed)."""
     passed: dict[Case, int] = {}
     counted: dict[Case, int] = {}
     decided: set[Case] = set()
-    for row in rows:
-        error = CaseError(*row["error"]) if row["error"] else None
-        if row["status"] and counts(row["status"], error) and not is_apart(row):
-            _, file, set_id, eval_id, _ = row["ref"]
-            case = case_key(str(file or set_id), str(eval_id), frozen_of(row))
+    for one in executions:
+        if one.decides_case and counts(one.state, one.error):
+            case = case_key(one.ref.evalset_file or one.ref.eval_set_id, one.ref.eval_id, one.frozen)
             counted[case] = counted.get(case, 0) + 1
-            passed[case] = passed.get(case, 0) + (row["status"] == "passed")
-            if row["status"] in ("passed", "failed"):
+            passed[case] = passed.get(case, 0) + (one.state == "passed")
+            if one.state in ("passed", "failed"):
                 decided.add(case)
     return {case: passed[case] / total for case, total in counted.items() if case in decided}
 

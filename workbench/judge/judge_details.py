@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
-from workbench.json_values import mapping, objects
+from workbench.json_values import mapping, objects, string
 
 JudgedBy: TypeAlias = Literal["rules", "model", "function"]
 """The kind of a judge."""
@@ -20,6 +20,12 @@ def judge_in(details: Mapping[str, Any]) -> dict[str, Any]:
             if judge := mapping(question.get("judge")):
                 return judge
     return {}
+
+
+def judge_name(details: Mapping[str, Any]) -> str:
+    """Return the judge's model with its address, or "" if no judge was asked."""
+    judge = judge_in(details)
+    return " ".join(string(judge.get(key)) for key in ("model", "base_url") if judge.get(key))
 
 
 def judged_by(details: Mapping[str, Any]) -> JudgedBy | None:

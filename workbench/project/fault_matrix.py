@@ -14,8 +14,8 @@ from workbench.engine.plan.run_plan import matrix_of, variants_of
 from workbench.engine.plan.source import AgentSource
 from workbench.events import CaseName, CaseRef, Event
 from workbench.execution import CaseRecord
-from workbench.history.case_events import case_events
 from workbench.history.latest import LatestRun, latest_runs
+from workbench.history.reading import case_events
 from workbench.judge.vertex import SERVICE_NAME
 from workbench.metrics.registry import descriptions
 from workbench.model.criteria import Criterion
@@ -138,13 +138,14 @@ class FaultMatrix:
         """
         found: dict[CaseName, tuple[str, ...]] = {}
         failed: set[CaseName] = set()
-        for row, ref in zip(run.rows, run.refs, strict=True):
+        for one in run.executions:
+            ref = one.ref
             try:
                 events = list(case_events(run.file, [ref]))
             except (OSError, ValueError):
                 continue
             found[ref.name] = (*found.get(ref.name, ()), *self._called(ref, events))
-            if row["status"] == "error":
+            if one.state == "error":
                 failed.add(ref.name)
         for name, tools in found.items():
             if tools or name not in failed:

@@ -13,8 +13,8 @@ from workbench.events import CaseRef, CaseStarted, Event, ForkChange, TurnFinish
 from workbench.execution import CaseRecord, Turn
 from workbench.forking.fork import Change, Fork
 from workbench.forking.original import CannotForkError, Original, read_original
+from workbench.history.reading import open_run
 from workbench.history.state_dir import is_stored, state_of
-from workbench.history.stored_run import open_run
 from workbench.project.transcripts import stored_case
 from workbench.state_folder import state_dir
 

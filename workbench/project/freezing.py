@@ -14,9 +14,9 @@ from workbench.engine.plan.selection import refuse_unknown_cases
 from workbench.engine.plan.transcripts import StoredRun
 from workbench.events import CaseRef, RunStarted
 from workbench.execution import Execution
+from workbench.history.reading import open_run
 from workbench.history.run_names import LAST, find_stored_run, last_unharmed_run
 from workbench.history.stored_events import read_run
-from workbench.history.stored_run import open_run
 from workbench.model.own_file import OwnFileError
 from workbench.project.scoring import root_of_run
 from workbench.project.transcripts import stored_case

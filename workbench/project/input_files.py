@@ -42,7 +42,7 @@ def input_files(latest: "Iterable[LatestRun]", workspace: "Workspace") -> tuple[
     from workbench.dependencies.record import INTERPRETER
     from workbench.engine.plan.project_setting import FILE
 
-    bundles = [bundle.inputs for run in latest for bundle in _recorded(run)]
+    bundles = [bundle.inputs for run in latest for _, bundle in _recorded(run)]
     recorded = {workspace.root / name for inputs in bundles for kind in _NAMED for name in inputs.get(kind, ())}
     found = {workspace.root / FILE, *workspace_files(workspace), *recorded, *(path.parent for path in recorded)}
     interpreters = {packages.get(INTERPRETER) for inputs in bundles if (packages := inputs.get("packages"))}
@@ -67,10 +67,10 @@ def touched_in(latest: "Iterable[LatestRun]", workspace: "Workspace") -> "dict[P
     found = {folder: Touched() for folder in agents.values()}
     unknown: set[Path] = set()
     for run in latest:
-        for name, number in {(row["ref"][0], number) for row in run.rows for number in row["inputs"]}:
+        for name, bundle in _recorded(run):
             if name not in agents:
                 continue
-            inputs = run.summary.bundle(number).inputs
+            inputs = bundle.inputs
             files, folders = inputs.get("agent_file", {}), inputs.get("agent_folder", {})
             if any(scope == ALL and f"{folder}/" in files for folder, scope in folders.items()):
                 unknown.add(agents[name])
@@ -93,9 +93,12 @@ def _signature(file: Path) -> tuple[int, int, int] | None:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def _recorded(run: "LatestRun") -> "Iterator[Bundle]":
-    for number in {number for row in run.rows for number in row["inputs"]}:
-        yield run.summary.bundle(number)
+def _recorded(run: "LatestRun") -> "Iterator[tuple[str, Bundle]]":
+    """Yield the inputs of the executions, each once with each agent that has it."""
+    shared = {(one.ref.agent, id(one.inputs)): one.inputs for one in run.executions}
+    found = {(agent, id(bundle)): bundle for (agent, _), inputs in shared.items() for bundle in inputs}
+    for (agent, _), bundle in found.items():
+        yield agent, bundle
 
 
 def _up_to(folder: Path, root: Path) -> Iterator[Path]:

@@ -1,6 +1,6 @@
 """The last verdict of each case, and why it is stale. Nothing runs."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -8,9 +8,9 @@ from typing import get_args
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.dependencies.change import Change
 from workbench.events import CaseName, CaseRef, CaseStatus, Frozen
-from workbench.history.latest import LatestRun, latest_runs
-from workbench.history.summary import Row, frozen_of
-from workbench.judge.judge_details import JudgedBy
+from workbench.execution import Execution
+from workbench.history.latest import latest_runs
+from workbench.judge.judge_details import JudgedBy, judged_by
 from workbench.project.staleness import stale_cases
 from workbench.rendering.faces import FACES
 
@@ -52,21 +52,20 @@ def last_verdicts(workspace: Workspace, state: Path) -> Iterator[LastVerdict]:
     """Yield every case of the workspace in the order of its files, with its verdict in the state folder `state`."""
     ids = workspace.case_ids
     latest = list(latest_runs(state, ids))
-    rows: dict[tuple[str, str], tuple[LatestRun, list[Row]]] = {}
+    executions: dict[CaseName, list[Execution]] = {}
     for run in latest:
-        for row in run.rows:
-            _, file, _, eval_id, _ = row["ref"]
-            rows.setdefault((file, eval_id), (run, []))[1].append(row)
+        for one in run.executions:
+            executions.setdefault(one.ref.name, []).append(one)
     stale = stale_cases(latest, workspace)
     for entry in workspace.evalsets:
         fault = _fault(entry)
         for eval_id in entry.case_ids or [""]:
             name = entry.agent_name, entry.relative, entry.eval_set_id, eval_id
-            found = rows.get((entry.relative, eval_id))
+            found = executions.get((entry.relative, eval_id))
             if found is None:
                 yield LastVerdict(*name, fault=fault)
             else:
-                yield _with_verdict(name, *found, stale, fault)
+                yield _with_verdict(name, found, stale, fault)
 
 
 def fresh_cases(names: Collection[CaseName], workspace: Workspace, state: Path) -> set[CaseName]:
@@ -75,7 +74,7 @@ def fresh_cases(names: Collection[CaseName], workspace: Workspace, state: Path) 
     for file, eval_id in names:
         wanted.setdefault(file, []).append(eval_id)
     latest = list(latest_runs(state, wanted))
-    decided = {CaseRef(*row["ref"]).name for run in latest for row in run.rows}
+    decided = {one.ref.name for run in latest for one in run.executions}
     return decided.intersection(names) - stale_cases(latest, workspace).keys()
 
 
@@ -91,26 +90,32 @@ def failed_cases(workspace: Workspace, state: Path) -> set[CaseName]:
 
 def _with_verdict(
     name: tuple[str, str, str, str],
-    run: LatestRun,
-    rows: Sequence[Row],
-    stale: Mapping[tuple[str, str], tuple[Change, ...]],
+    executions: Sequence[Execution],
+    stale: Mapping[CaseName, tuple[Change, ...]],
     fault: str,
 ) -> LastVerdict:
-    found = {row["status"] for row in rows}
-    status: CaseStatus = next((status for status in _WORST_FIRST if status in found), "error")
-    changed = stale.get((name[1], name[3]), ())
-    frozen = tuple(map(frozen_of, rows))
-    machine = next((row.get("machine", "") for row in rows if row["status"] == status), "")
-    unseen = tuple(dict.fromkeys(one for row in rows for one in row.get("unseen", ())))
-    return LastVerdict(*name, status, run.summary.run_id, _judged_by(rows), frozen, changed, fault, machine, unseen)
+    worst = min(executions, key=lambda one: _WORST_FIRST.index(one.status))
+    frozen = tuple(one.frozen for one in executions)
+    unseen = tuple(dict.fromkeys(name for one in executions for name in one.unseen))
+    return LastVerdict(
+        *name,
+        worst.status,
+        worst.run_id,
+        _judged_by(executions),
+        frozen,
+        stale.get((name[1], name[3]), ()),
+        fault,
+        worst.machine,
+        unseen,
+    )
 
 
-def _judged_by(rows: Collection[Row]) -> JudgedBy | None:
+def _judged_by(executions: Iterable[Execution]) -> JudgedBy | None:
     """Return the kind of judge that was used.
 
     With several kinds, rules come before functions, and functions before models.
     """
-    found = {by for row in rows for *_, by in row["metrics"].values()}
+    found = {judged_by(result.details) for one in executions for result in one.scores.values()}
     return next((kind for kind in _ALL_KINDS if kind in found), None)
 
 

@@ -28,8 +28,7 @@ from workbench.events import CallsRecorded, Event, Noticed, PlannedCase, RunFini
 from workbench.execution import CaseRecord
 from workbench.exporting.report import report_pieces
 from workbench.exporting.report_shape import Report, ReportCase, Summary
-from workbench.history.ages import started_at
-from workbench.history.state_dir import old_runs_text, run_path
+from workbench.history.state_dir import old_runs_text, run_path, started_at
 from workbench.history.stored_events import UNREADABLE_CASES, is_reading_problem, read_run
 from workbench.history.stored_report import events_of_report, read_report_data
 from workbench.project.shards import plan_digest

@@ -462,7 +462,7 @@ class Project:
             UsageFaultError: a run does not exist.
         """
         from workbench.history.compare import compare
-        from workbench.history.summary_lookup import open_summary
+        from workbench.history.reading import open_summary
 
         folder = self.targets().folder
         state = state_of(find_root(folder), self._explicit_state)

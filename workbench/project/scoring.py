@@ -22,9 +22,9 @@ from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.transcripts import StoredCase, StoredRun
 from workbench.events import CaseError, CaseName, Noticed
 from workbench.execution import Execution
+from workbench.history.reading import open_run
 from workbench.history.run_names import LAST, last_run
 from workbench.history.state_dir import states_of
-from workbench.history.stored_run import open_run
 from workbench.model.criteria import parse_config
 from workbench.model.evalset import EvalCase, EvalsetDocument, case_or_none, open_evalset
 from workbench.project.staleness import stale_transcripts

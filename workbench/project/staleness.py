@@ -15,12 +15,11 @@ from workbench.dependencies.record import Record, compare
 from workbench.engine.plan.project_setting import FILE, known_mode
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.transcripts import StoredCase
-from workbench.event_json import to_json
-from workbench.events import CaseName, CaseRef, PlannedCase
+from workbench.events import CaseName, PlannedCase
 from workbench.execution import CaseRecord, Execution
 from workbench.history.latest import LatestRun, newest_options
 from workbench.history.state_dir import state_of
-from workbench.history.summary import Row, Summary
+from workbench.history.summary import Summary
 from workbench.project.transcripts import stored_case
 
 Changes: TypeAlias = tuple[Change, ...]
@@ -47,10 +46,10 @@ def stale_cases(latest: Iterable[LatestRun], workspace: Workspace) -> dict[CaseN
     now = current_inputs(workspace, state_of(runs[0].file), runs)
     entries = {entry.relative: _Entry(entry, now) for entry in workspace.evalsets}
     for run in runs:
-        for row in run.rows:
-            ref = CaseRef(*row["ref"])
-            if ref.evalset_file in entries and (changes := entries[ref.evalset_file].changes(run.summary, row, ref)):
-                stale[ref.name] = tuple(dict.fromkeys((*stale.get(ref.name, ()), *changes)))
+        for one in run.executions:
+            name, entry = one.ref.name, entries.get(one.ref.evalset_file)
+            if entry is not None and (changes := entry.changes(run.summary, one)):
+                stale[name] = tuple(dict.fromkeys((*stale.get(name, ()), *changes)))
     return stale
 
 
@@ -68,7 +67,7 @@ def stale_transcripts(cases: Iterable[StoredCase], workspace: Workspace, state: 
     for case in cases:
         file = case.ref.evalset_file
         if case.started is not None and file in entries:
-            bundles = (*started_bundles(to_json(case.started), case.planned.config_file), *case.inputs)
+            bundles = (*started_bundles(case.started, case.planned.config_file), *case.inputs)
             changes = entries[file].since(Record(file, bundles), case.planned)
             if changes:
                 stale[case.ref.name] = changes
@@ -82,14 +81,13 @@ class _Entry:
         self._entry, self._now = entry, now
         self._numbers: Mapping[str, int] = {case.eval_id: case.index for case in entry.document.cases}
 
-    def changes(self, run: Summary, row: Row, ref: CaseRef) -> Changes:
+    def changes(self, run: Summary, execution: Execution) -> Changes:
         """Return the changed inputs of an execution."""
-        if not row["given"] and not row["inputs"]:
+        if not execution.given and not execution.inputs:
             return ()  # An execution that never started has no inputs.
-        rule = run.plans[row["plan"]][3] if row["plan"] is not None else ""
         # Digests with another salt cannot be compared.
-        record = run.record(row, known=run.salt_id == self._now.digests.salt_id)
-        return self.since(record, PlannedCase(ref, None, "", matched_by=rule, text=row["text"]))
+        record = run.record(execution, known=run.salt_id == self._now.digests.salt_id)
+        return self.since(record, execution.planned)
 
     def since(self, then: Record, planned: PlannedCase) -> Changes:
         """Return the inputs of a case that have changed since the record `then`."""

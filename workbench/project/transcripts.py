@@ -20,7 +20,7 @@ _STREAMS: tuple[Literal["stdout", "stderr"], ...] = ("stdout", "stderr")
 
 def stored_case(record: CaseRecord) -> StoredCase:
     """Return the transcript of a case of this session."""
-    case = StoredCase(record.planned, inputs=record.inputs)
+    case = StoredCase(record.planned, inputs=tuple(record.inputs))
     for event in _events(record):
         case.take(event)
     return case

@@ -4,13 +4,14 @@ import difflib
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from workbench import counting
-from workbench.execution import CaseRecord
+from workbench.execution import CaseRecord, Execution
 from workbench.history.causes import ChangedFile
 from workbench.history.compare import ChangedCase, ComparedCase, Comparison
-from workbench.history.summary import Row, Summary
+from workbench.history.summary import Summary
 from workbench.rendering.change_causes import add_causes, difference_lines, file_lines
 from workbench.rendering.document import Document
 from workbench.rendering.faces import FACES
@@ -46,18 +47,18 @@ def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
     if not found.differences and not found.files:
         document.add(remark("No recorded file, version, model or commit differs.", view))
     document.add(file_lines(found.files, view))
-    for word, rows in (("only in the earlier run", found.only_before), ("only in the later run", found.only_after)):
-        if rows:
+    for word, alone in (("only in the earlier run", found.only_before), ("only in the later run", found.only_after)):
+        if alone:
             document.gap()
-            document.add([heading(f"{len(rows):,} {word}", view.width)])
-            document.add(hang_text([Segment(" ")], [safe(_listed(rows))], view.width, 1))
+            document.add([heading(f"{len(alone):,} {word}", view.width)])
+            document.add(hang_text([Segment(" ")], [safe(_listed(alone))], view.width, 1))
     return document
 
 
-def _listed(rows: Sequence[Row]) -> str:
+def _listed(executions: Sequence[Execution]) -> str:
     """Return the ids of cases, each once with its number of executions."""
-    times = Counter((tuple(row["ref"][:3]), str(row["ref"][3])) for row in rows)
-    names = [f"{name} × {many}" if many > 1 else name for (_, name), many in times.items()]
+    times = Counter(replace(one.ref, repeat=1) for one in executions)
+    names = [f"{ref.eval_id} × {many}" if many > 1 else ref.eval_id for ref, many in times.items()]
     return ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
 
 
@@ -71,7 +72,7 @@ def one_case(
     document = Document()
     word, style = CHANGES[case.change]
     document.add([(Segment(f" {word}", style), *_label(case))])
-    own = tuple(file for file in files if file.agent == case.ref[0])
+    own = tuple(file for file in files if file.agent == case.ref.agent)
     kinds = add_causes(document, ComparedCase(case, own), view)
     if records is None or isinstance(records, str):
         document.gap()
@@ -88,9 +89,9 @@ def one_case(
 
 
 def _label(case: ChangedCase) -> Line:
-    agent, _, set_id, eval_id, repeat = case.ref
-    name = " › ".join(str(part) for part in (agent, set_id, eval_id) if part)
-    return (safe(f"  {name}{f' #{repeat}' if repeat != 1 else ''}".replace("\n", " "), "strong"),)
+    ref = case.ref
+    name = " › ".join(part for part in (ref.agent, ref.eval_set_id, ref.eval_id) if part)
+    return (safe(f"  {name}{f' #{ref.repeat}' if ref.repeat != 1 else ''}".replace("\n", " "), "strong"),)
 
 
 def _run(run: Summary) -> Iterator[Segment]:

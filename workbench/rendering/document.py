@@ -19,8 +19,8 @@ from workbench.repeats.summary import CaseRepeats
 if TYPE_CHECKING:
     from workbench.authoring.triage.entry import Entry
     from workbench.dependencies.change import Change as InputChange
-    from workbench.history.case_rows import PastRun
     from workbench.history.compare import ComparedCase
+    from workbench.history.latest import PastRun
 
 
 @dataclass(frozen=True, slots=True)

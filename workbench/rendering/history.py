@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.counting import counted, percent
 from workbench.execution import CaseRecord, Execution, Turn
-from workbench.history.case_rows import PastRun
+from workbench.history.latest import PastRun
 from workbench.model.invocation import tool_steps
 from workbench.rendering.change_causes import add_causes
 from workbench.rendering.document import Document, Subject
@@ -287,13 +287,12 @@ def past_run_lines(name: str, earlier: Sequence[PastRun], view: View) -> Iterato
 
 def _of_run(name: str, run: PastRun) -> tuple[float | None, Status] | None:
     """Return a run's score and verdict."""
-    metrics = [row["metrics"][name] for row in run.rows if name in row.get("metrics", {})]
-    metrics = [metric for metric in metrics if metric[2] in FACES]
-    if not metrics:
+    results = [one.scores[name] for one in run.executions if name in one.scores]
+    if not results:
         return None
-    scores = [metric[0] for metric in metrics if metric[0] is not None]
+    scores = [result.score for result in results if result.score is not None]
     # Repeats count with their mean score and their worst verdict.
-    worst = min((metric[2] for metric in metrics), key=lambda status: FACES[status].rank)
+    worst = min((result.status for result in results), key=lambda status: FACES[status].rank)
     return (sum(scores) / len(scores) if scores else None), worst
 
 

@@ -238,7 +238,7 @@ class Verdict:
         entry = self.plan.entries[0]
         assert isinstance(entry.source, AgentSource)
         record = self.outcome.record(entry.ref.eval_id)
-        then = Record(EVALSET, record.inputs)
+        then = Record(EVALSET, tuple(record.inputs))
         plan = Project(self.plan.root).plan(options)
         now = plan_inputs(plan, project_digests(plan.root / ".workbench"), lambda value: value)
         found = compare(then, now.record(entry.source.evalset, 0, PastRun(then)))

@@ -389,7 +389,7 @@ async def test_run_goes_on_in_memory_after_a_failed_write(
         return
     summary, _ = load_summary(state, plan.run_id)
     assert summary.seconds is None, "as far as is stored, it was interrupted"
-    statuses = {row["ref"][3]: row["status"] for row in summary.rows.values()}
+    statuses = {ref.eval_id: one.state if one.finished else None for ref, one in summary.executions.items()}
     passed = {event.case.eval_id: "passed" for event in stored if isinstance(event, CaseFinished)}
     assert statuses == {**dict.fromkeys(names), **passed}
     again = resume(state, project.plan(plan.options), plan.options)
@@ -407,7 +407,7 @@ async def test_unwritable_journal_is_one_notice(project: Project, children: Chil
     assert outcome.states == {"well": "passed"}
     assert [event.level for event in outcome.of(Noticed)] == ["warning"]
     summary, _ = load_summary(project.root / "blocked" / "state", plan.run_id)
-    assert [row["status"] for row in summary.rows.values()] == ["passed"], "as long as this process runs"
+    assert [one.state for one in summary.executions.values()] == ["passed"], "as long as this process runs"
 
 
 async def test_hundred_cases_run_at_once(project: Project, children: Children) -> None:

@@ -30,10 +30,10 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.history import comparable
-from workbench.history.comparable import runs_by_question
+from workbench.history import pass_rates
 from workbench.history.compare import Comparison
 from workbench.history.listed_runs import ListedRun
+from workbench.history.pass_rates import runs_by_question
 from workbench.history.retention import delete_runs, pin
 from workbench.history.run_names import baseline
 from workbench.history.run_writer import RunWriter
@@ -236,7 +236,7 @@ def _listed(run_id: str, started: str, commit: str = "", *, dirty: bool = False)
 
 
 def test_questions_are_offered_only_if_a_run_answers_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparable, "last_comparable", lambda state, run, others: next(iter(others), None))
+    monkeypatch.setattr(pass_rates, "last_comparable", lambda state, run, others: next(iter(others), None))
     now = _listed("now", "2026-01-05T12:00:00Z", "c2", dirty=True)
     same_day = _listed("same_day", "2026-01-05T11:00:00Z", "c2", dirty=True)
     clean = _listed("clean", "2026-01-05T10:30:00Z", "c2")

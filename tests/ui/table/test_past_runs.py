@@ -8,6 +8,8 @@ import pytest
 
 from tests.ui.feed import Feed
 from workbench.agents.workspace import Workspace
+from workbench.events import CaseError, CaseRef, MetricResult, PlannedCase
+from workbench.execution import CaseState, Execution
 from workbench.history.summary import Summary
 from workbench.store import Store
 from workbench.ui.session.run_labels import column_time
@@ -19,28 +21,31 @@ from workbench.ui.tree.verdicts import Verdicts
 FILE = "order_desk/refunds.evalset.json"
 
 
-def row(eval_id: str, status: str | None, score: float | None = None, repeat: int = 1, why: str = "") -> dict[str, Any]:
-    metrics = {} if score is None else {"resp": [score, 0.8, "passed" if score >= 0.8 else "failed", why, None, None]}
-    error = ["agent_raised", why] if status == "error" else None
-    return {"ref": ["desk", FILE, "refunds", eval_id, repeat], "status": status, "error": error, "metrics": metrics}
+def one(eval_id: str, state: CaseState, score: float | None = None, repeat: int = 1, why: str = "") -> Execution:
+    planned = PlannedCase(CaseRef("desk", FILE, "refunds", eval_id, repeat), None, "")
+    error = CaseError("agent_raised", why) if state == "error" else None
+    if score is None:
+        return Execution(planned, state, error=error)
+    result = MetricResult("resp", "passed" if score >= 0.8 else "failed", score, 0.8, why)
+    return Execution(planned, state, scores={"resp": result}, error=error)
 
 
-def summary(run_id: str, started: str, *rows: dict[str, Any]) -> Summary:
-    return Summary(run_id, started=started, rows={tuple(one["ref"]): one for one in rows})
+def summary(run_id: str, started: str, *executions: Execution) -> Summary:
+    return Summary(run_id, started=started, executions={each.ref: each for each in executions})
 
 
 RUNS = [
     summary(
         "new",
         "2026-11-22T09:00:00Z",
-        row("on_time", "passed", 1.0),
-        row("late_parcel", "failed", 0.79999, why="\x1b[31mwords"),
-        row("unknown_order", "error", why="boom"),
-        row("two_parcels", "passed", 0.9),
-        row("two_parcels", "failed", 0.5, repeat=2),
+        one("on_time", "passed", 1.0),
+        one("late_parcel", "failed", 0.79999, why="\x1b[31mwords"),
+        one("unknown_order", "error", why="boom"),
+        one("two_parcels", "passed", 0.9),
+        one("two_parcels", "failed", 0.5, repeat=2),
     ),
-    summary("few", "2026-11-21T09:00:00Z", row("on_time", "failed", 0.1), row("late_parcel", "cancelled")),
-    summary("none", "2026-11-20T09:00:00Z", row("another", "passed", 1.0)),
+    summary("few", "2026-11-21T09:00:00Z", one("on_time", "failed", 0.1), one("late_parcel", "cancelled")),
+    summary("none", "2026-11-20T09:00:00Z", one("another", "passed", 1.0)),
 ]
 
 

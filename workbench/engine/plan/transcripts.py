@@ -169,7 +169,7 @@ def collect(events: Iterable[Event | None]) -> StoredRun:
             run.started, run.versions = event.started, event.versions
             run.cases = {planned.case: StoredCase(planned) for planned in event.cases}
             inputs = RunInputs(event.inputs)
-            run.injected = bool(inputs.options.get("inject"))
+            run.injected = inputs.injects_faults
             continue
         if isinstance(event, FilesRead | RepeatsDropped):
             _take_of_run(run, inputs, event)

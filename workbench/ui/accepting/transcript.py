@@ -9,8 +9,8 @@ from workbench.authoring.accept import NotComparableError
 from workbench.engine.plan.transcripts import StoredCase
 from workbench.events import InnerCalls
 from workbench.execution import CaseRecord
+from workbench.history.reading import open_run
 from workbench.history.run_names import LAST, last_run
-from workbench.history.stored_run import open_run
 from workbench.metrics.trajectory import includes_agent_tools, unknown_calls
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import with_inner_calls

@@ -18,8 +18,8 @@ from workbench.ui.detail.reading import Reading
 from workbench.ui.widgets.textual_private import set_border_title
 
 if TYPE_CHECKING:
-    from workbench.history.case_rows import PastRun
     from workbench.history.compare import ComparedCase
+    from workbench.history.latest import PastRun
     from workbench.repeats.summary import CaseRepeats
 
 

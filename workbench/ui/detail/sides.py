@@ -18,8 +18,8 @@ from workbench.ui.widgets.plain_input import PlainInput
 
 if TYPE_CHECKING:
     from workbench.events import CaseRef
-    from workbench.history.case_rows import PastRun
     from workbench.history.compare import ComparedCase
+    from workbench.history.latest import PastRun
     from workbench.rendering.document import Subject
     from workbench.ui.detail.pane import CaseDetail
 

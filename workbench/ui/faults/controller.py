@@ -176,14 +176,14 @@ class Faults(Controller):
 def _stored(run: "ListedRun", state: "Path") -> "Matrix | None":
     """Return the matrix of a stored run, or None if it is not one or cannot be read. Reads files."""
     from workbench.engine.plan.run_options import UsageFaultError
-    from workbench.history.summary_lookup import open_summary
+    from workbench.history.reading import open_summary
     from workbench.ui.faults.matrix import stored_matrix
 
     try:
         summary, _ = open_summary(run.word, state, state)
     except UsageFaultError:
         return None  # The other screen says why.
-    return stored_matrix(summary, run.file) if summary.is_matrix else None
+    return stored_matrix(summary) if summary.is_matrix else None
 
 
 def _offered(outlook: "Outlook", calls: int, tokens: int) -> "Offer":

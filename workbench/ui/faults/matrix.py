@@ -1,17 +1,15 @@
 """The executions of a matrix of tool faults: of one that runs, or of a stored one."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from workbench.events import Noticed, RunStarted
 from workbench.execution import Execution
-from workbench.history.execution_rows import stored_executions
 from workbench.history.summary import Summary
 from workbench.store import OpenRun, RunSummary, Store
 from workbench.ui.running.run_thread import Refused
 from workbench.ui.running.side_run import SideRun
-from workbench.ui.session.run_labels import status_in_run
+from workbench.ui.session.run_labels import ended_in
 
 
 @dataclass(slots=True)
@@ -58,13 +56,11 @@ class Matrix:
         return bool(news)
 
 
-def stored_matrix(summary: Summary, file: Path) -> Matrix:
+def stored_matrix(summary: Summary) -> Matrix:
     """Return the matrix of a stored run."""
     store = Store()
-    rows: Collection[dict[str, object]] = [
-        {**row, "status": status_in_run(summary, row)} for row in summary.rows.values() if "fault" in row
-    ]
-    records = stored_executions(summary, file, rows)
+    every = summary.executions.items()
+    records = {ref: ended_in(summary, one) for ref, one in every if one.planned.fault is not None}
     run = RunSummary(summary.run_id, summary.root, summary.started, interrupted=summary.interrupted, has_faults=True)
     store.restore(run, list(records), records)
     return Matrix(store)

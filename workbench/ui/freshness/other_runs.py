@@ -111,7 +111,7 @@ class OtherRuns(Controller):
         from workbench.ui.session.recall import recall_run
 
         files = {entry.relative for entry in workspace.evalsets}
-        mine = [run for run in news if any(row["ref"][1] in files for row in run.latest.summary.rows.values())]
+        mine = [run for run in news if any(ref.evalset_file in files for ref in run.latest.summary.executions)]
         return [(run, recall_run(run.latest, workspace)) for run in mine]
 
 

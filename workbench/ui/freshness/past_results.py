@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from workbench.agents.workspace import Workspace
     from workbench.events import CaseRef
-    from workbench.history.case_rows import PastRun
     from workbench.history.compare import ComparedCase, Comparison
+    from workbench.history.latest import PastRun
     from workbench.rendering.changed import Earlier
     from workbench.ui.session.recall import Recalled
 
@@ -146,12 +146,11 @@ class PastResults(Controller):
         before = self.session.changed.before(record) if record is not None else None
 
         def read() -> "tuple[tuple[PastRun, ...], ComparedCase | None]":
-            from workbench.history.case_rows import past_runs
             from workbench.history.compare import ComparedCase
+            from workbench.history.latest import past_runs
 
-            name = (ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id)
             try:
-                past = past_runs(state, name, _MAX_RUNS)
+                past = past_runs(state, ref, _MAX_RUNS)
             except OSError as error:
                 return (), ComparedCase(trouble=f"{error.filename}: {error.strerror or error}")
             if record is None or before is None:
@@ -164,7 +163,7 @@ class PastResults(Controller):
         """Compare a case in two runs. Called in a thread, because it reads both."""
         from workbench.engine.plan.run_options import UsageFaultError
         from workbench.history.compare import ComparedCase, compare, compared_case
-        from workbench.history.summary_lookup import open_summary
+        from workbench.history.reading import open_summary
 
         state = self.session.state_dir
         try:

@@ -208,7 +208,7 @@ class Staleness(Controller):
         stale = stale_cases(latest, workspace) | stale_records(records, workspace, session.state_dir)
         unreadable = {entry.relative for entry in workspace.evalsets if entry.document.broken}
         unreadable_marks = {name: why for name, why in session.stale.items() if name[0] in unreadable}
-        runs = {(row["ref"][1], row["ref"][3]): run.summary.run_id for run in latest for row in run.rows}
+        runs = {one.ref.name: one.run_id for run in latest for one in run.executions}
         runs |= {record.ref.name: record.run_id for record in records}
         return Comparison(latest, cases, {**unreadable_marks, **stale}, runs, files, signature)
 

@@ -17,9 +17,9 @@ from workbench.events import CaseRef
 from workbench.execution import CaseRecord
 from workbench.history.compare import ORDER, ChangedCase, Comparison, compare
 from workbench.history.listed_runs import ListedRun
+from workbench.history.reading import open_summary
 from workbench.history.run_names import is_there
 from workbench.history.summary import Summary
-from workbench.history.summary_lookup import open_summary
 from workbench.rendering.comparison import counted, one_case, overview
 from workbench.rendering.document import Document
 from workbench.rendering.faces import FACES
@@ -92,19 +92,19 @@ class ChangeRows(RowsOf[Line]):
         if line.case is None:
             return [("overview", "strong")], []
         before, after = state_of(self._runs[0], line.case.before), state_of(self._runs[1], line.case.after)
-        *_, eval_id, repeat = line.case.ref
+        ref = line.case.ref
         left: list[Piece] = [("    ", "")]
         if before != after:
             left += [(FACES[before].glyph, style_of(before)), ("→", "muted")]
         left.append((f"{FACES[after].glyph} ", style_of(after)))
         place = len(left)
-        left.append((label(str(eval_id)) or "(no id)", ""))
-        if repeat != 1:
-            left.append((f" #{repeat}", "muted"))
+        left.append((label(ref.eval_id) or "(no id)", ""))
+        if ref.repeat != 1:
+            left.append((f" #{ref.repeat}", "muted"))
         causes = list(dict.fromkeys(cause.kind.replace("_", " ") for cause in line.case.causes))
         shown = (", ".join(causes[:2]) + ("…" if len(causes) > 2 else ""), "muted")
         around = self.rows[max(position - NEIGHBOURS, 0) : position + NEIGHBOURS]
-        others = (str(other.case.ref[-2]) for other in around if other.case is not None)
+        others = (other.case.ref.eval_id for other in around if other.case is not None)
         return fitted(left, [shown] if width >= _CAUSES_FROM else [], width, place, others)
 
 
@@ -202,19 +202,19 @@ class CompareScreen(SplitScreen):
     def _show(self) -> None:
         case = self.changes.row.case
         self._draw()
-        unread = case is not None and _ref(case) not in self._pairs
+        unread = case is not None and case.ref not in self._pairs
         self.when_resting((lambda: self._load(case)) if case is not None and unread else None)
 
     async def _load(self, case: ChangedCase) -> None:
         try:
-            self._pairs = {_ref(case): await asyncio.to_thread(self._records, case)}
+            self._pairs = {case.ref: await asyncio.to_thread(self._records, case)}
         except (OSError, ValueError, KeyError) as error:
-            self._pairs = {_ref(case): self._deleted_runs() or f"The transcripts cannot be read: {error}"}
+            self._pairs = {case.ref: self._deleted_runs() or f"The transcripts cannot be read: {error}"}
         if self.changes.row.case is case:
             self._draw()
 
     def _records(self, case: ChangedCase) -> Pair:
-        one, other = CaseRef(*case.before["ref"]), CaseRef(*case.after["ref"])
+        one, other = case.before.ref, case.after.ref
         before, after = read_records(self._before.file, {one}), read_records(self._after.file, {other})
         return end_all(before)[one], end_all(after)[other]
 
@@ -234,7 +234,7 @@ class CompareScreen(SplitScreen):
             return document
         if case is None:
             return overview(self._found, self._names(), view)
-        return one_case(case, self._found.files, self._pairs.get(_ref(case)), view)
+        return one_case(case, self._found.files, self._pairs.get(case.ref), view)
 
     def on_body_resized(self, event: Body.Resized) -> None:
         """Lay out the details for the new size."""
@@ -279,7 +279,7 @@ class CompareScreen(SplitScreen):
         case = self.changes.row.case
         if case is None:
             self.say("put the cursor on a case first")
-        elif not self._go(_ref(case)):
+        elif not self._go(case.ref):
             self.say("this case no longer exists", warning=True)
 
     def action_copy_id(self) -> None:
@@ -288,8 +288,4 @@ class CompareScreen(SplitScreen):
         if case is None:
             self.copy("command", f"agent-workbench compare {self._before.word} {self._after.word}")
         else:
-            self.copy("case ID", _ref(case).eval_id)
-
-
-def _ref(case: ChangedCase) -> CaseRef:
-    return CaseRef(*case.ref)
+            self.copy("case ID", case.ref.eval_id)

@@ -15,12 +15,11 @@ from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.counting import counted
 from workbench.details import end_all, read_records
 from workbench.engine.plan.run_options import UsageFaultError
-from workbench.events import CaseRef
-from workbench.execution import CaseRecord
-from workbench.history.execution_rows import stored_executions
+from workbench.events import CaseName, CaseRef
+from workbench.execution import CaseRecord, Execution
 from workbench.history.listed_runs import ListedRun
-from workbench.history.summary import Row, Summary
-from workbench.history.summary_lookup import open_summary
+from workbench.history.reading import open_summary
+from workbench.history.summary import Summary
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.evalset import CaseSummary, EvalsetDocument
 from workbench.model.opening import Opened
@@ -33,7 +32,7 @@ from workbench.ui.detail.sides import Cases, Right
 from workbench.ui.dialogs.split_screen import SplitScreen
 from workbench.ui.history.deleting import confirm_delete, delete, reason_undeletable
 from workbench.ui.session import run_labels
-from workbench.ui.session.run_labels import counts, evalset_name, state_of, status_in_run
+from workbench.ui.session.run_labels import counts, evalset_name, state_of, ended_in
 from workbench.ui.terminal.host import Host
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts
@@ -50,21 +49,20 @@ class StoredRunTree(CaseTree):
         self._summary = Summary()
         self._executions: dict[tuple[int, int], tuple[CaseRef, ...]] = {}
 
-    def show_run(self, summary: Summary, file: Path) -> None:
-        """Show the run in `file` from its first problem on."""
+    def show_run(self, summary: Summary) -> None:
+        """Show a run from its first problem on."""
         self._summary, verdicts = summary, self.model.verdicts
-        cases: dict[tuple[str, str], list[Row]] = {}
-        for row in summary.rows.values():
-            cases.setdefault((row["ref"][1], row["ref"][3]), []).append(row)
-        ended = [rows for rows in cases.values() if any(state_of(summary, row) != "not_run" for row in rows)]
-        with_status = [{**row, "status": status_in_run(summary, row)} for rows in ended for row in rows]
-        verdicts.store.records = stored_executions(summary, file, with_status)
+        cases: dict[CaseName, list[Execution]] = {}
+        for one in summary.executions.values():
+            cases.setdefault(one.ref.name, []).append(one)
+        ended = [every for every in cases.values() if any(state_of(summary, one) != "not_run" for one in every)]
+        verdicts.store.records = {one.ref: ended_in(summary, one) for every in ended for one in every}
         verdicts.recall(verdicts.store.records)
         self.load(_workspace(summary))
         numbers = {entry.relative: number for number, entry in enumerate(self.model.entries)}
-        for (name, eval_id), rows in cases.items():
+        for (name, eval_id), every in cases.items():
             place = verdicts.place(name, eval_id) or (numbers[name], WHOLE_FILE)
-            self._executions[place] = tuple(CaseRef(*row["ref"]) for row in rows)
+            self._executions[place] = tuple(one.ref for one in every)
         if self.next_problem(1) is None:
             self.when_moved()
 
@@ -110,8 +108,8 @@ def _workspace(summary: Summary) -> Workspace:
     """Return the run's agents, evalsets and cases as a workspace."""
     root = Path(summary.root)
     ids: dict[tuple[str, str, str], dict[str, None]] = {}
-    for agent, file, set_id, eval_id, _ in summary.rows:
-        ids.setdefault((agent, file, set_id), {})[eval_id] = None
+    for ref in summary.executions:
+        ids.setdefault((ref.agent, ref.evalset_file, ref.eval_set_id), {})[ref.eval_id] = None
     agents = {name: AgentFolder(name, root / name, "python", root / name, "") for name, _, _ in ids if name}
     criteria = CriteriaChoice(CriteriaConfig(None, ()), "criteria of the run")
     entries = []
@@ -184,7 +182,7 @@ class RunScreen(SplitScreen):
         except UsageFaultError as error:
             self.right.show_page("this run", [("cannot be read", one_line(str(error)))])
             return
-        self.tree_view.show_run(self._summary, self._run.file)
+        self.tree_view.show_run(self._summary)
         self._say_which()
 
     # What is shown
@@ -192,7 +190,7 @@ class RunScreen(SplitScreen):
     def _say_which(self) -> None:
         run = self._run
         when = run_labels.exact_time(run.started, datetime.now().astimezone())
-        counts = run_labels.counts(self._summary.outcome_counts() if self._summary.rows else run.counts)
+        counts = run_labels.counts(self._summary.outcome_counts() if self._summary.executions else run.counts)
         outcome = "".join(text for text, _ in counts)
         self.show_bar(f"◂ stored run of {when}   {outcome}   {run_labels.agents_and_evalsets(run)}", "esc: back")
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from workbench.causes.cause import Cause
 from workbench.causes.groups import CauseGroup, group_by_cause
 from workbench.execution import Execution
-from workbench.history.ages import started_at
 from workbench.history.pass_rates import Trend
+from workbench.history.state_dir import started_at
 from workbench.rendering.faces import FACES, Status
 from workbench.rendering.overview.facts import LISTED_CHANGES, ChangedVerdict, Changes, Overview
 from workbench.rendering.overview.layout import CAUSE, CHANGED, case_of, criterion_of

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.events import CaseName, CaseRef
 from workbench.execution import Execution
-from workbench.history.execution_rows import stored_executions
 from workbench.history.latest import LatestRun, latest_runs
-from workbench.history.summary import Row
 from workbench.store import RunSummary
 
 if TYPE_CHECKING:
@@ -51,7 +49,7 @@ def recall_previous(state: Path, workspace: "Workspace", newest_first: Iterable[
             recalled = recall_run(latest, workspace)
             if recalled is not None:
                 yield from (one for ref, one in recalled.records.items() if ref.eval_id in cases[ref.evalset_file])
-        planned = {CaseRef(*row["ref"]).name for row in newest.latest.summary.rows.values()}
+        planned = {ref.name for ref in newest.latest.summary.executions}
         wanted = (planned if wanted is None else wanted & planned) - {ref.name for ref in newest.records}
         if not wanted:
             return
@@ -61,10 +59,9 @@ def recall_run(latest: LatestRun, workspace: "Workspace") -> Recalled | None:
     """Return the verdicts of one run, or None if it has none of the workspace's cases."""
     ids = workspace.case_ids
     # A case that was renamed or deleted since has no verdict to count.
-    rows = [row for row in latest.rows if _is_there(row, ids)]
-    if not rows:
+    records = {one.ref: one for one in latest.executions if _is_there(one.ref, ids)}
+    if not records:
         return None
-    records = stored_executions(latest.summary, latest.file, rows)
     return Recalled(_run_summary(latest, records), records, latest)
 
 
@@ -79,11 +76,11 @@ def _run_summary(latest: LatestRun, records: dict[CaseRef, Execution]) -> RunSum
         scored_from=summary.scored_from,
         until_sure=summary.until_sure,
         other_criteria=any(record.planned.criteria_changed for record in records.values()),
-        cancelled=sum(row["status"] == "cancelled" for row in summary.rows.values()),
+        cancelled=sum(one.state == "cancelled" for one in summary.executions.values()),
     )
 
 
-def _is_there(row: Row, ids: dict[str, set[str]]) -> bool:
+def _is_there(ref: CaseRef, ids: dict[str, set[str]]) -> bool:
     """Return whether the file still has the case. An unreadable file may have it."""
-    _, file, _, eval_id, _ = row["ref"]
-    return file in ids and (not ids[file] or eval_id in ids[file])
+    known = ids.get(ref.evalset_file)
+    return known is not None and (not known or ref.eval_id in known)

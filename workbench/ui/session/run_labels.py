@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from workbench.counting import counted, cut_to_tenths, few
+from workbench.execution import Execution
 from workbench.history.listed_runs import ListedRun
-from workbench.history.summary import Row, Summary
+from workbench.history.summary import Summary
 from workbench.rendering.faces import BY_FUNCTION, COUNTED, FACES, FROZEN, OTHER_CRITERIA, Status
 from workbench.rendering.frozen import frozen_count
 from workbench.rendering.plain_lines import commit_words
@@ -22,18 +24,14 @@ SHOWN: tuple[Status, ...] = (*COUNTED, "not_run")
 _WORDS: dict[Status, str] = {"not_run": "unfinished"}
 
 
-def state_of(run: Summary, row: Row) -> Status:
+def state_of(run: Summary, execution: Execution) -> Status:
     """Return the status of a case in its run, or `not_run` while both are unfinished."""
-    if row["status"] is None and run.seconds is None:
-        return "not_run"
-    status = run.status_of(row)
-    return status if status in FACES else "error"
+    return "not_run" if run.seconds is None and not execution.finished else run.status_of(execution)
 
 
-def status_in_run(run: Summary, row: Row) -> str:
-    """Return the status of a case as its record has it: `cancelled` if it is unfinished."""
-    status = state_of(run, row)
-    return "cancelled" if status == "not_run" else status
+def ended_in(run: Summary, execution: Execution) -> Execution:
+    """Return an execution with the status that it has in its run: `cancelled` if both are unfinished."""
+    return execution if execution.finished else replace(execution, state=run.status_of(execution))
 
 
 def local_time(started: str) -> datetime | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from workbench.events import CaseRef, RunStarted
+from workbench.events import RunStarted
 from workbench.execution import Execution
 from workbench.prices import Prices
 from workbench.remaining import RemainingTime
@@ -246,7 +246,7 @@ class Session:
         Once the run has `ended`, it is the newest one. `continues` means that the run's first verdicts are shown
         already.
         """
-        from workbench.history.ages import ages
+        from workbench.history.state_dir import ages
 
         age = ages()
         new, known = age(recalled.run.run_id, ""), self.store.records
@@ -255,8 +255,7 @@ class Session:
             for ref, record in recalled.records.items()
             if ref not in known or age(known[ref].run_id, "") < new
         }
-        planned = (CaseRef(*row["ref"]) for row in recalled.latest.summary.rows.values())
-        self.changed.before_run(planned, records, continues=continues)
+        self.changed.before_run(recalled.latest.summary.executions, records, continues=continues)
         is_newest = ended and (not self.store.run.run_id or age(self.store.run.run_id, "") <= new)
         if is_newest:
             self.restored_run = recalled.run.run_id

@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.execution import Execution
 from workbench.history.stored_runs import list_runs, load_summary
-from workbench.history.summary import Row, Summary, has_verdict
+from workbench.history.summary import Summary
 from workbench.history.votes import are_enough, case_votes
 from workbench.rendering.case_table.cells import EMPTY, Cell, outcome_cell
 from workbench.rendering.case_table.columns import CASE, INPUT, Column
@@ -17,7 +18,7 @@ from workbench.ui.table.cases import Cases, Name
 from workbench.ui.tree.outline import Pair
 
 MOST_RUNS = 20
-_MAX_ROWS = 200_000
+_MAX_EXECUTIONS = 200_000
 """Maximum number of executions to read. A summary of 10,000 takes about 0.1 s."""
 _REASON = 300
 
@@ -68,13 +69,13 @@ class PastRuns:
 
     def _read(self, state: Path, known: Collection[str], files: set[str]) -> Iterator[RunOutcomes]:
         found = len(known) - 1
-        rows = 0
+        executions = 0
         for entry in list_runs(state).runs:
-            if found >= MOST_RUNS or rows > _MAX_ROWS:
+            if found >= MOST_RUNS or executions > _MAX_EXECUTIONS:
                 return
             if entry["run_id"] in known or files.isdisjoint(entry.get("files") or ()):
                 continue
-            rows += sum((entry.get("counts") or {}).values())
+            executions += sum((entry.get("counts") or {}).values())
             try:
                 summary, _ = load_summary(state, entry["run_id"])
             except (OSError, ValueError):
@@ -85,37 +86,31 @@ class PastRuns:
                 yield run
 
     def _outcomes(self, summary: Summary) -> RunOutcomes:
-        cases: dict[Name, list[Row]] = {}
-        for row in summary.rows.values():
-            _, file, _, eval_id, _ = row["ref"]
-            if (file, eval_id) in self._wanted and has_verdict(row):
-                cases.setdefault((file, eval_id), []).append(row)
-        votes = case_votes(row for rows in cases.values() for row in rows)
-        outcomes = {name: _outcome(rows) for name, rows in cases.items()}
+        cases: dict[Name, list[Execution]] = {}
+        for one in summary.executions.values():
+            if one.ref.name in self._wanted and one.decides_case:
+                cases.setdefault(one.ref.name, []).append(one)
+        votes = case_votes(one for every in cases.values() for one in every)
+        outcomes = {name: _outcome(every) for name, every in cases.items()}
         return RunOutcomes(summary.run_id, summary.started, outcomes, are_enough(votes, self._wanted))
 
 
-def _outcome(rows: Sequence[Row]) -> Outcome:
-    worst = min(rows, key=lambda row: FACES[_status(row)].rank)
-    status = _status(worst)
-    found = decisive((metric[0], metric[1], metric[2]) for metric in worst["metrics"].values())
+def _outcome(executions: Sequence[Execution]) -> Outcome:
+    worst = min(executions, key=lambda one: FACES[one.state].rank)
+    found = decisive((result.score, result.threshold, result.status) for result in worst.scores.values())
     score, threshold = found or (None, None)
-    passed = sum(row["status"] == "passed" for row in rows)
-    why = "" if status == "passed" else _why(worst)
-    return Outcome(status, score, threshold, why, passed, len(rows), "frozen" in worst)
+    passed = sum(one.state == "passed" for one in executions)
+    why = "" if worst.state == "passed" else _why(worst)
+    return Outcome(worst.state, score, threshold, why, passed, len(executions), worst.frozen is not None)
 
 
-def _status(row: Row) -> Status:
-    return row["status"] if row["status"] in FACES else "error"
-
-
-def _why(row: Row) -> str:
+def _why(execution: Execution) -> str:
     """Return why an execution did not pass: its error, or the first criterion that did not pass. Raw text."""
-    if row["error"] and row["status"] != "failed":
-        return str(row["error"][1] or row["error"][0])[:_REASON]
-    for name, metric in row["metrics"].items():
-        if metric[2] == row["status"]:
-            return f"{name}: {metric[3]}"[:_REASON]
+    if (error := execution.broken_by) is not None:
+        return (error.message or error.kind)[:_REASON]
+    for name, result in execution.scores.items():
+        if result.status == execution.state:
+            return f"{name}: {result.reason}"[:_REASON]
     return ""
 
 

@@ -27,11 +27,11 @@ from workbench.events import (
     UserSimulated,
 )
 from workbench.exporting import SCHEMA as WRITTEN
+from workbench.history.reading import open_run
 from workbench.history.run_names import find_run, last_run, last_unharmed_run, run_ids
 from workbench.history.run_writer import RunWriter
 from workbench.history.state_dir import run_path
 from workbench.history.stored_report import SCHEMA, read_report
-from workbench.history.stored_run import open_run
 
 REF = CaseRef("desk", "desk/a.evalset.json", "a", "one")
 

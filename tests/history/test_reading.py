@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 from tests.history.test_adk_results import RESULT
 from workbench.cli.compare_command import _lines, _report
 from workbench.engine.plan.run_options import UsageFaultError
-from workbench.events import Noticed
+from workbench.events import CaseRef, MetricResult, Noticed
 from workbench.history.compare import compare
-from workbench.history.run_events import read_run_events
+from workbench.history.reading import open_run, open_summary, read_run_events
 from workbench.history.run_names import refuse_unknown_runs
-from workbench.history.stored_run import open_run
-from workbench.history.summary_lookup import open_summary
 from workbench.store import Store
 
 _NAMES = (
@@ -80,7 +78,7 @@ def test_every_reader_names_a_duplicate_case_of_a_report(tmp_path: Path) -> None
     ]
     assert trouble == noticed == open_run("twice.json", tmp_path, tmp_path).trouble
     assert trouble == [f"{path}: skipped case 2: desk/refunds/late is already in the report"]
-    assert [row["status"] for row in summary.rows.values()] == ["passed"]
+    assert [one.state for one in summary.executions.values()] == ["passed"]
 
 
 def test_two_reports_are_compared(tmp_path: Path) -> None:
@@ -112,9 +110,9 @@ def test_files_of_adks_own_manager_open(tmp_path: Path) -> None:
     manager.LocalEvalSetResultsManager(str(tmp_path)).save_eval_set_result("desk", "refunds", [case])
     (file,) = (tmp_path / "desk/.adk/eval_history").iterdir()
     summary, _ = open_summary(str(file), tmp_path, tmp_path)
-    (row,) = summary.rows.values()
-    assert (row["ref"][:4], row["status"]) == (["desk", "", "refunds", "late"], "failed")
-    assert row["metrics"]["response_match_score"][:3] == [0.5, 0.8, "failed"]
+    (found,) = summary.executions.values()
+    assert (found.ref, found.state) == (CaseRef("desk", "", "refunds", "late"), "failed")
+    assert found.scores["response_match_score"] == MetricResult("response_match_score", "failed", 0.5, 0.8)
 
 
 @pytest.mark.parametrize("word", ["", "last", "baseline", "2026", "..", "runs", "runs/x", "x.json", "a\0b", "\ud800"])
