@@ -90,7 +90,7 @@ def _add(connection: Connection, run_id: str, summary: Summary, *, rows: bool) -
     if rows:
         text = json.dumps({"event": "OutputCaptured", "text": os.urandom(BYTES // 2).hex()})
         for number, one in enumerate(summary.executions.values()):
-            place = Place(execution_id(row.id, number))
+            place = Place(one.ref, execution_id(row.id, number))
             place.take(number + 1, BYTES)
             save_executions(connection, [execution_row(one, place, row.id)])
             add_events(connection, row.id, [EventRow(number + 1, place.id, "OutputCaptured", text)])

@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, fields
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from sys import intern
 from typing import Any, Literal, TypeAlias, get_args
@@ -42,7 +43,7 @@ from workbench.events import (
     drift_count,
 )
 from workbench.events import MetricScored as Scored
-from workbench.json_values import mapping, number
+from workbench.json_values import mapping
 from workbench.judge.judge_details import is_split_in, judge_in
 
 CaseState: TypeAlias = Literal["queued", "running", "passed", "failed", "error", "not_evaluated", "cancelled"]
@@ -222,7 +223,7 @@ class CaseRecord(Execution):
 
         With `reasons`, the verdicts keep theirs.
         """
-        values = {name: getattr(self, name) for name in _LISTED}
+        values = dict(zip(_LISTED, _listed(self), strict=True))
         scores = {result.name: brief_score(result, reasons=reasons) for result in self.metrics.values()}
         error = self.error and brief_error(self.error.kind, self.error.message, self.error.hint)
         return Execution(**values, scores=scores, error=error, file=file, size=size)
@@ -237,6 +238,7 @@ class CaseRecord(Execution):
 _LISTED = tuple(
     item.name for item in fields(Execution) if item.name not in ("scores", "error", "file", "size", "read_error")
 )
+_listed = attrgetter(*_LISTED)
 
 
 def answer_digest(turns: Iterable[object], broken_by: str | None) -> str:
@@ -259,10 +261,10 @@ def is_split(results: Iterable[Mapping[str, Any]]) -> bool:
 
 def brief_score(result: MetricResult, *, reasons: bool = False) -> MetricResult:
     """Return a verdict without its details, and with its reason only if `reasons`."""
-    judge = ((str(name), str(value)) for name, value in judge_in(result.details).items())
+    judge = judge_in(result.details)
+    named = tuple((str(name), str(value)) for name, value in judge.items()) if judge else ()
     reason = result.reason[:_LONGEST_MESSAGE] if reasons else ""
-    score, threshold = number(result.score), number(result.threshold)
-    return short_score(result.name, result.status, score, threshold, tuple(judge), reason)
+    return short_score(result.name, result.status, result.score, result.threshold, named, reason)
 
 
 @lru_cache(4096)
@@ -288,6 +290,11 @@ def brief_error(kind: Any, message: str, hint: str = "") -> CaseError:
 def apply_to_case(record: CaseRecord, event: Event, inputs: RunInputs) -> None:
     """Update a record with an event about its case. `inputs` are those that its run has recorded."""
     match event:
+        case Scored():  # It comes most often.
+            _put(record.metrics, event.result, record.criteria)
+            record.split = record.split or is_split([one.details for one in (event.result, *event.turns)])
+            for turn, result in zip(record.turns, event.turns, strict=False):
+                _put(turn.metrics, result, record.criteria)
         case CaseStarted():
             _begin(record, event)
         case CasePlaced() | AttemptLost():
@@ -303,11 +310,6 @@ def apply_to_case(record: CaseRecord, event: Event, inputs: RunInputs) -> None:
         case OutputCaptured():
             kept = record.output.get(event.stream, "") + event.text
             record.output[event.stream] = kept[-_OUTPUT_KEPT:]
-        case Scored():
-            _put(record.metrics, event.result, record.criteria)
-            record.split = record.split or is_split([one.details for one in (event.result, *event.turns)])
-            for turn, result in zip(record.turns, event.turns, strict=False):
-                _put(turn.metrics, result, record.criteria)
         case CaseFinished():
             _end(record, event, inputs)
 

@@ -149,7 +149,7 @@ def test_stored_causes_equal_those_of_the_running_run(dice: random.Random, chose
     rows = RunRows(1, file)
     for number, event in enumerate(events, 1):
         rows.take(event, number, 1)
-    add_executions(summary, rows.rows(rows.places), file)
+    add_executions(summary, rows.rows(rows.places.values()), file)
     live = {record.ref: record.cause for record in store.current_records()}
     assert {case: execution.cause for case, execution in summary.executions.items()} == live
 

@@ -47,10 +47,11 @@ _usage = lru_cache(4096)(Usage)
 class Place:
     """Where the events of an execution are: its id, and the events of its last attempt."""
 
-    __slots__ = ("attempt", "bytes", "changed", "events", "first", "id")
+    __slots__ = ("attempt", "bytes", "changed", "events", "first", "id", "ref")
 
-    def __init__(self, key: int) -> None:
-        self.id, self.first, self.events, self.bytes, self.changed, self.attempt = key, 0, 0, 0, 0, 1
+    def __init__(self, ref: CaseRef, key: int) -> None:
+        self.ref, self.id, self.attempt = ref, key, 1
+        self.first = self.events = self.bytes = self.changed = 0
 
     def take(self, number: int, size: int, event: Event | None = None) -> None:
         """Count an event. Only the start of an attempt needs to be known."""
@@ -69,8 +70,7 @@ class RunRows:
         self._builder = SummaryBuilder(path)
         self.places: dict[CaseRef, Place] = {}
         """Where the events of each execution are."""
-        self._refs: dict[int, CaseRef] = {}
-        """The same executions by their ids."""
+        self._by_id: dict[int, Place] = {}
 
     @property
     def summary(self) -> Summary:
@@ -82,17 +82,18 @@ class RunRows:
         """The bundles of inputs in the summary, as JSON text."""
         return self._builder.texts
 
-    def take(self, event: Event | None, number: int, size: int, execution: int | None = None) -> CaseRef | None:
-        """Take the next event, or None for one whose data is not needed. Return its execution, if it has one."""
+    def take(self, event: Event | None, number: int, size: int, execution: int | None = None) -> Place | None:
+        """Take the next event, or None for one whose data is not needed. Return its place if it is about a case."""
         if event is not None:
             self._builder.take(event)
         if isinstance(event, RunStarted):
             for planned in event.cases:
                 self._place(planned.case)
-        ref: CaseRef | None = getattr(event, "case", None) or self._refs.get(execution or 0)
-        if ref is not None:
-            self._place(ref, execution).take(number, size, event)
-        return ref
+        ref: CaseRef | None = getattr(event, "case", None)
+        place = self._by_id.get(execution or 0) if ref is None else self._place(ref, execution)
+        if place is not None:
+            place.take(number, size, event)
+        return place
 
     def replay(self) -> tuple[list[str], int]:
         """Take the stored events of the run. Return what of them is damaged, and the number of the last one."""
@@ -105,9 +106,9 @@ class RunRows:
                 self.take(_event(read), read.number, read.size, read.execution)
         return damage, last
 
-    def rows(self, refs: Iterable[CaseRef], first_bundle: int = 0) -> list[ExecutionRow]:
+    def rows(self, places: Iterable[Place], first_bundle: int = 0) -> list[ExecutionRow]:
         """Return the rows of executions, without their checksums. Their bundles have numbers from `first_bundle` on."""
-        found = ((self.summary.executions.get(ref), self.places[ref]) for ref in refs)
+        found = ((self.summary.executions.get(place.ref), place) for place in places)
         return [execution_row(one, place, self._run, first_bundle) for one, place in found if one is not None]
 
     def free_summary(self) -> None:
@@ -117,8 +118,8 @@ class RunRows:
     def _place(self, ref: CaseRef, execution: int | None = None) -> Place:
         found = self.places.get(ref)
         if found is None:
-            found = self.places[ref] = Place(execution or execution_id(self._run, len(self.places)))
-            self._refs[found.id] = ref
+            found = self.places[ref] = Place(ref, execution or execution_id(self._run, len(self.places)))
+            self._by_id[found.id] = found
         return found
 
 
@@ -210,9 +211,12 @@ def _handling(handling: FaultHandling) -> dict[str, Any]:
 
 def _score(result: MetricResult) -> list[Any]:
     """Return a verdict as `[score, threshold, status, reason, judge, judged_by]`."""
-    details, reason = result.details, result.reason[:_LONGEST_REASON]
-    judge = judge_name(details) or None
-    return [_number(result.score), _number(result.threshold), result.status, reason, judge, judged_by(details)]
+    score, threshold, reason = _number(result.score), _number(result.threshold), result.reason[:_LONGEST_REASON]
+    judge = judge_in(result.details)
+    if not judge:
+        return [score, threshold, result.status, reason, None, None]
+    found = {"judge": judge}
+    return [score, threshold, result.status, reason, judge_name(found) or None, judged_by(found)]
 
 
 def add_executions(summary: Summary, rows: Iterable[ExecutionRow], file: Path) -> None:

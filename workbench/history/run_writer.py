@@ -37,7 +37,7 @@ from workbench.dependencies.digests import Digests, project_digests
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.run.event_lines import Line
 from workbench.events import CaseRef, Noticed, RepeatsDropped, RunFinished, RunResumed, RunStarted
-from workbench.history.execution_rows import RunRows, facts_text
+from workbench.history.execution_rows import Place, RunRows, facts_text
 from workbench.history.state_dir import run_path, state_of
 from workbench.history.summary import list_entry
 from workbench.json_values import short_json
@@ -165,25 +165,25 @@ class RunWriter:
             self._database.write(lambda connection: mark_alive(connection, row.id, time.time()), sync=sync)
             return
         events: list[EventRow] = []
-        touched: set[CaseRef] = set()
+        touched: dict[int, Place] = {}
         dropped: list[int] = []
         places = self._rows.places
         for number, line in enumerate(lines, row.events + 1):
             event = line.event
-            ref = self._rows.take(event, number, len(line.text))
+            place = self._rows.take(event, number, len(line.text))
             if isinstance(event, RunStarted):
-                touched.update(places)
+                touched |= {each.id: each for each in places.values()}
             elif isinstance(event, RepeatsDropped):
                 dropped += [places[each].id for each in event.cases if each in places]
-            if ref is not None:
-                touched.add(ref)
-            execution = None if ref is None else places[ref].id
+            if place is not None:
+                touched[place.id] = place
+            execution = None if place is None else place.id
             events.append(EventRow(number, execution, type(event).__name__, line.text))
         facts = any(isinstance(line.event, _OF_RUN) for line in lines)
         added = sum(len(event.data) for event in events) + sum(map(len, self._pieces))
         self._row = row._replace(events=row.events + len(lines), bytes=row.bytes + added)
         self._database.write(
-            lambda connection: self._save(connection, events, touched, dropped, facts=facts), sync=sync
+            lambda connection: self._save(connection, events, touched.values(), dropped, facts=facts), sync=sync
         )
         self._stored_inputs = len(self._rows.bundles)
         self._pieces.clear()
@@ -192,7 +192,7 @@ class RunWriter:
         self,
         connection: Connection,
         events: Sequence[EventRow],
-        touched: Iterable[CaseRef],
+        touched: Iterable[Place],
         dropped: Sequence[int],
         *,
         facts: bool,

@@ -175,7 +175,7 @@ def _repaired(
         read_facts(summary, facts or "")
     except _UNREADABLE:
         read_facts(summary, facts_text(again.summary))
-    found = {each.id: each.sealed() for each in again.rows(again.summary.executions, first)}
+    found = {each.id: each.sealed() for each in again.rows(again.places.values(), first)}
     found |= {each.id: each for each in whole}
     rows = [found[key] for key in sorted(found)]
     add_executions(summary, rows, path)

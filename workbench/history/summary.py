@@ -253,7 +253,7 @@ class SummaryBuilder:
         """Add one event."""
         try:
             match event:
-                case CaseStarted() | TurnStarted() | TurnFinished() | MetricScored() | CaseFinished():
+                case MetricScored() | CaseStarted() | TurnStarted() | TurnFinished() | CaseFinished():
                     self._take_of_case(event)
                 case RunStarted() | RunResumed() | RunFinished() | FilesRead() | RepeatsDropped():
                     self._take_of_run(event)
@@ -297,9 +297,7 @@ class SummaryBuilder:
         return kind(planned, run_id=run.run_id, until_sure=run.until_sure, apart=apart)
 
     def _take_of_case(self, event: _OfCase) -> None:
-        executions, ref = self.summary.executions, event.case
-        record = self._record(ref, afresh=isinstance(event, CaseStarted))
-        executions[ref] = record
+        record = self._record(event.case, afresh=isinstance(event, CaseStarted))
         try:
             apply_to_case(record, event, self._run_inputs)
             if isinstance(event, CaseStarted):
@@ -309,7 +307,7 @@ class SummaryBuilder:
         finally:
             if isinstance(event, CaseFinished):
                 record.inputs = self._inputs_of(event)
-                executions[ref] = record.without_details(self._file, 0, reasons=True)
+                self.summary.executions[event.case] = record.without_details(self._file, 0, reasons=True)
 
     def _record(self, ref: CaseRef, *, afresh: bool) -> CaseRecord:
         """Return the execution with the details of its last attempt, without any if it begins `afresh`."""
@@ -321,6 +319,7 @@ class SummaryBuilder:
             # The start of another attempt is lost.
             made.take_verdict(known)
             made.scores = dict(known.scores)
+        self.summary.executions[ref] = made
         return made
 
     def _given(self, event: CaseStarted, config: str | None) -> tuple[int, ...]:

@@ -15,7 +15,9 @@ def judge_in(details: Mapping[str, Any]) -> dict[str, Any]:
     """Return the judge (`JudgeIdentity` as JSON), else the judge of the first question, else {}."""
     if judge := mapping(details.get("judge")):
         return judge
-    for holder in (details, mapping(details.get("stop"))):
+    # This runs for each verdict of each case, and most have neither.
+    holders = (details, mapping(details.get("stop"))) if "questions" in details or "stop" in details else ()
+    for holder in holders:
         for question in objects(holder.get("questions")):
             if judge := mapping(question.get("judge")):
                 return judge

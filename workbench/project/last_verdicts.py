@@ -81,10 +81,10 @@ def fresh_cases(names: Collection[CaseName], workspace: Workspace, state: Path) 
 def failed_cases(workspace: Workspace, state: Path) -> set[CaseName]:
     """Return the cases whose last verdict in the state folder `state` is failed or error. Reads files."""
     return {
-        CaseRef(*row["ref"]).name
+        one.ref.name
         for run in latest_runs(state, workspace.case_ids)
-        for row in run.rows
-        if row["status"] in ("failed", "error")
+        for one in run.executions
+        if one.status in ("failed", "error")
     }
 
 

@@ -32,7 +32,7 @@ from workbench.ui.detail.sides import Cases, Right
 from workbench.ui.dialogs.split_screen import SplitScreen
 from workbench.ui.history.deleting import confirm_delete, delete, reason_undeletable
 from workbench.ui.session import run_labels
-from workbench.ui.session.run_labels import counts, evalset_name, state_of, ended_in
+from workbench.ui.session.run_labels import counts, ended_in, evalset_name, state_of
 from workbench.ui.terminal.host import Host
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from workbench.events import RunStarted
+from workbench.events import CaseRef, RunStarted
 from workbench.execution import Execution
 from workbench.prices import Prices
 from workbench.remaining import RemainingTime
