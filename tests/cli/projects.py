@@ -18,6 +18,7 @@ from unittest.mock import patch
 import pytest
 
 from workbench.__main__ import main
+from workbench.database.database import close_databases
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -155,8 +156,8 @@ def _given_up_after(seconds: int) -> Iterator[None]:
 
 
 class PutBack:
-    """A project that is brought into some state once, and that each test finds in it, at the same place: journals name
-    absolute paths. What costs a run of the program then costs a copy of a folder."""
+    """A project that is brought into some state once, and that each test finds in it, at the same place: stored runs
+    name absolute paths. What costs a run of the program then costs a copy of a folder."""
 
     def __init__(self, folder: Path, prepare: Callable[[Project], None]) -> None:
         (folder / "project").mkdir()
@@ -167,11 +168,14 @@ class PutBack:
     def project(self) -> Project:
         """Return the prepared project. Call it in a fixture of function scope: only there is the environment clean."""
         root = self._project.root
+        # A copy opens and closes the database, which would end the locks of an open connection.
+        close_databases()
         if self._kept.exists():
             shutil.rmtree(root)
             shutil.copytree(self._kept, root, symlinks=True)
         else:
             self._prepare(self._project)
+            close_databases()
             shutil.copytree(root, self._kept, symlinks=True)
         return self._project
 
