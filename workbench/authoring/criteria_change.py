@@ -58,8 +58,8 @@ def _number(row: FormRow, text: str) -> float | int:
 def stepped(row: FormRow, step: float) -> float | int:
     """Return a row's number moved by a step.
 
-    A threshold moves on the grid of that step, between 0 and the highest score. Where there is none yet, a proposed one
-    comes first. A count moves by 1.
+    A threshold moves on the grid of that step, between the lowest and the highest score. Where there is none yet, a
+    proposed one comes first. A count moves by 1.
     """
     if row.kind == "threshold" and not row.given and (proposed := number_of(row.field.default)) is not None:
         return proposed
@@ -74,13 +74,10 @@ def stepped(row: FormRow, step: float) -> float | int:
     grid = abs(step)
     places = round(now / grid, 6)
     wanted = round((math.floor(places) + 1 if step > 0 else math.ceil(places) - 1) * grid, 4)
-    # No score is higher than the top. A threshold above it must be typed.
-    return min(wanted, max(now, _top(row.criterion))) if step > 0 else max(0.0, wanted)
-
-
-def _top(criterion: str) -> float:
-    info = descriptions().get(criterion)
-    return info.highest if info else math.inf
+    info = descriptions().get(row.criterion)
+    lowest, highest = (info.lowest, info.highest) if info else (0.0, math.inf)
+    # No score is higher than the highest. A threshold above it must be typed.
+    return min(wanted, max(now, highest)) if step > 0 else max(lowest, wanted)
 
 
 def next_choice(row: FormRow) -> Any:

@@ -52,8 +52,11 @@ def about(row: FormRow, rows: Sequence[FormRow] = ()) -> str:
     if row.kind == "threshold":
         return _about_criterion(row, rows)
     lines = [row.field.help] if row.field.help else []
-    if row.field.default and row.kind != "heading":
-        lines.append(f"Not set. Default: {row.field.default}." if not row.given else f"Default: {row.field.default}.")
+    default = row.field.default
+    if default and row.kind != "heading" and not row.given:
+        lines.append(f"Not set. Default: {default}.")
+    elif default not in ("", "none"):
+        lines.append(f"Default: {default}.")
     text = ""
     if row.given and isinstance(row.value, str) and row.kind in ("text", "word", "json"):
         text = row.value
