@@ -78,8 +78,11 @@ async def test_filter_selects_its_first_hit_and_narrow_terminals_scroll(open_scr
 async def test_table_follows_a_run_and_sorts_when_it_is_over(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((100, 24)) as pilot:
-        await pilot.press("j", "j", "M", "a", "r")
+        await pilot.press("j", "j", "M", "space", "a")
+        assert "r run 4" in screen.text, "as many as the key takes"
+        await pilot.press("r")
         await screen.until(pilot, lambda: bool(screen.runs) and screen.session.store.activity.running)
+        assert len(screen.runs[0].refs) == 4
         before = list(page(screen).table.rows)
         await pilot.press("r")
         assert "a run is active" in screen.text

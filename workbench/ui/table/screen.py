@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -12,6 +13,7 @@ from textual.style import Style
 from textual.timer import Timer
 from textual.widgets import Static
 
+from workbench.actions import footer
 from workbench.counting import counted
 from workbench.details import known_details, read_details
 from workbench.execution import Execution
@@ -103,6 +105,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
     def _begin(self) -> None:
         self.rows.stand_at(self._line)
         self.show_rows()
+        self._show_marks()
 
     @property
     def line(self) -> int:
@@ -212,6 +215,14 @@ class TableScreen(ListScreen, inherit_bindings=False):
         fill = "─" * max(room - cell_len(head) - cell_len(tail) - 2, 0)
         set_border_title(self.frame, Content.assemble(head, (f" {fill} ", line), (tail, line)))
 
+    def _show_marks(self) -> None:
+        """Show how many cases are marked, and that a run takes them."""
+        self._write_title()
+        marked = len(self._tree.marks)
+        actions = footer("table", ("run",) if marked else ())
+        shown = [replace(one, label=f"{one.label} {marked:,}") if one.id == "run" else one for one in actions]
+        self.key_line.show_keys(shown, self._keys)
+
     def on_resize(self) -> None:
         """Fit the columns and the title to the new width."""
         self.rows.refresh()
@@ -298,13 +309,13 @@ class TableScreen(ListScreen, inherit_bindings=False):
             self._tree.marks.toggle([self.table.pair])
             self.rows.refresh_lines(self.table.row)
             self.rows.move("down")
-            self._write_title()
+            self._show_marks()
 
     def action_mark_all(self) -> None:
         """Mark all cases of the table, or unmark them if all are marked."""
         self._tree.marks.toggle(self.table.rows)
         self.rows.refresh()
-        self._write_title()
+        self._show_marks()
 
     def action_run(self) -> None:
         """Run the marked cases, or the current one."""
