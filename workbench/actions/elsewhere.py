@@ -211,6 +211,7 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
         "mark": "mark: Mark the case. Press again to unmark.",
         "mark_all": "mark all: Mark all cases of the table. Press again to unmark.",
         "run": "run: Run the marked cases, or the current one.",
+        "cancel": "",
         "copy_id": "copy ID: Copy the ID of the case.",
         "copy": "copy: Copy the explanation of the cell.",
     },

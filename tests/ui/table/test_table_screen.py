@@ -85,7 +85,7 @@ async def test_table_follows_a_run_and_sorts_when_it_is_over(open_screen: OpenSc
         assert len(screen.runs[0].refs) == 4
         before = list(page(screen).table.rows)
         await pilot.press("r")
-        assert "a run is active" in screen.text
+        assert "a run is active: x cancels it" in screen.text
         ref = screen.runs[0].refs[2]
         assert ref.eval_id == "unknown_order"
         screen.runs[0].publish(CaseStarted(ref, 0.0, (), {"response_match_score": 0.8}))
@@ -94,6 +94,9 @@ async def test_table_follows_a_run_and_sorts_when_it_is_over(open_screen: OpenSc
         screen.runs[0].publish(CaseFinished(ref, "failed", None, 1.0))
         await screen.until(pilot, lambda: "✗0.50" in screen.text)
         assert page(screen).table.rows == before
+        await pilot.press("x", "x")
+        await screen.until(pilot, lambda: "killing 3 cases" in screen.text)
+        await screen.until(pilot, lambda: {kill for _, kill in screen.runs[0].cancelled} == {False, True})
         screen.runs[0].end()
         await screen.until(pilot, lambda: not screen.session.store.activity.running)
         await screen.until(pilot, lambda: page(screen).table.rows[0] == (0, 2))

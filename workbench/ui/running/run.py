@@ -111,7 +111,11 @@ class Run(Controller):
 
     def cancel(self) -> None:
         """Cancel the marked or current cases. The second call kills them."""
-        refs = self.session.unfinished(self.view.targets("cancel"))
+        self.cancel_cases(self.view.targets("cancel"))
+
+    def cancel_cases(self, targets: Targets) -> None:
+        """Cancel these cases. The second call kills them."""
+        refs = self.session.unfinished(targets)
         self._cancel(refs, refs, cases(len(refs)))
 
     def cancel_all(self) -> None:

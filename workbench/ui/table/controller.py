@@ -1,7 +1,6 @@
 """The table of cases."""
 
 import asyncio
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from workbench.collecting import collector_paused
@@ -121,7 +120,8 @@ class CaseTable(Controller):
             line=self._line,
             open_case=self._open_case,
             turn=self._turn,
-            run=self._start,
+            run=self._run.start,
+            cancel=self._run.cancel_cases,
         )
         self.view.say_on_page = self._page.key_line.say
         self.view.push(self._page, self._left)
@@ -152,9 +152,6 @@ class CaseTable(Controller):
             if cursor is not None and cursor.case >= 0:
                 self._table.stand_on((cursor.evalset, cursor.case))
             self._push()
-
-    def _start(self, pairs: "Sequence[Pair]") -> None:
-        self._run.start(pairs)
 
     # Costs
 

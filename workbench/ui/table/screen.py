@@ -45,8 +45,8 @@ _PLACEHOLDER = "text  :fail  :error  metric<0.8"
 class TableScreen(ListScreen, inherit_bindings=False):
     """The table over the main screen, which continues to work.
 
-    `open_case` leaves the table for the case under the cursor, `turn` shows the other kind of columns, and `run` starts
-    a run of some cases.
+    `open_case` leaves the table for the case under the cursor, `turn` shows the other kind of columns, `run` starts a
+    run of some cases, and `cancel` cancels them.
     """
 
     where = "table"
@@ -67,6 +67,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         open_case: Callable[[], None],
         turn: Callable[[], None],
         run: Callable[[Sequence[Pair]], None],
+        cancel: Callable[[Sequence[Pair]], None],
     ) -> None:
         self.rows = TableRows(table, tree.marks.__contains__, self._seconds)
         self._titles, self._foot, self._bar = Titles(self.rows), Foot(), Bar()
@@ -76,7 +77,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
             keys, host, self.rows, Vertical(self._titles, self.rows, self._nothing, self._foot, self._input)
         )
         self._session, self._tree = session, tree
-        self._open_case, self._turn, self._run = open_case, turn, run
+        self._open_case, self._turn, self._run, self._cancel = open_case, turn, run, cancel
         self._line = line
         self._before: Pair | None = None
         """The case under the cursor before the filter was opened."""
@@ -320,9 +321,14 @@ class TableScreen(ListScreen, inherit_bindings=False):
     def action_run(self) -> None:
         """Run the marked cases, or the current one."""
         if self._session.store.activity.busy:
-            self.say("a run is active: x in the tree cancels it", warning=True)
+            self.say("a run is active: x cancels it", warning=True)
         elif self.table.pair is not None:
             self._run(targets_of("run", self._tree, scope_of([self.table.pair])).pairs())
+
+    def action_cancel(self) -> None:
+        """Cancel the marked cases, or the current one. The second call kills them."""
+        if self.table.pair is not None:
+            self._cancel(targets_of("cancel", self._tree, scope_of([self.table.pair])).pairs())
 
     def action_copy_id(self) -> None:
         """Copy the ID of the case."""
