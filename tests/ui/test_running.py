@@ -204,13 +204,13 @@ async def test_palette_cancels_the_whole_run(open_screen: OpenScreen) -> None:
         assert "· late_parcel" not in screen.text, "what never ran is not waiting any more"
 
 
-async def test_quitting_during_a_run_asks_once_and_cancels_it(open_screen: OpenScreen) -> None:
+async def test_quitting_during_a_run_asks_once_and_kills_it(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("r")
         await started(screen, pilot)
         await pilot.press("q")
-        assert "8 cases still running: press again to cancel and quit" in screen.text
+        assert "8 cases still running: once more kills them and quits" in screen.text
         await pilot.press("j", "q")
         assert screen.app.return_value is None, "another key came in between"
         await pilot.press("q")
