@@ -375,7 +375,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "general.copy", "Y", "copy", "Copy what is under the cursor: the JSON of a case, or what the pane shows.", COPY
     ),
     Action(
-        "commands.copy_command",
+        "general.copy_command",
         "",
         "copy command",
         "Copy the shell command of the last run or comparison.",

@@ -167,3 +167,18 @@ def test_ids_and_paths_are_copied_from_the_row_under_the_cursor(controllers: Con
         found = controllers.general._id_under_cursor()
         assert found is not None
         assert found[1].endswith(told)
+
+
+async def test_command_that_repeats_the_screen_is_chosen_and_copied(
+    controllers: Controllers, view: FakeView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied: list[str] = []
+    monkeypatch.setattr(controllers.general, "_copy", lambda what, text: copied.append(f"{what}: {text}"))
+    offered = controllers.general._commands()
+    assert [item.kind.strip() for item in offered] == ["status"], "nothing has run"
+    view.answers = [offered[0].value, None]
+    for _ in range(2):
+        controllers.general.copy_command()
+        await view.settled()
+    assert copied == [f"command: {offered[0].value}"]
+    assert offered[0].value.startswith("agent-workbench status")

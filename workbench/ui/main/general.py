@@ -141,6 +141,39 @@ class General(Controller):
         if found is not None:
             self._copy(*found)
 
+    def copy_command(self) -> None:
+        """Choose the command that repeats the last action, or one for its run, and copy it."""
+        if self.workspace() is not None:
+            self.view.work(self._copy_command(), "ask", exclusive=False)
+
+    async def _copy_command(self) -> None:
+        line = await self.view.pick("copy which command?", self._commands())
+        if line is not None:
+            self._copy("command", line)
+
+    def _commands(self) -> list[Item]:
+        from workbench.project.equivalent_command import Shell, export_command, status_command
+
+        session = self.session
+        assert session.workspace is not None
+        workspace, state = session.workspace, session.state_dir
+        shell = Shell(Path.cwd(), session.given_state_dir, bool(session.extra_evalsets))
+        found = {}
+        if session.last_command is not None:
+            found["last"] = session.last_command(shell)
+        found["status"] = status_command(workspace, state, shell)
+        if run_id := session.store.run.run_id:
+            found["export"] = export_command(run_id, workspace.root, state, shell)
+        return [
+            Item(
+                one_line(command.line, limit=500),
+                command.line,
+                kind=f"{name:<6}",
+                help=one_line(f"{command.caveat}\n{command.line}".strip(), limit=2000),
+            )
+            for name, command in found.items()
+        ]
+
     def _copy(self, what: str, text: str) -> None:
         copied = copy(what, text, self._host.copy)
         if copied.file is None:

@@ -16,7 +16,6 @@ from workbench.ui.freshness.past_results import PastResults
 from workbench.ui.freshness.staleness import Staleness
 from workbench.ui.freshness.watch import Watch
 from workbench.ui.history.controller import History
-from workbench.ui.main.commands import Commands
 from workbench.ui.main.general import General
 from workbench.ui.main.restoring import Restoring
 from workbench.ui.overview.controller import Overview, OverviewView
@@ -69,7 +68,6 @@ class Controllers:
         self.history = History(view, self.talk, self.fork, host)
         self.faults = Faults(view, self.run, self.history, engine, host)
         self.checks = Checks(view, lambda workspace, report: thread.also(engine.import_agents(workspace, report)))
-        self.commands = Commands(view, host)
         self.restoring = Restoring(view)
         self.table = CaseTable(view, self.run, self.overview, host)
         view.tree_view.when_changed, view.tree_view.when_arranged = self.table.changed, self.table.arranged
