@@ -1,12 +1,17 @@
 """All controllers together, and the rows of the action table that call them."""
 
+import importlib
+import pkgutil
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from textual.binding import Binding
 from textual.screen import Screen
 
+import workbench.ui
 from tests.ui.fake_view import FakeView, WordEngine
 from workbench import config
 from workbench.actions import ACTIONS, actions_in
@@ -82,6 +87,25 @@ def test_actions_of_other_screens_are_bound_and_are_methods_of_these_screens(whe
     for action in actions_in(where):
         assert callable(getattr(SCREENS[where], f"action_{action.method}")), action.id
         assert action.id in bound
+
+
+def leaves(kind: type[Screen[Any]]) -> Iterator[type[Screen[Any]]]:
+    below = kind.__subclasses__()
+    if not below:
+        yield kind
+    for one in below:
+        yield from leaves(one)
+
+
+def test_every_key_of_every_screen_does_something() -> None:
+    for module in pkgutil.walk_packages(workbench.ui.__path__, "workbench.ui."):
+        importlib.import_module(module.name)
+    ours = [one for one in leaves(Screen) if one.__module__.startswith("workbench.")]
+    assert len(ours) > len(SCREENS)
+    for screen in ours:
+        bindings = [one for one in screen.BINDINGS if isinstance(one, Binding) and "." not in one.action]
+        missing = [one.key for one in bindings if not hasattr(screen, f"action_{one.action.partition('(')[0]}")]
+        assert not missing, screen
 
 
 def test_every_place_has_its_screen() -> None:

@@ -169,6 +169,10 @@ class SeveralScreen(RowsScreen[Choice | None]):
         self.list.choose_all()
         self._show_change()
 
+    def action_criteria(self) -> None:
+        """Say where a difference can be accepted by a rule."""
+        self.say("rules are for the differences of one case: press esc, then A on that case")
+
     def on_row_view_picked(self) -> None:
         """Choose or drop the clicked line."""
         self.action_mark()
