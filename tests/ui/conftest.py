@@ -36,8 +36,7 @@ from workbench.places.place import MachineState
 from workbench.project import staleness
 from workbench.store import Store
 from workbench.ui.main.workbench_app import WorkbenchApp
-from workbench.ui.next_run.repeat_options import ONCE, RepeatOptions
-from workbench.ui.running.engine_run import Engine
+from workbench.ui.running.engine_run import ONCE, Engine, RepeatOptions
 from workbench.ui.running.run_thread import Publish
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.display import Display

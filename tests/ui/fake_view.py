@@ -18,14 +18,13 @@ from workbench.ui.editing.files import Files
 from workbench.ui.freshness.staleness import Staleness
 from workbench.ui.freshness.watch import Watch
 from workbench.ui.main.situation import situation_of
-from workbench.ui.next_run.repeat_options import ONCE, RepeatOptions
-from workbench.ui.running.engine_run import Engine
+from workbench.ui.running.engine_run import ONCE, Engine, RepeatOptions
 from workbench.ui.running.news import News
 from workbench.ui.running.run import Run
 from workbench.ui.running.run_thread import RunThread
 from workbench.ui.session.folder import Folder
 from workbench.ui.session.session import Session
-from workbench.ui.session.way_back import WayBack
+from workbench.ui.session.view import WayBack
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import Query, parse_query

@@ -12,7 +12,7 @@ from workbench.places.place import MachineState
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.next_run.place_options import PlaceOptions, read_place
-from workbench.ui.running.machines import MachinesScreen
+from workbench.ui.running.dialogs import MachinesScreen
 
 CLUSTER = PlaceChoice("dask://one:8786", env=("MODE",), name="cluster")
 SETTING = '[tool.agent-workbench.places.cluster]\nat = "dask://one:8786"\nenv = ["MODE"]\n'

@@ -19,7 +19,7 @@ from workbench.engine.run.event_lines import as_line
 from workbench.events import AgentActed, CaseFinished, CaseRef, CaseStarted, Event, RunFinished, RunStarted
 from workbench.history.run_writer import RunWriter
 from workbench.project.resuming import describe_resumable
-from workbench.ui.next_run.repeat_options import RepeatOptions
+from workbench.ui.running.engine_run import RepeatOptions
 
 
 def killed(workspace: Workspace, *ends: Event, steps: Sequence[Event] = ()) -> Path:

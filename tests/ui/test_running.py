@@ -9,7 +9,7 @@ from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.events import Noticed, RunFinished
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.next_run.repeat_options import RepeatOptions
+from workbench.ui.running.engine_run import RepeatOptions
 from workbench.ui.tree.outline import Row
 
 

@@ -15,9 +15,8 @@ from textual.pilot import Pilot
 from tests.ui.conftest import Screen, case_json
 from workbench import config
 from workbench.recordings.frozen_file import read_frozen
-from workbench.ui.chat.message_box import LONGEST, MessageBox
 from workbench.ui.chat.review import ReviewScreen
-from workbench.ui.chat.screen import ChatScreen
+from workbench.ui.chat.screen import LONGEST, ChatScreen, MessageBox
 from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.themes import Themes

@@ -80,7 +80,7 @@ WAYS = (
     Way("review/screen.py", "failed", "Vt", "seen by me"),
     Way("forking/dialog.py", "forkable", "nfe", "seen by me qjk"),
     Way("table/screen.py", "failed", "M/", "bad qjk"),
-    Way("running/repeat.py", "shop", "X", "37", "37"),
+    Way("running/dialogs.py", "shop", "X", "37", "37"),
     Way("dialogs/pick.py", "shop", ":", "run failed"),
     Way("detail/sides.py", "shop", "/", "late qjk"),
     Way("main/navigation.py", "shop", "'/", "late qjk"),

@@ -9,8 +9,8 @@ from tests.ui.fake_view import Bench
 from workbench.actions import BY_ID, labelled
 from workbench.events import CaseFinished, RunFinished, SpansRecorded, TurnFinished, TurnStarted, Usage
 from workbench.prices import Price, Prices
-from workbench.ui.next_run.repeat_options import RepeatOptions
-from workbench.ui.running import repeat
+from workbench.ui.running import dialogs
+from workbench.ui.running.engine_run import RepeatOptions
 from workbench.ui.running.run_thread import Ended, Refused
 from workbench.ui.session import relative_times
 from workbench.ui.session.bar_facts import bar_facts
@@ -104,7 +104,7 @@ async def test_score_actions_differ_in_their_use_of_caches(bench: Bench) -> None
 @pytest.fixture
 def repeat_dialog(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace the dialog of repeats by its question. It needs an app."""
-    monkeypatch.setattr(repeat, "RepeatScreen", str)
+    monkeypatch.setattr(dialogs, "RepeatScreen", str)
 
 
 async def test_run_of_more_than_100_cases_is_confirmed_once(

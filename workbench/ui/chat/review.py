@@ -31,9 +31,8 @@ from workbench.rendering.lines import Segment, hang, wrap
 from workbench.text import one_line
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.items import Item, searching
-from workbench.ui.dialogs.key_help import show_keys
 from workbench.ui.dialogs.name import NameScreen
-from workbench.ui.dialogs.pick import PickScreen
+from workbench.ui.dialogs.pick import PickScreen, show_keys
 from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.editing.values import in_short
 from workbench.ui.widgets.footer import KeyLine

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Static
+from textual.widgets.text_area import Edit, EditResult
 
 from workbench.actions import footer
 from workbench.rendering.cells import cell_len
@@ -20,17 +21,19 @@ from workbench.text import one_line
 from workbench.ui.chat.conversation import Conversation
 from workbench.ui.chat.conversation_view import ConversationView
 from workbench.ui.chat.link import ChatLink
-from workbench.ui.chat.message_box import LONGEST, MessageBox
 from workbench.ui.chat.state_screen import StateScreen
-from workbench.ui.dialogs.key_help import show_keys
+from workbench.ui.dialogs.pick import show_keys
 from workbench.ui.terminal.pace import Pace
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.keys import bindings, bindings_of
+from workbench.ui.widgets.plain_text_area import PlainTextArea, typed
 
 Connect = Callable[[dict[str, Any], Callable[[], None]], ChatLink]
 """Starts a conversation with this session state. The function is called on new events, from another thread."""
 _FRAME = 2
 """Columns of the border."""
+LONGEST = 100_000
+"""Maximum length of a message, in characters."""
 _BATCH = 0.03
 """Seconds during which events are collected before they are shown."""
 _TYPING = ("enter sends", "esc {}", "ctrl+n new line", "tab pages", "pgup pgdn scroll")
@@ -42,6 +45,71 @@ class ForkAsked:
     """The user wants to fork the conversation. `names` are those of the place under the cursor."""
 
     names: tuple[str, ...]
+
+
+class MessageBox(PlainTextArea):
+    """A text field that grows with its lines. Enter sends the message.
+
+    Line breaks in pasted text stay. ctrl+n inserts one, and so does shift+enter if the terminal can tell it from
+    enter. ↑ in an empty box brings back the previous message.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "send", priority=True),
+        Binding("ctrl+n,shift+enter", "new_line", priority=True),
+        Binding("up", "previous_message"),
+        Binding("pageup", "screen.move('page_up')"),
+        Binding("pagedown", "screen.move('page_down')"),
+    ]
+
+    class Sent(Message):
+        """The user sends the message."""
+
+    class Cut(Message):
+        """The pasted text was too long, and its end is missing."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            show_line_numbers=False,
+            tab_behavior="focus",
+            highlight_cursor_line=False,
+            placeholder="your message",
+        )
+        self._before = ""
+
+    def edit(self, edit: Edit) -> EditResult:
+        """Insert text without control characters, up to the maximum length."""
+        edit.text = typed(edit.text)
+        room = LONGEST - len(self.text)
+        if len(edit.text) > room:
+            edit.text = edit.text[: max(room, 0)]
+            self.post_message(self.Cut())
+        return super().edit(edit)
+
+    def take(self) -> str:
+        """Return the message without blank lines around it, and empty the box."""
+        message = self.text.strip()
+        if message:
+            self._before = message
+            self.load_text("")
+        return message
+
+    def action_send(self) -> None:
+        """Send the message."""
+        self.post_message(self.Sent())
+
+    def action_new_line(self) -> None:
+        """Insert a line break."""
+        start, end = self.selection
+        self.replace("\n", start, end, maintain_selection_offset=False)
+
+    def action_previous_message(self) -> None:
+        """Bring back the previous message, or move the cursor up."""
+        if self.text or not self._before:
+            self.action_cursor_up()
+        else:
+            self.load_text(self._before)
+            self.move_cursor(self.document.end)
 
 
 class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):

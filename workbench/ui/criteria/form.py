@@ -31,8 +31,7 @@ from workbench.ui.criteria.leaving import EditorMode, Ending, Leaving
 from workbench.ui.criteria.preview import ConfigEdit, PreviewPanel, concerns_row
 from workbench.ui.criteria.value_field import FORMS, IN_NUMBERS, NumberTyping, judge_items, take, typed_value
 from workbench.ui.dialogs.items import searching
-from workbench.ui.dialogs.key_help import show_keys
-from workbench.ui.dialogs.pick import PickScreen
+from workbench.ui.dialogs.pick import PickScreen, show_keys
 from workbench.ui.editing.field import FieldScreen
 from workbench.ui.editing.values import UnreadableError, json_text
 from workbench.ui.widgets.keys import bindings, bindings_of

@@ -1,10 +1,13 @@
-"""Items of a pick list, and the search over them."""
+"""Items of a pick list, and the search over them: by words, else by some letters of a name, in order."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from workbench.fast_dataclass import dataclass
-from workbench.ui.dialogs import fuzzy
+
+_COMPARED = 300
+"""Characters of a text that are compared. Names are shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Item:
 
     def words(self) -> tuple[frozenset[str], ...]:
         """Return the words that find it: those of its row, the further ones, and those of its help."""
-        return tuple(map(fuzzy.words, (self.name, self.also, self.help)))
+        return tuple(map(words, (self.name, self.also, self.help)))
 
 
 _UNFIT = -1000.0
@@ -54,12 +57,90 @@ def searching(items: Sequence[Item], more: Search = lambda query: ()) -> Search:
     def search(query: str) -> Sequence[Item]:
         if not query.strip():
             return items
-        ranks = (fuzzy.word_rank(query, of_item) for of_item in texts)
+        ranks = (word_rank(query, of_item) for of_item in texts)
         named = sorted((rank, number) for number, rank in enumerate(ranks) if rank is not None)
         found = sorted((pickable[number] for _, number in named), key=lambda item: bool(item.why_not))
         if found:
             return [*found, *more(query)]
-        scattered = [*(pickable[number] for number in fuzzy.best(query, names, limit=200)), *more(query)]
-        return sorted(scattered, key=lambda item: (bool(item.why_not), -(fuzzy.score(query, item.label) or _UNFIT)))
+        scattered = [*(pickable[number] for number in best(query, names, limit=200)), *more(query)]
+        return sorted(scattered, key=lambda item: (bool(item.why_not), -(score(query, item.label) or _UNFIT)))
 
     return search
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text: what stands between blanks, and its parts without punctuation."""
+    small = text.lower()
+    return frozenset([*small.split(), *re.findall(r"[^\W_]+", small)])
+
+
+def word_rank(query: str, texts: Sequence[frozenset[str]]) -> tuple[int, int] | None:
+    """Return how well the words of `query` fit, smaller is better, or None if one of them fits nowhere.
+
+    `texts` are the words of several texts, the most important first. A whole word in any of them beats the beginning
+    of a word, which beats a piece of a word in the first text. The word that fits worst decides first.
+    """
+    ranks = [_rank(wanted, texts) for wanted in query.lower().split()]
+    known = [rank for rank in ranks if rank is not None]
+    return (max(known, default=0), sum(known)) if len(known) == len(ranks) else None
+
+
+def _rank(wanted: str, texts: Sequence[frozenset[str]]) -> int | None:
+    fits = [wanted in text for text in texts]
+    fits += [any(word.startswith(wanted) for word in text) for text in texts]
+    fits += [any(wanted in word for word in texts[0])]
+    return fits.index(True) if True in fits else None
+
+
+def marked(query: str, text: str, *, scattered: bool) -> tuple[int, ...]:
+    """Return the positions in `text` of the words of `query`, or with `scattered` of its letters in order."""
+    within = _small(text[:_COMPARED])
+    if scattered:
+        return _positions(_small(query.strip()), within) or ()
+    words = _small(query).split()
+    found = {place + letter for word in words if (place := within.find(word)) >= 0 for letter in range(len(word))}
+    return tuple(sorted(found))
+
+
+def score(query: str, text: str) -> float | None:
+    """Return how well `query` fits, larger is better, or None if it does not.
+
+    A piece at the start of a word beats one inside. Neighbouring letters beat scattered ones. A short text beats a long
+    one.
+    """
+    wanted, within = _small(query.strip()), _small(text[:_COMPARED])
+    if not wanted:
+        return 0.0
+    places = _positions(wanted, within)
+    if not places:
+        return None
+    at_word = places[0] == 0 or not within[places[0] - 1].isalnum()
+    gaps = places[-1] - places[0] + 1 - len(places)
+    return 100.0 * at_word - 3.0 * gaps - 0.1 * len(within)
+
+
+def best(query: str, texts: Sequence[str], limit: int) -> list[int]:
+    """Return the indices of the `limit` texts that fit best, best first."""
+    scored = [(fit, -number) for number, text in enumerate(texts) if (fit := score(query, text)) is not None]
+    return [-number for _, number in sorted(scored, reverse=True)[:limit]]
+
+
+def _small(text: str) -> str:
+    """Lowercase a text, unless that would change its length and move its letters."""
+    small = text.lower()
+    return small if len(small) == len(text) else text
+
+
+def _positions(wanted: str, within: str) -> tuple[int, ...] | None:
+    piece = within.find(wanted)
+    if piece >= 0:
+        return tuple(range(piece, piece + len(wanted)))
+    found: list[int] = []
+    place = -1
+    for letter in wanted:
+        if not letter.isspace():
+            place = within.find(letter, place + 1)
+            if place < 0:
+                return None
+            found.append(place)
+    return tuple(found)

@@ -1,18 +1,18 @@
-"""The pick dialog with fuzzy search: palette, keys, themes and every question with a list."""
+"""The pick dialog with search: palette, keys, themes and every question with a list."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
-from workbench.rendering.cells import cut
-from workbench.ui.dialogs import fuzzy
-from workbench.ui.dialogs.items import Item, Search
+from workbench.actions import Where, actions_in, key_label
+from workbench.rendering.cells import cell_len, cut, fit
+from workbench.ui.dialogs.items import Item, Search, marked, searching, word_rank
 from workbench.ui.widgets.plain_input import PlainInput
 from workbench.ui.widgets.rows import Piece, RowsOf
 
@@ -58,11 +58,11 @@ class PickList(RowsOf[Item]):
         return [*kind, *self._label(item, "muted" if item.why_not else "")], right
 
     def _label(self, item: Item, plain: str) -> list[Piece]:
-        scattered = fuzzy.word_rank(self.query_text, item.words()) is None
-        marked = set(fuzzy.marked(self.query_text, item.label, scattered=scattered))
+        scattered = word_rank(self.query_text, item.words()) is None
+        found = set(marked(self.query_text, item.label, scattered=scattered))
         pieces: list[Piece] = []
         for number, letter in enumerate(item.label):
-            name = "match" if number in marked else plain
+            name = "match" if number in found else plain
             if pieces and pieces[-1][1] == name:
                 pieces[-1] = (pieces[-1][0] + letter, name)
             else:
@@ -171,3 +171,24 @@ class PickScreen(ModalScreen[Any]):
     @property
     def _list(self) -> PickList:
         return self.query_one(PickList)
+
+
+def key_items(where: Where, keys: Mapping[str, tuple[str, ...]]) -> list[Item]:
+    """Return an item for each action of a screen part that has keys. Its value is the call that runs the action."""
+    rows = [row for row in actions_in(where) if keys[row.id]]
+    labels = [" ".join(map(key_label, keys[row.id])) for row in rows]
+    width = max(map(cell_len, labels), default=0)
+    return [
+        Item(row.help, row.call, kind=fit(shown, width), also=f"{row.label} {row.also}")
+        for row, shown in zip(rows, labels, strict=True)
+    ]
+
+
+def show_keys(screen: Screen[Any], where: Where, keys: Mapping[str, tuple[str, ...]], title: str = "keys") -> None:
+    """List the keys that work on a screen. Picking one runs its action."""
+
+    def picked(call: str | None) -> None:
+        if call is not None:
+            screen.call_later(screen.run_action, call)
+
+    screen.app.push_screen(PickScreen(title, searching(key_items(where, keys))), picked)

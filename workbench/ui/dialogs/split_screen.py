@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from workbench.actions import Where, footer
 from workbench.rendering.cells import cell_len, cut
-from workbench.ui.dialogs.key_help import show_keys
+from workbench.ui.dialogs.pick import show_keys
 from workbench.ui.terminal.clipboard import copy
 from workbench.ui.terminal.host import Host
 from workbench.ui.widgets.footer import KeyLine

@@ -24,8 +24,7 @@ from workbench.metrics.registry import rubric_types
 from workbench.model.faults import Location
 from workbench.text import one_line, plain
 from workbench.ui.dialogs.items import Item, searching
-from workbench.ui.dialogs.key_help import show_keys
-from workbench.ui.dialogs.pick import PickScreen
+from workbench.ui.dialogs.pick import PickScreen, show_keys
 from workbench.ui.editing.drafts import CaseDraft, Draft, NotSavedError, label_of, place_in_words, unchanged, with_row
 from workbench.ui.editing.field import FieldScreen, RowList, ValueField
 from workbench.ui.editing.values import LONGEST, UnreadableError, as_json, field_text, json_head, place_of

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from workbench.actions import footer
-from workbench.ui.dialogs.key_help import show_keys
+from workbench.ui.dialogs.pick import show_keys
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.keys import bindings, bindings_of
 

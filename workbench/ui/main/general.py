@@ -1,4 +1,4 @@
-"""The palette, the list of keys, themes, copying, screenshots and quitting."""
+"""The palette, the list of keys, themes, copying (also of shell commands), screenshots and quitting."""
 
 import asyncio
 import json
@@ -28,8 +28,7 @@ from workbench.actions import (
 from workbench.home import expanded, shortened
 from workbench.rendering.cells import fit
 from workbench.text import one_line, plain
-from workbench.ui.dialogs import fuzzy
-from workbench.ui.dialogs.items import Item, Search, searching
+from workbench.ui.dialogs.items import Item, Search, best, searching
 from workbench.ui.running.news import News
 from workbench.ui.running.run import Run, cases
 from workbench.ui.running.side_run import cancel_words
@@ -314,7 +313,7 @@ class General(Controller):
         pairs = [(evalset, case.index) for evalset, entry in enumerate(entries) for case in entry.document.cases]
         texts = [case.eval_id for entry in entries for case in entry.document.cases]
         items = []
-        for number in fuzzy.best(query, texts, _CASES_FOUND):
+        for number in best(query, texts, _CASES_FOUND):
             entry = entries[pairs[number][0]]
             place = f"{label(entry.agent.name)} › " if entry.agent else ""
             items.append(

@@ -12,14 +12,13 @@ from workbench.details import known_details, read_details
 from workbench.rendering.cells import cut
 from workbench.text import one_line
 from workbench.ui.detail.sides import Cases
-from workbench.ui.main.opens import responsible
-from workbench.ui.main.situation import Side, situation_of
+from workbench.ui.main.situation import Side, responsible, situation_of
 from workbench.ui.overview.pages import agent_page, no_evalsets_page, no_match_page, workspace_page
 from workbench.ui.overview.right import RightSide
 from workbench.ui.session import relative_times
 from workbench.ui.session.bar_facts import bar_facts
 from workbench.ui.session.session import Session
-from workbench.ui.session.way_back import WayBack
+from workbench.ui.session.view import WayBack
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Pair, Row

@@ -22,7 +22,7 @@ from workbench.text import one_line
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.line_view import LineView
 from workbench.ui.detail.pane import CaseDetail
-from workbench.ui.dialogs.key_help import show_keys
+from workbench.ui.dialogs.pick import show_keys
 from workbench.ui.review.key_lines import KeyLines, Offered
 from workbench.ui.review.model import Review
 from workbench.ui.triage.note import NoteInput

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.ui.next_run.draft import Draft
 from workbench.ui.next_run.recording_options import RecordingOptions
-from workbench.ui.next_run.repeat_options import ONCE, RepeatOptions
 from workbench.ui.running.run_thread import Build, Publish, Runnable
 
 if TYPE_CHECKING:
@@ -28,6 +27,23 @@ if TYPE_CHECKING:
     from workbench.project.watch import News as WatchNews
     from workbench.project.watch import Runs, Watch
     from workbench.ui.session.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatOptions:
+    """How often each case runs.
+
+    With `until_sure` (a rate from 0 to 1), a case stops before `runs` as soon as its pass rate is certainly above or
+    below that rate. `all_votes` asks judges for all samples, whatever the settings say.
+    """
+
+    runs: int = 1
+    until_sure: float | None = None
+    all_votes: bool = False
+
+
+ONCE = RepeatOptions()
+"""One run of each case."""
 
 
 class Engine:

@@ -11,8 +11,7 @@ from workbench.prices import Prices
 from workbench.remaining import STARTING_AGENTS
 from workbench.ui.dialogs.items import Item
 from workbench.ui.next_run.draft import Draft
-from workbench.ui.next_run.repeat_options import RepeatOptions
-from workbench.ui.running.engine_run import Engine
+from workbench.ui.running.engine_run import Engine, RepeatOptions
 from workbench.ui.running.run_thread import Build, RunThread
 from workbench.ui.running.side_run import SideRun, cancel_words
 from workbench.ui.session.folder import Folder
@@ -83,7 +82,7 @@ class Run(Controller):
 
     def repeat_cases(self, targets: Targets) -> None:
         """Ask how often to run these cases, and start the run."""
-        from workbench.ui.running.repeat import RepeatScreen
+        from workbench.ui.running.dialogs import RepeatScreen
 
         def repeat(times: RepeatOptions | None) -> None:
             if times is not None:
@@ -145,7 +144,7 @@ class Run(Controller):
 
     def machines(self) -> None:
         """Show the machines of the run."""
-        from workbench.ui.running.machines import MachinesScreen
+        from workbench.ui.running.dialogs import MachinesScreen
 
         self.view.push(MachinesScreen(self.thread.machines, self.view.keys))
 

@@ -5,12 +5,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from workbench.events import CaseRef, Noticed
 from workbench.text import one_line, plain
 from workbench.ui.session.session import Session
-from workbench.ui.session.way_back import WayBack
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 
@@ -28,6 +27,13 @@ if TYPE_CHECKING:
 
 Severity = Literal["information", "warning", "error"]
 _Read = TypeVar("_Read")
+
+
+class WayBack(NamedTuple):
+    """A page that opened a case. `esc` in the panes of the case calls `go`. `name` is for the footer."""
+
+    name: str
+    go: Callable[[], None]
 
 
 class Say(Protocol):

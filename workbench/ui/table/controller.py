@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from workbench.collecting import collector_paused
 from workbench.ui.overview.controller import Overview
 from workbench.ui.running.run import Run
-from workbench.ui.session.view import Controller, View
-from workbench.ui.session.way_back import WayBack
+from workbench.ui.session.view import Controller, View, WayBack
 from workbench.ui.terminal.host import Host
 
 if TYPE_CHECKING:

@@ -1,6 +1,7 @@
-"""The dialog for repeats: a number of times, or until the pass rate is certain."""
+"""Dialogs of runs: how often to repeat, and the machines of a run that is in progress."""
 
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -11,12 +12,21 @@ from textual.widgets import Label, Static
 
 from workbench.counting import counted
 from workbench.rates import fewest_for_sure
-from workbench.ui.next_run.repeat_options import RepeatOptions
+from workbench.rendering.lines import Line
+from workbench.rendering.machines import machine_lines
+from workbench.ui.dialogs.page import PageScreen
+from workbench.ui.running.engine_run import RepeatOptions
 from workbench.ui.widgets.plain_input import PlainInput
+
+if TYPE_CHECKING:
+    from workbench.places.place import MachineState
 
 MOST = 1000
 _PROPOSED = "5"
 _PROPOSED_UNTIL_SURE = "50"
+_LOOK_EVERY = 1.0
+_LOOK_FIRST = 0.1
+"""Seconds until the current states have come from the run's thread."""
 _HOW = "enter runs · tab next field · esc closes"
 
 
@@ -131,3 +141,31 @@ def _meaning(times: RepeatOptions) -> str:
         passes = counted(needed, "pass", "passes")
         return f"certainty needs {passes} in a row; {counted(times.runs, 'run')} can only show a lower rate"
     return f"at most {counted(times.runs, 'run')} of each case · {_HOW}"
+
+
+class MachinesScreen(PageScreen):
+    """The page that lists the machines of a run, up to date while it is open.
+
+    A table of the machines that `look` returns.
+    """
+
+    def __init__(self, look: "Callable[[], Sequence[MachineState]]", keys: Mapping[str, tuple[str, ...]]) -> None:
+        self._look = look
+        self._shown = look()
+        super().__init__("machines", self._lines, keys)
+
+    def on_mount(self) -> None:
+        """Focus the page, and keep it up to date."""
+        super().on_mount()
+        self.set_timer(_LOOK_FIRST, self.look_again)
+        self.set_interval(_LOOK_EVERY, self.look_again)
+
+    def look_again(self) -> None:
+        """Show the states of now if they have changed."""
+        states = self._look()
+        if states != self._shown:
+            self._shown = states
+            self.show(self._lines)
+
+    def _lines(self, width: int) -> list[Line]:
+        return list(machine_lines(self._shown, width))

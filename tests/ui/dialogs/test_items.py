@@ -1,12 +1,11 @@
-"""Search by words, and by some letters."""
+"""Search over items: by words, else by some letters."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.actions import actions_in
-from workbench.ui.dialogs.fuzzy import best, marked, score
-from workbench.ui.dialogs.items import Item, searching
+from workbench.ui.dialogs.items import Item, best, marked, score, searching
 
 NAMES = ["run", "run failed", "repeat", "criteria", "late_parcel", "translate_parcels"]
 
