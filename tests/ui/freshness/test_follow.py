@@ -112,6 +112,15 @@ async def test_past_runs_in_a_database_that_is_not_read_any_more_say_why(opened:
     assert shown.startswith(f"earlier bad: {stored.path}: a later version of agent-workbench made it")
 
 
+async def test_footer_names_the_changed_file_once_past_runs_are_known(opened: Opened) -> None:
+    opened.view.go_to(0, 1)
+    opened.view.shown.clear()
+    opened.past_results.cursor_moved()
+    opened.view.timers[-1].call()
+    await opened.view.settled()
+    assert opened.view.shown == ["earlier bad", "state"]
+
+
 async def test_changed_evalset_appears_and_the_cursor_stays(opened: Opened) -> None:
     opened.view.go_to(0, 1)
     opened.view.rows.marks.add([(0, 1)])

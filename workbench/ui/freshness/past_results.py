@@ -158,6 +158,7 @@ class PastResults(Controller):
             return past, self._compared(before.run_id, record.run_id, ref)
 
         self.view.right.show_past_runs(ref, *await asyncio.to_thread(read))
+        self.view.show_state()  # `E` opens the line that changed, and the footer names it.
 
     def _compared(self, before: str, after: str, ref: "CaseRef") -> "ComparedCase":
         """Compare a case in two runs. Called in a thread, because it reads both."""
