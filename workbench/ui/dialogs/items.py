@@ -48,7 +48,8 @@ def searching(items: Sequence[Item], more: Search = lambda query: ()) -> Search:
     """Return a search over fixed items, followed by what `more` finds.
 
     An empty text finds all items with their headings. Other texts find the items with all of their words: in kind,
-    label or hint, else in `also`, else in the help. If none has them, letters in order find labels, too.
+    label or hint, else in `also`, else in the help. If none has them, letters in order find labels, too. The same holds
+    for what `more` finds.
     """
     pickable = [item for item in items if not item.heading]
     names = [item.name for item in pickable]
@@ -60,9 +61,11 @@ def searching(items: Sequence[Item], more: Search = lambda query: ()) -> Search:
         ranks = (word_rank(query, of_item) for of_item in texts)
         named = sorted((rank, number) for number, rank in enumerate(ranks) if rank is not None)
         found = sorted((pickable[number] for _, number in named), key=lambda item: bool(item.why_not))
+        others = more(query)
+        found += [item for item in others if word_rank(query, item.words()) is not None]
         if found:
-            return [*found, *more(query)]
-        scattered = [*(pickable[number] for number in best(query, names, limit=200)), *more(query)]
+            return found
+        scattered = [*(pickable[number] for number in best(query, names, limit=200)), *others]
         return sorted(scattered, key=lambda item: (bool(item.why_not), -(score(query, item.label) or _UNFIT)))
 
     return search
