@@ -126,7 +126,7 @@ async def _compares(screen: Screen, pilot: Any) -> None:
 async def test_opening_shows_the_last_verdicts_with_their_time(open_screen: OpenScreen, kept: Workspace) -> None:
     screen = open_screen(kept)
     async with screen.open(size=(120, 30)) as pilot:
-        await _shows(screen, pilot, "of 2", "✗ 1 fail", "ran ", "2 stale: agent.py", "✗ late_parcel ↓ stale: agent.py")
+        await _shows(screen, pilot, "of 2", "✗1 ", "ran ", "2 stale: agent.py", "✗ late_parcel ↓ stale: agent.py")
         await pilot.press("n", "4")
         await _shows(screen, pilot, "earlier runs", "█▂  ✓✗  passed 1 of 2")
         # Cases that run again have a new verdict.

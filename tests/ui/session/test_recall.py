@@ -62,7 +62,7 @@ async def test_bar_counts_the_cancelled_cases_of_a_stored_run(
     keep(workspace, "2026-01-03T10-00-00-bbbb", {"on_time": "passed", "late_parcel": "cancelled"})
     screen = open_screen(workspace)
     async with screen.open(size=(120, 30)) as pilot:
-        await screen.until(pilot, lambda: "last run  ■ 1/2  ✓1 ⊘1" in screen.text)
+        await screen.until(pilot, lambda: "last run   ■ 1/2   ✓1 ⊘1" in screen.text)
         assert "2 of 2 passed" in screen.text
 
 

@@ -58,7 +58,7 @@ def test_ctrl_z_returns_to_the_shell_while_a_case_goes_on_and_fg_draws_everythin
         "until test -e asked; do :; done; touch go; until test -e done; do :; done; echo w''ent on\n", b"went on"
     )
     shell.type("bg; echo aft''er bg\n", b"after bg")
-    shell.type("fg\n", b"1 pass")
+    shell.type("fg\n", "✓1".encode())
     assert all(text in shell.seen for text in (b"\x1b[?1049h", b"late_parcel", b"cases"))
     shell.type("\x1a", b"Stopped")
     shell.type("set -b; kill %1\n", b"Exit 143")

@@ -46,7 +46,7 @@ class FaultDialog(ModalScreen[bool | None]):
         """Lay out the text and the keys."""
         with Vertical(classes="dialog -faults") as dialog:
             dialog.border_title = Content(self._title)
-            dialog.border_subtitle = Content("enter starts · esc closes")
+            dialog.border_subtitle = Content("esc closes")
             yield self._text
             yield self._line
 

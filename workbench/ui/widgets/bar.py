@@ -15,7 +15,7 @@ _WIDE = 120
 """Cells from which on the use of recordings is named in full."""
 Part = tuple[str, str]
 Form = tuple[bool, int, int, list[Part]]
-"""A form of the bar: with words or not, cells of the meter, detail of judges (0 to 2), and the right side."""
+"""A form of the bar: with words for states or not, cells of the meter, detail of judges (0 to 2), the right side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,8 @@ def _forms(
 ) -> Iterator[Form]:
     """Yield forms of the bar, from the longest to the shortest.
 
-    `why` has the reason of stale verdicts, without the watch. If the watch is on, its state is kept longer than
-    the words of the counts. If it is off, its state is dropped first.
+    `why` has the reason of stale verdicts, without the watch. If the watch is on, its state is kept longer than the
+    words for states. If it is off, its state is dropped first.
     """
     yield from ((True, 20, 2, full), (True, 0, 2, full))
     if ended and not armed:
@@ -169,19 +169,14 @@ def _result(facts: Facts, *, words: bool, full: bool) -> tuple[list[Part], list[
     counts = facts.counts or Counter()
     done = sum(counts[state] for state in DECIDED)
     gap = "   " if words else "  "
-    complete = done == facts.total
     after: list[Part] = []
-    if complete:
-        after.append((f"{gap if words else ' '}of {facts.total:,}", "status-muted"))
-    if words:
-        after.append((gap + clock(facts.seconds), ""))
     if when := facts.when[0 if full else 1]:
         after.append((gap + when, "status-muted"))
     after += _rescored(facts, gap, words=words)
     if facts.interrupted:
         after.append((gap + ("interrupted" if words else "✂"), "status-not-evaluated"))
     before = [(f"{gap}last run", "status-muted")] if facts.of_last_run else []
-    if not complete:
+    if done != facts.total:
         before.append((f"{gap}■ {done}/{facts.total}", "status-muted"))
     return before, after
 
@@ -191,18 +186,20 @@ def _rescored(facts: Facts, gap: str, *, words: bool) -> list[Part]:
 
 
 def _counts(facts: Facts, *, words: bool, meter: int) -> list[Part]:
-    """Return the meter and the number of cases with each verdict."""
+    """Return the meter of a run in progress, and the number of cases with each verdict."""
     counts = facts.counts or Counter()
     parts: list[Part] = []
     gap = "   " if words else "  "
-    if meter:
-        parts += [("  " if facts.running else gap, ""), *_meter(counts, facts.total, meter)]
+    if meter and facts.running:
+        parts += [("  ", ""), *_meter(counts, facts.total, meter)]
     for state in COUNTED:
         if counts[state]:
             face = FACES[state]
-            text = f"{face.glyph} {counts[state]:,} {face.word}" if words else f"{face.glyph}{counts[state]:,}"
-            parts.append((gap + text, face.variable))
-            gap = gap if words or facts.running else " "
+            parts.append((f"{gap}{face.glyph}{counts[state]:,}", face.variable))
+            gap = "  " if facts.running else " "
+    if not facts.running and sum(counts[state] for state in DECIDED) == facts.total:
+        parts.append((f" of {facts.total:,}", "status-muted"))
+    gap = "   " if words else " "
     if facts.frozen:
         parts.append((gap + (f"{FROZEN.glyph} {facts.frozen}" if words else FROZEN.glyph), FROZEN.variable))
     if facts.other_criteria:
