@@ -1,6 +1,8 @@
 """Tests of the two lines at the top of the detail."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -31,6 +33,16 @@ def test_case_name_is_cut_last(width: int) -> None:
     assert cell_len(found) <= width
     if width >= 18:
         assert "the_case_itself #2" in found
+
+
+def test_cut_name_keeps_what_tells_it_from_the_other_cases_of_its_evalset() -> None:
+    names = [f"late_order_where_the_customer_{what}_and_wants_the_day" for what in ("calls_again", "moved_house")]
+    cases = [SimpleNamespace(eval_id=name) for name in names]
+    entry: Any = SimpleNamespace(document=SimpleNamespace(cases=cases))
+    found = [title(replace(subject(replace(LONG, eval_id=name)), entry=entry), 30) for name in names]
+    assert "calls" in found[0]
+    assert "moved" in found[1]
+    assert all(name.endswith(" #2") for name in found)
 
 
 def test_word_of_the_verdict_goes_before_the_name_of_the_case() -> None:

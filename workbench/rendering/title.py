@@ -26,6 +26,8 @@ _SHORTEST_WHY = 12
 """The least width of the kind of an error beside its marks, in cells."""
 _SHORTEST_PARTS = 16
 """The minimum width, in cells, for the names of agent and evalset beside a stale verdict's reason."""
+_MOST_SIBLINGS = 5_000
+"""Cases of an evalset from which a long name is told apart."""
 
 
 def title_parts(subject: Subject) -> list[str]:
@@ -50,7 +52,10 @@ def title_parts(subject: Subject) -> list[str]:
 
 
 def title(subject: Subject, width: int, others: Iterable[str] = ()) -> str:
-    """Return `agent › evalset › case` in at most `width` cells. The case is cut last, as by `cut_name`."""
+    """Return `agent › evalset › case` in at most `width` cells. The case is cut last, as by `cut_name`.
+
+    It keeps what tells it from `others`, by default the cases of its evalset.
+    """
     parts = title_parts(subject)
     if not parts:
         return ""
@@ -60,7 +65,18 @@ def title(subject: Subject, width: int, others: Iterable[str] = ()) -> str:
         if share >= 4:
             return _ARROW.join([*(cut_name(part, share) for part in parts[:-1]), parts[-1]])
         parts = parts[1:]
-    return _ARROW.join(parts) if len(parts) > 1 else cut_name(parts[0], width, others)
+    return _ARROW.join(parts) if len(parts) > 1 else _cut_case(subject, parts[0], width, others)
+
+
+def _cut_case(subject: Subject, name: str, width: int, others: Iterable[str]) -> str:
+    """Cut the name of a case, but not the repeat or fault behind its ID."""
+    entry, record = subject.entry, subject.record
+    after = name.removeprefix(one_line(record.ref.eval_id)) if record is not None and record.ref.eval_id else ""
+    if cell_len(after) * 2 > width:
+        return cut_name(name, width)
+    if not others and entry is not None:
+        others = (one_line(case.eval_id) for case in entry.document.cases[:_MOST_SIBLINGS])
+    return cut_name(name.removesuffix(after), width - cell_len(after), others) + after
 
 
 def ending(subject: Subject, room: int) -> Line:

@@ -296,7 +296,8 @@ class AcceptScreen(RowsScreen[bool]):
     def compose(self) -> ComposeResult:
         """Lay out the differences, the change of the file, the scores and the keys."""
         name = one_line(self._about.draft.name, limit=200)
-        with Titled("accept actual as expected › ", name, classes="dialog accept") as dialog:
+        others = map(one_line, self._about.draft.evalset.ids)
+        with Titled("accept actual as expected › ", name, classes="dialog accept", others=others) as dialog:
             dialog.border_subtitle = Content("enter saves the chosen differences · esc closes")
             with Horizontal(classes="sides"):
                 with Vertical(classes="choice"):

@@ -169,7 +169,8 @@ class EditorScreen(FieldScreen[None]):
 
     def compose(self) -> ComposeResult:
         """Lay out the rows, value, message and keys."""
-        with Titled("edit › ", one_line(self.draft.name, limit=200), classes="editor"):
+        others = self.draft.evalset.ids if isinstance(self.draft, CaseDraft) else ()
+        with Titled("edit › ", one_line(self.draft.name, limit=200), classes="editor", others=map(one_line, others)):
             yield self.list
             yield self._value
             yield self.message

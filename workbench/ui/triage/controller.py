@@ -138,6 +138,7 @@ class Triage(Controller):
             earlier,
             self.view.keys,
             lambda: self.view.tree_width,
+            others=[label(case.eval_id) for case in entry.document.cases],
             auto_advance=self._auto_advance,
         )
         in_tree = self.view.show_evidence()

@@ -1,6 +1,6 @@
 """The triage dialog, which the user answers with one key."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -59,15 +59,17 @@ class TriageScreen(ModalScreen[Answer | None]):
         keys: Mapping[str, tuple[str, ...]],
         beside: Callable[[], int],
         *,
+        others: Iterable[str] = (),
         auto_advance: bool | None = None,
         can_clear: bool = False,
     ) -> None:
-        """Create the dialog.
+        """Create the dialog. `others` are names from which `name` is told apart if it is cut.
 
         `auto_advance` None: there is no next problem to go to. `can_clear`: answers exist that are not in `earlier`.
         """
         super().__init__()
-        self._name_in_title, self._questions, self._earlier, self._keys = name, questions, earlier, keys
+        self._frame = Titled("triage: ", name, classes="dialog -triage", others=others)
+        self._questions, self._earlier, self._keys = questions, earlier, keys
         self._beside = beside
         self._auto_advance, self._can_clear = auto_advance, can_clear
         self._place = 0
@@ -79,7 +81,7 @@ class TriageScreen(ModalScreen[Answer | None]):
 
     def compose(self) -> ComposeResult:
         """Lay out the question, options, note and help."""
-        with Titled("triage: ", self._name_in_title, classes="dialog -triage"):
+        with self._frame:
             yield self._what
             yield self._list
             yield self._note

@@ -1,4 +1,6 @@
-"""A frame whose title ends in a name, which loses its middle if there is little room."""
+"""A frame whose title ends in a name, which is cut if there is little room."""
+
+from collections.abc import Iterable
 
 from textual.containers import Vertical
 from textual.content import Content
@@ -10,11 +12,14 @@ _CORNERS = 6
 
 
 class Titled(Vertical):
-    """A frame with a title such as `triage: late_parcel…paid_twice`. Its texts are safe."""
+    """A frame with a title such as `triage: late_parcel…paid_twice`. Its texts are safe.
 
-    def __init__(self, words: str, name: str, *, classes: str) -> None:
+    `others` are names from which a cut name is told apart.
+    """
+
+    def __init__(self, words: str, name: str, *, classes: str, others: Iterable[str] = ()) -> None:
         super().__init__(classes=classes)
-        self._words, self._name_in_title = words, name
+        self._words, self._name_in_title, self._others = words, name, tuple(others)
 
     def use_name(self, name: str) -> None:
         """Replace the name."""
@@ -27,4 +32,4 @@ class Titled(Vertical):
 
     def _write(self) -> None:
         room = self.outer_size.width - _CORNERS - cell_len(self._words)
-        self.border_title = Content(self._words + cut_name(self._name_in_title, max(room, 1)))
+        self.border_title = Content(self._words + cut_name(self._name_in_title, max(room, 1), self._others))
