@@ -95,6 +95,51 @@ def test_each_relation_of_calls_is_named(expected: list[object], actual: list[ob
     assert any(words in line for line in page(one_turn(expected, actual)))
 
 
+def returning(calls: Sequence[object], result: object) -> CaseRecord:
+    """Return a case whose calls each return this result."""
+    record = one_turn(calls, calls)
+    actual = record.turns[0].actual
+    assert actual is not None
+    events = actual["intermediate_data"]["invocation_events"]
+    made = [part["function_call"] for event in events for part in event.get("content", {}).get("parts", [])]
+    for call in made:
+        response = {"id": call.get("id"), "name": call["name"], "response": result}
+        events.append({"author": "desk", "content": {"role": "user", "parts": [{"function_response": response}]}})
+    return record
+
+
+def test_result_of_a_tool_is_beside_its_call() -> None:
+    record = returning([TRACK], {"status": "in transit", "eta": "Tuesday"})
+    call = '  call 1 =  track_parcel(id="A-7")'
+    assert page(record)[2] == f'{call}  → {{"status": "in transit", "eta": "Tuesda…'
+    assert page(record, 100)[2] == f'{call}  → {{"status": "in transit", "eta": "Tuesday"}}'
+    assert page(record, full=True)[2:7] == [
+        call,
+        "            → {",
+        '                "status": "in transit",',
+        '                "eta": "Tuesday"',
+        "              }",
+    ]
+    assert build(Subject(record), View(79)).folded
+    assert "→" not in "\n".join(page(one_turn([TRACK], [TRACK]))), "this tool returned nothing"
+
+
+def test_result_without_room_leaves_a_sign() -> None:
+    call = ("track_parcel", {"id": "A-7", "note": "x" * 9})
+    assert page(returning([call], {"status": "sent"}), 59)[1].endswith(f'"{"x" * 9}")  → …')
+
+
+def test_differing_values_of_huge_arguments_come_first() -> None:
+    wanted = {"order": {f"key_{number}": "x" * 30 for number in range(40)}}
+    got = {"order": {**wanted["order"], "key_20": "y"}}
+    for full in (False, True):
+        lines = page(one_turn([("book", wanted)], [("book", got)]), full=full)
+        assert lines[2] == "  call 1 ≠  book(order=…)"
+        assert lines[3].split() == ["−", "expected", f'"{"x" * 30}"', "text"]
+        assert lines[4].split() == ["+", "actual", '"y"', "text"]
+        assert any("key_39" in line for line in lines) is full
+
+
 def test_path_is_named_if_several_values_differ() -> None:
     wanted, got = ("refund", {"amount": 1, "to": {"iban": "DE1"}}), ("refund", {"amount": 2, "to": {"iban": "DE2"}})
     lines = [line.strip() for line in page(one_turn([wanted], [got]))]
@@ -166,7 +211,13 @@ def test_case_that_failed_as_a_whole_begins_with_its_values() -> None:
     record = one_turn([FIND], [FIND])
     values = [{"path": "state.total", "expected": 12.5, "actual": "12.50"}]
     record.metrics["state"] = MetricResult("state", "failed", 0.0, 1.0, "state.total differs", {"differences": values})
-    assert page(record)[:3] == [' ≠ case     state.total: number 12.5 · text "12.50"', "", "  user      hi"]
+    assert page(record)[:5] == [
+        " ≠ case     state.total",
+        "            − expected  12.5     number",
+        '            + actual    "12.50"  text',
+        "",
+        "  user      hi",
+    ]
     record = one_turn([FIND], [TRACK])
     record.metrics["limits"] = MetricResult("limits", "failed", 0.0, 1.0, "3 tool calls, limit 1")
     lines = page(record)

@@ -1,60 +1,80 @@
-from dataclasses import replace
+import json
 
-from tests.forking.recorded import original
+import pytest
+
+from tests.forking.recorded import REF, original
+from workbench.events import CaseError, PlannedCase
+from workbench.execution import CaseRecord
 from workbench.forking.choices import Point
 from workbench.prices import Price, Prices
-from workbench.rendering.forked import (
-    Column,
-    Cost,
-    Step,
-    compared,
-    cost_after,
-    cost_words,
-    first_difference,
-    original_column,
-)
+from workbench.rendering.forked import Cost, compared, conversation, cost_after, cost_words, first_difference
 from workbench.rendering.lines import text_of, width_of
+from workbench.rendering.rows import View
 
 
-def columns() -> tuple[Column, Column, Column]:
-    then = original_column(original())
-    same = replace(then, title="try 1")
-    last = (*then.turns[1][:1], Step("desk", "another answer"))
-    return then, same, replace(then, title="try 2", turns=(then.turns[0], last))
+def tried(*answers: str, ends: bool = True) -> CaseRecord:
+    """Return a try that gives these answers, the other parts as in the original."""
+    turns = conversation(original())
+    for turn, answer in zip(turns, answers, strict=False):
+        assert turn.actual is not None
+        turn.actual = {**turn.actual, "final_response": {"role": "model", "parts": [{"text": answer}]}}
+    record = CaseRecord(PlannedCase(REF, None, ""), "passed" if ends else "running")
+    record.turns = turns[: len(answers)]
+    return record
 
 
-def test_tries_stand_beside_the_original_and_differences_are_marked() -> None:
-    then, same, other = columns()
-    assert [step.text for step in then.turns[0]] == ["calls find {}", 'find returned {"item": "kettle"}', "answer 1"]
-    lines = [text_of(line).rstrip() for line in compared(then, [same, other], 0, Point(1), 100).lines]
-    assert lines[1] == " as recorded  A kettle"
-    assert "≠ first difference" in lines[3]
-    assert [part.strip() for part in lines[4].split("│")] == ["original", "try 1", "try 2"]
-    assert [part.strip() for part in lines[5].split("│")] == ["▷ Thanks", "calls find {}", "calls find {}"]
-    assert any("≠ another answer" in line for line in lines)
+def lines_of(record: CaseRecord | None, point: Point, width: int = 79) -> list[str]:
+    return [text_of(line).rstrip() for line in compared(original(), record, 1, point, View(width, full=True)).lines]
 
 
-def test_narrow_terminal_shows_the_chosen_try_only() -> None:
-    then, same, other = columns()
-    for width in (60, 44, 30):
-        document = compared(then, [same, other], 1, Point(0), width)
-        text = "\n".join(map(text_of, document.lines))
-        assert "try 2" in text
-        assert "try 1" not in text
-        assert "≠ another" in text
-        assert all(width_of(line) <= width for line in document.lines)
+def test_try_has_the_form_of_the_evidence_with_both_sides_of_what_differs() -> None:
+    lines = lines_of(tried("answer 1", "another answer"), Point(1))
+    assert lines == [
+        "  turn 1 =  A kettle",
+        "",
+        "  turn 2    Thanks",
+        "",
+        '  call 1 =  find()  → {"item": "kettle"}',
+        "",
+        "  answer ≠  − original  answer −{2}",
+        "            + try 1     +{another} answer",
+    ]
+
+
+def test_other_message_and_other_result_have_both_sides() -> None:
+    record = tried("answer 1")
+    record.turns[0].user = {"role": "user", "parts": [{"text": "A pot"}]}
+    actual = json.dumps(record.turns[0].actual).replace("kettle", "pot")
+    record.turns[0].actual = json.loads(actual)
+    lines = lines_of(record, Point(0))
+    assert lines[0] == "  turn 1 ≠  − original  A −{kettle}"
+    start = lines.index("  call 1 =  find()")
+    assert lines[start + 1] == '            − original  → {"item": "−{kettle}"}'
+    assert lines[start + 2] == '            + try 1     → {"item": "+{pot}"}'
+
+
+@pytest.mark.parametrize("width", [24, 44, 60, 100])
+def test_no_line_of_a_try_is_wider_than_the_screen(width: int) -> None:
+    document = compared(original(), tried("x" * 300, "返金" * 99), 1, Point(0), View(width, full=True))
+    assert all(width_of(line) <= width for line in document.lines)
 
 
 def test_running_try_differs_only_if_its_steps_do() -> None:
-    then, _, other = columns()
-    going = replace(then, turns=(then.turns[0][:1],), users=then.users[:1], going=True)
-    assert first_difference(then, [going]) is None
-    assert first_difference(then, [replace(going, going=False)]) == 0
-    assert first_difference(then, [going, other]) == 1
-    failed = replace(going, going=False, error="not as recorded")
-    text = "\n".join(map(text_of, compared(then, [failed], 0, Point(0), 80).lines))
-    assert "! not as recorded" in text
-    assert "no such turn" in text
+    then = conversation(original())
+    assert first_difference(then, tried("answer 1", "answer 2")) is None
+    assert first_difference(then, tried("answer 1", "another")) == 1
+    going = tried("answer 1", ends=False)
+    assert first_difference(then, going) is None
+    going.turns[0].actual = None
+    assert first_difference(then, going) is None
+    assert lines_of(None, Point(1)) == ["  turn 1 =  A kettle", "", " try 1 waits"]
+
+
+def test_error_of_a_try_is_above_its_turns() -> None:
+    record = tried("answer 1")
+    record.state, record.error = "error", CaseError("fork_diverged", "not as recorded")
+    assert first_difference(conversation(original()), record) == 1
+    assert lines_of(record, Point(0))[0].startswith(" ! not as recorded")
 
 
 def test_cost_counts_the_calls_after_the_point() -> None:

@@ -8,7 +8,7 @@ import pytest
 from workbench.events import CallsRecorded, CaseError, CaseRef, Frozen, PlannedCase
 from workbench.execution import CaseRecord, Turn
 from workbench.recordings.miss import MissedCall, MissedRequest, missed_call, missed_request
-from workbench.rendering.frozen_miss import case_error_lines, miss_lines
+from workbench.rendering.evidence.recording import case_error_lines, miss_lines
 from workbench.rendering.lines import text_of
 from workbench.rendering.rows import View
 
@@ -29,12 +29,15 @@ def test_differing_argument_comes_first() -> None:
     missed = missed_call([_recorded(nearest={"turn": 0, "args": "d2", "used": True})], None)
     assert missed is not None
     assert (missed.turn, missed.differing, missed.nearest_turn) == (2, ["n"], 1)
-    first, second, *rest = _shown(missed).splitlines()
-    assert "refund was called in a way that is not recorded" in first
-    assert "n: number 1 · number 3" in second
-    assert any("called" in line and 'refund(order="A", n=3)' in line for line in rest)
-    assert any("in turn 1, which answered an earlier call" in line for line in rest)
-    assert any("ignored" in line and "at" in line for line in rest)
+    assert _shown(missed, 79).splitlines() == [
+        " ! refund was called in a way that is not recorded",
+        '  call   ≠  refund(order="A", n=…)',
+        "            − recorded  1  number",
+        "            + called    3  number",
+        "            recorded in turn 1, which answered an earlier call",
+        "  ignored   at",
+        " → run live",
+    ]
 
 
 def test_without_a_similar_call_it_says_so() -> None:

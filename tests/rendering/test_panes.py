@@ -310,7 +310,9 @@ def test_conditions_limits_and_values_are_listed_in_words() -> None:
         "✗ tokens 620 of 500",
         "✓ tool calls 2 of 3",
         "? cost unknown of 1",
-        'state.total: number 12.5 · text "12.50"',
+        "state.total",
+        "− 12.5     number",
+        '+ "12.50"  text',
         "state.seen: number 1 · accepted: any value",
     ):
         assert line in scores

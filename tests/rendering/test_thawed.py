@@ -6,9 +6,10 @@ import pytest
 
 from tests.hostile import FORBIDDEN, HOSTILE
 from workbench.events import Thawed, drift_count
+from workbench.rendering.evidence.recording import thawed_lines
 from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.rows import View
-from workbench.rendering.thawed import change_texts, thawed_brief, thawed_lines, thawed_mark, thawed_total
+from workbench.rendering.thawed import change_texts, thawed_brief, thawed_mark, thawed_total
 
 CALL = {"kind": "changed", "about": "call", "agent": "desk", "tool": "find", "call": "find(a=1)", "turn": 1}
 WHERE = [{"path": "answer.id", "then": '"R-1"', "now": '"R-2"'}, {"path": "answer.at", "then": None, "now": "9"}]

@@ -35,7 +35,8 @@ class OriginalTurn:
 
     user: Json
     events: tuple[Json, ...]
-    finished: bool = True
+    actual: Json | None = None
+    """The finished turn, or None if it did not end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ def _turns(steps: Sequence[Event], agent: str) -> tuple[OriginalTurn, ...]:
                 actual[step.turn] = step.actual
     return tuple(
         OriginalTurn(
-            users[turn], tuple(events_with_answer(actual.get(turn), acted.get(turn, []), agent)), turn in actual
+            users[turn], tuple(events_with_answer(actual.get(turn), acted.get(turn, []), agent)), actual.get(turn)
         )
         for turn in sorted(users)
     )

@@ -5,6 +5,7 @@ People write the first (`tool_uses`, `tool_responses`, `intermediate_responses`)
 (`invocation_events`). Every function here reads both.
 """
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -92,6 +93,22 @@ def tool_responses(invocation: Invocation) -> list[dict[str, Any]]:
         if part.get("function_response") is not None
     ]
     return responses
+
+
+def tool_results(invocation: Invocation) -> list[dict[str, Any] | None]:
+    """Return the tool response of each call, in the order of `tool_calls`, or None for a call without one.
+
+    It is the response with the ID of the call, else the next one without an ID for its tool.
+    """
+    waiting: dict[tuple[str, Any], deque[dict[str, Any]]] = {}
+    for response in tool_responses(invocation):
+        key = ("id", response["id"]) if response.get("id") else ("name", response.get("name"))
+        waiting.setdefault(key, deque()).append(response)
+    found: list[dict[str, Any] | None] = []
+    for call in tool_calls(invocation):
+        queue = (call.id and waiting.get(("id", call.id))) or waiting.get(("name", call.name))
+        found.append(queue.popleft() if queue else None)
+    return found
 
 
 def intermediate_texts(invocation: Invocation) -> list[tuple[str, str]]:

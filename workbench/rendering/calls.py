@@ -29,7 +29,6 @@ from workbench.scores import cut_score
 from workbench.text import one_line, plain
 
 BRIEF_LINES = 12
-BRIEF_DIFFERENCES = 6
 
 
 def made_calls(turn: Turn | None, scored: MetricResult | None) -> list[ToolCall] | None:
@@ -183,43 +182,16 @@ def _known_rows(rows: Any) -> list[dict[str, Any]] | None:
     return rows
 
 
-def difference_lines(differences: Sequence[dict[str, Any]], view: View, beyond: int = 0) -> Iterator[Line]:
-    """Yield a line for each difference (`json_difference.describe`). `beyond` are more that are not described."""
-    kept = differences if view.full else differences[:BRIEF_DIFFERENCES]
-    for item in kept:
-        words = [
-            Segment(f"{plain(str(item.get('path', '')))}: "),
-            Segment(rule_words(item) or _phrase(item, "expected"), "diff-missing"),
-            Segment(" · ", "muted"),
-            Segment(_phrase(item, "actual"), "diff-extra"),
-        ]
-        yield from wrap(words, view.room)
-    more = len(differences) - len(kept) + beyond
-    if more:
-        yield fold(f"… {counted(more, 'more value')} differ", view.room)
-
-
-def accepted_lines(row: Mapping[str, Any], view: View) -> Iterator[Line]:
+def accepted_lines(row: Mapping[str, Any], width: int) -> Iterator[Line]:
     """Yield a line for each value of a row that differs and that a rule accepts: `args.id: text "B-7" · any value`."""
     for item in objects(row.get("accepted")):
         words = f"{plain(str(item.get('path', '')))}: {_phrase(item, 'actual')} · accepted: {rule_words(item)}"
-        yield from wrap([Segment(words, "muted")], view.room)
-
-
-def value_lines(details: Mapping[str, Any], view: View) -> Iterator[Line]:
-    """Yield the values of a result's `details` that differ, then those that a rule accepts."""
-    yield from difference_lines(objects(details.get("differences")), view, _beyond(details))
-    yield from accepted_lines(details, view)
+        yield from wrap([Segment(words, "muted")], width)
 
 
 def rule_words(item: Mapping[str, Any]) -> str:
     """Return what the rule of a difference accepts, such as `number 12.5 ± 0.01`, or "" without a rule."""
     return one_line(string(item.get("rule")))
-
-
-def _beyond(row: Mapping[str, Any]) -> int:
-    beyond = row.get("more_differences")
-    return beyond if isinstance(beyond, int) else 0
 
 
 def _phrase(item: dict[str, Any], side: str) -> str:

@@ -14,8 +14,8 @@ from workbench.history.compare import ChangedCase, ComparedCase, Comparison
 from workbench.history.summary import Summary
 from workbench.rendering.change_causes import add_causes, difference_lines, file_lines
 from workbench.rendering.document import Document
+from workbench.rendering.evidence.compared import add_compared
 from workbench.rendering.faces import FACES
-from workbench.rendering.history import add_before_and_after, before_and_after
 from workbench.rendering.lines import Line, Segment, flow, hang, hang_text, heading, safe
 from workbench.rendering.plain_lines import commit_words
 from workbench.rendering.rows import View, remark
@@ -84,7 +84,7 @@ def one_case(
         document.add(_texts("criteria", [record.criteria for record in records], view))
     document.gap()
     document.add([heading("before and after", view.width)])
-    add_before_and_after(document, *records, view)
+    add_compared(document, *records, view)
     return document
 
 
@@ -129,5 +129,4 @@ def _texts(name: str, values: Sequence[Any], view: View) -> Iterator[Line]:
     if lines:
         yield from difference_lines((line for line in lines if not line.startswith("@")), view, 3)
     else:
-        same = [Segment("unchanged", "muted")]
-        yield from before_and_after(view, "", same, same, differs=False)
+        yield from hang_text([], [Segment("unchanged", "muted")], view.width, 3)

@@ -1,34 +1,24 @@
 """The pane "History": a case over its repeats and runs, the user's notes on it, and why its verdict changed."""
 
-import difflib
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
 
 from workbench.counting import counted, percent
-from workbench.execution import CaseRecord, Execution, Turn
+from workbench.execution import Execution
 from workbench.history.latest import PastRun
-from workbench.model.invocation import tool_steps
 from workbench.rendering.change_causes import add_causes
 from workbench.rendering.document import Document, Subject
-from workbench.rendering.evidence.turn import turn_pieces
-from workbench.rendering.faces import BY_FUNCTION, FACES, FLAKY, Status
-from workbench.rendering.json_text import compact
-from workbench.rendering.judge_texts import mark
-from workbench.rendering.judged import is_function
+from workbench.rendering.evidence.compared import add_compared
+from workbench.rendering.faces import FACES, FLAKY, Status
 from workbench.rendering.lines import (
     Line,
     Segment,
-    beside,
-    column_width,
     cut_line,
     flow,
     fold,
     hang,
     hang_text,
     heading,
-    safe,
     wrap,
 )
 from workbench.rendering.rows import View, label, part, remark, under
@@ -36,7 +26,6 @@ from workbench.rendering.status import badge, glyph
 from workbench.rendering.triaged import triage_lines
 from workbench.repeats.repeat_texts import CAUSES, interval, share, spread, sureness
 from workbench.repeats.summary import CaseRepeats, CriterionRepeats, Path
-from workbench.scores import cut_score
 from workbench.text import one_line
 
 BAR = 40
@@ -107,8 +96,8 @@ def _add_change(document: Document, subject: Subject, view: View) -> None:
         document.gap()
     then, now = change.rates
     if then:
-        differs = then != now
-        document.add(before_and_after(view, "all repeats", [Segment(then)], [Segment(now)], differs=differs))
+        rates = [Segment(" all repeats  ", "label"), Segment(then if then == now else f"{then} → {now}")]
+        document.add(hang_text([], rates, view.width, 1))
         document.gap()
     document.add([heading("why it changed", view.width)])
     if subject.compared is None:
@@ -117,7 +106,7 @@ def _add_change(document: Document, subject: Subject, view: View) -> None:
         add_causes(document, subject.compared, view)
     document.gap()
     document.add([heading("before and after", view.width)])
-    add_before_and_after(document, before, record, view)
+    add_compared(document, before, record, view)
 
 
 # Repeats
@@ -300,113 +289,3 @@ def _bar(score: float | None, low: float, high: float) -> str:
     if score is None:
         return "·"
     return _BARS[round((score - low) / (high - low) * (len(_BARS) - 1))]
-
-
-# What changed
-
-
-def add_before_and_after(document: Document, before: CaseRecord, after: CaseRecord, view: View) -> None:
-    """Add a comparison of two executions of a case: their verdicts, and turn by turn the agent's actions."""
-    document.add(before_and_after(view, "", _state(before), _state(after), differs=before.state != after.state))
-    document.gap()
-    names = dict.fromkeys([*before.metrics, *after.metrics])
-    deciding = [name for name in names if not _only_informs(name, before, after)]
-    for name in deciding:
-        one, other = _score(before, name), _score(after, name)
-        document.add(before_and_after(view, name, one, other, differs=one != other))
-    total = max(len(before.turns), len(after.turns))
-    sides = replace(view, sides=("before", "after"))
-    for number in range(total):
-        then, now = (record.turns[number] if number < len(record.turns) else None for record in (before, after))
-        document.begin_turn()
-        for piece in turn_pieces(after, number, total, _unjudged(now), _reference(then), sides):
-            document.add(piece.lines)
-        results = [_results(turn) for turn in (then, now)]
-        if results[0] != results[1]:
-            document.add(_results_before_and_after(view, *results))
-    figures = [f"{name} {_figure(before, name)} → {_figure(after, name)}" for name in names if name not in deciding]
-    if figures:
-        document.gap()
-        document.add(hang_text([Segment(" ")], [safe("   ".join(figures), "muted")], view.width, 1))
-
-
-def _only_informs(name: str, *records: CaseRecord) -> bool:
-    results = [record.metrics[name] for record in records if name in record.metrics]
-    return all(result.status == "informational" for result in results)
-
-
-def _figure(record: CaseRecord, name: str) -> str:
-    result = record.metrics.get(name)
-    return "none" if result is None or result.score is None else cut_score(result.score)
-
-
-def before_and_after(
-    view: View, word: str, before: list[Segment], after: list[Segment], *, differs: bool
-) -> Iterator[Line]:
-    """Yield a value before and after: in two columns if there is room, else in sequence. Equal values appear once."""
-    if word:
-        yield (Segment(f" {word}", "label"),)
-    if not differs:
-        yield from hang_text([Segment("   = ", "diff-same")], after, view.width, 5)
-    elif view.side_by_side(*(segment.text for segment in (*before, *after))):
-        width = column_width(view.width - 3)
-        lines = beside(
-            list(hang_text([Segment("− ", "diff-missing")], before, width, 2)),
-            list(hang_text([Segment("+ ", "diff-extra")], after, width, 2)),
-            width,
-        )
-        yield from hang([], lines, 3)
-    else:
-        yield from hang_text([Segment("   − ", "diff-missing")], before, view.width, 5)
-        yield from hang_text([Segment("   + ", "diff-extra")], after, view.width, 5)
-
-
-def _state(record: CaseRecord) -> list[Segment]:
-    face = FACES[record.state]
-    segments = [Segment(f"{face.glyph} {face.word}", face.variable)]
-    if record.broken_by is not None:
-        segments.append(safe(f"  {record.broken_by.message}"[:1000], face.variable))
-    return segments
-
-
-def _score(record: CaseRecord, name: str) -> list[Segment]:
-    result = record.metrics.get(name)
-    if result is None:
-        return [Segment("not judged", "muted")]
-    face = FACES[result.status]
-    score = "" if result.score is None else f" {cut_score(result.score)}"
-    threshold = "" if result.threshold is None else f" (threshold {cut_score(result.threshold)})"
-    segments = [Segment(f"{face.glyph} {face.word}", face.variable), Segment(f"{score}{threshold}")]
-    return [*segments, Segment(" "), mark(BY_FUNCTION)] if is_function(result) else segments
-
-
-def _unjudged(turn: Turn | None) -> Turn | None:
-    """Return a turn without verdicts, because another execution is not its reference."""
-    return None if turn is None else replace(turn, metrics={})
-
-
-def _reference(turn: Turn | None) -> dict[str, Any]:
-    """Return what an earlier execution did in a turn as the reference for a later one."""
-    return {} if turn is None else turn.so_far or {}
-
-
-def _results_before_and_after(view: View, before: list[str], after: list[str]) -> Iterator[Line]:
-    """Yield results of tools before and after, in order. Each one that stayed the same appears once."""
-    word = "results"
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
-    for tag, start, end, after_start, after_end in matcher.get_opcodes():
-        one, other = _joined(before[start:end]), _joined(after[after_start:after_end])
-        yield from before_and_after(view, word, one, other, differs=tag != "equal")
-        word = ""
-
-
-def _joined(steps: list[str]) -> list[Segment]:
-    return [safe("\n".join(steps))] if steps else [Segment("none", "muted")]
-
-
-def _results(turn: Turn | None) -> list[str]:
-    try:
-        steps = tool_steps(turn.actual or {}) if turn is not None else []
-    except (AttributeError, TypeError, LookupError):
-        return ["unknown format"]
-    return [f"{name} {compact(value)}" for name, value in (result for _, result in steps if result is not None)]

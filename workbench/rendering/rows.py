@@ -41,6 +41,11 @@ class View:
         return self.full and (not self.within or inside or around)
 
     @property
+    def compares_executions(self) -> bool:
+        """Whether the sides of a difference are two executions, not a reference and an execution."""
+        return self.sides != ("expected", "actual")
+
+    @property
     def room(self) -> int:
         """The width beside the gutter, in cells."""
         return max(self.width, MIN_WIDTH) - GUTTER
@@ -53,12 +58,6 @@ class View:
 def label(name: str) -> Line:
     """Return the name of a part, for the gutter: ` calls`."""
     return (Segment(f" {name}", "label"),)
-
-
-def mark_lead(mark: str, word: str | None = None, number: int | None = None) -> Line:
-    """Return ` 2 ≠ differs`, for the gutter. `word` replaces the mark's own name."""
-    place = f"{number:>2} " if number is not None else "   "
-    return (Segment(place, "muted"), Segment(f"{GLYPHS[mark]} {word or mark}", f"diff-{mark}"))
 
 
 def part(name: str, body: Iterable[Segment], view: View) -> Iterator[Line]:

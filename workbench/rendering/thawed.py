@@ -1,4 +1,4 @@
-"""How a live run drifted from its recordings: as words for lines and reports, and as lines for panes."""
+"""How a live run drifted from its recordings, in words for lines, panes and reports."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -6,19 +6,11 @@ from typing import Any
 from workbench.counting import counted
 from workbench.events import Thawed, drift_count
 from workbench.json_values import objects, string
-from workbench.rendering.lines import Line, Segment, cut_line, hang_text, safe
-from workbench.rendering.rows import View, label, under
 from workbench.text import one_line
 
 THAWED = "THAWED"
 _KINDS = ("same", "changed", "gone", "new", "unknown")
 _WORDS = {"gone": "not called any more", "unknown": "not reached"}
-_MARKS = {
-    "changed": ("≠", "diff-differs"),
-    "gone": ("−", "diff-missing"),
-    "new": ("+", "diff-extra"),
-    "unknown": ("?", "muted"),
-}
 _ABSENT = "not there"
 
 
@@ -64,7 +56,7 @@ def change_texts(thawed: Thawed) -> Iterator[str]:
             f"{one_line(string(place.get('path')), limit=200) or 'value'} {_was(place)}"
             for place in objects(change.get("where"))
         ]
-        yield f"{_kind(change)}: {_name(change)}{'; ' if where else ''}{', '.join(where[:3])}"
+        yield f"{kind_words(change)}: {change_name(change)}{'; ' if where else ''}{', '.join(where[:3])}"
 
 
 def drift_texts(thawed: Thawed | None, most: int) -> list[str]:
@@ -76,33 +68,14 @@ def drift_texts(thawed: Thawed | None, most: int) -> list[str]:
     return [thawed_mark(thawed), *changes[:most], *more]
 
 
-def thawed_lines(thawed: Thawed, view: View, *, drifted: bool) -> Iterator[Line]:
-    """Yield the numbers and each change for a pane, and how to accept them if it `drifted`."""
-    yield from under(label("recording"), hang_text([], [Segment(thawed_words(thawed))], view.room, 0))
-    for change in thawed.changes:
-        glyph, style = _MARKS.get(string(change.get("kind")), ("?", "muted"))
-        turn = change.get("turn")
-        head = (Segment(_name(change), "name"), Segment(f"  turn {turn}" if isinstance(turn, int) else "", "muted"))
-        yield from under((Segment(f"   {glyph} {string(change.get('kind'))}", style),), [cut_line(head, view.room)])
-        places = objects(change.get("where"))
-        for place in places if view.full else places[:4]:
-            words = [
-                Segment(f"{one_line(string(place.get('path')), limit=200)}: "),
-                safe(_side(place, "then"), "diff-missing"),
-                Segment(" · ", "muted"),
-                safe(_side(place, "now"), "diff-extra"),
-            ]
-            yield from under((), hang_text([], words, view.room, 2))
-    if drifted:
-        yield from hang_text([Segment(" → ", "hint")], [Segment("A accepts changes into the recording")], view.width, 3)
-
-
-def _kind(change: Mapping[str, Any]) -> str:
+def kind_words(change: Mapping[str, Any]) -> str:
+    """Return the kind of a change in words: `not called any more`."""
     kind = string(change.get("kind"))
     return _WORDS.get(kind, kind)
 
 
-def _name(change: Mapping[str, Any]) -> str:
+def change_name(change: Mapping[str, Any]) -> str:
+    """Return the call that changed, as safe text, or the name of another change."""
     match change.get("about"):
         case "declaration":
             return f"declaration of {one_line(string(change.get('tool')), limit=100) or 'a toolset'}"
@@ -112,9 +85,10 @@ def _name(change: Mapping[str, Any]) -> str:
 
 
 def _was(place: Mapping[str, Any]) -> str:
-    return f"was {_side(place, 'then')}, now {_side(place, 'now')}"
+    return f"was {side_text(place, 'then')}, now {side_text(place, 'now')}"
 
 
-def _side(place: Mapping[str, Any], side: str) -> str:
+def side_text(place: Mapping[str, Any], side: str) -> str:
+    """Return a changed value `then` or `now`, as safe text."""
     value = place.get(side)
     return one_line(value, limit=300) if isinstance(value, str) else _ABSENT

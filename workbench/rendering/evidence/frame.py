@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from workbench.rendering.anchors import Anchor
 from workbench.rendering.lines import Line, Segment, hang, pad, shortened, width_of
 from workbench.rendering.rows import GLYPHS, View
 from workbench.rendering.texts import text_lines
@@ -30,9 +31,19 @@ def room(view: View) -> int:
     return max(view.width - gutter(view) - 1, 10)
 
 
-def side_room(view: View) -> int:
-    """Return the width of the text of `side`, in cells."""
-    return room(view) - (12 if is_wide(view) else 2)
+def side_room(view: View, width: int | None = None) -> int:
+    """Return the width of the text of `side` in `width` cells (default: those beside the gutter)."""
+    return (room(view) if width is None else width) - (12 if is_wide(view) else 2)
+
+
+def seen(anchor: Anchor | None, view: View) -> View:
+    """Return the view of a part, which is full if the part is unfolded."""
+    return view if anchor is None else anchor.view(view)
+
+
+def numbered(word: str, number: int) -> str:
+    """Return `call 2`, the label of a part, or without the blank from 10 on."""
+    return f"{word} {number}" if number < 10 else f"{word}{number}"
 
 
 def labelled(name: str, mark: Segment | str, body: Iterable[Line], view: View) -> Iterator[Line]:

@@ -8,25 +8,24 @@ from workbench.events import MetricResult
 from workbench.execution import CaseRecord, Turn
 from workbench.json_values import mapping, objects, string
 from workbench.rendering.anchors import add_pieces, has_anchors
-from workbench.rendering.calls import value_lines
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.change_causes import add_causes
 from workbench.rendering.document import Document, Item, Subject
+from workbench.rendering.evidence.calls import value_lines
 from workbench.rendering.evidence.frame import gutter, indent, is_wide, labelled
 from workbench.rendering.evidence.frame import room as room_of
+from workbench.rendering.evidence.recording import case_error_lines, thawed_lines
 from workbench.rendering.evidence.turn import turn_line, turn_pieces, turn_status
 from workbench.rendering.faces import FACES, HOLDS
 from workbench.rendering.file_view import case_faults, fault_lines, file_document
-from workbench.rendering.frozen_miss import case_error_lines
 from workbench.rendering.judge_texts import criterion_tags
 from workbench.rendering.judged import results
 from workbench.rendering.judges.simulated import end_words
 from workbench.rendering.lines import Line, Segment, cut_line, flow, hang, pad, safe, shortened, width_of, wrap
 from workbench.rendering.reference import case_setting, criteria_part
-from workbench.rendering.rows import GLYPHS, GUTTER, View, remark
+from workbench.rendering.rows import GLYPHS, View, remark
 from workbench.rendering.scores import by_weight, chip
 from workbench.rendering.status import glyph, score_text
-from workbench.rendering.thawed import thawed_lines
 from workbench.text import one_line
 
 _FIRST_ROWS = 8
@@ -174,7 +173,7 @@ def _whole_case(record: CaseRecord, view: View) -> Iterator[Line]:
         in_turns = {turn.metrics[name].status for turn in record.turns if name in turn.metrics}
         if result.status in _PROBLEMS and result.status not in in_turns and result.reason:
             width = max(view.width - gutter(view), 10)
-            values = list(value_lines(result.details, View(width + GUTTER, view.full)))
+            values = list(value_lines(result.details, width, view))
             lines = values or list(wrap([safe(result.reason)], width))
             lead: Line = (Segment(f" {GLYPHS['differs']} case", "diff-differs"),)
             kept = lines if view.full else shortened(lines, 4, view.width - gutter(view))

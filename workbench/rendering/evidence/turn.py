@@ -1,7 +1,6 @@
 """One turn of the evidence: the user's message, the calls, and the answer with the claims in it."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 from typing import Any, TypeAlias
 
 from workbench.counting import counted
@@ -10,21 +9,11 @@ from workbench.execution import CaseRecord, Turn
 from workbench.metrics.alignment import lcs_pairs
 from workbench.metrics.description import Shown
 from workbench.metrics.registry import descriptions
-from workbench.model.invocation import content_text, intermediate_texts, leaves_out, tool_calls
+from workbench.model.invocation import content_text, intermediate_texts
 from workbench.rendering.anchors import Anchor, Anchors, Piece, anchors, pieces_of
-from workbench.rendering.calls import (
-    accepted_lines,
-    aligned_rows,
-    brief_call,
-    call_lines,
-    made_calls,
-    own_calls,
-    rule_words,
-    type_and_value,
-)
-from workbench.rendering.cells import cell_len
+from workbench.rendering.evidence.calls import call_pieces, plain_calls
 from workbench.rendering.evidence.claims import claim_lines, final_claims
-from workbench.rendering.evidence.frame import brief, gutter, is_wide, labelled, room, side, side_room
+from workbench.rendering.evidence.frame import brief, is_wide, labelled, numbered, room, seen, side, side_room
 from workbench.rendering.evidence.reasons import reason_lines
 from workbench.rendering.faces import FACES
 from workbench.rendering.json_text import compact, pretty_lines
@@ -36,13 +25,8 @@ from workbench.rendering.lines import (
     Segment,
     cut_line,
     flow,
-    fold,
-    hang,
-    pad,
     safe,
     shortened,
-    text_of,
-    width_of,
     wrap,
 )
 from workbench.rendering.rows import GLYPHS, View
@@ -50,21 +34,15 @@ from workbench.rendering.status import worst
 from workbench.rendering.texts import both_sides, text_lines
 from workbench.text import one_line
 
-_ALIKE = 2
-"""Maximum number of equal calls in a row that are each shown."""
 _USER_LINES = 2
 _ANSWER_LINES = 3
 _SIDE_LINES = 4
-_DIFFERENCES = 3
-_TYPE = 12
-"""The width kept free for the type beside a long value, in cells."""
 _UNLIMITED = 1_000_000
 _IN_TURN: tuple[Shown, ...] = ("calls", "words", "claims")
 _PROBLEMS = ("failed", "error", "not_evaluated")
 _MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 _Said: TypeAlias = tuple[str, str]
 """An author and a text."""
-_CALL_STYLES = {"missing": "diff-missing", "extra": "diff-extra"}
 _MARKS: dict[MetricStatus, Segment] = {
     "passed": Segment(GLYPHS["same"], FACES["passed"].variable),
     "failed": Segment(GLYPHS["differs"], FACES["failed"].variable),
@@ -103,7 +81,7 @@ def turn_line(index: int, turn: Turn | None, expected: dict[str, Any] | None, vi
     missing: Line = (Segment("did not take place  ", "diff-missing"),) if turn is None else ()
     body = cut_line((*missing, Segment(said, "user" if turn is not None else "muted")), max(room(view) - 2, 4))
     mark = _MARKS.get(turn_status(turn) or "not_applicable", "missing" if turn is None else "")
-    (line,) = labelled(_numbered("turn", index + 1), mark, [(*body, Segment("▾" if opened else " ▸", "fold"))], view)
+    (line,) = labelled(numbered("turn", index + 1), mark, [(*body, Segment("▾" if opened else " ▸", "fold"))], view)
     return cut_line(line, view.width)
 
 
@@ -113,25 +91,26 @@ def _pieces(
     places = anchors(index, turn)
     going = record is not None and not record.finished
     live = going and turn is not None and turn.actual is None
-    judged = view.sides == View(0).sides
-    if judged and turn is not None and turn.actual is None and record is not None and record.error is not None:
-        # The turn broke off. That it lacks calls and the answer is no evidence.
+    broke_off = turn is not None and turn.actual is None and record is not None and record.error is not None
+    if broke_off and not view.compares_executions:
+        # That it lacks calls and the answer is no evidence.
         expected = None
-    parts = [[pieces_of(_user(record, index, total, turn, expected, _seen(places.user, view)), places.user)]]
+    parts = [[pieces_of(_user(record, index, total, turn, expected, seen(places.user, view)), places.user)]]
     if turn is not None and turn.note:
         parts.append([pieces_of(labelled("note", "", wrap([safe(turn.note, "status-error")], room(view)), view))])
     if live or record is None or turn is None:
         # There is nothing to compare yet, so only one side is shown.
-        parts.append([pieces_of(_one_side(expected if turn is None else turn.so_far, view))])
+        one = expected if turn is None else turn.so_far
+        parts.append([pieces_of(_one_side(one, view, ran=turn is not None))])
         if live:
             parts.append([pieces_of(labelled("answer", "", [(Segment("…", "muted"),)], view))])
     else:
         anchor = _scores_anchor(places)
-        why = [pieces_of(reason_lines(turn, _seen(anchor, view)), anchor)]
+        why = [pieces_of(reason_lines(turn, seen(anchor, view)), anchor)]
         acted = [
-            list(_calls(turn, expected, places, view)),
+            list(call_pieces(turn, expected, places, view)),
             list(_texts(turn, expected, places, view)),
-            [pieces_of(_answer(turn, expected, index, _seen(places.answer, view)), places.answer)],
+            [pieces_of(_answer(turn, expected, index, seen(places.answer, view)), places.answer)],
         ]
         # What the calls and the answer do not show comes first if they do not differ.
         parts += [*acted, why] if _differs(turn) else [why, *acted]
@@ -155,14 +134,6 @@ def _scores_anchor(places: Anchors) -> Anchor | None:
     return None if places.user is None else Anchor(places.user.key.replace("user", "scores"), ())
 
 
-def _seen(anchor: Anchor | None, view: View) -> View:
-    return view if anchor is None else anchor.view(view)
-
-
-def _numbered(word: str, number: int) -> str:
-    return f"{word} {number}" if number < 10 else f"{word}{number}"
-
-
 # The message
 
 
@@ -183,9 +154,12 @@ def _user(
         lines += flow(message_words(simulated, record), room(view))
         if simulated.reason and simulated.status != "passed":
             lines += wrap([safe(simulated.reason, "muted")], room(view))
-    if total == 1:
-        return labelled("user", "", lines, view)
-    return labelled(_numbered("turn", index + 1), _MARKS.get(status, "") if status else "", lines, view)
+    mark: Segment | str = _MARKS.get(status, "") if status else ""
+    earlier = content_text((expected or {}).get("user_content")) if view.compares_executions else text
+    if expected and earlier != text:
+        mark, lines[:] = "differs", _sides(earlier, text, (None, None), view)
+    mark = mark if total > 1 or view.compares_executions else ""
+    return labelled("user" if total == 1 else numbered("turn", index + 1), mark, lines, view)
 
 
 def other_parts(content: Any) -> list[str]:
@@ -203,115 +177,6 @@ def other_parts(content: Any) -> list[str]:
     return [one_line(text) for text in found]
 
 
-# Calls
-
-
-def _calls(turn: Turn, expected: dict[str, Any] | None, places: Anchors, view: View) -> Iterator[Piece]:
-    scored = turn.metrics.get(shown_in(turn.metrics, "calls"))
-    made = made_calls(turn, scored) or []
-    wanted = None if expected is None else tool_calls(expected)
-    if (turn.metrics and scored is None and not wanted) or leaves_out(expected or {}, "intermediate_data"):
-        # Only the answer has a reference, so no call is wrong.
-        wanted = None
-    if wanted is None:
-        for number, call in enumerate(made):
-            anchor = places.call(number)
-            yield pieces_of(_plain_call(number, {"name": call.name, "args": call.args}, _seen(anchor, view)), anchor)
-        return
-    rows = aligned_rows(wanted, made, scored)
-    made_of = own_calls(rows)
-    for mark, several in groupby(enumerate(rows), key=lambda item: item[1]["mark"]):
-        group = list(several)
-        first = places.call(made_of[group[0][0]])
-        if mark == "same" and len(group) > _ALIKE and not _seen(first, view).full:
-            yield pieces_of([_matching([row for _, row in group], view)], first)
-            continue
-        for place, row in group:
-            anchor = places.call(made_of[place])
-            yield pieces_of(_call(place + 1, row, _seen(anchor, view)), anchor)
-
-
-def _plain_call(number: int, call: dict[str, Any], view: View) -> Iterator[Line]:
-    whole = room(view)
-    lines = call_lines(call, whole, view) if view.full else [_cut_call(call, whole)]
-    return labelled(_numbered("call", number + 1), "", lines, view)
-
-
-def _cut_call(call: dict[str, Any], width: int, paths: frozenset[str] = frozenset()) -> Line:
-    """Return a call on one line. If it was cut, its ellipsis can be unfolded."""
-    line = brief_call(call, width, paths)
-    if not text_of(line).endswith("…"):
-        return line
-    *parts, last = line
-    return (*parts, Segment(last.text[:-1], last.style), Segment("…", "fold"))
-
-
-def _matching(rows: Sequence[dict[str, Any]], view: View) -> Line:
-    names = ", ".join(dict.fromkeys(one_line(str(row["actual"].get("name")), limit=60) for row in rows))
-    words: Line = (Segment(f"{counted(len(rows), 'call')} match  ", "fold"), Segment(names, "muted"))
-    return next(iter(labelled("calls", "same", [cut_line(words, room(view))], view)))
-
-
-def _call(number: int, row: dict[str, Any], view: View) -> Iterator[Line]:
-    mark, whole = row["mark"], room(view)
-    found = [item for item in row.get("differences") or () if isinstance(item, dict)]
-    paths = frozenset(str(item.get("path", "")) for item in found)
-    call = row.get("actual") or row.get("expected") or {}
-    note = _note(row, view)
-    width = whole - (width_of(note) + 2 if note else 0)
-    if view.full:
-        lines = call_lines(call, whole, view, paths, "mark-extra")
-        if note and len(lines) == 1 and width_of(lines[0]) <= width:
-            lines = [(*lines[0], Segment("  "), *note)]
-        else:
-            lines = [*lines, note] if note else lines
-    elif note and width >= 16:
-        lines = [(*_cut_call(call, width, paths), Segment("  "), *note)]
-    else:
-        lines = [_cut_call(call, whole, paths), *([note] if note else [])]
-    if inside := row.get("inside"):
-        lines += wrap([Segment(f"made inside {one_line(str(inside), limit=60)}", "muted")], whole)
-    yield from labelled(_numbered("call", number), mark, lines, view)
-    body = [*_differences(found, row, view), *accepted_lines(row, View(whole + 15, view.full))]
-    yield from hang([], body, gutter(view))
-
-
-def _note(row: dict[str, Any], view: View) -> Line:
-    """Return `not called`, `not expected`, or `expected as call 2`, or with other sides `only before`."""
-    mark, first = row["mark"], view.sides[0]
-    if mark in ("missing", "extra"):
-        only = f"only {view.sides[mark == 'extra']}"
-        words = {"missing": "not called", "extra": "not expected"}[mark] if first == "expected" else only
-        return (Segment(words, _CALL_STYLES[mark]),)
-    wanted = row.get("expected_index")
-    if mark == "moved" and isinstance(wanted, int):
-        return (Segment(f"{first} as call {wanted + 1}", "diff-moved"),)
-    return ()
-
-
-def _differences(found: Sequence[dict[str, Any]], row: dict[str, Any], view: View) -> Iterator[Line]:
-    """Yield both sides of each difference, with its path if there are several."""
-    kept = found if view.full else found[:_DIFFERENCES]
-    for item in kept:
-        path = one_line(str(item.get("path", "")).removeprefix("args").lstrip("."), limit=60)
-        if len(found) > 1 and path:
-            yield cut_line((Segment(path, "label"),), room(view))
-        values = {name: type_and_value(item, name) for name in ("expected", "actual")}
-        if rule := rule_words(item):
-            values["expected"] = ("nothing", rule)
-        column = min(max(cell_len(value) for _, value in values.values()), side_room(view) - _TYPE)
-        for name, mark in (("expected", "missing"), ("actual", "extra")):
-            kind, value = values[name]
-            text: Line = (Segment(value, f"mark-{mark}"),)
-            if kind not in ("nothing", "true/false"):
-                text = (*pad(text, column), Segment(f"  {kind}", "muted"))
-            yield from side(mark, wrap(text, side_room(view)), view)
-    beyond = row.get("more_differences")
-    more = len(found) - len(kept) + (beyond if isinstance(beyond, int) else 0)
-    if more:
-        yield fold(f"▸ {counted(more, 'more value')} differ", room(view))
-
-
 # Texts of agents before the answer
 
 
@@ -327,7 +192,7 @@ def _texts(turn: Turn, expected: dict[str, Any] | None, places: Anchors, view: V
         anchor = places.text(number) if other is not None else None
         number += other is not None
         author = (one or other or ("", ""))[0]
-        lines = _text(author, other and other[1], one and one[1], bool(wanted), _seen(anchor, view))
+        lines = _text(author, other and other[1], one and one[1], bool(wanted), seen(anchor, view))
         yield pieces_of(lines, anchor)
 
 
@@ -410,11 +275,11 @@ def _answer_matters(turn: Turn) -> bool:
 # Without a comparison
 
 
-def _one_side(invocation: dict[str, Any] | None, view: View) -> Iterator[Line]:
+def _one_side(invocation: dict[str, Any] | None, view: View, *, ran: bool) -> Iterator[Line]:
+    """Yield a turn that is compared with nothing. Only one that `ran` has results of tools."""
     if invocation is None:
         return
-    for number, call in enumerate(tool_calls(invocation)):
-        yield from _plain_call(number, {"name": call.name, "args": call.args}, view)
+    yield from plain_calls(invocation, view, results=ran or view.compares_executions)
     for author, text in intermediate_texts(invocation):
         yield from _text(author, text, None, False, view)
     if invocation.get("final_response") is not None:

@@ -10,8 +10,9 @@ from workbench.execution import CaseRecord, Turn
 from workbench.json_values import mapping, objects, string
 from workbench.judge.judge_details import votes_differ
 from workbench.metrics.registry import descriptions
-from workbench.rendering.calls import match_type_words, value_lines
+from workbench.rendering.calls import match_type_words
 from workbench.rendering.document import Document, Subject
+from workbench.rendering.evidence.calls import value_lines
 from workbench.rendering.faces import FACES, OTHER_CRITERIA, SPLIT, VERDICTS
 from workbench.rendering.json_text import pretty_lines
 from workbench.rendering.judge_texts import (
@@ -209,7 +210,7 @@ def _details(result: MetricResult, view: View) -> Iterator[Line]:
         if isinstance(words, list) and words and (view.full or key != "matched"):
             yield from wrap(_words(key, words, style, view), view.width)
     yield from _checks(details, view)
-    yield from value_lines(details, View(view.width + GUTTER, view.full))
+    yield from value_lines(details, view.width, view)
     rest = {key: value for key, value in details.items() if key not in _SHOWN_ELSEWHERE and value not in ([], {})}
     if rest:
         yield from _rest(rest, view)

@@ -19,7 +19,8 @@ from workbench.execution import CaseRecord
 from workbench.forking.choices import Point
 from workbench.forking.original import Original
 from workbench.rendering.faces import FACES, Status
-from workbench.rendering.forked import compared, original_column, try_column
+from workbench.rendering.forked import compared, conversation, first_difference
+from workbench.rendering.rows import View
 from workbench.rendering.scores import chips
 from workbench.store import Store
 from workbench.text import one_line
@@ -103,11 +104,13 @@ class TryList(RowsOf[int]):
         face = FACES[status]
         name = "original" if position == 0 else f"try {position}"
         verdict = f"{face.glyph} {face.word.upper()}" if status != "not_run" else "not scored"
-        scores = "".join(segment.text for segment in chips(results, max(width - _NAME - 10, 10)))
+        scores = "".join(segment.text for segment in chips(results, max(width - _NAME - 28, 10)))
         if record is not None and record.broken_by is not None:
             scores = one_line(f"{record.broken_by.kind}: {record.broken_by.message}", limit=300)
+        differs = None if record is None else first_difference(conversation(self._tries.original), record)
+        right: list[Piece] = [] if differs is None else [(f"≠ from turn {differs + 1}", "failed")]
         colour = {"passed": "passed", "failed": "failed", "error": "error"}.get(status, "muted")
-        return [(f"{name:<{_NAME}}", "label"), (f"{verdict:<8}", colour), (f"  {scores}", "muted")], []
+        return [(f"{name:<{_NAME}}", "label"), (f"{verdict:<8}", colour), (f"  {scores}", "muted")], right
 
     def _verdict(self, position: int, record: CaseRecord | None) -> Verdict:
         """Return the verdict of a row, `not_run` if it is not scored."""
@@ -256,9 +259,8 @@ class ForkScreen(RowsScreen[Asked | None]):
         self._list.refresh()
         width = self._body.planned("never").width
         if width > 0:
-            columns = [try_column(record, number) for number, record in enumerate(tries.records(), 1)]
-            chosen = max(self._list.cursor, 1) - 1
-            document = compared(original_column(tries.original), columns, chosen, tries.point, width)
+            number = max(self._list.cursor, 1)
+            document = compared(tries.original, self._record(), number, tries.point, View(width, full=True))
             self._body.show(document, self._body.top)
         self._line.show_keys(footer("forked", without=tuple(self._useless())), self.keys_of)
         if tries.refused is not None:

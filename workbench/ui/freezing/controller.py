@@ -90,7 +90,7 @@ class Freezing(Controller):
     # Ways out of a missing call
 
     async def _ways_out(self, name: CaseName, execution: "Execution") -> None:
-        from workbench.rendering.frozen_miss import missed_in, missed_request_in, part_words
+        from workbench.rendering.evidence.recording import missed_in, missed_request_in, part_words
 
         record = await asyncio.to_thread(read_details, execution)
         assert record.error is not None

@@ -313,7 +313,7 @@ class CaseReviewScreen(Screen[None]):
         self.show()
         if full and [text_of(line) for line in self._body.document.lines] == before:
             self._full = False
-            self.say("nothing to unfold: pane 3 has the tool results")
+            self.say("nothing to unfold: pane 3 has every step")
 
     def action_pane(self, number: int) -> None:
         """Show a pane of the case. Esc goes back to the evidence."""

@@ -1,4 +1,4 @@
-"""A call without a recording as lines: the differing argument first, then the call and the nearest recording.
+"""What a recording says about a case: the call that it lacks, and how a live run drifted from it.
 
 Each ends with how to continue.
 """
@@ -8,12 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.events import Thawed
 from workbench.execution import CaseRecord
+from workbench.json_values import objects, string
 from workbench.metrics.value_rules import compare, described
-from workbench.rendering.calls import call_lines, difference_lines
+from workbench.rendering.cells import cell_len
 from workbench.rendering.error import error_lines
-from workbench.rendering.lines import Line, Segment, hang_text, safe, wrap
-from workbench.rendering.rows import View, label, mark_lead, under
+from workbench.rendering.evidence.calls import call_row, difference_lines
+from workbench.rendering.evidence.frame import gutter, labelled, room
+from workbench.rendering.faces import FROZEN
+from workbench.rendering.lines import Line, Segment, cut_line, hang, hang_text, safe, wrap
+from workbench.rendering.rows import View
+from workbench.rendering.thawed import change_name, kind_words, side_text, thawed_words
 from workbench.text import one_line
 
 if TYPE_CHECKING:
@@ -22,6 +28,7 @@ if TYPE_CHECKING:
 
 _PARTS = {"instruction": "the instruction", "tools": "the tools", "config": "the config"}
 """Parts of requests to models in words, by their names in frozen files."""
+_MARKS = {"changed": "differs", "gone": "missing", "new": "extra"}
 
 
 def missed_in(record: CaseRecord, state: Path | None) -> "MissedCall | None":
@@ -85,23 +92,45 @@ def miss_lines(missed: "MissedCall", view: View, hint: str) -> Iterator[Line]:
     style = "status-error-strong"
     yield from hang_text([Segment(" ! ", style)], [Segment(words, style)], width, 3)
     recorded, called = missed.sides
-    found = [described(each) for each in compare(recorded, called, {}, "args")] if missed.nearest is not None else []
-    for item in found:
-        item["path"] = item["path"].removeprefix("args.")
-    yield from under(mark_lead("differs"), difference_lines(found, view))
-    marked = frozenset(f"args.{item['path']}" for item in found)
-    yield from under(label("called"), call_lines(_call(missed, called), view.room, view, marked, "mark-extra"))
-    if missed.nearest is not None:
-        yield from under(
-            label("recorded"), call_lines(_call(missed, recorded), view.room, view, marked, "mark-missing")
-        )
-        place = f"in turn {missed.nearest_turn}"
+    near = missed.nearest is not None
+    found = [described(each) for each in compare(recorded, called, {}, "args")] if near else []
+    row = {"mark": "differs" if found else "", "actual": {"name": missed.tool, "args": called}, "differences": found}
+    yield from call_row("call", row, replace(view, sides=("recorded", "called")))
+    if near:
+        place = f"recorded in turn {missed.nearest_turn}"
         place += ", which answered an earlier call" if missed.used else ""
-        yield from under((), wrap([Segment(place, "muted")], view.room))
+        yield from hang([], wrap([Segment(place, "muted")], room(view)), gutter(view))
     if missed.ignore:
-        yield from under(label("ignored"), wrap([Segment(", ".join(map(one_line, missed.ignore)), "muted")], view.room))
+        names = Segment(", ".join(map(one_line, missed.ignore)), "muted")
+        yield from labelled("ignored", "", wrap([names], room(view)), view)
     yield from hang_text([Segment(" → ", "hint")], [safe(hint)], width, 3)
 
 
-def _call(missed: "MissedCall", args: Mapping[str, Any]) -> dict[str, Any]:
-    return {"name": missed.tool, "args": args}
+# Drift
+
+
+def thawed_lines(thawed: Thawed, view: View, *, drifted: bool) -> Iterator[Line]:
+    """Yield the numbers and each change for a pane, and how to accept them if it `drifted`."""
+    sides = replace(view, sides=("recorded", "now"))
+    yield from hang_text(
+        [Segment(f" {FROZEN.glyph} ", FROZEN.variable)], [Segment(thawed_words(thawed))], view.width, 3
+    )
+    for change in thawed.changes:
+        kind, turn = string(change.get("kind")), change.get("turn")
+        note = "" if kind == "changed" else f"  {kind_words(change)}"
+        note += f"  turn {turn}" if isinstance(turn, int) else ""
+        name = cut_line((Segment(change_name(change), "name"),), max(room(view) - cell_len(note), 16))
+        about = "call" if change.get("about") == "call" else "other"
+        yield from labelled(about, _MARKS.get(kind, ""), [(*name, Segment(note, "muted"))], view)
+        places = [_difference(place) for place in objects(change.get("where"))]
+        lines = difference_lines(places, room(view), sides, named=True)
+        yield from hang([], lines, gutter(view))
+    if drifted:
+        yield from hang_text([Segment(" → ", "hint")], [Segment("A accepts changes into the recording")], view.width, 3)
+
+
+def _difference(place: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a changed value as `difference_lines` reads it. Its texts are complete."""
+    sides = {"expected": "then", "actual": "now"}
+    texts = {f"{name}_shown": side_text(place, side) for name, side in sides.items()}
+    return {"path": place.get("path"), **texts, **{f"{name}_type": "nothing" for name in sides}}

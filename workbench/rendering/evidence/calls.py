@@ -1,0 +1,243 @@
+"""The calls of a turn: each with its result, and both sides of what differs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from workbench.counting import counted
+from workbench.execution import Turn
+from workbench.json_values import objects
+from workbench.model.invocation import ToolCall, leaves_out, tool_calls, tool_results
+from workbench.rendering.anchors import Anchors, Piece, pieces_of
+from workbench.rendering.calls import (
+    accepted_lines,
+    aligned_rows,
+    brief_call,
+    call_lines,
+    made_calls,
+    own_calls,
+    rule_words,
+    type_and_value,
+)
+from workbench.rendering.cells import cell_len
+from workbench.rendering.evidence.frame import gutter, labelled, numbered, room, seen, side, side_room
+from workbench.rendering.json_text import beginning, compact, pretty_lines
+from workbench.rendering.judged import shown_in
+from workbench.rendering.lines import Line, Segment, cut_line, fold, hang, pad, shortened, text_of, width_of, wrap
+from workbench.rendering.rows import View
+from workbench.rendering.texts import both_sides
+from workbench.text import one_line
+
+_ALIKE = 2
+"""Maximum number of equal calls in a row that are each shown."""
+_DIFFERENCES = 3
+_TYPE = 12
+"""The width kept free for the type beside a long value, in cells."""
+_SHORTEST_RESULT = 10
+"""The least width of a result beside its call, in cells."""
+_SHORTEST_CALL = 16
+_RESULT_LINES = 4
+_CALL_STYLES = {"missing": "diff-missing", "extra": "diff-extra"}
+_NO_RESULT: Any = object()
+
+
+def call_pieces(turn: Turn, expected: dict[str, Any] | None, places: Anchors, view: View) -> Iterator[Piece]:
+    """Yield the calls of a turn beside those that are `expected` (None: there is no reference).
+
+    If the view compares two executions, `expected` is the earlier one, and results are compared, too.
+    """
+    scored = turn.metrics.get(shown_in(turn.metrics, "calls"))
+    made = made_calls(turn, scored) or []
+    wanted = None if expected is None else tool_calls(expected)
+    if (turn.metrics and scored is None and not wanted) or leaves_out(expected or {}, "intermediate_data"):
+        # Only the answer has a reference, so no call is wrong.
+        wanted = None
+    rows = _unaligned(made) if wanted is None else aligned_rows(wanted, made, scored)
+    own, results = own_calls(rows), tool_results(turn.so_far)
+    now = [_result(place, results) for place in own]
+    then = [_NO_RESULT] * len(rows)
+    if expected is not None and view.compares_executions:
+        earlier = tool_results(expected)
+        then = [_result(row.get("expected_index"), earlier) for row in rows]
+    plain = ["" if _differs(*pair) else row["mark"] for row, *pair in zip(rows, then, now, strict=True)]
+    for mark, several in groupby(range(len(rows)), key=plain.__getitem__):
+        group = list(several)
+        first = places.call(own[group[0]])
+        if mark == "same" and len(group) > _ALIKE and not seen(first, view).full:
+            yield pieces_of([_matching([rows[number] for number in group], view)], first)
+            continue
+        for number in group:
+            anchor = places.call(own[number])
+            lines = call_row(numbered("call", number + 1), rows[number], seen(anchor, view), then[number], now[number])
+            yield pieces_of(lines, anchor)
+
+
+def _unaligned(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
+    """Return rows of calls that are compared with nothing."""
+    return [
+        {"mark": "", "actual": {"name": one.name, "args": one.args}, "actual_index": number, "inside": one.inside}
+        for number, one in enumerate(calls)
+    ]
+
+
+def _result(place: object, results: Sequence[dict[str, Any] | None]) -> Any:
+    found = results[place] if isinstance(place, int) and place < len(results) else None
+    return _NO_RESULT if found is None else found.get("response")
+
+
+def _differs(then: Any, now: Any) -> bool:
+    return then is not _NO_RESULT and now is not _NO_RESULT and then != now
+
+
+def plain_calls(invocation: dict[str, Any], view: View, *, results: bool) -> Iterator[Line]:
+    """Yield calls that are compared with nothing, without or with their `results`."""
+    found = tool_results(invocation) if results else []
+    for number, row in enumerate(_unaligned(tool_calls(invocation))):
+        yield from call_row(numbered("call", number + 1), row, view, now=_result(number, found))
+
+
+def _matching(rows: Sequence[Mapping[str, Any]], view: View) -> Line:
+    names = ", ".join(dict.fromkeys(one_line(str(row["actual"].get("name")), limit=60) for row in rows))
+    words: Line = (Segment(f"{counted(len(rows), 'call')} match  ", "fold"), Segment(names, "muted"))
+    return next(iter(labelled("calls", "same", [cut_line(words, room(view))], view)))
+
+
+def call_row(
+    name: str, row: Mapping[str, Any], view: View, then: Any = _NO_RESULT, now: Any = _NO_RESULT
+) -> Iterator[Line]:
+    """Yield one call (`metrics.call_rows`) with its name: the call and its result, then what differs.
+
+    `then` is its result in an earlier execution.
+    """
+    whole = room(view)
+    found = objects(row.get("differences"))
+    paths = frozenset(str(item.get("path", "")) for item in found)
+    call = row.get("actual") or row.get("expected") or {}
+    note = _note(row, view)
+    every = call_lines(call, whole, view, paths, "mark-extra") if view.full else []
+    if every and (len(every) == 1 or not found):
+        lines, every = every, []
+    else:
+        # Of many or long arguments, those that differ come first.
+        lines = [cut_call(call, whole, paths)]
+    beside_note = whole - width_of(note) - 2
+    if note and len(lines) == 1 and beside_note >= _SHORTEST_CALL:
+        short = lines[0] if width_of(lines[0]) <= beside_note else cut_call(call, beside_note, paths)
+        lines = [(*short, Segment("  "), *note)]
+    elif note:
+        lines.append(note)
+    compared = _differs(then, now)
+    result = _NO_RESULT if compared else then if now is _NO_RESULT else now
+    beside, below = _result_lines(result, room(view) - width_of(lines[-1]), view, cut=_is_cut(lines[-1]))
+    lines[-1] = (*lines[-1], *beside)
+    if inside := row.get("inside"):
+        lines += wrap([Segment(f"made inside {one_line(str(inside), limit=60)}", "muted")], whole)
+    yield from labelled(name, row["mark"], lines, view)
+    beyond = row.get("more_differences")
+    body = [
+        *difference_lines(found, whole, view, beyond if isinstance(beyond, int) else 0),
+        *every,
+        *accepted_lines(row, whole),
+        *(_both_results(then, now, view) if compared else below),
+    ]
+    yield from hang([], body, gutter(view))
+
+
+def cut_call(call: Mapping[str, Any], width: int, paths: frozenset[str] = frozenset()) -> Line:
+    """Return a call on one line. If it was cut, its ellipsis can be unfolded."""
+    return _unfolding(brief_call(call, width, paths))
+
+
+def _unfolding(line: Line) -> Line:
+    if not _is_cut(line):
+        return line
+    *parts, last = line
+    return (*parts, Segment(last.text[:-1], last.style), Segment("…", "fold"))
+
+
+def _is_cut(line: Line) -> bool:
+    return text_of(line).endswith("…")
+
+
+def _note(row: Mapping[str, Any], view: View) -> Line:
+    """Return `not called`, `not expected`, or `expected as call 2`, or with other sides `only before`."""
+    mark, first = row["mark"], view.sides[0]
+    if mark in ("missing", "extra"):
+        only = f"only {view.sides[mark == 'extra']}"
+        words = only if view.compares_executions else {"missing": "not called", "extra": "not expected"}[mark]
+        return (Segment(words, _CALL_STYLES[mark]),)
+    wanted = row.get("expected_index")
+    if mark == "moved" and isinstance(wanted, int):
+        return (Segment(f"{first} as call {wanted + 1}", "diff-moved"),)
+    return ()
+
+
+# Results
+
+
+def _result_lines(result: Any, left: int, view: View, *, cut: bool) -> tuple[Line, Sequence[Line]]:
+    """Return a result beside its call, in the `left` cells, and below it.
+
+    It is `→ {"status": "sent"}`, or its beginning. A full view has all of it, below the call if it is long.
+    """
+    if result is _NO_RESULT:
+        return (), ()
+    arrow: Line = (Segment("  → ", "muted"),)
+    left -= width_of(arrow)
+    if view.full:
+        text = one_line(beginning(result, 1_000), limit=1_000)
+        if cell_len(text) <= left:
+            return (*arrow, Segment(text, "muted")), ()
+        return (), list(hang([Segment("→ ", "muted")], pretty_lines(result, room(view) - 2), 2))
+    if left < _SHORTEST_RESULT:
+        sign: Line = (*arrow, Segment("…", "fold")) if left > 0 else (Segment(" …", "fold"),)
+        return (sign if left >= 2 - width_of(arrow) and not cut else ()), ()
+    text = one_line(beginning(result, 4 * left), limit=4 * left)
+    return (*arrow, *_unfolding(cut_line((Segment(text, "muted"),), left))), ()
+
+
+def _both_results(then: Any, now: Any, view: View) -> Iterator[Line]:
+    """Yield the result of a call in two executions."""
+    width = side_room(view)
+    left, right, _ = both_sides(f"→ {compact(then)}", f"→ {compact(now)}", width, view)
+    for mark, lines in (("missing", left), ("extra", right)):
+        yield from side(mark, lines if view.full else shortened(lines, _RESULT_LINES, width), view)
+
+
+# What differs
+
+
+def difference_lines(
+    found: Sequence[Mapping[str, Any]], width: int, view: View, beyond: int = 0, *, named: bool = False
+) -> Iterator[Line]:
+    """Yield both sides of each difference (`json_difference.describe`) in `width` cells.
+
+    Their paths are above them if there are several, or if they are `named`. `beyond` are more that are not described.
+    """
+    kept = found if view.full else found[:_DIFFERENCES]
+    inner = max(side_room(view, width), 8)
+    for item in kept:
+        path = one_line(str(item.get("path", "")).removeprefix("args").lstrip("."), limit=200)
+        if path and (named or len(found) > 1):
+            yield cut_line((Segment(path, "label"),), width)
+        values = {name: type_and_value(item, name) for name in ("expected", "actual")}
+        if rule := rule_words(item):
+            values["expected"] = ("nothing", rule)
+        column = min(max(cell_len(value) for _, value in values.values()), inner - _TYPE)
+        for name, mark in (("expected", "missing"), ("actual", "extra")):
+            kind, value = values[name]
+            text: Line = (Segment(value, f"mark-{mark}"),)
+            if kind not in ("nothing", "true/false"):
+                text = (*pad(text, column), Segment(f"  {kind}", "muted"))
+            yield from side(mark, wrap(text, inner), view)
+    more = len(found) - len(kept) + beyond
+    if more:
+        yield fold(f"▸ {counted(more, 'more value')} differ", width)
+
+
+def value_lines(details: Mapping[str, Any], width: int, view: View) -> Iterator[Line]:
+    """Yield the values of a result's `details` that differ, then those that a rule accepts."""
+    beyond = details.get("more_differences")
+    found = objects(details.get("differences"))
+    yield from difference_lines(found, width, view, beyond if isinstance(beyond, int) else 0, named=True)
+    yield from accepted_lines(details, width)
