@@ -24,7 +24,7 @@ from workbench.history.stored_runs import load_summary
 from workbench.rendering.document import Subject
 from workbench.rendering.plain_case import plain_case
 from workbench.rendering.plain_lines import case_line
-from workbench.rendering.title import summary
+from workbench.rendering.title import notes
 from workbench.store import Store
 from workbench.ui.session.run_labels import flags
 
@@ -51,7 +51,7 @@ def store_of(events: list[Event]) -> Store:
 def is_marked(record: CaseRecord) -> bool:
     """Return whether line, title and pane all mark the case. Fail if only some of them do."""
     subject = Subject(record, None, None)
-    title = "".join(text for text, _ in summary(subject, 100))
+    title = "".join(text for text, _ in notes(subject, 100))
     pane = "\n".join(plain_case(record, 100))
     found = {"(other criteria)" in case_line(record), "≠ other criteria" in title, "≠ other criteria" in pane}
     assert len(found) == 1

@@ -60,7 +60,7 @@ def test_match_type_shows_the_scores_of_the_others() -> None:
 def test_calls_are_aligned_without_the_criterion_too(texts: Texts) -> None:
     record = execute([turn("hi", [("a", {})])], [recorded("hi", [("b", {}), ("a", {})])], criteria=())
     lines = texts(build(Subject(record), View(79)).lines)
-    assert lines[2:4] == ["  call 1 +  b()  not expected", "  call 2 =  a()"]
+    assert lines[4:6] == ["  call 1 +  b()  not expected", "  call 2 =  a()"]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from workbench.history.compare import ChangedCase, ComparedCase
 from workbench.rendering.cells import cell_len
 from workbench.rendering.changed import Change
 from workbench.rendering.document import Subject
+from workbench.rendering.error import error_lines
 from workbench.rendering.evidence.pane import build, place_in_case
 from workbench.rendering.lines import text_of
 from workbench.rendering.rows import View
@@ -246,11 +247,46 @@ def test_error_is_at_the_top_with_its_cause_first() -> None:
     assert lines[:3] == [
         " ! KeyError: 'Z-99' in find_order",
         " → Let the tool return an error instead of raising one.",
-        " ▸ traceback, 3 lines",
+        "   the agent raised an exception at tools.py:31 in find_order",
     ]
+    assert lines[3] == " ▸ traceback, 3 lines"
     assert build(Subject(record), View(76)).opening is None
     assert "  turn 2 −  did not take place  and now? ▸" in lines
     assert "  answer −  − expected  Gone." not in lines
+
+
+TRACEBACK = """Traceback (most recent call last):
+  File "/shop/order_desk/agent.py", line 40, in answer
+    return refund(order)
+  File "/shop/order_desk/tools.py", line 12, in refund
+    raise RuntimeError("no such order")
+  File "/usr/lib/python3.12/json/decoder.py", line 3, in decode
+    pass
+  File "/shop/.venv/lib/python3.12/site-packages/google/adk/flow.py", line 9, in run
+    pass
+RuntimeError: no such order
+"""
+
+
+def test_error_names_the_places_of_the_user_and_folds_the_rest() -> None:
+    error = CaseError("agent_raised", "RuntimeError: no such order", "", TRACEBACK)
+    shown = [text_of(line).rstrip() for line in error_lines(error, View(79), root="/shop")]
+    assert shown == [
+        " ! RuntimeError: no such order",
+        "   the agent raised an exception at order_desk/tools.py:12 in refund",
+        '     raise RuntimeError("no such order")',
+        "   called from order_desk/agent.py:40 in answer",
+        " ▸ traceback, 10 lines",
+    ]
+    full = [text_of(line).rstrip() for line in error_lines(error, View(79, full=True))]
+    assert full[1] == "   the agent raised an exception at /shop/order_desk/tools.py:12 in refund"
+    assert any("site-packages" in line for line in full)
+
+
+def test_error_without_a_place_of_the_user_names_its_kind() -> None:
+    error = CaseError("timeout", "no answer within 300 s", "raise --timeout")
+    shown = [text_of(line).rstrip() for line in error_lines(error, View(79))]
+    assert shown == [" ! no answer within 300 s", " → raise --timeout", "   timed out"]
 
 
 def test_traceback_unfolds() -> None:

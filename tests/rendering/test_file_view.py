@@ -15,7 +15,7 @@ from workbench.rendering.evidence import pane as evidence
 from workbench.rendering.lines import Line, width_of
 from workbench.rendering.panes import PANES
 from workbench.rendering.rows import View
-from workbench.rendering.title import summary, verdict
+from workbench.rendering.title import notes, verdict
 
 Texts = Callable[[Iterable[Line]], list[str]]
 Open = Callable[..., EvalsetEntry]
@@ -55,7 +55,13 @@ def test_case_without_a_run_shows_its_expected_turns(open_file: Open, texts: Tex
     assert any("test_config.json" in line for line in lines)
     assert " session       user ann  app order_desk" in lines
     assert '               state {"tier": "gold"}' in lines
-    assert lines[:4] == ["  user      hi", "", "  call 1    look(at=1)", "  answer    Seen."]
+    assert lines[:5] == [
+        "  not run yet; expected:",
+        "  user      hi",
+        "",
+        "  call 1    look(at=1)",
+        "  answer    Seen.",
+    ]
 
 
 def test_scenario_shows_its_plan_and_rubrics(open_file: Open, texts: Texts) -> None:
@@ -88,7 +94,7 @@ def test_every_fault_of_a_broken_file_is_listed_errors_first(open_file: Open, te
     assert [entry[1] for entry in entries] == sorted((entry[1] for entry in entries), key="!~".index)
     assert any("order_desk/refunds.evalset.json:1:" in line for line in lines)
     assert verdict(subject)[0].text == "! ERROR"
-    assert "in the file" in summary(subject, 76)[0].text
+    assert "in the file" in notes(subject, 76)[0].text
 
 
 def test_evalset_without_an_agent_has_a_reason(open_file: Open, texts: Texts, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.panes import PANES
 from workbench.rendering.plain_case import plain_case
 from workbench.rendering.rows import View
-from workbench.rendering.title import summary, title, verdict
+from workbench.rendering.title import notes, title, verdict
 from workbench.rendering.trace import pane as trace
 
 WIDTHS = (24, 30, 46, 60, 76, 100, 140)
@@ -206,7 +206,7 @@ def lines_of(subject: Subject, width: int, *, full: bool) -> Iterator[str]:
         for item in document.items:
             assert item.start < item.end <= len(document.lines)
             assert all(text_of(line)[:1] in ("", " ") for line in document.lines[item.start : item.end])
-    for line in (summary(subject, width), verdict(subject)):
+    for line in (notes(subject, width), verdict(subject)):
         yield text_of(line)
     yield title(subject, width)
 

@@ -11,7 +11,7 @@ from workbench.rendering.history import bar, build
 from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.panes import panes_of
 from workbench.rendering.rows import View
-from workbench.rendering.title import summary, title, verdict
+from workbench.rendering.title import notes, title, verdict
 from workbench.repeats.summary import summarize
 
 CALLS = "tool_trajectory_avg_score"
@@ -92,7 +92,7 @@ def test_title_shows_flaky_and_the_repeat_of_other_panes() -> None:
     subject = Subject(records[1], repeats=summarize(records))
     assert text_of(verdict(subject)) == "∿ FLAKY"
     assert title(subject, 80) == "desk › refunds › parcel"
-    assert text_of(summary(subject, 80)).startswith("#2 ✗ ")
+    assert text_of(notes(subject, 80)) == "repeat 2"
     history = panes_of(subject)[-1]
     assert history.opens(subject)
     assert not history.opens(Subject(records[1]))

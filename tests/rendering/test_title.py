@@ -1,4 +1,4 @@
-"""Tests of the two lines at the top of the detail."""
+"""Tests of the name of a case, its verdict, and what qualifies it."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ from workbench.rendering.document import Subject
 from workbench.rendering.lines import text_of
 from workbench.rendering.scores import chips
 from workbench.rendering.status import score_text
-from workbench.rendering.title import ending, summary, title
+from workbench.rendering.title import ending, notes, title
 from workbench.scores import amount
 
 LONG = CaseRef("a_rather_long_agent", "x.evalset.json", "an_evalset_with_a_name", "the_case_itself", 2)
@@ -58,7 +58,7 @@ def test_replayed_case_says_so_beside_its_verdict() -> None:
     assert text_of(ending(failed, 30)) == "❅✗"
     missed = replace(frozen, tools=0, misses=1)
     record = CaseRecord(PlannedCase(LONG, None, ""), "error", frozen=missed, error=CaseError("frozen_miss", "gone"))
-    assert text_of(summary(Subject(record), 70)) == "! not recorded   ❅ 0 replayed, 1 live"
+    assert text_of(notes(Subject(record), 70)) == "❅ 0 replayed, 1 live"
 
 
 def test_unreadable_file_is_named_by_its_path() -> None:
@@ -102,20 +102,13 @@ def test_amounts_have_readable_digits(value: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [("queued", "waiting to run"), ("running", "running, no scores yet"), ("passed", "nothing was scored")],
+    [("queued", "waiting to run; expected:"), ("running", "running, no scores yet"), ("passed", "nothing was scored")],
 )
-def test_summary_without_scores_has_a_reason(state: str, words: str) -> None:
+def test_case_without_scores_has_a_reason(state: str, words: str) -> None:
     found = subject()
     assert found.record is not None
     found.record.state = state  # type: ignore[assignment]
-    assert text_of(summary(found, 60)) == words
-
-
-def test_summary_of_an_error_names_its_kind() -> None:
-    found = subject()
-    assert found.record is not None
-    found.record.error = CaseError("timeout", "no answer within 300 s")
-    assert text_of(summary(found, 60)) == "! timed out"
+    assert text_of(notes(found, 60)) == words
 
 
 def test_score_without_a_threshold_is_shown_and_said_to_decide_nothing() -> None:
@@ -125,4 +118,4 @@ def test_score_without_a_threshold_is_shown_and_said_to_decide_nothing() -> None
         "safety": MetricResult("safety", "not_applicable", None, None),
         "token_usage_v1": MetricResult("token_usage_v1", "informational", 60.0, None),
     }
-    assert text_of(summary(Subject(record), 70)) == "quality 5: no threshold decides"
+    assert text_of(notes(Subject(record), 70)) == "quality 5: no threshold decides"

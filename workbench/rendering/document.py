@@ -59,6 +59,11 @@ class Subject:
     """Whether verdicts of earlier sessions are still loading."""
 
     @property
+    def root(self) -> str:
+        """The root of the project, or "" if it is not known."""
+        return "" if self.entry is None else str(self.entry.file).removesuffix(self.entry.relative)
+
+    @property
     def identity(self) -> tuple[object, ...]:
         """A value that is equal for two subjects if they are the same case in any state."""
         repeat = self.record.ref.repeat if self.record is not None else 1

@@ -3,7 +3,6 @@
 All text is safe for a terminal.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from workbench.events import CaseError, MetricResult
 from workbench.execution import CaseRecord, Execution
 from workbench.metrics.description import JUDGE, RUBRICS
 from workbench.model.breaches import snake
+from workbench.rendering.error import user_frames
 from workbench.rendering.json_text import compact
 from workbench.rendering.plain_lines import error_text, marks
 from workbench.scores import amount, compared, sign
@@ -18,7 +18,6 @@ from workbench.text import one_line
 
 _OF_METRICS = ("judge", "quota", "metric_crashed")
 _LONGEST_SETTING = 80
-_FRAME = re.compile(r'^ *File "([^"\n]+)", line (\d+), in (.+)$', re.MULTILINE)
 
 
 def reasons(record: CaseRecord) -> list[str]:
@@ -82,12 +81,9 @@ def score_text(result: MetricResult) -> str:
 
 
 def way_out(error: CaseError, root: str) -> Iterator[str]:
-    """Yield the place below `root` that raised the error, and a hint, if they are known."""
-    folder = root.rstrip("/") + "/"
-    frames = [frame for frame in _FRAME.findall(error.traceback) if frame[0].startswith(folder)]
-    if frames:
-        file, line, function = frames[-1]
-        yield one_line(f"at {file.removeprefix(folder)}:{line} in {function}")
+    """Yield the user's place that raised the error, relative to `root`, and a hint, if they are known."""
+    if frames := user_frames(error, root):
+        yield f"at {frames[-1].words(root)}"
     if error.hint:
         yield one_line(error.hint, limit=1000)
 

@@ -9,7 +9,6 @@ from workbench.rendering.judges import pane as judges
 from workbench.rendering.lines import Line, heading, text_of
 from workbench.rendering.rows import View
 from workbench.rendering.title import title, verdict
-from workbench.rendering.trace.pane import frozen_lines
 
 
 def plain_case(record: CaseRecord, width: int) -> Iterator[str]:
@@ -24,8 +23,6 @@ def case_lines(record: CaseRecord, width: int) -> Iterator[Line]:
     ending = verdict(subject)
     name = title(subject, view.width - sum(len(segment.text) for segment in ending) - 8)
     lines: list[Line] = [heading(name, view.width, ending)]
-    if record.frozen is not None:
-        lines += frozen_lines(record.frozen, view)
     lines += evidence.build(subject, view).lines
     yield from [*lines, (), *_without_hints(judges.build(subject, view, prompts=False).lines), ()]
 

@@ -53,22 +53,17 @@ def _chip_parts(result: MetricResult, *, short: bool = False) -> tuple[Line, Lin
 
 def chips(results: Sequence[MetricResult], width: int) -> Line:
     """Return as many chips as fit on one line, the worst first, and the number of others."""
-    return chips_and_rest(results, width)[0]
-
-
-def chips_and_rest(results: Sequence[MetricResult], width: int) -> tuple[Line, Sequence[MetricResult]]:
-    """Return the line of `chips`, and the results that are not on it."""
     ordered = by_weight(results)
     for count in range(len(ordered), 0, -1):
         more: Line = (Segment(f"  +{len(ordered) - count}", "muted"),) if count < len(ordered) else ()
         for short in (False, True):
             line = (*joined((chip(result, short=short) for result in ordered[:count]), "   "), *more)
             if width_of(line) <= width:
-                return line, ordered[count:]
+                return line
     if not ordered:
-        return (), ()
+        return ()
     more = (Segment(f"  +{len(ordered) - 1}", "muted"),) if len(ordered) > 1 else ()
-    return cut_line((*chip(ordered[0], short=True, width=width - width_of(more)), *more), width), ordered[1:]
+    return cut_line((*chip(ordered[0], short=True, width=width - width_of(more)), *more), width)
 
 
 def verdict_head(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from workbench.counting import counted
-from workbench.events import Thawed, drift_count
+from workbench.events import Thawed
 from workbench.json_values import objects, string
 from workbench.text import one_line
 
@@ -27,14 +27,6 @@ def thawed_words(thawed: Thawed) -> str:
 def thawed_mark(thawed: Thawed) -> str:
     """Return `THAWED (calls: 5 same, 1 changed)`."""
     return f"{THAWED} ({thawed_words(thawed)})"
-
-
-def thawed_brief(thawed: Thawed) -> str:
-    """Return the same in few words: `thawed, 2 drifted`."""
-    if thawed.why:
-        return "not thawed"
-    drifted = drift_count(thawed.changes)
-    return f"thawed, {f'{drifted:,} drifted' if drifted else 'no drift'}"
 
 
 def thawed_total(cases: Iterable[Thawed | None]) -> str:

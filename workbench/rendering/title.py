@@ -1,29 +1,24 @@
-"""The two lines at the top of the detail: the name of the case, and its verdict."""
+"""The names of a case with its verdict, and what qualifies that verdict."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from workbench.counting import counted
-from workbench.events import FaultHandling, MetricResult
+from workbench.events import FaultHandling
 from workbench.execution import CaseRecord
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.document import Subject
-from workbench.rendering.error import KIND_WORDS
 from workbench.rendering.faces import FACES, FLAKY, FROZEN, OTHER_CRITERIA, STALE
 from workbench.rendering.frozen import frozen_brief
-from workbench.rendering.judge_texts import mark, tags
+from workbench.rendering.judge_texts import mark
 from workbench.rendering.lines import Line, Segment, cut_line, joined, width_of
-from workbench.rendering.scores import chips_and_rest
 from workbench.rendering.staleness import stale_mark
 from workbench.rendering.status import badge, score_text
-from workbench.rendering.thawed import thawed_brief
 from workbench.rendering.triaged import triage_chip
 from workbench.text import one_line
 
 _ARROW = " › "
 _GAP = "  "
-_SHORTEST_WHY = 12
-"""The least width of the kind of an error beside its marks, in cells."""
 _SHORTEST_PARTS = 16
 """The minimum width, in cells, for the names of agent and evalset beside a stale verdict's reason."""
 _MOST_SIBLINGS = 5_000
@@ -134,36 +129,37 @@ def _handling_badge(handling: FaultHandling) -> Line:
     return (Segment(f"{face.glyph} {WORDS[handling.outcome].upper()}", face.variable),)
 
 
-def summary(subject: Subject, width: int) -> Line:
-    """Return the verdict of each criterion on one line, or the reason why there is none."""
+def notes(subject: Subject, width: int, *, replayed: bool = True) -> Line:
+    """Return what qualifies all verdicts of a case, or why there are none: one line, or () without either.
+
+    Without `replayed`, replayed calls are left out.
+    """
     record = subject.record
-    if subject.repeats is not None and record is not None:
-        # The other panes show one of its repeats.
-        which = _repeat(record)
-        return (which, *summary(replace(subject, repeats=None), width - width_of((which,))))
     if record is None:
         return _not_run(subject, width)
     if record.handling is not None:
         return _handled(record, record.handling, width)
-    changed = _marks(record)
-    if record.broken_by is not None:
-        triage = triage_chip(subject)
-        marks = joined([*([triage] if triage else []), *changed], "  ")
-        gap = (Segment("   "),) if marks else ()
-        face = FACES["cancelled" if record.broken_by.kind == "cancelled" else "error"]
-        why = Segment(f"{face.glyph} {KIND_WORDS[record.broken_by.kind]}", face.variable)
-        # The error itself is below, so the marks are more important.
-        room = width - width_of((*gap, *marks))
-        return cut_line((*cut_line((why,), max(room, _SHORTEST_WHY)), *gap, *marks), width)
     if record.read_error:
         return cut_line((Segment(f"! {one_line(record.read_error)}", "status-error"),), width)
-    if _judged(record):
-        return _scores(subject, record, width)[0]
-    if shown := [result for result in record.metrics.values() if result.name in record.criteria and score_text(result)]:
+    # The other panes show one of several repeats.
+    parts: list[Line] = [] if subject.repeats is None else [(Segment(f"repeat {record.ref.repeat}", "muted"),)]
+    parts += [chip] if (chip := triage_chip(subject)) else []
+    parts += _marks(record, replayed=replayed)
+    if words := _undecided(record):
+        parts.append((Segment(words, "muted"),))
+    return cut_line(joined(parts, "   ", ""), width)
+
+
+def _undecided(record: CaseRecord) -> str:
+    """Return why a case without an error has no verdict, or ""."""
+    if any(result.status not in ("informational", "not_applicable") for result in record.metrics.values()):
+        return ""
+    shown = [result for result in record.metrics.values() if result.name in record.criteria and score_text(result)]
+    if shown:
         scores = ", ".join(f"{one_line(result.name, limit=60)} {score_text(result)}" for result in shown)
-        return cut_line((Segment(f"{scores}: no threshold decides", "muted"),), width)
-    words = {"queued": "waiting to run", "running": "running, no scores yet"}
-    return cut_line((Segment(words.get(record.state, "nothing was scored"), "muted"),), width)
+        return f"{scores}: no threshold decides"
+    words = {"queued": "waiting to run; expected:", "running": "running, no scores yet"}
+    return words.get(record.state, "" if record.error is not None else "nothing was scored")
 
 
 def _handled(record: CaseRecord, handling: FaultHandling, width: int) -> Line:
@@ -178,37 +174,14 @@ def _handled(record: CaseRecord, handling: FaultHandling, width: int) -> Line:
     return cut_line((Segment(outcome, style), *([Segment(f": {reason}")] if reason else [])), width)
 
 
-def _judged(record: CaseRecord) -> list[MetricResult]:
-    return [result for result in record.metrics.values() if result.status not in ("informational", "not_applicable")]
-
-
-def _scores(subject: Subject, record: CaseRecord, width: int) -> tuple[Line, Sequence[MetricResult]]:
-    triage = triage_chip(subject)
-    changed = _marks(record)
-    marks = joined([*([triage] if triage else []), *changed, *tags(record, record.metrics)], "  ")
-    room = width - width_of(marks) - 3
-    if not marks or room < 20:
-        return chips_and_rest(_judged(record), width)
-    line, rest = chips_and_rest(_judged(record), room)
-    return (*line, Segment("   "), *marks), rest
-
-
-def _marks(record: CaseRecord) -> list[Line]:
-    """Return what qualifies all verdicts of a case: replayed calls, and other criteria than in the file."""
-    marks: list[Line] = []
-    if record.frozen is not None:
+def _marks(record: CaseRecord, *, replayed: bool) -> Iterator[Line]:
+    """Yield replayed calls, drift, and other criteria than in the file."""
+    if record.frozen is not None and replayed:
         missed = record.error is not None and record.error.kind == "frozen_miss"  # Then the error says it.
         frozen = replace(record.frozen, misses=0) if missed else record.frozen
-        marks.append((Segment(f"{FROZEN.glyph} {frozen_brief(frozen)}", FROZEN.variable),))
-    if record.thawed is not None:
-        marks.append((Segment(f"{FROZEN.glyph} {thawed_brief(record.thawed)}", FROZEN.variable),))
+        yield (Segment(f"{FROZEN.glyph} {frozen_brief(frozen)}", FROZEN.variable),)
     if record.planned.criteria_changed:
-        marks.append((mark(OTHER_CRITERIA),))
-    return marks
-
-
-def _repeat(record: CaseRecord) -> Segment:
-    return Segment(f"#{record.ref.repeat} ", "muted")
+        yield (mark(OTHER_CRITERIA),)
 
 
 def _not_run(subject: Subject, width: int) -> Line:

@@ -12,7 +12,7 @@ from workbench.rendering.document import Subject
 from workbench.rendering.lines import Line, text_of
 from workbench.rendering.panes import panes_of
 from workbench.rendering.rows import View
-from workbench.rendering.title import summary
+from workbench.rendering.title import notes
 
 RECORD = judged_case()
 NOW = RECORD.answer
@@ -31,7 +31,7 @@ def test_triage_is_shown_in_the_title_and_in_full_in_the_history() -> None:
     said = Entry(
         About("late_parcel", CLAIMS), Judged("failed", NOW, 0.67, 0.8, "gemini"), "judge wrong", "passed", "a greeting"
     )
-    assert "⚑ judge wrong" in text_of(summary(subject(said), 120))
+    assert "⚑ judge wrong" in text_of(notes(subject(said), 120))
     told = pane(subject(said), "History")
     assert "⚑ judge wrong" in told
     assert "judged fail 0.67 by gemini, you say pass" in told
@@ -40,13 +40,13 @@ def test_triage_is_shown_in_the_title_and_in_full_in_the_history() -> None:
 
 def test_triage_of_an_earlier_answer_is_marked() -> None:
     said = Entry(About("late_parcel"), Judged("failed", "another"), "agent bug", "failed")
-    assert "⚐ agent bug" in text_of(summary(subject(said), 120))
+    assert "⚐ agent bug" in text_of(notes(subject(said), 120))
     assert "triaged for an earlier answer" in pane(subject(said), "History")
 
 
 def test_triage_of_an_earlier_verdict_is_marked() -> None:
     said = Entry(About("late_parcel", CLAIMS), Judged("passed", NOW), "judge wrong", "failed")
-    assert "⚐ judge wrong" in text_of(summary(subject(said), 120))
+    assert "⚐ judge wrong" in text_of(notes(subject(said), 120))
     assert "triaged for an earlier verdict" in pane(subject(said), "History", 140)
 
 
@@ -83,6 +83,6 @@ def test_agreement_without_triage_names_the_key() -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_in_triage_is_safe(text: str) -> None:
     said = Entry(About(text or "x", text), Judged(text, NOW, judge=text), text or "x", text, text, text)
-    lines: list[Line] = [summary(subject(said), 80), *agreement_lines(agreements([said, said]), 60)]
+    lines: list[Line] = [notes(subject(said), 80), *agreement_lines(agreements([said, said]), 60)]
     told = pane(subject(said), "History") + "".join(map(text_of, lines))
     assert "\x1b" not in told

@@ -215,7 +215,7 @@ def difference_lines(
     Their paths are above them if there are several, or if they are `named`. `beyond` are more that are not described.
     """
     kept = found if view.full else found[:_DIFFERENCES]
-    inner = max(side_room(view, width), 8)
+    inner = max(side_room(view, width), 2)
     for item in kept:
         path = one_line(str(item.get("path", "")).removeprefix("args").lstrip("."), limit=200)
         if path and (named or len(found) > 1):

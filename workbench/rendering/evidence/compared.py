@@ -54,7 +54,9 @@ def add_turns(
         document.begin_turn(spaced=is_wide(view))
         # Another execution is no reference, so verdicts of its turns would not explain what differs.
         later = None if other is None else replace(other, metrics={})
-        for piece in turn_pieces(record, number, total, later, {} if one is None else {**one.so_far, "user_content": one.user}, view):
+        for piece in turn_pieces(
+            record, number, total, later, {} if one is None else {**one.so_far, "user_content": one.user}, view
+        ):
             document.add(piece.lines)
 
 

@@ -1,6 +1,7 @@
 """The evidence of a case: the turns that differ first, then the criteria, what changed, and the setting of the case."""
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 from workbench.counting import counted
@@ -14,7 +15,7 @@ from workbench.rendering.document import Document, Item, Subject
 from workbench.rendering.evidence.calls import value_lines
 from workbench.rendering.evidence.frame import gutter, indent, is_wide, labelled
 from workbench.rendering.evidence.frame import room as room_of
-from workbench.rendering.evidence.recording import case_error_lines, thawed_lines
+from workbench.rendering.evidence.recording import case_error_lines, frozen_lines, thawed_lines
 from workbench.rendering.evidence.turn import turn_line, turn_pieces, turn_status
 from workbench.rendering.faces import FACES, HOLDS
 from workbench.rendering.file_view import case_faults, fault_lines, file_document
@@ -26,6 +27,7 @@ from workbench.rendering.reference import case_setting, criteria_part
 from workbench.rendering.rows import GLYPHS, View, remark
 from workbench.rendering.scores import by_weight, chip
 from workbench.rendering.status import glyph, score_text
+from workbench.rendering.title import notes
 from workbench.text import one_line
 
 _FIRST_ROWS = 8
@@ -47,7 +49,9 @@ def build(subject: Subject, view: View, *, key: str = "K") -> Document:
     if record is None or record.state == "queued":
         _add_definition(document, subject, view)
         return document
-    document.add(case_error_lines(record, subject.state, view, key))
+    _add_notes(document, subject, view)
+    start = len(document.lines)
+    document.add(case_error_lines(record, subject.state, view, key, subject.root))
     if record.thawed is not None:
         document.add(thawed_lines(record.thawed, view, drifted=bool(record.drifted)))
     whole = list(_whole_case(record, view))
@@ -55,8 +59,8 @@ def build(subject: Subject, view: View, *, key: str = "K") -> Document:
         # Without a failed turn, they are why the case failed, and the turns may fill the screen.
         document.add(whole)
         whole = []
+    above = len(document.lines) > start
     document.gap()
-    above = bool(document.lines)
     _add_turns(document, subject, record, view)
     if ended := end_words(record):
         document.add(labelled("end", "", wrap([Segment(ended, "strong")], room_of(view)), view))
@@ -77,9 +81,19 @@ def build(subject: Subject, view: View, *, key: str = "K") -> Document:
     return document
 
 
+def _add_notes(document: Document, subject: Subject, view: View) -> None:
+    """Add what qualifies the verdict. A full view says in whole words how calls were replayed."""
+    record = subject.record
+    if record is not None and record.frozen is not None and view.full:
+        document.add(frozen_lines(record.frozen, view))
+    if line := notes(subject, view.width - len(indent(view)), replayed=not view.full):
+        document.add([(Segment(indent(view)), *line)])
+
+
 def _add_definition(document: Document, subject: Subject, view: View) -> None:
     """Add a case that has not run: its messages and expected calls, then its criteria and its setting."""
     document.add(case_faults(subject, view))
+    _add_notes(document, subject, view)
     _add_turns(document, subject, None, view)
     document.gap()
     if subject.entry is not None:
@@ -190,11 +204,18 @@ def _criteria(record: CaseRecord, view: View) -> Iterator[Line]:
     ]
     room = max(view.width - 2, 10)
     if not is_wide(view):
-        signs = [_signs(record, result) for result in judged]
-        parts = [
-            (*chip(result, width=room - width_of(sign)), *sign) for result, sign in zip(judged, signs, strict=True)
-        ]
-        yield from ((Segment(indent(view)), *line) for line in flow(parts, room, "   "))
+        shown = [(*chip(result), *_signs(record, result)) for result in judged]
+        for wide, several in groupby(zip(judged, shown, strict=True), key=lambda item: width_of(item[1]) > room):
+            group = list(several)
+            if wide:
+                # Names that are cut would look alike, so the score is below them.
+                for result, _ in group:
+                    name = [glyph(result.status), safe(f" {one_line(result.name, limit=100)}")]
+                    score = Segment(score_text(result) or FACES[result.status].word, FACES[result.status].variable)
+                    lines = [*wrap(name, room), (Segment("  "), score, *_signs(record, result))]
+                    yield from hang([], lines, len(indent(view)))
+            else:
+                yield from ((Segment(indent(view)), *line) for line in flow([line for _, line in group], room, "   "))
         return
     longest = max((cell_len(one_line(result.name, limit=60)) for result in judged), default=0)
     column = min(longest, max(view.width - 34, 12))
@@ -208,7 +229,7 @@ def _criteria(record: CaseRecord, view: View) -> Iterator[Line]:
 
 
 def _signs(record: CaseRecord, result: MetricResult) -> Line:
-    return tuple(Segment(f" {tag[0].text[:1]}", tag[0].style) for tag in criterion_tags(record, result.name))
+    return tuple(Segment(f" {tag[0].text}", tag[0].style) for tag in criterion_tags(record, result.name))
 
 
 def _found(record: CaseRecord, result: MetricResult) -> Iterator[Line]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.events import Thawed
+from workbench.events import Frozen, Thawed
 from workbench.execution import CaseRecord
 from workbench.json_values import objects, string
 from workbench.metrics.value_rules import compare, described
@@ -17,8 +17,9 @@ from workbench.rendering.error import error_lines
 from workbench.rendering.evidence.calls import call_row, difference_lines
 from workbench.rendering.evidence.frame import gutter, labelled, room
 from workbench.rendering.faces import FROZEN
+from workbench.rendering.frozen import frozen_words
 from workbench.rendering.lines import Line, Segment, cut_line, hang, hang_text, safe, wrap
-from workbench.rendering.rows import View
+from workbench.rendering.rows import View, part
 from workbench.rendering.thawed import change_name, kind_words, side_text, thawed_words
 from workbench.text import one_line
 
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
 _PARTS = {"instruction": "the instruction", "tools": "the tools", "config": "the config"}
 """Parts of requests to models in words, by their names in frozen files."""
 _MARKS = {"changed": "differs", "gone": "missing", "new": "extra"}
+
+
+def frozen_lines(frozen: Frozen, view: View) -> Iterator[Line]:
+    """Yield how a case was replayed, and from which file."""
+    words = [Segment(f"{FROZEN.glyph} {FROZEN.word.upper()}", FROZEN.variable), Segment(f" {frozen_words(frozen)}")]
+    yield from part("replayed", words, view)
+    if frozen.file:
+        yield from part("", [safe(frozen.file, "muted")], view)
 
 
 def missed_in(record: CaseRecord, state: Path | None) -> "MissedCall | None":
@@ -50,15 +59,16 @@ def missed_request_in(record: CaseRecord) -> "MissedRequest | None":
     return missed_request(event for turn in record.turns for event in turn.calls)
 
 
-def part_words(part: str) -> str:
+def part_words(name: str) -> str:
     """Return a part of requests in words: `the instruction`. Safe text."""
-    return _PARTS.get(part) or one_line(part, limit=60)
+    return _PARTS.get(name) or one_line(name, limit=60)
 
 
-def case_error_lines(record: CaseRecord, state: Path | None, view: View, key: str) -> Iterator[Line]:
+def case_error_lines(record: CaseRecord, state: Path | None, view: View, key: str, root: str = "") -> Iterator[Line]:
     """Yield why a case ended with an error. Reads files if a call was missed.
 
-    `key` says how to reach the ways out of a missed call, as raw text: `K`.
+    `root` is that of the project, "" if it is not known. `key` says how to reach the ways out of a missed call, as
+    raw text: `K`.
     """
     error = record.error
     if error is None:
@@ -73,7 +83,7 @@ def case_error_lines(record: CaseRecord, state: Path | None, view: View, key: st
     elif error.kind in ("frozen_miss", "frozen_file") and record.frozen is not None and not record.frozen.recorded:
         yield from error_lines(replace(error, hint=f"{key}: run it live and freeze it, or run it live once"), view)
     else:
-        yield from error_lines(error, view)
+        yield from error_lines(error, view, root=root)
 
 
 def _ways_out(key: str, *ignoring: str) -> str:

@@ -9,17 +9,15 @@ from functools import partial
 from pathlib import Path
 
 from workbench.counting import counted
-from workbench.events import Frozen
 from workbench.execution import CaseRecord, Turn
 from workbench.prices import Prices, money
 from workbench.rendering.document import Document, Item, Subject, Target
 from workbench.rendering.error import error_lines
-from workbench.rendering.faces import FROZEN
-from workbench.rendering.frozen import frozen_words
+from workbench.rendering.evidence.recording import frozen_lines
 from workbench.rendering.judged import message_text
 from workbench.rendering.lines import Line, Segment, cut_line, hang_text, labelled, rule, safe
 from workbench.rendering.placed import lost_words, placed_words
-from workbench.rendering.rows import View, part, remark
+from workbench.rendering.rows import View, remark
 from workbench.rendering.trace.conversation import conversation_lines, own_events
 from workbench.rendering.trace.reading import TraceRead, TurnRead, read_again
 from workbench.rendering.trace.row import Columns, Scale, duration, name_of, row_line
@@ -139,14 +137,6 @@ def _where(record: CaseRecord, view: View) -> Iterator[Line]:
         yield from remark(f"{word[0].upper()}{word[1:]}.", view)
     if record.frozen is not None:
         yield from frozen_lines(record.frozen, view)
-
-
-def frozen_lines(frozen: Frozen, view: View) -> Iterator[Line]:
-    """Yield how a case was replayed, and from which file."""
-    words = [Segment(f"{FROZEN.glyph} {FROZEN.word.upper()}", FROZEN.variable), Segment(f" {frozen_words(frozen)}")]
-    yield from part("replayed", words, view)
-    if frozen.file:
-        yield from part("", [safe(frozen.file, "muted")], view)
 
 
 def add_trace(

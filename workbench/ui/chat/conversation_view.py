@@ -24,6 +24,7 @@ _DOING = {
 class ConversationView(Reader[Conversation]):
     """The pages of a conversation. The view follows the end while it is visible."""
 
+    DEFAULT_CSS = "ConversationView { & > Head { height: 2; } }"
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("move_down", "move_up", "top", "bottom", "next_turn", "previous_turn", "pane", "open", "close"),
         *bindings("to_event"),
@@ -72,7 +73,7 @@ class ConversationView(Reader[Conversation]):
         turns = len(self._reading.subject.turns)
         return counted(turns, "turn") if turns else ""
 
-    def summary(self, width: int) -> Line:
+    def summary(self) -> Line:
         """Return the state of the conversation, or the agent's framework."""
         conversation = self._reading.subject
         return (Segment(*_DOING.get(conversation.doing, (one_line(conversation.framework), "muted"))),)

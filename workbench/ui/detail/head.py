@@ -1,4 +1,4 @@
-"""The two fixed lines over a pane: pane names with the turn, and the verdicts of the case."""
+"""The fixed lines over a pane: pane names with the turn, and in a conversation its state."""
 
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
@@ -32,10 +32,10 @@ class Tab(NamedTuple):
 
 
 class Head(Widget):
-    """Lines such as ` 1 Evidence  2 Judges  3 Trace  4 History        turn 2/3`, and a summary below."""
+    """A line such as ` 1 Evidence  2 Judges  3 Trace  4 History        turn 2/3`, and perhaps a summary below."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = set(COMPONENTS)
-    DEFAULT_CSS = "Head { height: 2; }" + component_css("Head")
+    DEFAULT_CSS = "Head { height: 1; }" + component_css("Head")
 
     class Chosen(Message):
         """A click on the name of a pane."""

@@ -10,9 +10,9 @@ from textual.style import Style
 from workbench.events import CaseRef
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Document, Subject
-from workbench.rendering.lines import Line, width_of
+from workbench.rendering.lines import width_of
 from workbench.rendering.panes import panes_of
-from workbench.rendering.title import ending, summary, title
+from workbench.rendering.title import ending, title
 from workbench.ui.detail.reader import Reader
 from workbench.ui.detail.reading import Reading
 from workbench.ui.widgets.textual_private import set_border_title
@@ -108,10 +108,6 @@ class CaseDetail(Reader[Subject]):
         """Whether the case is running and the pane has no opening of its own."""
         record = self._reading.subject.record
         return record is not None and record.state == "running" and not self._reading.pane.opens(self._reading.subject)
-
-    def summary(self, width: int) -> Line:
-        """Return the verdicts over every pane."""
-        return summary(self._reading.subject, width)
 
     def _lay_out(self, document: Document, top: int, key: str | None = None, pointed: range = range(0)) -> None:
         self._stage = self._reading.subject.stage

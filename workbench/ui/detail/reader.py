@@ -54,9 +54,9 @@ class Reader(Widget, Generic[Read]):
         """Whether the pane opens at its end, because more lines will follow."""
         raise NotImplementedError
 
-    def summary(self, width: int) -> Line:
-        """Return the line over every pane."""
-        raise NotImplementedError
+    def summary(self) -> Line:
+        """Return the line over every pane, if the head has room for one."""
+        return ()
 
     def position(self) -> str:
         """Return the visible turn as text, or "" if the pane has no turns."""
@@ -92,8 +92,7 @@ class Reader(Widget, Generic[Read]):
 
     def _write_head(self) -> None:
         reading = self._reading
-        summary = self.summary(max(self._head.size.width - 2, 0))
-        self._head.show(self.tabs, reading.panes.index(reading.pane), self.position(), summary)
+        self._head.show(self.tabs, reading.panes.index(reading.pane), self.position(), self.summary())
 
     def _visible_turn(self) -> int | None:
         """Return the turn that was jumped to, else that of the cursor, else the first visible one.
