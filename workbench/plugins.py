@@ -1,4 +1,4 @@
-"""Extension points: criteria, judges, agent kinds, exporters and places, found by name and loaded at first use.
+"""Extension points: criteria, judges, agent kinds, exporters and sections of panes, loaded at first use.
 
 An extension is named by an entry point of the group `agent_workbench.POINT`. The workbench's own extensions are in
 `OWN`, in the same form, so that they also work without package metadata. Listing reads the metadata of installed
@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Literal, TextIO, TypeAlias, TypeVar, cast, get_type_hints
 
-Point: TypeAlias = Literal["criteria", "judges", "agents", "exporters", "places"]
+Point: TypeAlias = Literal["criteria", "judges", "agents", "exporters", "sections"]
 OWN: Final[Mapping[Point, Mapping[str, str]]] = {
     "criteria": {
         "tool_trajectory_avg_score": "workbench.metrics.trajectory:DESCRIPTION",
@@ -250,7 +250,9 @@ class ExtensionPoint(Mapping[str, T]):
         if extension.is_own:
             found = resolve(extension.value)
         else:
-            guarded = _GuardedImport(extension.value)
+            guarded = Guarded(
+                f"import {extension.value}", lambda: resolve(extension.value), _IMPORT_SECONDS, "its import"
+            )
             guarded.wait()
             found = guarded.found
             if guarded.printed:
@@ -318,48 +320,52 @@ def module_file(name: str) -> Path:
     return Path(spec.origin)
 
 
-class _GuardedImport(threading.Thread):
-    """The import of a plugin in its own thread: it may fail, exit, print or never end."""
+class Guarded(threading.Thread):
+    """A call of a plugin in its own thread: it may fail, exit, print or never end.
 
-    def __init__(self, value: str) -> None:
-        super().__init__(name=f"import {value}", daemon=True)
-        self._value = value
+    `what` names it in the message if it takes more than `seconds`.
+    """
+
+    def __init__(self, name: str, call: Callable[[], Any], seconds: float, what: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self._call, self._seconds, self._what = call, seconds, what
         self.found: Any = None
         self.failure = ""
         self.printed = ""
 
     def wait(self) -> None:
-        """Import it, and set `found` to the result or `failure` to a text."""
+        """Call it, and set `found` to the result or `failure` to a text."""
         before = sys.stdout, sys.stderr
         sys.stdout, sys.stderr = (cast(TextIO, _Stream(stream, self)) for stream in before)
         self.start()
-        self.join(_IMPORT_SECONDS)
+        self.join(self._seconds)
         if self.is_alive():
             # The streams stay in place: what it prints later is not shown either.
-            self.failure = f"its import takes more than {_IMPORT_SECONDS:.0f} s"
+            self.failure = f"{self._what} takes more than {self._seconds:.0f} s"
         else:
             sys.stdout, sys.stderr = before
 
     def run(self) -> None:
+        """Keep the result of the call, or why there is none."""
         try:
-            self.found = resolve(self._value)
+            self.found = self._call()
         except BaseException as error:
-            # An import may call sys.exit.
+            # It may call sys.exit.
             said = str(error)
             self.failure = f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 class _Stream:
-    """A stream that keeps the output of an import's thread and passes on all other output."""
+    """A stream that keeps the output of one thread and passes on all other output."""
 
-    def __init__(self, stream: TextIO, importing: _GuardedImport) -> None:
+    def __init__(self, stream: TextIO, thread: Guarded) -> None:
         self._stream = stream
-        self._importing = importing
+        self._thread = thread
 
     def write(self, text: str) -> int:
-        if threading.current_thread() is not self._importing:
+        if threading.current_thread() is not self._thread:
             return self._stream.write(text)
-        self._importing.printed += text
+        self._thread.printed += text
         return len(text)
 
     def __getattr__(self, name: str) -> Any:

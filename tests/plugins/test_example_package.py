@@ -55,6 +55,10 @@ def test_extensions_of_a_package_are_used(project: Project, site: Path) -> None:
     assert (own["score"], own["status"], own["details"]) == (0.75, "passed", {"words": [5]})
     kept = json.loads(project.program("status", "table", "--json", environment=installed).stdout)["cases"]
     assert {item["judged_by"] for item in kept} == {"rules"}, "also where only the summary of a run is read"
+    done = project.program("run", "table", "--print-detailed-results", "--plain", environment=installed)
+    shown = done.stdout + done.stderr
+    assert "length of answers" in shown
+    assert " turn 1: 5 words" in shown
     done = project.program("export", "last", "--format", "lines", environment=installed)
     assert done.stdout == "failed table/greets\npassed table/refunds\n"
     done = project.program("export", "last", "--format", "lines", "-o", ".", environment=installed)

@@ -33,6 +33,10 @@ def _troubles(point: Point) -> list[Trouble]:
         from workbench.exporting.exporter import EXPORTERS
 
         return EXPORTERS.troubles()
+    if point == "sections":
+        from workbench.rendering.sections import SECTIONS
+
+        return SECTIONS.troubles()
     extensions = [one for one in installed().extensions if one.point == point]
     return [Trouble(one, f"there is no extension point agent_workbench.{point}") for one in extensions]
 

@@ -22,6 +22,7 @@ from workbench.rendering.lines import (
     wrap,
 )
 from workbench.rendering.rows import View, label, part, remark, under
+from workbench.rendering.sections import add_plugin_sections
 from workbench.rendering.status import badge, glyph
 from workbench.rendering.triaged import triage_lines
 from workbench.repeats.repeat_texts import CAUSES, interval, share, spread, sureness
@@ -49,6 +50,7 @@ def build(subject: Subject, view: View) -> Document:
         _add_repeats(document, subject.repeats, view)
     _add_past_runs(document, subject, view)
     _add_change(document, subject, view)
+    add_plugin_sections(document, "History", subject, view)
     if not document.lines:
         document.add(remark(_nothing(subject), view))
     return document

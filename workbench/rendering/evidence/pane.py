@@ -26,6 +26,7 @@ from workbench.rendering.lines import Line, Segment, cut_line, flow, hang, pad, 
 from workbench.rendering.reference import case_setting, criteria_part
 from workbench.rendering.rows import GLYPHS, View, remark
 from workbench.rendering.scores import by_weight, chip
+from workbench.rendering.sections import add_plugin_sections
 from workbench.rendering.status import glyph, score_text
 from workbench.rendering.title import notes
 from workbench.text import one_line
@@ -74,6 +75,7 @@ def build(subject: Subject, view: View, *, key: str = "K") -> Document:
     if setting:
         document.gap()
         document.add(setting)
+    add_plugin_sections(document, "Evidence", subject, view)
     # How answers drifted is above the turns, and may be why one failed.
     document.opening = None if record.drifted else _opening(record, above)
     if document.items and document.opening is not None:

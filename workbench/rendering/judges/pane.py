@@ -33,6 +33,7 @@ from workbench.rendering.lines import Line, Segment, flow, hang, heading, joined
 from workbench.rendering.reference import criteria_part
 from workbench.rendering.rows import GUTTER, View, label, part, remark, under
 from workbench.rendering.scores import by_weight, verdict_head
+from workbench.rendering.sections import add_plugin_sections
 from workbench.rendering.status import glyph, score_text
 from workbench.rendering.texts import text_lines
 from workbench.scores import amount, cut_score
@@ -75,6 +76,7 @@ def build(subject: Subject, view: View, *, prompts: bool = True) -> Document:
     if below:
         document.gap()
         document.add(below)
+    add_plugin_sections(document, "Judges", subject, view)
     document.opening_item = (document.item_named(problems[0]) if problems else None) or 0
     return document
 

@@ -18,6 +18,7 @@ from workbench.rendering.judged import message_text
 from workbench.rendering.lines import Line, Segment, cut_line, hang_text, labelled, rule, safe
 from workbench.rendering.placed import lost_words, placed_words
 from workbench.rendering.rows import View, remark
+from workbench.rendering.sections import add_plugin_sections
 from workbench.rendering.trace.conversation import conversation_lines, own_events
 from workbench.rendering.trace.reading import TraceRead, TurnRead, read_again
 from workbench.rendering.trace.row import Columns, Scale, duration, name_of, row_line
@@ -125,6 +126,7 @@ def build(subject: Subject, view: View) -> Document:
     if record.error is not None:
         document.gap()
         document.add(error_lines(record.error, view, traceback=True))
+    add_plugin_sections(document, "Trace", subject, view)
     return document
 
 
