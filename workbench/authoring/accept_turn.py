@@ -47,7 +47,7 @@ class Hunk:
     argument: str = ""
     steps: tuple[str, ...] = ()
     tool: str = field(default="", compare=False)
-    """The tool whose argument differs."""
+    """The tool of a call, or the agent that says a text."""
     what: str = field(default="", compare=False)
     old: Any = field(default=ABSENT, compare=False)
     new: Any = field(default=ABSENT, compare=False)
@@ -83,10 +83,14 @@ class TurnComparison:
         if expected is None:
             assert actual is not None  # A pair has at least one.
             call = self._actual_steps.calls[actual]
-            yield self._hunk("call added", what=f"add the call {call.name}", new=_args(call), actual=actual)
+            yield self._hunk(
+                "call added", what=f"add the call {call.name}", new=_args(call), tool=call.name, actual=actual
+            )
         elif actual is None:
             call = self._expected_steps.calls[expected]
-            yield self._hunk("call removed", what=f"remove the call {call.name}", old=_args(call), expected=expected)
+            yield self._hunk(
+                "call removed", what=f"remove the call {call.name}", old=_args(call), tool=call.name, expected=expected
+            )
         else:
             yield from self._argument_hunks(expected, actual)
             yield from self._result_hunks(expected, actual)
@@ -97,7 +101,9 @@ class TurnComparison:
         where = {"expected": expected, "actual": actual}
         if not isinstance(old, dict) or not isinstance(new, dict):
             if hashable(old) != hashable(new):
-                yield self._hunk("arguments", what=f"{call.name}: all arguments", old=old, new=new, **where)
+                yield self._hunk(
+                    "arguments", what=f"{call.name}: all arguments", old=old, new=new, tool=call.name, **where
+                )
             return
         for name in [*old, *(name for name in new if name not in old)]:
             one, other = old.get(name, ABSENT), new.get(name, ABSENT)
@@ -118,13 +124,20 @@ class TurnComparison:
         old, new = get(one.value, "response"), get(other.value, "response")
         if hashable(old) != hashable(new):
             yield self._hunk(
-                "result", what=f"{one.name}: change the result", old=old, new=new, expected=expected, actual=actual
+                "result",
+                what=f"{one.name}: change the result",
+                old=old,
+                new=new,
+                tool=one.name,
+                expected=expected,
+                actual=actual,
             )
 
     def _text_hunks(self, expected: int | None, actual: int | None) -> Iterator[Hunk]:
         one = None if expected is None else self._expected_steps.texts[expected]
         other = None if actual is None else self._actual_steps.texts[actual]
-        where = {"expected": expected, "actual": actual}
+        author = one.author if one is not None else other.author if other is not None else ""
+        where: dict[str, Any] = {"expected": expected, "actual": actual, "tool": author}
         if one is None:
             assert other is not None  # A pair has at least one.
             yield self._hunk(

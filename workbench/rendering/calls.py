@@ -1,4 +1,4 @@
-"""Expected and actual tool calls, aligned one per row, with their differences marked and described."""
+"""Tool calls: on one line or whole, aligned with those expected, and both sides of what differs."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +12,8 @@ from workbench.metrics.call_rows import call_rows
 from workbench.metrics.json_difference import shown, type_name
 from workbench.metrics.trajectory import used_rules
 from workbench.model.invocation import ToolCall, tool_calls, with_inner_calls
+from workbench.rendering.cells import cell_len
+from workbench.rendering.frame import side, side_room
 from workbench.rendering.json_text import INDENT, compact, is_marked, pretty, step
 from workbench.rendering.lines import (
     Line,
@@ -19,6 +21,7 @@ from workbench.rendering.lines import (
     cut_line,
     fold,
     joined,
+    pad,
     shortened,
     width_of,
     wrap,
@@ -29,6 +32,9 @@ from workbench.scores import cut_score
 from workbench.text import one_line, plain
 
 BRIEF_LINES = 12
+_DIFFERENCES = 3
+_TYPE = 12
+"""The width kept free for the type beside a long value, in cells."""
 
 
 def made_calls(turn: Turn | None, scored: MetricResult | None) -> list[ToolCall] | None:
@@ -204,6 +210,42 @@ def type_and_value(item: Mapping[str, Any], side: str) -> tuple[str, str]:
     """Return `("number", "12.5")`: one side of a difference, with the value as the criterion made it visible."""
     kind = item.get(f"{side}_type") or type_name(item.get(side))
     return plain(str(kind)), plain(str(item.get(f"{side}_shown") or shown(item.get(side))))
+
+
+def difference_lines(
+    found: Sequence[Mapping[str, Any]], width: int, view: View, beyond: int = 0, *, named: bool = False
+) -> Iterator[Line]:
+    """Yield both sides of each difference (`json_difference.describe`) in `width` cells.
+
+    Their paths are above them if there are several, or if they are `named`. `beyond` are more that are not described.
+    """
+    kept = found if view.full else found[:_DIFFERENCES]
+    inner = max(side_room(view, width), 2)
+    for item in kept:
+        path = one_line(str(item.get("path", "")).removeprefix("args").lstrip("."), limit=200)
+        if path and (named or len(found) > 1):
+            yield cut_line((Segment(path, "label"),), width)
+        values = {name: type_and_value(item, name) for name in ("expected", "actual")}
+        if rule := rule_words(item):
+            values["expected"] = ("nothing", rule)
+        column = min(max(cell_len(value) for _, value in values.values()), inner - _TYPE)
+        for name, mark in (("expected", "missing"), ("actual", "extra")):
+            kind, value = values[name]
+            text: Line = (Segment(value, f"mark-{mark}"),)
+            if kind not in ("nothing", "true/false"):
+                text = (*pad(text, column), Segment(f"  {kind}", "muted"))
+            yield from side(mark, wrap(text, inner), view)
+    more = len(found) - len(kept) + beyond
+    if more:
+        yield fold(f"▸ {counted(more, 'more value')} differ", width)
+
+
+def value_lines(details: Mapping[str, Any], width: int, view: View) -> Iterator[Line]:
+    """Yield the values of a result's `details` that differ, then those that a rule accepts."""
+    beyond = details.get("more_differences")
+    found = objects(details.get("differences"))
+    yield from difference_lines(found, width, view, beyond if isinstance(beyond, int) else 0, named=True)
+    yield from accepted_lines(details, width)
 
 
 def match_type_words(scored: MetricResult) -> Line:

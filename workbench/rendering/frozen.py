@@ -1,10 +1,13 @@
-"""The words about replayed cases, which every surface shows beside their verdicts."""
+"""The words and lines about replayed cases, which every surface shows beside their verdicts."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from workbench.counting import counted, few
 from workbench.events import Frozen
+from workbench.rendering.faces import FROZEN as FACE
+from workbench.rendering.lines import Line, Segment, safe
+from workbench.rendering.rows import View, part
 from workbench.text import one_line
 
 FROZEN = "FROZEN"
@@ -120,3 +123,11 @@ def _days(recorded: str, now: datetime | None) -> int | None:
 
 def _ago(days: int) -> str:
     return "today" if days == 0 else f"{counted(days, 'day')} ago"
+
+
+def frozen_lines(frozen: Frozen, view: View) -> Iterator[Line]:
+    """Yield how a case was replayed, and from which file."""
+    words = [Segment(f"{FACE.glyph} {FROZEN}", FACE.variable), Segment(f" {frozen_words(frozen)}")]
+    yield from part("replayed", words, view)
+    if frozen.file:
+        yield from part("", [safe(frozen.file, "muted")], view)

@@ -14,25 +14,21 @@ from workbench.rendering.calls import (
     aligned_rows,
     brief_call,
     call_lines,
+    difference_lines,
     made_calls,
     own_calls,
-    rule_words,
-    type_and_value,
 )
 from workbench.rendering.cells import cell_len
-from workbench.rendering.evidence.frame import gutter, labelled, numbered, room, seen, side, side_room
+from workbench.rendering.frame import gutter, labelled, numbered, room, seen, side, side_room
 from workbench.rendering.json_text import beginning, compact, pretty_lines
 from workbench.rendering.judged import shown_in
-from workbench.rendering.lines import Line, Segment, cut_line, fold, hang, pad, shortened, text_of, width_of, wrap
+from workbench.rendering.lines import Line, Segment, cut_line, hang, shortened, text_of, width_of, wrap
 from workbench.rendering.rows import View
 from workbench.rendering.texts import both_sides
 from workbench.text import one_line
 
 _ALIKE = 2
 """Maximum number of equal calls in a row that are each shown."""
-_DIFFERENCES = 3
-_TYPE = 12
-"""The width kept free for the type beside a long value, in cells."""
 _SHORTEST_RESULT = 10
 """The least width of a result beside its call, in cells."""
 _SHORTEST_CALL = 16
@@ -202,42 +198,3 @@ def _both_results(then: Any, now: Any, view: View) -> Iterator[Line]:
     left, right, _ = both_sides(f"→ {compact(then)}", f"→ {compact(now)}", width, view)
     for mark, lines in (("missing", left), ("extra", right)):
         yield from side(mark, lines if view.full else shortened(lines, _RESULT_LINES, width), view)
-
-
-# What differs
-
-
-def difference_lines(
-    found: Sequence[Mapping[str, Any]], width: int, view: View, beyond: int = 0, *, named: bool = False
-) -> Iterator[Line]:
-    """Yield both sides of each difference (`json_difference.describe`) in `width` cells.
-
-    Their paths are above them if there are several, or if they are `named`. `beyond` are more that are not described.
-    """
-    kept = found if view.full else found[:_DIFFERENCES]
-    inner = max(side_room(view, width), 2)
-    for item in kept:
-        path = one_line(str(item.get("path", "")).removeprefix("args").lstrip("."), limit=200)
-        if path and (named or len(found) > 1):
-            yield cut_line((Segment(path, "label"),), width)
-        values = {name: type_and_value(item, name) for name in ("expected", "actual")}
-        if rule := rule_words(item):
-            values["expected"] = ("nothing", rule)
-        column = min(max(cell_len(value) for _, value in values.values()), inner - _TYPE)
-        for name, mark in (("expected", "missing"), ("actual", "extra")):
-            kind, value = values[name]
-            text: Line = (Segment(value, f"mark-{mark}"),)
-            if kind not in ("nothing", "true/false"):
-                text = (*pad(text, column), Segment(f"  {kind}", "muted"))
-            yield from side(mark, wrap(text, inner), view)
-    more = len(found) - len(kept) + beyond
-    if more:
-        yield fold(f"▸ {counted(more, 'more value')} differ", width)
-
-
-def value_lines(details: Mapping[str, Any], width: int, view: View) -> Iterator[Line]:
-    """Yield the values of a result's `details` that differ, then those that a rule accepts."""
-    beyond = details.get("more_differences")
-    found = objects(details.get("differences"))
-    yield from difference_lines(found, width, view, beyond if isinstance(beyond, int) else 0, named=True)
-    yield from accepted_lines(details, width)

@@ -7,8 +7,8 @@ from typing import Any
 from workbench.counting import counted
 from workbench.execution import Turn
 from workbench.json_values import mapping, objects, string
-from workbench.rendering.evidence.frame import room
 from workbench.rendering.faces import HOLDS
+from workbench.rendering.frame import room
 from workbench.rendering.judged import shown_in
 from workbench.rendering.judges.claims import face_of, mark_of, origin_words
 from workbench.rendering.lines import Line, Segment, fold, hang, hang_text, safe, shortened, wrap

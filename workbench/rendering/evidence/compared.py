@@ -9,9 +9,9 @@ from workbench.execution import CaseRecord, Turn
 from workbench.model.invocation import content_text, intermediate_texts, tool_calls, tool_results
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.document import Document
-from workbench.rendering.evidence.frame import indent, is_wide, labelled, numbered, room, side, side_room
 from workbench.rendering.evidence.turn import turn_pieces
 from workbench.rendering.faces import BY_FUNCTION, FACES
+from workbench.rendering.frame import indent, is_wide, labelled, numbered, room, side, side_room
 from workbench.rendering.judge_texts import mark
 from workbench.rendering.judged import is_function
 from workbench.rendering.lines import Line, Segment, cut_line, flow, hang, hang_text, pad, safe, width_of, wrap

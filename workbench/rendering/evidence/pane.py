@@ -9,16 +9,17 @@ from workbench.events import MetricResult
 from workbench.execution import CaseRecord, Turn
 from workbench.json_values import mapping, objects, string
 from workbench.rendering.anchors import add_pieces, has_anchors
+from workbench.rendering.calls import value_lines
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.change_causes import add_causes
 from workbench.rendering.document import Document, Item, Subject
-from workbench.rendering.evidence.calls import value_lines
-from workbench.rendering.evidence.frame import gutter, indent, is_wide, labelled
-from workbench.rendering.evidence.frame import room as room_of
-from workbench.rendering.evidence.recording import case_error_lines, frozen_lines, thawed_lines
+from workbench.rendering.evidence.recording import case_error_lines, thawed_lines
 from workbench.rendering.evidence.turn import turn_line, turn_pieces, turn_status
 from workbench.rendering.faces import FACES, HOLDS
 from workbench.rendering.file_view import case_faults, fault_lines, file_document
+from workbench.rendering.frame import gutter, indent, is_wide, labelled
+from workbench.rendering.frame import room as room_of
+from workbench.rendering.frozen import frozen_lines
 from workbench.rendering.judge_texts import criterion_tags
 from workbench.rendering.judged import results
 from workbench.rendering.judges.simulated import end_words

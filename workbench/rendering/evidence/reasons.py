@@ -7,8 +7,8 @@ from workbench.events import MetricResult
 from workbench.execution import Turn
 from workbench.json_values import objects, string
 from workbench.metrics.description import Shown
-from workbench.rendering.evidence.frame import labelled, room
 from workbench.rendering.faces import BY_FUNCTION, FACES, HOLDS, VERDICTS, Face
+from workbench.rendering.frame import labelled, room
 from workbench.rendering.judged import is_function, is_shown_in, judge_of
 from workbench.rendering.judges.claims import face_of
 from workbench.rendering.lines import Line, Segment, shortened, wrap

@@ -8,18 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.events import Frozen, Thawed
+from workbench.events import Thawed
 from workbench.execution import CaseRecord
 from workbench.json_values import objects, string
 from workbench.metrics.value_rules import compare, described
+from workbench.rendering.calls import difference_lines
 from workbench.rendering.cells import cell_len
 from workbench.rendering.error import error_lines
-from workbench.rendering.evidence.calls import call_row, difference_lines
-from workbench.rendering.evidence.frame import gutter, labelled, room
+from workbench.rendering.evidence.calls import call_row
 from workbench.rendering.faces import FROZEN
-from workbench.rendering.frozen import frozen_words
+from workbench.rendering.frame import gutter, labelled, room
 from workbench.rendering.lines import Line, Segment, cut_line, hang, hang_text, safe, wrap
-from workbench.rendering.rows import View, part
+from workbench.rendering.rows import View
 from workbench.rendering.thawed import change_name, kind_words, side_text, thawed_words
 from workbench.text import one_line
 
@@ -30,14 +30,6 @@ if TYPE_CHECKING:
 _PARTS = {"instruction": "the instruction", "tools": "the tools", "config": "the config"}
 """Parts of requests to models in words, by their names in frozen files."""
 _MARKS = {"changed": "differs", "gone": "missing", "new": "extra"}
-
-
-def frozen_lines(frozen: Frozen, view: View) -> Iterator[Line]:
-    """Yield how a case was replayed, and from which file."""
-    words = [Segment(f"{FROZEN.glyph} {FROZEN.word.upper()}", FROZEN.variable), Segment(f" {frozen_words(frozen)}")]
-    yield from part("replayed", words, view)
-    if frozen.file:
-        yield from part("", [safe(frozen.file, "muted")], view)
 
 
 def missed_in(record: CaseRecord, state: Path | None) -> "MissedCall | None":

@@ -13,9 +13,9 @@ from workbench.model.invocation import content_text, intermediate_texts
 from workbench.rendering.anchors import Anchor, Anchors, Piece, anchors, pieces_of
 from workbench.rendering.evidence.calls import call_pieces, plain_calls
 from workbench.rendering.evidence.claims import claim_lines, final_claims
-from workbench.rendering.evidence.frame import brief, is_wide, labelled, numbered, room, seen, side, side_room
 from workbench.rendering.evidence.reasons import reason_lines
 from workbench.rendering.faces import FACES
+from workbench.rendering.frame import brief, is_wide, labelled, numbered, room, seen, side, side_room
 from workbench.rendering.json_text import compact, pretty_lines
 from workbench.rendering.judged import shown_in
 from workbench.rendering.judges.simulated import message_words
@@ -192,7 +192,7 @@ def _texts(turn: Turn, expected: dict[str, Any] | None, places: Anchors, view: V
         anchor = places.text(number) if other is not None else None
         number += other is not None
         author = (one or other or ("", ""))[0]
-        lines = _text(author, other and other[1], one and one[1], bool(wanted), seen(anchor, view))
+        lines = said_lines(author, other and other[1], one and one[1], seen(anchor, view), compared=bool(wanted))
         yield pieces_of(lines, anchor)
 
 
@@ -208,7 +208,9 @@ def _by_author(wanted: Sequence[_Said], got: Sequence[_Said]) -> Iterator[tuple[
         row, column = below + 1, right + 1
 
 
-def _text(author: str, got: str | None, wanted: str | None, compared: bool, view: View) -> Iterator[Line]:
+def said_lines(
+    author: str, got: str | None, wanted: str | None, view: View, *, compared: bool = True
+) -> Iterator[Line]:
     """Yield what one agent said before the answer, and, if texts are `compared`, what it was expected to say."""
     name = cut_line((Segment(one_line(author) or "(no author)", "name"),), room(view))
     if wanted is not None and wanted != got:
@@ -233,6 +235,13 @@ def _sides(wanted: str, got: str | None, marks: tuple[object, object], view: Vie
 
 
 # The answer
+
+
+def answer_sides(wanted: str | None, got: str | None, view: View) -> Iterator[Line]:
+    """Yield the expected answer and the actual one. One of them may be missing."""
+    if wanted is None:
+        return labelled("answer", "extra", brief(got or "", view, _ANSWER_LINES), view)
+    return labelled("answer", "missing" if got is None else "differs", _sides(wanted, got, (None, None), view), view)
 
 
 def _answer(turn: Turn, expected: dict[str, Any] | None, index: int, view: View) -> Iterator[Line]:
@@ -281,7 +290,7 @@ def _one_side(invocation: dict[str, Any] | None, view: View, *, ran: bool) -> It
         return
     yield from plain_calls(invocation, view, results=ran or view.compares_executions)
     for author, text in intermediate_texts(invocation):
-        yield from _text(author, text, None, False, view)
+        yield from said_lines(author, text, None, view, compared=False)
     if invocation.get("final_response") is not None:
         response = invocation["final_response"]
         lines = text_lines(content_text(response), room(view), view)

@@ -10,9 +10,8 @@ from workbench.execution import CaseRecord, Turn
 from workbench.json_values import mapping, objects, string
 from workbench.judge.judge_details import votes_differ
 from workbench.metrics.registry import descriptions
-from workbench.rendering.calls import match_type_words
+from workbench.rendering.calls import match_type_words, value_lines
 from workbench.rendering.document import Document, Subject
-from workbench.rendering.evidence.calls import value_lines
 from workbench.rendering.faces import FACES, OTHER_CRITERIA, SPLIT, VERDICTS
 from workbench.rendering.json_text import pretty_lines
 from workbench.rendering.judge_texts import (

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from workbench.rendering.cells import cell_len, cut, cut_name
 from workbench.rendering.document import Subject
-from workbench.rendering.evidence.frame import WIDE
 from workbench.rendering.evidence.pane import place_in_case
 from workbench.rendering.faces import BY_FUNCTION, TRIAGED
+from workbench.rendering.frame import WIDE
 from workbench.rendering.lines import BLANK, Line, Segment, cut_line, pad, width_of
 from workbench.rendering.title import short_verdict, title, title_parts, verdict
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from workbench.rendering.document import Document
-from workbench.rendering.evidence.frame import WIDE
+from workbench.rendering.frame import WIDE
 from workbench.rendering.lines import BLANK, Line, Segment, cut_line, hang, pad, wrap
 
 

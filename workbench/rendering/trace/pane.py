@@ -13,7 +13,7 @@ from workbench.execution import CaseRecord, Turn
 from workbench.prices import Prices, money
 from workbench.rendering.document import Document, Item, Subject, Target
 from workbench.rendering.error import error_lines
-from workbench.rendering.evidence.recording import frozen_lines
+from workbench.rendering.frozen import frozen_lines
 from workbench.rendering.judged import message_text
 from workbench.rendering.lines import Line, Segment, cut_line, hang_text, labelled, rule, safe
 from workbench.rendering.placed import lost_words, placed_words

@@ -4,8 +4,7 @@ It shows the differences, the change of the file for the chosen ones, and the ne
 """
 
 import asyncio
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import unified_diff
 from functools import partial
@@ -22,24 +21,26 @@ from workbench.actions import footer
 from workbench.authoring.accept import Comparison
 from workbench.authoring.accept_rules import CRITERION, Offer, accepted_by, offers, rules_of, with_rules
 from workbench.authoring.accept_turn import Hunk
-from workbench.authoring.bulk import Part
 from workbench.authoring.config_file import ConfigDraft, ConfigRejectedError, edit_of
 from workbench.authoring.edit import change_of
 from workbench.authoring.evalset_file import RejectedError
 from workbench.authoring.saving import ChangedOnDiskError, Saver
 from workbench.counting import counted
 from workbench.metrics.call_rows import CallRules
-from workbench.metrics.json_difference import ABSENT, shown
 from workbench.model.criteria import Criterion, parse_config
 from workbench.model.invocation import content_text
 from workbench.model.json_edit import EditError
 from workbench.rendering.cells import cell_len, fit
+from workbench.rendering.document import Document
+from workbench.rendering.evidence.hunk import hunk_lines
 from workbench.rendering.lines import Line, Segment, flow
+from workbench.rendering.rows import View
 from workbench.rendering.scores import short_name
 from workbench.scores import cut_score
 from workbench.text import one_line, plain
 from workbench.ui.accepting.outcome import Outcome, Results, outcomes
 from workbench.ui.accepting.transcript import Transcript
+from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.dialogs.rows_screen import RowsScreen
@@ -217,8 +218,7 @@ class HunkList(RowsOf[Row]):
         right: list[Piece] = [(f"✗ {failed}", "failed")] if failed and width > 44 else []
         if accepted and width > 44:
             right = [(f"~ {fit(accepted, min(cell_len(accepted), width // 2))}", "muted")]
-        left = [("    ", ""), box, (one_line(line.hunk.what, limit=120), "")]
-        return [*left, ("  " + change_in_words(line.hunk), "muted")], right
+        return [("    ", ""), box, (one_line(line.hunk.what, limit=120), "")], right
 
     def _box(self, line: Row) -> Piece:
         if line.hunk in self.offers:
@@ -228,25 +228,8 @@ class HunkList(RowsOf[Row]):
         return (BOXES[state], "passed" if state == "all" else "accent" if state == "some" else "muted")
 
 
-def change_in_words(hunk: Part) -> str:
-    """Return a change as short, safe text: `12 → 12.5`."""
-    if isinstance(hunk, Hunk) and hunk.kind == "order":
-        return one_line(" ".join(hunk.new), limit=60)
-    sides = [shown(value, limit=40) for value in (hunk.old, hunk.new) if value is not ABSENT]
-    return " → ".join(sides)
-
-
-def value_lines(hunk: Hunk, value: Any) -> str:
-    """Return the old or new value of a hunk as raw text: messages as they are, other values as JSON."""
-    if isinstance(value, str) and hunk.kind in ("answer", "text", "text added", "text removed"):
-        return value
-    return json.dumps(value, ensure_ascii=False)
-
-
 _UNSAVABLE = (RejectedError, ConfigRejectedError, EditError, OSError)
 _LOOKS = {"-": "$status-failed", "+": "$status-passed", "@": "$status-muted", " ": ""}
-_DETAIL = 600
-"""Maximum number of characters of a value that are shown."""
 _HUNKS = 20
 """Maximum number of differences of a case or turn that are shown at once."""
 
@@ -288,7 +271,9 @@ class AcceptScreen(RowsScreen[bool]):
         super().__init__(self.list, keys)
         self._about, self._saver = about, saver
         self._busy = False
-        self._detail = Static("", classes="detail", markup=False)
+        self._detail = Body()
+        self._detail.add_class("detail")
+        self._detail.can_focus = False
         self._preview = Static("", markup=False)
         self.text = self._scroll = VerticalScroll(self._preview, classes="change", can_focus=False)
         self._outcome = Static("", classes="outcome", markup=False)
@@ -403,14 +388,12 @@ class AcceptScreen(RowsScreen[bool]):
     # Display
 
     def _show_hunk(self) -> None:
-        line = self.list.row
-        parts: list[tuple[str, str]] = []
-        for hunk in self.list.below(line)[:_HUNKS]:
-            parts.append((one_line(hunk.what, limit=160) + "\n", "bold"))
-            for sign, value in (("-", hunk.old), ("+", hunk.new)):
-                if value is not ABSENT:
-                    parts.append((f"{sign} {plain(value_lines(hunk, value), limit=_DETAIL)}\n", _LOOKS[sign]))
-        self._detail.update(Content.assemble(*parts))
+        show_hunks(self._detail, self.list.below(self.list.row))
+
+    def on_body_resized(self, event: Body.Resized) -> None:
+        """Lay out the difference for its new size."""
+        event.stop()
+        self._show_hunk()
 
     def _show_change(self) -> None:
         self.say("")
@@ -453,6 +436,16 @@ class AcceptScreen(RowsScreen[bool]):
         transcript = about.transcript
         scores = outcomes(about.criteria, *case, transcript.turns, about.verdicts, changed, transcript.state)
         return criteria, trouble or lines, scores
+
+
+def show_hunks(body: Body, hunks: Iterable[Any]) -> None:
+    """Show differences in the form of the evidence, in a body that is as high as they are."""
+    view = View(max(body.planned("never").width, 24))
+    found = [hunk for hunk in hunks if isinstance(hunk, Hunk)][:_HUNKS]
+    document = Document(line for hunk in found for line in hunk_lines(hunk, view))
+    body.styles.height = len(document.lines) + 1  # With the line above it.
+    body.display = bool(found)
+    body.show(document, 0)
 
 
 def shown_change(lines: Sequence[DiffLine]) -> Content:

@@ -17,9 +17,11 @@ from workbench.actions import footer
 from workbench.authoring.accept_turn import Hunk
 from workbench.authoring.bulk import Choice, Part, Proposal
 from workbench.counting import counted
+from workbench.metrics.json_difference import ABSENT, shown
 from workbench.rendering.cells import cut_name
 from workbench.text import one_line
-from workbench.ui.accepting.screen import BOXES, change_in_words, file_diff, shown_change
+from workbench.ui.accepting.screen import BOXES, file_diff, show_hunks, shown_change
+from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.keys import bindings_of
@@ -97,7 +99,10 @@ class ProposalList(RowsOf[Line]):
         part = proposal.parts[line.part]
         turn = "" if part.turn is None or _is_state(part) else f"turn {part.turn + 1} "
         left: list[Piece] = [("    ", ""), self._box(line), (turn, "muted"), (one_line(part.what, limit=120), "")]
-        return [*left, ("  " + change_in_words(part), "muted")], []
+        if not isinstance(part, Hunk):
+            sides = [shown(value, limit=40) for value in (part.old, part.new) if value is not ABSENT]
+            left.append((f"  {' → '.join(sides)}", "muted"))
+        return left, []
 
     def _box(self, line: Line) -> Piece:
         if line.proposal is None:
@@ -136,6 +141,9 @@ class SeveralScreen(RowsScreen[Choice | None]):
         self.list = ProposalList(proposals, all_chosen=all_chosen)
         super().__init__(self.list, keys)
         self._title, self._note = title, note
+        self._detail = Body()
+        self._detail.add_class("detail")
+        self._detail.can_focus = False
         self._preview = Static("", markup=False)
         self.text = self._scroll = VerticalScroll(self._preview, classes="change", can_focus=False)
 
@@ -147,6 +155,7 @@ class SeveralScreen(RowsScreen[Choice | None]):
             with Horizontal(classes="sides"):
                 with Vertical(classes="choice"):
                     yield self.list
+                    yield self._detail
                 yield self._scroll
             yield self.message
             yield KeyLine(footer("accept", without=("criteria",)), self.keys_of)
@@ -189,7 +198,18 @@ class SeveralScreen(RowsScreen[Choice | None]):
         else:
             self.say("nothing chosen: space chooses the line, a chooses everything", warning=True)
 
+    def on_body_resized(self, event: Body.Resized) -> None:
+        """Lay out the difference for its new size."""
+        event.stop()
+        self._show_hunks()
+
+    def _show_hunks(self) -> None:
+        line = self.list.row
+        parts = () if line.proposal is None else line.proposal.parts
+        show_hunks(self._detail, parts if line.part < 0 else parts[line.part : line.part + 1])
+
     def _show_change(self) -> None:
+        self._show_hunks()
         line = self.list.row
         if line.proposal is None:
             count, cases = sum(map(len, self.list.chosen.values())), len(self.list.choice)

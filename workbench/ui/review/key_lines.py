@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from workbench.actions import key_label
 from workbench.authoring.triage.entry import BY_NAME
-from workbench.rendering.evidence.frame import WIDE
+from workbench.rendering.frame import WIDE
 from workbench.rendering.lines import Line, Segment, cut_line
 from workbench.rendering.review.key_rows import key_row, key_words
 from workbench.ui.triage.question import Option

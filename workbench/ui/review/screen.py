@@ -13,7 +13,7 @@ from workbench.counting import counted
 from workbench.events import CaseName
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.evidence import pane as evidence
-from workbench.rendering.evidence.frame import WIDE
+from workbench.rendering.frame import WIDE
 from workbench.rendering.lines import Line, Segment, text_of
 from workbench.rendering.review.head import Place, done_lines, head_lines, message_line
 from workbench.rendering.review.last_page import Row, last_page
