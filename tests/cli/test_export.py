@@ -44,6 +44,10 @@ from workbench.exporting.exporter import Pieces, RunContext
 from workbench.exporting.html import STYLE, build_html
 from workbench.exporting.tables import build_csv, build_markdown, code_span
 from workbench.history.pass_rates import RunRate, Trend
+from workbench.rendering.document import Subject
+from workbench.rendering.evidence import pane as evidence
+from workbench.rendering.lines import text_of
+from workbench.rendering.rows import View
 
 ATTACK = '</pre><script>alert(1)</script><img src=x onerror=alert(1)> " onload="x" \x1b[31m \ud800 `|` @team =1+1'
 _TAGS = {
@@ -151,7 +155,7 @@ def test_no_reason_breaks_the_markdown_table() -> None:
     failed = MetricResult("response_match_score", "failed", 0.5, 0.8, ATTACK)
     store = feed([started([FAILED])], case_events(FAILED, "failed", [failed]), [RunFinished(1.0)])
     text = build_markdown(store).decode()
-    (row,) = [line for line in text.splitlines() if "late_parcel" in line]
+    (row,) = [line for line in text.splitlines() if "late_parcel" in line and line.startswith("|")]
     assert "\\|" in row
     assert row.replace("\\|", "").count("|") == 4
     assert code_span("a `` b`") == "``` a `` b` ```"
@@ -164,10 +168,22 @@ def test_markdown_of_many_failures_fits_into_a_comment() -> None:
     text = build_markdown(store).decode()
     assert text.splitlines()[0].startswith("### agent-workbench: 300 cases")
     assert len(text) < 65_536
-    before, folded = text.split("<details>")
+    assert len(text) > 50_000
+    before, *evidences, folded = text.split("<details>")
     assert before.count("❌") == 20
+    assert len(evidences) <= 1
     assert "<summary>30 more that did not pass</summary>" in folded
     assert "and 250 more that did not pass" in folded
+
+
+def test_markdown_has_the_evidence_of_the_screen() -> None:
+    failed = MetricResult("response_match_score", "failed", 0.5, 0.8, "")
+    store = feed([started([FAILED])], case_events(FAILED, "failed", [failed]), [RunFinished(1.0)])
+    text = build_markdown(store).decode()
+    assert "<details><summary>evidence</summary>" in text
+    (record,) = store.read_current()
+    shown = [text_of(line).rstrip() for line in evidence.build(Subject(record), View(100)).lines]
+    assert "\n".join(["```text", *shown, "```"]) in text
 
 
 @pytest.mark.parametrize("sign", ["=", "@", "＝"])
@@ -327,7 +343,7 @@ def test_charts_and_triage_are_in_html_as_text() -> None:
     assert "of an earlier answer" not in words
     assert "agrees in 0 of 1" in words
     markdown = build_markdown(store, RunContext(trend, triage)).decode()
-    (row,) = [line for line in markdown.splitlines() if "late_parcel" in line]
+    (row,) = [line for line in markdown.splitlines() if "late_parcel" in line and line.startswith("|")]
     assert "⚑ `" in row
     assert row.replace("\\|", "").count("|") == 4
 

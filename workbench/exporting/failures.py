@@ -1,26 +1,18 @@
 """Failures with their evidence as Markdown, for an issue or a coding agent."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from workbench.causes.cause import Cause
 from workbench.counting import counted
 from workbench.execution import CaseRecord
-from workbench.exporting.tables import code_span
+from workbench.exporting.tables import code_span, evidence_block
 from workbench.rendering.causes import cause_text
-from workbench.rendering.document import Subject
-from workbench.rendering.evidence import pane as evidence
-from workbench.rendering.explain import reasons
-from workbench.rendering.lines import text_of
 from workbench.rendering.plain_lines import case_label
-from workbench.rendering.rows import View
 
-_WIDTH = 100
 _MAX_NAMES = 50
 """Cases of one cause that are listed by name."""
 _MAX_CHARACTERS = 60_000
 """GitHub accepts issues of up to 65,536 characters."""
-_FENCES = re.compile("`{3,}")
 
 
 def failures_as_markdown(failures: Sequence[tuple[Cause | None, CaseRecord, str]]) -> str:
@@ -53,11 +45,4 @@ def _cause(cause: Cause | None, cases: Sequence[tuple[CaseRecord, str]]) -> Iter
     if len(cases) > _MAX_NAMES:
         yield f"- and {len(cases) - _MAX_NAMES:,} more"
     yield ""
-    for reason in reasons(first):
-        yield f"{code_span(reason)}  "
-    yield ""
-    lines = [text_of(line).rstrip() for line in evidence.build(Subject(first), View(_WIDTH, full=True)).lines]
-    fence = "`" * max(3, 1 + max((len(found) for line in lines for found in _FENCES.findall(line)), default=0))
-    yield f"{fence}text"
-    yield from lines
-    yield fence
+    yield from evidence_block(first, full=True)

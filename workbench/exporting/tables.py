@@ -8,19 +8,24 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from workbench.counting import counted
 from workbench.details import read_details
 from workbench.execution import CaseRecord, Execution
 from workbench.exporting.exporter import Exporter, RunContext
 from workbench.injection.matrix import WAYS
 from workbench.judge.judge_details import judged_by
 from workbench.rendering.causes import by_cause, cause_text, failing_groups, is_shared
+from workbench.rendering.document import Subject
+from workbench.rendering.evidence import pane as evidence
 from workbench.rendering.explain import matched_by_location, other_criteria, reasons, verdict
 from workbench.rendering.fault_table import cell_text, fault_rows, handling_text
 from workbench.rendering.frozen import FROZEN, frozen_total, frozen_words
+from workbench.rendering.lines import text_of
 from workbench.rendering.placed import lost_words, placed_texts
 from workbench.rendering.plain_lines import case_label, label, marks
 from workbench.rendering.plain_summary import count_text
 from workbench.rendering.repeat_lines import by_need, repeats_of
+from workbench.rendering.rows import View
 from workbench.rendering.thawed import drift_texts, thawed_total
 from workbench.repeats.repeat_texts import cells
 from workbench.store import Store
@@ -33,6 +38,12 @@ _MAX_OPEN = 20
 """Number of cases that did not pass and are shown at once. The rest is folded."""
 _MAX_CHARACTERS = 60_000
 """GitHub accepts comments of up to 65,536 characters."""
+_MAX_EVIDENCE = 20_000
+"""Characters of evidence in a comment."""
+_FOLDED = 100
+"""Characters around what is folded."""
+_WIDTH = 100
+_FENCES = re.compile("`{3,}")
 _COLUMNS = (
     "run_id agent evalset_file eval_set_id eval_id repeat case_status error metric score threshold metric_status reason"
     " seconds model_calls input_tokens output_tokens judge_calls criteria_changed matched_by"
@@ -47,7 +58,10 @@ def build_markdown(store: Store, context: RunContext | None = None) -> bytes:
     text, most = "", 2 * _MAX_CASES
     while most == 2 * _MAX_CASES or (len(text) > _MAX_CHARACTERS and most > 1):
         most //= 2
-        text = "\n".join(_markdown(store, context or RunContext(), most)) + "\n"
+        text = "\n".join(_markdown(store, context or RunContext(), most, 0)) + "\n"
+    # What did not pass is listed first of all, so its evidence gets the room that is left.
+    room = min(_MAX_CHARACTERS - len(text), _MAX_EVIDENCE)
+    text = "\n".join(_markdown(store, context or RunContext(), most, room)) + "\n"
     return text.encode("utf-8", "replace")
 
 
@@ -71,8 +85,8 @@ def code_span(text: str) -> str:
     return f"{fence}{pad}{safe}{pad}{fence}"
 
 
-def _markdown(store: Store, context: RunContext, most: int) -> Iterator[str]:
-    """Yield the lines, with at most `most` cases of each kind."""
+def _markdown(store: Store, context: RunContext, most: int, room: int) -> Iterator[str]:
+    """Yield the lines, with at most `most` cases of each kind, and `room` characters of evidence."""
     run = store.run
     records = list(store.current_records())
     passed = [record for record in records if record.state == "passed"]
@@ -95,6 +109,7 @@ def _markdown(store: Store, context: RunContext, most: int) -> Iterator[str]:
         yield from _faults(records)
     shown = min(_MAX_OPEN, most)
     yield from _problems(others[:shown], context)
+    yield from _evidence(others[:shown], room)
     if folded := others[shown:most]:
         yield ""
         yield f"<details><summary>{len(folded)} more that did not pass</summary>"
@@ -144,6 +159,27 @@ def _problems(records: list[Execution], context: RunContext) -> Iterator[str]:
         texts += _marks(record)
         why = "<br>".join(texts) or "no criterion applied"
         yield f"| {_STATES.get(record.state, '⚠️ error')} | {code_span(case_label(record))} | {why} |"
+
+
+def _evidence(records: list[Execution], room: int) -> Iterator[str]:
+    """Yield the evidence of the first cases, folded: as many as fit into `room` characters."""
+    blocks: list[str] = []
+    for record in map(read_details, records):
+        block = "\n".join(["", code_span(case_label(record)), "", *evidence_block(record, full=False)])
+        room -= len(block) + 1
+        if room < _FOLDED:
+            break
+        blocks.append(block)
+    if blocks:
+        words = "evidence" if len(blocks) == len(records) else f"evidence of the first {counted(len(blocks), 'case')}"
+        yield from ("", f"<details><summary>{words}</summary>", *blocks, "", "</details>")
+
+
+def evidence_block(record: CaseRecord, *, full: bool) -> Iterator[str]:
+    """Yield the evidence of a case, as the screen shows it, in a fenced block."""
+    lines = [text_of(line).rstrip() for line in evidence.build(Subject(record), View(_WIDTH, full)).lines]
+    fence = "`" * max(3, 1 + max((len(found) for line in lines for found in _FENCES.findall(line)), default=0))
+    yield from (f"{fence}text", *lines, fence)
 
 
 def _causes(records: list[Execution], most: int) -> Iterator[str]:
