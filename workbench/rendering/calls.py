@@ -14,7 +14,7 @@ from workbench.metrics.trajectory import used_rules
 from workbench.model.invocation import ToolCall, tool_calls, with_inner_calls
 from workbench.rendering.cells import cell_len
 from workbench.rendering.frame import side, side_room
-from workbench.rendering.json_text import INDENT, compact, is_marked, pretty, step
+from workbench.rendering.json_text import INDENT, beginning, compact, is_marked, pretty, step
 from workbench.rendering.lines import (
     Line,
     Segment,
@@ -62,6 +62,13 @@ def aligned_rows(
     details = scored.details if scored else {}
     rows = _known_rows(details.get("rows"))
     return call_rows(expected, actual, used_rules(details)) if rows is None else rows
+
+
+def call_text(name: object, args: Any, limit: int = 1_000_000) -> str:
+    """Return a call on one line as raw text: `find_order(id="A-7")`, with about `limit` characters of each value."""
+    if not isinstance(args, dict):
+        return f"{name}({'' if args is None else beginning(args, limit)})"
+    return f"{name}({', '.join(f'{key}={beginning(value, limit)}' for key, value in args.items())})"
 
 
 def brief_call(call: Mapping[str, Any], width: int, differing: frozenset[str] = frozenset()) -> Line:

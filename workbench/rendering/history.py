@@ -1,11 +1,14 @@
 """The pane "History": a case over its repeats and runs, the user's notes on it, and why its verdict changed."""
 
+import json
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from workbench.counting import counted, percent
 from workbench.execution import Execution
 from workbench.history.latest import PastRun
+from workbench.rendering.calls import call_text
 from workbench.rendering.change_causes import add_causes
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.evidence.compared import add_compared
@@ -236,13 +239,17 @@ def _path_calls(path: Path, view: View) -> Iterator[Line]:
         if len(path.calls) > 1:
             yield (Segment(f"turn {number}", "label"),)
         for name, arguments in calls:
-            segments = [Segment(one_line(name, limit=60), "name")]
-            if arguments != "{}":
-                limit = 2000 if view.full else _ARGUMENTS
-                segments.append(Segment(f" {one_line(arguments, limit=limit)}", "muted"))
-            yield from wrap(segments, view.room)
+            text = call_text(name, _json(arguments), 1_000 if view.full else _ARGUMENTS)
+            yield from wrap([Segment(one_line(text, limit=2_000 if view.full else 2 * _ARGUMENTS))], view.room)
         if not calls:
             yield (Segment("no tool call", "muted"),)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _titled(name: str, words: str, view: View) -> Line:

@@ -104,7 +104,7 @@ async def test_conversation_becomes_a_passing_case(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await talk(pilot, screen)
         await ask(pilot, screen, "where is it", "You: where is it")
-        assert 'find {"text": "where is it"}' in screen.text
+        assert 'find(text="where is it")' in screen.text
         await ask(pilot, screen, "ご注文は", "You: ご注文は")
         await pilot.press("tab")
         await screen.until(pilot, lambda: '"asked": 2' in screen.text)

@@ -8,6 +8,7 @@ from typing import Any
 from workbench.execution import Turn
 from workbench.json_values import mapping, parts_of, string
 from workbench.model.invocation import recorded_events
+from workbench.rendering.calls import call_text
 from workbench.rendering.cells import cell_len, cut, fit
 from workbench.rendering.json_text import beginning
 from workbench.rendering.judged import message_text
@@ -106,8 +107,8 @@ def part_words(part: dict[str, Any]) -> str:
     """Return the text or action of a message's part, not yet safe."""
     call, response = part.get("function_call"), part.get("function_response")
     if isinstance(call, dict):
-        return f"calls {string(call.get('name'))} {beginning(call.get('args'), _READ)}"
+        return call_text(string(call.get("name")), call.get("args"), _READ)
     if isinstance(response, dict):
-        return f"{string(response.get('name'))} returned {beginning(response.get('response'), _READ)}"
+        return f"{string(response.get('name'))} → {beginning(response.get('response'), _READ)}"
     text = part.get("text")
     return text if isinstance(text, str) else beginning(part, _READ)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from workbench.counting import counted
 from workbench.execution import Turn
 from workbench.json_values import parts_of
+from workbench.rendering.calls import call_text
 from workbench.rendering.document import Document
 from workbench.rendering.json_text import compact
 from workbench.rendering.judged import message_text
@@ -79,10 +80,10 @@ def _event_steps(event: dict[str, Any]) -> Iterator[Step]:
     for part in parts_of(event.get("content")):
         call, response = part.get("function_call"), part.get("function_response")
         if isinstance(call, dict):
-            body = safe(f"{call.get('name')} {compact(call.get('args'))}")
+            body = safe(call_text(call.get("name"), call.get("args")))
             yield Step("call", author, body, (("call", f"/{call.get('id')}"),))
         elif isinstance(response, dict):
-            body = safe(f"{response.get('name')} {compact(response.get('response'))}")
+            body = safe(f"{response.get('name')} → {compact(response.get('response'))}")
             yield Step("result", author, body, (("result", f"/{response.get('id')}"),))
         elif isinstance(part.get("text"), str):
             yield Step("thought" if part.get("thought") else "says", author, safe(part["text"]))
