@@ -141,6 +141,13 @@ def test_differing_values_of_huge_arguments_come_first() -> None:
         assert any("key_39" in line for line in lines) is full
 
 
+def test_full_view_has_every_argument_that_a_criterion_shortened() -> None:
+    items = [{"sku": f"S-{number}", "note": "x" * 40} for number in range(200)]
+    lines = page(one_turn([("book", {"items": items})], [("book", {"items": [*items[:-1], {"sku": "T"}]})]), full=True)
+    assert any('"S-100"' in line for line in lines)
+    assert any('"T"' in line for line in lines)
+
+
 def test_path_is_named_if_several_values_differ() -> None:
     wanted, got = ("refund", {"amount": 1, "to": {"iban": "DE1"}}), ("refund", {"amount": 2, "to": {"iban": "DE2"}})
     lines = [line.strip() for line in page(one_turn([wanted], [got]))]

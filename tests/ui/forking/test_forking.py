@@ -59,6 +59,7 @@ async def test_fork_of_a_call_changes_the_instruction_keeps_a_try_and_saves_the_
         assert "≠  print_label(" in screen.text
         assert session.store.counts()["failed"] == 1  # The verdict of the case is not that of a try.
 
+        await screen.until(pilot, lambda: "change again" in screen.text)
         await pilot.press("j", "escape")
         assert "not kept" in screen.text
         await pilot.press("+")

@@ -48,7 +48,7 @@ def call_pieces(turn: Turn, expected: dict[str, Any] | None, places: Anchors, vi
     if (turn.metrics and scored is None and not wanted) or leaves_out(expected or {}, "intermediate_data"):
         # Only the answer has a reference, so no call is wrong.
         wanted = None
-    rows = _unaligned(made) if wanted is None else aligned_rows(wanted, made, scored)
+    rows = _unaligned(made) if wanted is None else _whole(aligned_rows(wanted, made, scored), wanted, made)
     own, results = own_calls(rows), tool_results(turn.so_far)
     now = [_result(place, results) for place in own]
     then = [_NO_RESULT] * len(rows)
@@ -74,6 +74,20 @@ def _unaligned(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
         {"mark": "", "actual": {"name": one.name, "args": one.args}, "actual_index": number, "inside": one.inside}
         for number, one in enumerate(calls)
     ]
+
+
+def _whole(
+    rows: Sequence[dict[str, Any]], wanted: Sequence[ToolCall], made: Sequence[ToolCall]
+) -> list[dict[str, Any]]:
+    """Return the rows with all arguments. A criterion shortens long ones in its result."""
+    return [{**row, **_call_of(row, "expected", wanted), **_call_of(row, "actual", made)} for row in rows]
+
+
+def _call_of(row: Mapping[str, Any], side: str, calls: Sequence[ToolCall]) -> dict[str, Any]:
+    place = row.get(f"{side}_index")
+    if not row.get(side) or not isinstance(place, int) or not 0 <= place < len(calls):
+        return {}
+    return {side: {"name": calls[place].name, "args": calls[place].args}}
 
 
 def _result(place: object, results: Sequence[dict[str, Any] | None]) -> Any:
@@ -174,13 +188,14 @@ def _note(row: Mapping[str, Any], view: View) -> Line:
 def _result_lines(result: Any, left: int, view: View, *, cut: bool) -> tuple[Line, Sequence[Line]]:
     """Return a result beside its call, in the `left` cells, and below it.
 
-    It is `→ {"status": "sent"}`, or its beginning. A full view has all of it, below the call if it is long.
+    It is `→ {"status": "sent"}`, or its beginning. A full view has all of it, below the call if it is long, unless it
+    is the same in both of two executions.
     """
     if result is _NO_RESULT:
         return (), ()
     arrow: Line = (Segment("  → ", "muted"),)
     left -= width_of(arrow)
-    if view.full:
+    if view.full and not view.compares_executions:
         text = one_line(beginning(result, 1_000), limit=1_000)
         if cell_len(text) <= left:
             return (*arrow, Segment(text, "muted")), ()

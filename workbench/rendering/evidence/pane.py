@@ -227,8 +227,12 @@ def _criteria(record: CaseRecord, view: View) -> Iterator[Line]:
         style = "" if result.status == "passed" else FACES[result.status].variable
         score: Line = (Segment(f"{score_text(result) or FACES[result.status].word}", style),)
         named: Line = (Segment(indent(view)), glyph(result.status), *pad((Segment(f" {name}"),), column + 3))
-        more = list(flow([*_found(record, result), *criterion_tags(record, result.name)], room - column - 20, "  "))
-        yield from hang((*named, *pad(score, 13)), more or [()], column + 19)
+        more = [*_found(record, result), *criterion_tags(record, result.name)]
+        beside, left = (*named, *pad(score, 13)), room - column - 20
+        if any(width_of(part) > left for part in more):
+            yield from ((*named, *score), *hang([], flow(more, room - 4, "  "), 4))
+        else:
+            yield from hang(beside, list(flow(more, left, "  ")) or [()], column + 19)
 
 
 def _signs(record: CaseRecord, result: MetricResult) -> Line:
