@@ -198,41 +198,47 @@ def _whole_case(record: CaseRecord, view: View) -> Iterator[Line]:
 
 
 def _criteria(record: CaseRecord, view: View) -> Iterator[Line]:
-    """Yield the criteria, the worst first: each on a line, or in a narrow view as many on a line as fit."""
+    """Return the criteria, the worst first: each on a line, or in a narrow view as many on a line as fit."""
     own = record.custom_metrics
     judged: list[MetricResult] = [
         result
         for result in by_weight(list(record.metrics.values()))
         if result.status not in ("informational", "not_applicable") or result.name in own
     ]
+    return _in_columns(record, judged, view) if is_wide(view) else _in_a_row(record, judged, view)
+
+
+def _in_a_row(record: CaseRecord, judged: Sequence[MetricResult], view: View) -> Iterator[Line]:
     room = max(view.width - 2, 10)
-    if not is_wide(view):
-        shown = [(*chip(result), *_signs(record, result)) for result in judged]
-        for wide, several in groupby(zip(judged, shown, strict=True), key=lambda item: width_of(item[1]) > room):
-            group = list(several)
-            if wide:
-                # Names that are cut would look alike, so the score is below them.
-                for result, _ in group:
-                    name = [glyph(result.status), safe(f" {one_line(result.name, limit=100)}")]
-                    score = Segment(score_text(result) or FACES[result.status].word, FACES[result.status].variable)
-                    lines = [*wrap(name, room), (Segment("  "), score, *_signs(record, result))]
-                    yield from hang([], lines, len(indent(view)))
-            else:
-                yield from ((Segment(indent(view)), *line) for line in flow([line for _, line in group], room, "   "))
-        return
+    shown = [(result, (*chip(result), *_signs(record, result))) for result in judged]
+    for is_long, several in groupby(shown, key=lambda item: width_of(item[1]) > room):
+        if not is_long:
+            yield from ((Segment(indent(view)), *line) for line in flow((line for _, line in several), room, "   "))
+            continue
+        # Names that are cut would look alike, so the score is below them.
+        for result, _ in several:
+            named = wrap([glyph(result.status), safe(f" {one_line(result.name, limit=100)}")], room)
+            yield from hang([], [*named, (Segment("  "), _score(result), *_signs(record, result))], len(indent(view)))
+
+
+def _in_columns(record: CaseRecord, judged: Sequence[MetricResult], view: View) -> Iterator[Line]:
+    room = max(view.width - 2, 10)
     longest = max((cell_len(one_line(result.name, limit=60)) for result in judged), default=0)
     column = min(longest, max(view.width - 34, 12))
     for result in judged:
         name = cut_name(one_line(result.name, limit=60), column)
-        style = "" if result.status == "passed" else FACES[result.status].variable
-        score: Line = (Segment(f"{score_text(result) or FACES[result.status].word}", style),)
         named: Line = (Segment(indent(view)), glyph(result.status), *pad((Segment(f" {name}"),), column + 3))
-        more = [*_found(record, result), *criterion_tags(record, result.name)]
-        beside, left = (*named, *pad(score, 13)), room - column - 20
+        more, left = [*_found(record, result), *criterion_tags(record, result.name)], room - column - 20
         if any(width_of(part) > left for part in more):
-            yield from ((*named, *score), *hang([], flow(more, room - 4, "  "), 4))
+            yield from ((*named, _score(result)), *hang([], flow(more, room - 4, "  "), 4))
         else:
-            yield from hang(beside, list(flow(more, left, "  ")) or [()], column + 19)
+            scored: Line = (*named, *pad((_score(result),), 13))
+            yield from hang(scored, list(flow(more, left, "  ")) or [()], column + 19)
+
+
+def _score(result: MetricResult) -> Segment:
+    style = "" if result.status == "passed" else FACES[result.status].variable
+    return Segment(score_text(result) or FACES[result.status].word, style)
 
 
 def _signs(record: CaseRecord, result: MetricResult) -> Line:
