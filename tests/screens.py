@@ -129,6 +129,8 @@ SCENES = (
     Scene("fault", "/ c a r d enter g faults.try_faults enter n enter enter", "frozen"),
     Scene("freeze", "g K", "thawed"),
     Scene("thawed", "/ 返 金 enter g n 1", "thawed"),
+    Scene("thawed-history", "/ 返 金 enter g n 4", "thawed"),
+    Scene("thawed-compare", "C enter ]", "thawed"),
     Scene("thawed-accept", "/ 返 金 enter g n A enter", "thawed"),
 )
 

@@ -402,6 +402,6 @@ def test_what_changed_since_the_case_passed_is_below_the_criteria() -> None:
     ]
     start = lines.index("  changed since it passed")
     assert lines.index("  ✗ tool_trajectory_avg_score  0.00 < 1.00") < start
-    assert any("-say yes" in line for line in lines[start:])
+    assert any("− say yes" in line for line in lines[start:])
     passing = Subject(before, change=Change(after), compared=found)
     assert not any("since it passed" in text_of(line) for line in build(passing, View(79)).lines)

@@ -71,7 +71,7 @@ def one_case(
     """
     document = Document()
     word, style = CHANGES[case.change]
-    document.add([(Segment(f" {word}", style), *_label(case))])
+    document.add(hang_text([], [Segment(f" {word}", style), *_label(case)], view.width, 1))
     own = tuple(file for file in files if file.agent == case.ref.agent)
     kinds = add_causes(document, ComparedCase(case, own), view)
     if records is None or isinstance(records, str):

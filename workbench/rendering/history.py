@@ -82,8 +82,12 @@ def _add_repeats(document: Document, case: CaseRepeats, view: View) -> None:
 
 def _add_past_runs(document: Document, subject: Subject, view: View) -> None:
     """Add the scores of each criterion in the newest runs."""
-    names = subject.record.metrics if subject.record is not None else ()
+    results = subject.record.metrics.values() if subject.record is not None else ()
+    deciding = [result.name for result in results if result.status != "informational"]
+    names = [result.name for result in results] if view.full or not deciding else deciding
     lines = [line for name in names for line in past_run_lines(name, subject.earlier, view)]
+    if lines and len(names) < len(results):
+        lines.append(fold(f" ▸ {counted(len(results) - len(names), 'figure')} that decide nothing", view.width))
     if lines:
         document.gap()
         document.add([heading("earlier runs, the newest on the right", view.width), *lines])

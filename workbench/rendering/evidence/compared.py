@@ -33,7 +33,7 @@ def add_compared(document: Document, before: CaseRecord, after: CaseRecord, view
     informs = [name for name in names if _only_informs(name, before, after)]
     document.gap()
     document.add(_scores(before, after, [name for name in names if name not in informs], view))
-    figures = [f"{name} {_figure(before, name)} → {_figure(after, name)}" for name in informs]
+    figures = [f"{name} {_change(_figure(before, name), _figure(after, name))}" for name in informs]
     document.add(hang_text([Segment(" ")], [safe("   ".join(figures), "muted")], view.width, 1) if figures else ())
 
 
@@ -124,6 +124,10 @@ def _score(result: MetricResult | None) -> Line:
 def _only_informs(name: str, *records: CaseRecord) -> bool:
     results = [record.metrics[name] for record in records if name in record.metrics]
     return all(result.status == "informational" for result in results)
+
+
+def _change(before: str, after: str) -> str:
+    return after if before == after else f"{before} → {after}"
 
 
 def _figure(record: CaseRecord, name: str) -> str:
