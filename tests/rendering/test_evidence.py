@@ -220,7 +220,7 @@ def test_case_that_failed_as_a_whole_begins_with_its_values() -> None:
     values = [{"path": "state.total", "expected": 12.5, "actual": "12.50"}]
     record.metrics["state"] = MetricResult("state", "failed", 0.0, 1.0, "state.total differs", {"differences": values})
     assert page(record)[:5] == [
-        " ≠ case     state.total",
+        "  case   ≠  state.total",
         "            − expected  12.5     number",
         '            + actual    "12.50"  text',
         "",
@@ -343,7 +343,11 @@ def test_criterion_without_a_verdict_has_a_reason() -> None:
     record = execute([turn("hi", (), "Hello")], [recorded("hi", (), "Hello")])
     why = "safety_v1 needs a project: set GOOGLE_CLOUD_PROJECT in order_desk/.env"
     record.scores = {"safety_v1": MetricResult("safety_v1", "not_evaluated", None, 0.8, why)}
-    assert why.split() == " ".join(page(record)[:2]).split()[2:]
+    record.state = "passed"
+    last = " ".join(page(record)[-2:])
+    assert last.split() == ["case", "?", *why.split()], "it decides nothing, so it is at the end"
+    record.state = "not_evaluated"
+    assert " ".join(page(record)[:2]).split() == ["case", "?", *why.split()]
 
 
 def test_running_case_shows_its_finished_steps() -> None:

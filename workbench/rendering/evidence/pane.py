@@ -17,7 +17,7 @@ from workbench.rendering.evidence.recording import case_error_lines, thawed_line
 from workbench.rendering.evidence.turn import turn_line, turn_pieces, turn_status
 from workbench.rendering.faces import FACES, HOLDS
 from workbench.rendering.file_view import case_faults, fault_lines, file_document
-from workbench.rendering.frame import gutter, indent, is_wide, labelled
+from workbench.rendering.frame import indent, is_wide, labelled
 from workbench.rendering.frame import room as room_of
 from workbench.rendering.frozen import frozen_lines
 from workbench.rendering.judge_texts import criterion_tags
@@ -25,7 +25,7 @@ from workbench.rendering.judged import results
 from workbench.rendering.judges.simulated import end_words
 from workbench.rendering.lines import Line, Segment, cut_line, flow, hang, pad, safe, shortened, width_of, wrap
 from workbench.rendering.reference import case_setting, criteria_part
-from workbench.rendering.rows import GLYPHS, View, remark
+from workbench.rendering.rows import View, remark
 from workbench.rendering.scores import by_weight, chip
 from workbench.rendering.sections import add_plugin_sections
 from workbench.rendering.status import glyph, score_text
@@ -56,9 +56,12 @@ def build(subject: Subject, view: View, *, key: str = "K") -> Document:
     document.add(case_error_lines(record, subject.state, view, key, subject.root))
     if record.thawed is not None:
         document.add(thawed_lines(record.thawed, view, drifted=bool(record.drifted)))
-    whole = list(_whole_case(record, view))
+    unjudged = list(_whole_case(record, view, unjudged=True))
+    whole = list(_whole_case(record, view, unjudged=False))
+    if record.state == "not_evaluated":
+        whole, unjudged = [*whole, *unjudged], []
     if whole and not failing_turns(record):
-        # Without a failed turn, they are why the case failed, and the turns may fill the screen.
+        # Without a failed turn, they are why the case did not pass, and the turns may fill the screen.
         document.add(whole)
         whole = []
     above = len(document.lines) > start
@@ -71,6 +74,7 @@ def build(subject: Subject, view: View, *, key: str = "K") -> Document:
     if criteria:
         document.gap()
         document.add(criteria)
+    document.add(unjudged)
     _add_changes(document, subject, record, view)
     setting = list(_setting(subject, view))
     if setting:
@@ -184,17 +188,19 @@ def _differs(document: Document, item: Item) -> bool:
 # The case as a whole
 
 
-def _whole_case(record: CaseRecord, view: View) -> Iterator[Line]:
-    """Yield the reasons of criteria that judge the conversation, not a turn."""
+def _whole_case(record: CaseRecord, view: View, *, unjudged: bool) -> Iterator[Line]:
+    """Yield the reasons of criteria over the whole case: of those that were not evaluated, or of those that were."""
     for name, result in record.metrics.items():
         in_turns = {turn.metrics[name].status for turn in record.turns if name in turn.metrics}
-        if result.status in _PROBLEMS and result.status not in in_turns and result.reason:
-            width = max(view.width - gutter(view), 10)
-            values = list(value_lines(result.details, width, view))
-            lines = values or list(wrap([safe(result.reason)], width))
-            lead: Line = (Segment(f" {GLYPHS['differs']} case", "diff-differs"),)
-            kept = lines if view.full else shortened(lines, 4, view.width - gutter(view))
-            yield from hang(lead, kept, gutter(view))
+        if result.status not in _PROBLEMS or result.status in in_turns or not result.reason:
+            continue
+        if (result.status == "not_evaluated") is not unjudged:
+            continue
+        face = FACES[result.status]
+        mark = "differs" if result.status == "failed" else Segment(face.glyph, face.variable)
+        lines = list(value_lines(result.details, room_of(view), view))
+        lines = lines or list(wrap([safe(result.reason, "muted" if unjudged else "")], room_of(view)))
+        yield from labelled("case", mark, lines if view.full else shortened(lines, 4, room_of(view)), view)
 
 
 def _criteria(record: CaseRecord, view: View) -> Iterator[Line]:
