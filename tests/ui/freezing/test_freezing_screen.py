@@ -124,7 +124,8 @@ async def test_drift_is_shown_after_a_thaw_and_accepted_one_by_one(tmp_path: Pat
         await screen.until(pilot, lambda: not session.store.activity.busy, seconds=30)
         assert session.store.drifted == 1
         await pilot.press("g", "j", "j", "j", "1")
-        await screen.until(pilot, lambda: "answer.days" in screen.text and "+ 9" in screen.text and "A accepts changes" in screen.text)
+        drift = ("answer.days", "+ 9", "A accepts changes")
+        await screen.until(pilot, lambda: all(words in screen.text for words in drift))
         await pilot.press("A")
         await screen.until(pilot, lambda: isinstance(app.screen, SeveralScreen))
         await pilot.press("j", "j", "space")
