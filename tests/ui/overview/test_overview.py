@@ -95,7 +95,7 @@ async def test_a_run_ends_on_the_first_cause_and_its_filter_can_be_taken_back(
         assert right.overview.criterion == "response_match_score"
         assert "V review 4" in screen.text, "the cases that failed it"
         await pilot.press("M")
-        await screen.until(pilot, lambda: "Table: 4 selected" in screen.text)
+        await screen.until(pilot, lambda: "Table: response_match, cases" in screen.text)
         await pilot.press("escape")
         await screen.until(pilot, lambda: "V review 4" in screen.text)
         await run(screen, pilot, "F")

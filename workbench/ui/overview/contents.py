@@ -15,6 +15,7 @@ from workbench.rendering.faces import FACES, Status
 from workbench.rendering.overview.facts import LISTED_CHANGES, ChangedVerdict, Changes, Overview
 from workbench.rendering.overview.layout import CAUSE, CHANGED, case_of, criterion_of
 from workbench.rendering.overview.tally import Tally, added, tally
+from workbench.rendering.scores import short_name
 from workbench.ui.overview.pages import agent_problems
 from workbench.ui.overview.spending import Spending
 from workbench.ui.session import relative_times
@@ -124,15 +125,17 @@ class Contents:
     def cases_of(self, key: str, scope: Scope, shown: Overview) -> Scope | None:
         """Return the cases of an item of the overview of a scope, or None if it stands for none."""
         cases: Iterable[Pair] = ()
+        name = CHANGED
         if (case := case_of(key)) is not None:
-            cases = (case,)
+            cases, name = (case,), "1 case"
         elif key.startswith(CAUSE):
-            cases = next((one.cases for one in shown.groups if CAUSE + one.cause.slug == key), ())
+            group = next((one for one in shown.groups if CAUSE + one.cause.slug == key), None)
+            cases, name = ((), "") if group is None else (group.cases, group.cause.text or group.cause.slug)
         elif (found := criterion_of(key)) is not None:
-            cases = self.figures.judged_by(scope, found[0], frozen=found[1])
+            cases, name = self.figures.judged_by(scope, found[0], frozen=found[1]), short_name(found[0])
         elif key == CHANGED:
             cases = self._changed(scope)
-        return scope_of(cases) or None
+        return scope_of(cases, name) or None
 
     def overview(self, scope: Scope) -> Overview:
         """Return what is known about the cases of a scope."""

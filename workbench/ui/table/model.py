@@ -112,9 +112,10 @@ class Table:
 
     def scope_in(self, tree: Tree) -> Scope:
         """Return the scope after the folder was read again. Cursor and marks of the tree may be others by now."""
-        if self.scope.chosen_by:
+        before = self.scope
+        if before.marked or before.name:
             places = (self._verdicts.place(*name) for name in self.names_of(self.pairs))
-            return scope_of((place for place in places if place is not None), self.scope.chosen_by)
+            return scope_of((place for place in places if place is not None), before.name, marked=before.marked)
         return scope_at(tree, tree.names().row(self._name, tree.outline), filtered=False)
 
     # Rows

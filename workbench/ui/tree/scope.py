@@ -32,15 +32,15 @@ class Scope:
     """Some cases, by evalset and in the order of the rows. Verdicts are found by evalset and case.
 
     `row` is the row of the tree that has them, and `total` the number of all cases at and below it. `query` is the text
-    of the filter, if one chose them. `chosen_by` says what else did.
+    of the filter, if one chose them. `marked`: marks did. `name` is the safe name of the item of the overview that did.
     """
 
     parts: tuple[Part, ...]
     row: Row = ALL
     total: int = 0
     query: str = ""
-    chosen_by: str = ""
-    """`marked`, or `selected` on the overview, or "" if the row and the filter decide."""
+    marked: bool = False
+    name: str = ""
 
     def __len__(self) -> int:
         return sum(len(cases) for _, cases in self.parts)
@@ -53,11 +53,6 @@ class Scope:
         """The evalsets at and below the row, or those of the chosen cases."""
         return tuple(evalset for evalset, _ in self.parts)
 
-    @property
-    def marked(self) -> bool:
-        """Whether marks chose the cases."""
-        return self.chosen_by == "marked"
-
 
 def scope_at(tree: Tree, row: Row, *, filtered: bool = True) -> Scope:
     """Return the cases at and below a row that the filter shows. The first row stands for the marks, if any.
@@ -66,25 +61,25 @@ def scope_at(tree: Tree, row: Row, *, filtered: bool = True) -> Scope:
     """
     total = sum(tree.outline.sizes[evalset] for evalset in tree.members(row))
     if row.kind == "all" and len(tree.marks):
-        return Scope(tree.marks.parts, row, total, chosen_by="marked")
+        return Scope(tree.marks.parts, row, total, marked=True)
     query = PASSED if row.kind == "passed" else "" if tree.query.empty else " ".join(tree.query.text.split())
     if filtered:
         return Scope(tree.outline.parts(row), row, total, query)
     return Scope(tuple((one, range(tree.outline.sizes[one])) for one in tree.members(row)), row, total, query)
 
 
-def scope_of(pairs: Iterable[Pair], chosen_by: str = "selected") -> Scope:
+def scope_of(pairs: Iterable[Pair], name: str = "", *, marked: bool = False) -> Scope:
     """Return these cases, in file order."""
-    return Scope(parts_of(pairs), chosen_by=chosen_by)
+    return Scope(parts_of(pairs), name=name, marked=marked)
 
 
 def name_of(scope: Scope, tree: Tree) -> str:
-    """Return the safe name of a scope's row, or how many cases were chosen."""
+    """Return the safe name of a scope's row, or of what chose its cases."""
     row = scope.row
-    if scope.chosen_by:
-        return f"{len(scope):,} {scope.chosen_by}"
-    if row.kind == "all":
-        return "everything"
+    if scope.marked:
+        return f"{len(scope):,} marked"
+    if scope.name or row.kind == "all":
+        return scope.name or "everything"
     if row.kind == "agent":
         return label(tree.groups[row.agent])
     entry = tree.entries[row.evalset]
@@ -93,8 +88,8 @@ def name_of(scope: Scope, tree: Tree) -> str:
 
 def title_of(scope: Scope, tree: Tree) -> str:
     """Return `everything, :fail date (48 of 312)` or `12 marked cases`."""
-    if scope.chosen_by:
-        return counted(len(scope), f"{scope.chosen_by} case")
+    if scope.marked:
+        return counted(len(scope), "marked case")
     name = name_of(scope, tree)
     return f"{name}, {one_line(scope.query)} ({len(scope):,} of {scope.total:,})" if scope.query else name
 
