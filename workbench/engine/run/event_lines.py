@@ -13,28 +13,22 @@ _DEEPEST = 200
 
 
 class Line(NamedTuple):
-    """An event as it is written.
-
-    `data` is its JSON form. It shares foreign parts with the event, so do not change it. `text` is the same in ASCII.
-    """
+    """An event as it is written. `text` is its JSON form in ASCII."""
 
     event: Event
-    data: dict[str, Any]
     text: str
 
 
 def as_line(event: Event) -> Line:
     """Return the line of the event, without parts that are nested too deeply."""
-    data = to_json(event)
     try:
-        text = short_json(data)
+        text = short_json(to_json(event))
     except RecursionError:
         text = ""
     if not text or (text.count("{") + text.count("[") > _DEEPEST and _is_too_deep(event)):
         event = _cut(event)
-        data = to_json(event)
-        text = short_json(data)
-    return Line(event, data, text)
+        text = short_json(to_json(event))
+    return Line(event, text)
 
 
 def _values(value: Any) -> dict[str, Any]:

@@ -87,7 +87,7 @@ _PAUSE = 0.02
 The first verdict, and an event after a quiet moment, are written at once.
 """
 _WRITTEN_AT_ONCE = 500
-"""Number of events in the largest batch. A batch is in memory three times: as events, as data and as text."""
+"""Number of events in the largest batch. A batch is in memory twice: as events and as text."""
 _AHEAD = 2_000
 """Number of events that may wait before no more cases start. Many cases at a time are faster than the disk."""
 _BETWEEN_SYNCS = 0.25
