@@ -26,7 +26,8 @@ from workbench.events import (
     RunStarted,
     TurnFinished,
 )
-from workbench.history.causes import causes, changed_files
+from workbench.history.causes import causes
+from workbench.history.changed_files import changed_files
 from workbench.history.compare import compare
 from workbench.history.summary import Summary, summarize_events
 from workbench.model.invocation import content_text

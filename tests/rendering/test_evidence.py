@@ -9,7 +9,8 @@ from tests.ui.judged import CLAIMS, RUBRICS, judged_case, record_of, scenario_ev
 from tests.ui.transcripts import RAISED, execute, late_parcel, recorded, turn
 from workbench.events import CaseError, MetricResult, Thawed
 from workbench.execution import CaseRecord
-from workbench.history.causes import Cause, ChangedFile
+from workbench.history.causes import Cause
+from workbench.history.changed_files import ChangedFile
 from workbench.history.compare import ChangedCase, ComparedCase
 from workbench.rendering.cells import cell_len
 from workbench.rendering.changed import Change

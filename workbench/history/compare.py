@@ -8,7 +8,8 @@ from typing import Literal, TypeAlias
 
 from workbench.events import CaseRef, MetricResult
 from workbench.execution import Execution
-from workbench.history.causes import Cause, ChangedFile, causes, changed_files, describe_run_differences
+from workbench.history.causes import Cause, causes, describe_run_differences
+from workbench.history.changed_files import ChangedFile, changed_files
 from workbench.history.changed_inputs import describe_input_differences
 from workbench.history.summary import Summary
 from workbench.rates import never_ran

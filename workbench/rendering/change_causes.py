@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from workbench.history.causes import ChangedFile
+from workbench.history.changed_files import ChangedFile
 from workbench.history.compare import ComparedCase
 from workbench.rendering.document import Document
 from workbench.rendering.lines import Line, Segment, hang_text, safe

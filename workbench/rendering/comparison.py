@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench import counting
 from workbench.execution import CaseRecord, Execution
-from workbench.history.causes import ChangedFile
+from workbench.history.changed_files import ChangedFile
 from workbench.history.compare import ChangedCase, ComparedCase, Comparison
 from workbench.history.summary import Summary
 from workbench.rendering.change_causes import add_causes, difference_lines, file_lines

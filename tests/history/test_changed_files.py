@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.history.file_kinds import is_prompt
+from workbench.history.changed_files import is_prompt
 
 
 @pytest.mark.parametrize(
