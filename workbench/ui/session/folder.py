@@ -66,11 +66,20 @@ class Folder(Controller):
             Item("trust it", True, help="Its verdicts may be made up. Trust it only if you know who made it."),
         ]
         if await self.view.pick("you did not create .workbench here", items, placeholder=""):
-            try:
-                await asyncio.to_thread(trust, root)
-            except OSError as error:
-                self.view.notify(plain(str(error), limit=600), severity="error", timeout=10)
+            # Keys wait for this work: an undo or edit before its end would have no state folder.
+            done = asyncio.Event()
+            self.view.work(self._use(root, trust, done), "trust")
+            await done.wait()
+
+    async def _use(self, root: "Path", trust: Callable[["Path"], None], done: asyncio.Event) -> None:
+        """Trust the state folder and read the project again. Sets `done` at the end."""
+        try:
+            await asyncio.to_thread(trust, root)
             await self.read_again()
+        except OSError as error:
+            self.view.notify(plain(str(error), limit=600), severity="error", timeout=10)
+        finally:
+            done.set()
 
     def reload(self) -> None:
         """Read the folder again."""
