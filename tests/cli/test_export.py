@@ -46,7 +46,6 @@ from workbench.exporting.tables import build_csv, build_markdown, code_span
 from workbench.history.pass_rates import RunRate, Trend
 from workbench.rendering.document import Subject
 from workbench.rendering.evidence import pane as evidence
-from workbench.rendering.lines import text_of
 from workbench.rendering.rows import View
 
 ATTACK = '</pre><script>alert(1)</script><img src=x onerror=alert(1)> " onload="x" \x1b[31m \ud800 `|` @team =1+1'
@@ -182,7 +181,7 @@ def test_markdown_has_the_evidence_of_the_screen() -> None:
     text = build_markdown(store).decode()
     assert "<details><summary>evidence</summary>" in text
     (record,) = store.read_current()
-    shown = [text_of(line).rstrip() for line in evidence.build(Subject(record), View(100)).lines]
+    shown = [line.plain.rstrip() for line in evidence.build(Subject(record), View(100)).lines]
     assert "\n".join(["```text", *shown, "```"]) in text
 
 

@@ -16,7 +16,6 @@ from workbench.events import (
 )
 from workbench.places.choice import PlaceChoice
 from workbench.places.place import MachineState
-from workbench.rendering.lines import text_of
 from workbench.rendering.machines import fleet_brief, machine_lines, megabytes, place_words
 from workbench.store import Store
 
@@ -117,13 +116,13 @@ def test_table_of_machines_fits_its_width() -> None:
         ),
     ]
     for width in (40, 60, 76, 116):
-        lines = [text_of(line) for line in machine_lines(states, width)]
+        lines = [line.plain for line in machine_lines(states, width)]
         assert max(map(len, lines)) <= max(width, 60)
         assert "uv sync failed" in " ".join(lines)
     assert "desk/a/b turn 2, desk/a/0, desk/a/1, desk/a/2 and 6 more" in " ".join(
-        map(text_of, machine_lines(states, 76))
+        line.plain for line in machine_lines(states, 76)
     )
-    assert "1,100/1,200" in text_of(list(machine_lines(states, 76))[1])
+    assert "1,100/1,200" in list(machine_lines(states, 76))[1].plain
 
 
 def test_place_and_sizes_in_words() -> None:

@@ -51,7 +51,7 @@ def store_of(events: list[Event]) -> Store:
 def is_marked(record: CaseRecord) -> bool:
     """Return whether line, title and pane all mark the case. Fail if only some of them do."""
     subject = Subject(record, None, None)
-    title = "".join(text for text, _ in notes(subject, 100))
+    title = notes(subject, 100).plain
     pane = "\n".join(plain_case(record, 100))
     found = {"(other criteria)" in case_line(record), "≠ other criteria" in title, "≠ other criteria" in pane}
     assert len(found) == 1

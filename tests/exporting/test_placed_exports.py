@@ -8,7 +8,6 @@ from workbench.events import LostAttempt
 from workbench.execution import CaseRecord
 from workbench.exporting.exporter import EXPORTERS, ExportedRun
 from workbench.rendering.document import Subject
-from workbench.rendering.lines import text_of
 from workbench.rendering.placed import placed_texts, placed_words
 from workbench.rendering.rows import View
 from workbench.rendering.trace.pane import build as build_trace
@@ -46,7 +45,7 @@ def test_exports_name_machine_and_lost_attempts_only_where_they_differ_from_loca
 
 def test_trace_names_machine_and_attempt(store: Store) -> None:
     record = placed(store)
-    trace = [text_of(line) for line in build_trace(Subject(record), View(80)).lines]
+    trace = [line.plain for line in build_trace(Subject(record), View(80)).lines]
     assert [line.strip() for line in trace[:2]] == [
         "On two, attempt 2.",
         "Attempt 1 on =one was lost: the connection was cut.",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from tests.cli.stores import all_statuses
-from workbench.rendering.lines import Line, text_of
+from workbench.rendering.lines import Line
 from workbench.store import Store
 
 Texts = Callable[[Iterable[Line]], list[str]]
@@ -14,7 +14,7 @@ Texts = Callable[[Iterable[Line]], list[str]]
 @pytest.fixture
 def texts() -> Texts:
     """Return the lines without styles and trailing blanks."""
-    return lambda lines: [text_of(line).rstrip() for line in lines]
+    return lambda lines: [line.plain.rstrip() for line in lines]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from workbench.model.criteria import Criterion
 from workbench.rendering.calls import call_lines, match_type_words
 from workbench.rendering.document import Subject
 from workbench.rendering.evidence.pane import build
-from workbench.rendering.lines import Line, text_of
+from workbench.rendering.lines import Line, pieces
 from workbench.rendering.rows import View
 
 Texts = Callable[[Iterable[Line]], list[str]]
@@ -41,7 +41,7 @@ def test_missing_args_differ_from_empty_args(texts: Texts) -> None:
 
 def test_different_values_are_marked_on_both_sides() -> None:
     lines = section([REFUND], [("refund", {"amount": "12.50"})], 120)
-    marks = [(segment.text, segment.style) for line in lines for segment in line if segment.style.startswith("mark-")]
+    marks = [piece for line in lines for piece in pieces(line) if piece[1].startswith("mark-")]
     assert marks == [("12.5", "mark-missing"), ('"12.50"', "mark-extra")]
 
 
@@ -51,9 +51,9 @@ def test_invisible_characters_are_named(texts: Texts) -> None:
 
 
 def test_match_type_shows_the_scores_of_the_others() -> None:
-    words = text_of(match_type_words(scored([FIND], [FIND, REFUND], match_type="EXACT")))
+    words = match_type_words(scored([FIND], [FIND, REFUND], match_type="EXACT")).plain
     assert words == "EXACT; others would score IN_ORDER 1.00 · ANY_ORDER 1.00 · names only 0.00"
-    words = text_of(match_type_words(scored([REFUND], [REFUND], args_match={"refund": {"amount": "any"}})))
+    words = match_type_words(scored([REFUND], [REFUND], args_match={"refund": {"amount": "any"}})).plain
     assert words.startswith("EXACT, arguments by rules; others")
 
 

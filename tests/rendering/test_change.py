@@ -16,7 +16,6 @@ from workbench.history.compare import ChangedCase, ComparedCase
 from workbench.rendering.changed import Change
 from workbench.rendering.document import Subject
 from workbench.rendering.history import build
-from workbench.rendering.lines import width_of
 from workbench.rendering.rows import View
 
 WIDTHS = (24, 36, 56, 78)
@@ -113,10 +112,9 @@ def test_hostile_text_is_safe_in_every_place(text: str, width: int) -> None:
     files = ChangedFile("desk", text[:300], "prompt", (f"-{text}", f"+{text}")), ChangedFile("b", text, "prompt")
     one = subject(before, after, compared(*files, why=(Cause("prompt", text),)))
     for line in build(one, View(width)).lines:
-        said = "".join(segment.text for segment in line)
-        assert not leaks(said)
-        assert "\n" not in said
-        assert width_of(line) <= width, said
+        assert not leaks(line.plain)
+        assert "\n" not in line.plain
+        assert line.cell_len <= width, line.plain
 
 
 def test_malformed_record_is_reported(texts: Texts) -> None:

@@ -11,7 +11,6 @@ from workbench.execution import CaseRecord
 from workbench.rendering.document import Document, Item, Subject, Target
 from workbench.rendering.faces import LABELS
 from workbench.rendering.judges.pane import build
-from workbench.rendering.lines import text_of
 from workbench.rendering.rows import View
 
 
@@ -156,7 +155,7 @@ def test_thousand_sentences_are_thousand_items() -> None:
     many = [{**SENTENCES[number % 6], "text": f"{number}: text"} for number in range(1000)]
     document = shown(record_of(events([claims(sentences=many)])))
     assert len(sentences(document)) == 1001
-    assert text_of(document.lines[sentences(document)[1000].start]).endswith("999: text")
+    assert document.lines[sentences(document)[1000].start].plain.endswith("999: text")
 
 
 def test_pane_says_why_nothing_was_judged(texts: Texts) -> None:

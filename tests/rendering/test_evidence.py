@@ -17,7 +17,6 @@ from workbench.rendering.changed import Change
 from workbench.rendering.document import Subject
 from workbench.rendering.error import error_lines
 from workbench.rendering.evidence.pane import build, place_in_case
-from workbench.rendering.lines import text_of
 from workbench.rendering.rows import View
 
 FIND = ("find_order", {"id": "A-7"})
@@ -27,7 +26,7 @@ PAID = "Your refund of 12.50 € for order A-7 is on its way."
 
 
 def page(record: CaseRecord, width: int = 79, *, full: bool = False) -> list[str]:
-    return [text_of(line).rstrip() for line in build(Subject(record), View(width, full)).lines]
+    return [line.plain.rstrip() for line in build(Subject(record), View(width, full)).lines]
 
 
 def one_turn(expected: Sequence[object], actual: Sequence[object], answer: str = PAID, said: str = PAID) -> CaseRecord:
@@ -278,7 +277,7 @@ RuntimeError: no such order
 
 def test_error_names_the_places_of_the_user_and_folds_the_rest() -> None:
     error = CaseError("agent_raised", "RuntimeError: no such order", "", TRACEBACK)
-    shown = [text_of(line).rstrip() for line in error_lines(error, View(79), root="/shop")]
+    shown = [line.plain.rstrip() for line in error_lines(error, View(79), root="/shop")]
     assert shown == [
         " ! RuntimeError: no such order",
         "   the agent raised an exception at order_desk/tools.py:12 in refund",
@@ -286,14 +285,14 @@ def test_error_names_the_places_of_the_user_and_folds_the_rest() -> None:
         "   called from order_desk/agent.py:40 in answer",
         " ▸ traceback, 10 lines",
     ]
-    full = [text_of(line).rstrip() for line in error_lines(error, View(79, full=True))]
+    full = [line.plain.rstrip() for line in error_lines(error, View(79, full=True))]
     assert full[1] == "   the agent raised an exception at /shop/order_desk/tools.py:12 in refund"
     assert any("site-packages" in line for line in full)
 
 
 def test_error_without_a_place_of_the_user_names_its_kind() -> None:
     error = CaseError("timeout", "no answer within 300 s", "raise --timeout")
-    shown = [text_of(line).rstrip() for line in error_lines(error, View(79))]
+    shown = [line.plain.rstrip() for line in error_lines(error, View(79))]
     assert shown == [" ! no answer within 300 s", " → raise --timeout", "   timed out"]
 
 
@@ -403,10 +402,10 @@ def test_what_changed_since_the_case_passed_is_below_the_criteria() -> None:
     file = ChangedFile("desk", "desk/agent.py", "prompt", ("-say yes", "+say no"))
     found = ComparedCase(ChangedCase("regression", before, after, (Cause("prompt", "desk/agent.py"),)), (file,))
     lines = [
-        text_of(line).rstrip() for line in build(Subject(after, change=Change(before), compared=found), View(79)).lines
+        line.plain.rstrip() for line in build(Subject(after, change=Change(before), compared=found), View(79)).lines
     ]
     start = lines.index("  changed since it passed")
     assert lines.index("  ✗ tool_trajectory_avg_score  0.00 < 1.00") < start
     assert any("− say yes" in line for line in lines[start:])
     passing = Subject(before, change=Change(after), compared=found)
-    assert not any("since it passed" in text_of(line) for line in build(passing, View(79)).lines)
+    assert not any("since it passed" in line.plain for line in build(passing, View(79)).lines)

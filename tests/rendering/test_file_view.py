@@ -12,7 +12,7 @@ from tests.ui.transcripts import turn
 from workbench.agents.workspace import EvalsetEntry, open_workspace
 from workbench.rendering.document import Subject
 from workbench.rendering.evidence import pane as evidence
-from workbench.rendering.lines import Line, width_of
+from workbench.rendering.lines import Line
 from workbench.rendering.panes import PANES
 from workbench.rendering.rows import View
 from workbench.rendering.title import notes, verdict
@@ -93,8 +93,8 @@ def test_every_fault_of_a_broken_file_is_listed_errors_first(open_file: Open, te
     assert len(entries) == len(faults) >= 2
     assert [entry[1] for entry in entries] == sorted((entry[1] for entry in entries), key="!~".index)
     assert any("order_desk/refunds.evalset.json:1:" in line for line in lines)
-    assert verdict(subject)[0].text == "! ERROR"
-    assert "in the file" in notes(subject, 76)[0].text
+    assert verdict(subject).plain == "! ERROR"
+    assert "in the file" in notes(subject, 76).plain
 
 
 def test_evalset_without_an_agent_has_a_reason(open_file: Open, texts: Texts, tmp_path: Path) -> None:
@@ -109,5 +109,5 @@ def test_hostile_file_stays_safe(text: str, open_file: Open, texts: Texts) -> No
     for case in (None, entry.document.case(0)):
         for pane in PANES:
             for line in pane.build(Subject(None, entry, case), View(50)).lines:
-                assert width_of(line) <= 50
-                assert not any(leaks(segment.text) for segment in line)
+                assert line.cell_len <= 50
+                assert not leaks(line.plain)

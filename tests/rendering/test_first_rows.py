@@ -11,7 +11,6 @@ from workbench.events import CaseError, MetricResult, SpansRecorded
 from workbench.execution import CaseRecord
 from workbench.rendering.document import Subject
 from workbench.rendering.evidence.pane import build
-from workbench.rendering.lines import text_of
 from workbench.rendering.rows import View
 from workbench.ui.detail.position import Position
 
@@ -86,7 +85,7 @@ def first_rows(record: CaseRecord, size: str) -> list[str]:
     top = 0 if document.opening is None else document.turns[document.opening]
     position = Position()
     position.begin(document, height, top, document.opening_item)
-    return [text_of(line) for line in document.lines[position.top : position.top + 10 - HEAD]]
+    return [line.plain for line in document.lines[position.top : position.top + 10 - HEAD]]
 
 
 @pytest.mark.parametrize("traced", [False, True])

@@ -8,7 +8,6 @@ from workbench.execution import CaseRecord
 from workbench.forking.choices import Point
 from workbench.prices import Price, Prices
 from workbench.rendering.forked import Cost, compared, conversation, cost_after, cost_words, first_difference
-from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.rows import View
 
 
@@ -24,7 +23,7 @@ def tried(*answers: str, ends: bool = True) -> CaseRecord:
 
 
 def lines_of(record: CaseRecord | None, point: Point, width: int = 79) -> list[str]:
-    return [text_of(line).rstrip() for line in compared(original(), record, 1, point, View(width, full=True)).lines]
+    return [line.plain.rstrip() for line in compared(original(), record, 1, point, View(width, full=True)).lines]
 
 
 def test_try_has_the_form_of_the_evidence_with_both_sides_of_what_differs() -> None:
@@ -56,7 +55,7 @@ def test_other_message_and_other_result_have_both_sides() -> None:
 @pytest.mark.parametrize("width", [24, 44, 60, 100])
 def test_no_line_of_a_try_is_wider_than_the_screen(width: int) -> None:
     document = compared(original(), tried("x" * 300, "返金" * 99), 1, Point(0), View(width, full=True))
-    assert all(width_of(line) <= width for line in document.lines)
+    assert all(line.cell_len <= width for line in document.lines)
 
 
 def test_running_try_differs_only_if_its_steps_do() -> None:

@@ -9,14 +9,13 @@ from workbench.events import CallsRecorded, CaseError, CaseRef, Frozen, PlannedC
 from workbench.execution import CaseRecord, Turn
 from workbench.recordings.miss import MissedCall, MissedRequest, missed_call, missed_request
 from workbench.rendering.evidence.recording import case_error_lines, miss_lines
-from workbench.rendering.lines import text_of
 from workbench.rendering.rows import View
 
 REF = CaseRef("desk", "desk/a.evalset.json", "a", "late")
 
 
 def _shown(missed: MissedCall, width: int = 80) -> str:
-    return "\n".join(map(text_of, miss_lines(missed, View(width), "run live")))
+    return "\n".join(line.plain for line in miss_lines(missed, View(width), "run live"))
 
 
 def _recorded(**miss: Any) -> CallsRecorded:
@@ -60,7 +59,7 @@ def test_missed_request_offers_only_parts_that_can_be_ignored() -> None:
     record = CaseRecord(PlannedCase(REF, None, ""), "error", turns=[Turn({}, calls=tuple(events))])
     record.error = CaseError("frozen_miss", "its request 1 has another instruction", "write it into the file")
     record.frozen = Frozen("all", "desk/a.frozen/late.frozen.json", "2026-11-21T10:30:00Z")
-    shown = "\n".join(map(text_of, case_error_lines(record, None, View(100), "K")))
+    shown = "\n".join(line.plain for line in case_error_lines(record, None, View(100), "K"))
     assert "K: keep this call after a live run, ignore the instruction or the config, or run live" in shown
     assert "write it" not in shown
 

@@ -7,7 +7,6 @@ import pytest
 from tests.hostile import HOSTILE, leaks
 from workbench.authoring.accept import Comparison
 from workbench.rendering.evidence.hunk import hunk_lines
-from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.rows import View
 
 
@@ -27,8 +26,8 @@ def shown(expected: dict[str, Any], actual: dict[str, Any], width: int = 79, **e
     """Return the lines of each difference."""
     case = {"eval_id": "case", "conversation": [expected], **({"final_session_state": {"n": 1}} if ended else {})}
     lines = [list(hunk_lines(hunk, View(width))) for hunk in Comparison(case, [actual], ended or None).hunks]
-    assert all(width_of(line) <= width for several in lines for line in several)
-    return [[text_of(line).rstrip() for line in several] for several in lines]
+    assert all(line.cell_len <= width for several in lines for line in several)
+    return [[line.plain.rstrip() for line in several] for several in lines]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from workbench.rendering.document import Subject
 from workbench.rendering.judge_texts import cost_words
 from workbench.rendering.judges.pane import build
 from workbench.rendering.judges.questions import question_lines
-from workbench.rendering.lines import joined, text_of
+from workbench.rendering.lines import joined
 from workbench.rendering.rows import View
 
 KEY = f"question/{MATCH}/0/0"
@@ -52,7 +52,7 @@ def test_unreadable_and_missing_replies_are_shown(texts: Texts) -> None:
 
 def test_reply_with_an_empty_verdict_is_shown() -> None:
     question = {"replies": [{"sample": 1, "text": "{}", "verdict": {}}]}
-    assert any("reply 1" in text_of(line) for line in question_lines(question, True, View(60)))
+    assert any("reply 1" in line.plain for line in question_lines(question, True, View(60)))
 
 
 def test_error_is_shown_once(texts: Texts) -> None:
@@ -89,4 +89,4 @@ def test_evaluation_service_is_shown_too(texts: Texts) -> None:
 
 def test_cached_replies_do_not_count_in_the_time() -> None:
     question = judge_question("rubrics", ["yes", None], FUNCTION)
-    assert text_of(joined(cost_words([question]))) == "2 replies · 0.4 s · 812 → 44 tokens · 1 cached"
+    assert joined(cost_words([question])).plain == "2 replies · 0.4 s · 812 → 44 tokens · 1 cached"

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+from rich.text import Text
+
 from workbench.rendering.document import Document, Item, Target
 from workbench.rendering.lazy_list import LazyList
-from workbench.rendering.lines import Line, Segment
+from workbench.rendering.lines import Line
 
 KEYS = [f"row/{number}" for number in range(1000)]
 
@@ -21,7 +23,7 @@ class Rows:
 
     def line(self, number: int) -> Line:
         self.lines_made.append(number)
-        return (Segment(f"line {number}"),)
+        return Text(f"line {number}")
 
     def item(self, number: int, start: int) -> Item:
         self.items_made.append(number)
@@ -36,10 +38,10 @@ def document(rows: Rows) -> Document:
     """Return a document in which row 10 is unfolded."""
     made = Document()
     made.turns.append(0)
-    made.add_place(["user/0"], [(Segment("heading"),)])
+    made.add_place(["user/0"], [Text("heading")])
     made.add_rows(rows, range(11))
-    made.add_item("row/10/part", [(Segment("part"),)] * 2, heads=True)
-    made.add([(Segment("below"),)])
+    made.add_item("row/10/part", [Text("part")] * 2, heads=True)
+    made.add([Text("below")])
     made.add_rows(rows, range(11, 1000))
     return made
 
@@ -48,7 +50,7 @@ def test_values_are_created_once_on_first_use() -> None:
     rows = Rows()
     made = document(rows)
     assert (len(made.lines), len(made.items)) == (1004, 1001)
-    assert made.lines[500] == made.lines[500] == (Segment("line 496"),)
+    assert made.lines[500] == made.lines[500] == Text("line 496")
     assert made.items[500] is made.items[500]
     assert (made.items[500].key, made.items[500].start) == ("row/499", 503)
     assert made.item_named("row/999") == 1000
@@ -70,12 +72,12 @@ def test_row_is_a_place_by_its_key_and_names() -> None:
 
 def test_item_includes_the_lines_it_heads() -> None:
     made = document(Rows())
-    assert [line[0].text for line in made.whole(11)] == ["part", "part", "below"]
-    assert [line[0].text for line in made.whole(10)] == ["line 10"], "this one stands for itself"
-    made.add_item("last", [(Segment("last"),)], heads=True)
+    assert [line.plain for line in made.whole(11)] == ["part", "part", "below"]
+    assert [line.plain for line in made.whole(10)] == ["line 10"], "this one stands for itself"
+    made.add_item("last", [Text("last")], heads=True)
     made.turns.append(len(made.lines))
-    made.add([(Segment("another turn"),)])
-    assert [line[0].text for line in made.whole(1001)] == ["last"]
+    made.add([Text("another turn")])
+    assert [line.plain for line in made.whole(1001)] == ["last"]
 
 
 def test_lazy_list_behaves_like_a_list() -> None:

@@ -16,7 +16,6 @@ from workbench.execution import CaseRecord, Turn
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Subject
 from workbench.rendering.faces import LABELS
-from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.panes import PANES
 from workbench.rendering.plain_case import plain_case
 from workbench.rendering.rows import View
@@ -201,13 +200,13 @@ def lines_of(subject: Subject, width: int, *, full: bool) -> Iterator[str]:
         document = pane.build(subject, View(width, full, opened=opened))
         told = (item.aside(width) for item in document.items if item.aside is not None)
         for line in (*document.lines, *(line for lines in told for line in lines)):
-            assert width_of(line) <= width, (pane.title, text_of(line))
-            yield text_of(line)
+            assert line.cell_len <= width, (pane.title, line.plain)
+            yield line.plain
         for item in document.items:
             assert item.start < item.end <= len(document.lines)
-            assert all(text_of(line)[:1] in ("", " ") for line in document.lines[item.start : item.end])
+            assert all(line.plain[:1] in ("", " ") for line in document.lines[item.start : item.end])
     for line in (notes(subject, width), verdict(subject)):
-        yield text_of(line)
+        yield line.plain
     yield title(subject, width)
 
 
@@ -264,8 +263,7 @@ def test_empty_subject_shows_nothing(pane: Any) -> None:
 def test_everything_is_readable_without_colour() -> None:
     statuses: list[CaseStatus] = ["passed", "failed", "error", "not_evaluated"]
     words = {
-        text_of(verdict(Subject(CaseRecord(PlannedCase(CaseRef("", "", "", ""), None, ""), state))))
-        for state in statuses
+        verdict(Subject(CaseRecord(PlannedCase(CaseRef("", "", "", ""), None, ""), state))).plain for state in statuses
     }
     assert words == {"✓ PASS", "✗ FAIL", "! ERROR", "? NOT EVALUATED"}
 
@@ -277,14 +275,14 @@ def test_error_without_a_message_shows_its_kind() -> None:
 
 def test_trace_names_the_second_attempt() -> None:
     record = execute([turn("hi")], [], error=RAISED)
-    assert "Attempt" not in text_of(trace.build(Subject(record), View(80)).lines[0])
+    assert "Attempt" not in trace.build(Subject(record), View(80)).lines[0].plain
     record.attempt = 2
-    assert text_of(trace.build(Subject(record), View(80)).lines[0]).strip().startswith("Attempt 2")
+    assert trace.build(Subject(record), View(80)).lines[0].plain.strip().startswith("Attempt 2")
 
 
 def test_printed_text_and_the_error_are_the_end_of_the_trace() -> None:
     record = execute([turn("hi")], [], error=RAISED, output={"stdout": "looking up", "stderr": "odd"})
-    lines = [text_of(line) for line in trace.build(Subject(record), View(80)).lines]
+    lines = [line.plain for line in trace.build(Subject(record), View(80)).lines]
     places = [next(i for i, line in enumerate(lines) if part in line) for part in ("looking up", "odd", "! KeyError")]
     assert places == sorted(places)
     assert any("Traceback" in line for line in lines[places[2] :])

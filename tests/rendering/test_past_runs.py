@@ -5,7 +5,6 @@ from workbench.execution import Execution
 from workbench.history.latest import PastRun
 from workbench.model.criteria import Criterion
 from workbench.rendering.history import past_run_lines
-from workbench.rendering.lines import text_of
 from workbench.rendering.reference import _criterion
 from workbench.rendering.rows import View
 
@@ -18,14 +17,14 @@ def _runs(*statuses: MetricStatus) -> list[PastRun]:
 
 def test_past_scores_without_a_threshold_are_no_failures() -> None:
     _, line = past_run_lines("quality", _runs("informational", "informational"), View(70))
-    assert text_of(line).endswith("never decided")
+    assert line.plain.endswith("never decided")
     _, line = past_run_lines("quality", _runs("passed", "failed", "informational"), View(70))
-    assert text_of(line).endswith("passed 1 of 2")
+    assert line.plain.endswith("passed 1 of 2")
 
 
 def test_criterion_without_a_threshold_is_not_shown_with_one() -> None:
-    assert text_of(tuple(_criterion(Criterion("quality", 0.0, None, {})))) == "quality without a threshold"
-    assert text_of(tuple(_criterion(Criterion("quality", 4.0, 4.0, {})))) == "quality ≥ 4"
+    assert _criterion(Criterion("quality", 0.0, None, {})).plain == "quality without a threshold"
+    assert _criterion(Criterion("quality", 4.0, 4.0, {})).plain == "quality ≥ 4"
 
 
 def test_options_of_a_criterion_are_words() -> None:
@@ -34,5 +33,5 @@ def test_options_of_a_criterion_are_words() -> None:
         "rubrics": [{"rubric_id": "a"}, {"rubric_id": "b"}],
         "include_agent_tools": True,
     }
-    shown = text_of(tuple(_criterion(Criterion("final_response_match_v2", 1.0, 1.0, options))))
+    shown = _criterion(Criterion("final_response_match_v2", 1.0, 1.0, options)).plain
     assert shown == ("final_response_match_v2 ≥ 1, judge gemini-2.5-flash, 5 samples, 2 rubrics, include agent tools")

@@ -8,7 +8,6 @@ from workbench.execution import CaseRecord, CaseState, Turn
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Subject
 from workbench.rendering.history import bar, build
-from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.panes import panes_of
 from workbench.rendering.rows import View
 from workbench.rendering.title import notes, title, verdict
@@ -45,7 +44,7 @@ def flaky(text: str = "sent") -> list[CaseRecord]:
 
 def seen(records: list[CaseRecord], width: int = 80, until: float | None = None) -> list[str]:
     subject = Subject(records[0], repeats=summarize(records, until))
-    return [text_of(line).rstrip() for line in build(subject, View(width)).lines]
+    return [line.plain.rstrip() for line in build(subject, View(width)).lines]
 
 
 def test_flaky_case_shows_cause_rate_and_trajectories() -> None:
@@ -73,15 +72,15 @@ def test_pane_fits_with_any_content(text: str, width: int) -> None:
     subject = Subject(flaky(text)[0], repeats=summarize(flaky(text), 0.9))
     for full in (False, True):
         for line in build(subject, View(width, full=full)).lines:
-            assert width_of(line) <= width
-            assert "\x1b" not in text_of(line)
+            assert line.cell_len <= width
+            assert "\x1b" not in line.plain
 
 
 @pytest.mark.parametrize(("states", "places"), [("pp", (1.0,)), ("ff", (0.0,)), ("pf", (0.5,))])
 def test_rate_is_inside_its_interval(states: str, places: tuple[float, ...]) -> None:
     names: dict[str, CaseState] = {"p": "passed", "f": "failed"}
     case = summarize([execution(number, names[state]) for number, state in enumerate(states, 1)])
-    drawn = text_of(bar(case, 41))
+    drawn = bar(case, 41).plain
     assert cell_len(drawn) == 41
     assert drawn.index("●") == places[0] * 40
     assert set(drawn) <= set("·━●")
@@ -90,9 +89,9 @@ def test_rate_is_inside_its_interval(states: str, places: tuple[float, ...]) -> 
 def test_title_shows_flaky_and_the_repeat_of_other_panes() -> None:
     records = flaky()
     subject = Subject(records[1], repeats=summarize(records))
-    assert text_of(verdict(subject)) == "∿ FLAKY"
+    assert verdict(subject).plain == "∿ FLAKY"
     assert title(subject, 80) == "desk › refunds › parcel"
-    assert text_of(notes(subject, 80)) == "repeat 2"
+    assert notes(subject, 80).plain == "repeat 2"
     history = panes_of(subject)[-1]
     assert history.opens(subject)
     assert not history.opens(Subject(records[1]))

@@ -5,7 +5,7 @@ from tests.ui.judged import RUBRICS, events, record_of, rubric, rubrics
 from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.judge_texts import vote_words
 from workbench.rendering.judges.pane import build
-from workbench.rendering.lines import joined, text_of
+from workbench.rendering.lines import joined
 from workbench.rendering.rows import View
 
 
@@ -58,14 +58,14 @@ def test_thirty_rubrics_are_thirty_items(texts: Texts) -> None:
 
 def test_votes_are_described() -> None:
     def told(verdict: str, asked: int, **votes: int) -> str:
-        return text_of(joined(vote_words({"votes": votes, "asked": asked, "of": 5}, verdict)))
+        return joined(vote_words({"votes": votes, "asked": asked, "of": 5}, verdict)).plain
 
     assert told("yes", 3, yes=3) == "3 of 3 votes (up to 5)"
     assert told("yes", 5, yes=5) == "5 of 5 votes"
     assert told("yes", 5, yes=4, no=1) == "4 of 5 votes · ◐ split: 4 yes, 1 no"
     assert told("yes", 5, yes=4, missing=1) == "4 of 5 votes · 4 yes, 1 missing"
     assert told("unread", 3, missing=3) == "0 of 3 votes (up to 5) · 3 missing"
-    assert text_of(joined(vote_words({"votes": {"valid": 1}, "asked": 1, "of": 1}, "valid"))) == "1 of 1 vote"
+    assert joined(vote_words({"votes": {"valid": 1}, "asked": 1, "of": 1}, "valid")).plain == "1 of 1 vote"
     assert vote_words({}, "yes") == []
 
 

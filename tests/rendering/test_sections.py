@@ -14,7 +14,6 @@ from tests.ui.transcripts import late_parcel
 from workbench.plugins import ExtensionPoint, listing
 from workbench.rendering import sections
 from workbench.rendering.document import Subject
-from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.panes import PANES
 from workbench.rendering.plain_case import plain_case
 from workbench.rendering.rows import View
@@ -53,8 +52,8 @@ def panes(package: Package, monkeypatch: pytest.MonkeyPatch, width: int = 60, *,
     found: dict[str, str] = {}
     for pane in PANES:
         lines = pane.build(Subject(late_parcel()), View(width, full)).lines
-        assert all(width_of(line) <= width for line in lines)
-        found[pane.title] = "\n".join(map(text_of, lines))
+        assert all(line.cell_len <= width for line in lines)
+        found[pane.title] = "\n".join(line.plain for line in lines)
     return found
 
 
@@ -131,9 +130,9 @@ def test_section_is_asked_again_only_if_the_case_has_changed(package: Package, m
     monkeypatch.setattr(sections, "SECTIONS", package.point())
     record = late_parcel()
     for width in (60, 80):
-        assert "asked 1" in "\n".join(map(text_of, PANES[0].build(Subject(record), View(width)).lines))
+        assert "asked 1" in "\n".join(line.plain for line in PANES[0].build(Subject(record), View(width)).lines)
     record.state = "passed"
-    assert "asked 2" in "\n".join(map(text_of, PANES[0].build(Subject(record), View(60)).lines))
+    assert "asked 2" in "\n".join(line.plain for line in PANES[0].build(Subject(record), View(60)).lines)
 
 
 def test_long_text_is_folded_and_endless_text_is_cut(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ from workbench.dependencies.change import Change
 from workbench.details import read_details
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Subject
-from workbench.rendering.lines import width_of
 from workbench.rendering.staleness import stale_count, stale_line, stale_mark
 from workbench.rendering.title import ending, title
 from workbench.text import one_line
@@ -66,8 +65,8 @@ def test_title_keeps_the_case_before_the_reason(width: int) -> None:
     fresh = Subject(read_details(store.records[FAILED]))
     stale = Subject(read_details(store.records[FAILED]), stale=(MODEL, PROMPT))
     tail = ending(stale, width)
-    assert "".join(text for text, _ in tail).startswith(("stale: ", "~"))
-    room = width - width_of(tail)
+    assert tail.plain.startswith(("stale: ", "~"))
+    room = width - tail.cell_len
     if width >= 60:
         assert title(stale, room - 4).endswith(title(fresh, 1000).rpartition(" › ")[2])
-    assert not any("stale" in text for text, _ in ending(fresh, width))
+    assert "stale" not in ending(fresh, width).plain

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterable
 
-from workbench.rendering.lines import Line, Segment
+from rich.text import Text
+
+from workbench.rendering.lines import Line
 from workbench.rendering.rows import View
 from workbench.rendering.texts import both_sides, text_lines
 
@@ -12,7 +14,7 @@ NARROW, WIDE = View(60), View(120)
 
 def compared(expected: str, actual: str, view: View, marks: tuple[object, object] = (None, None)) -> list[Line]:
     left, right, note = both_sides(expected, actual, view.room, view, marks)
-    return [*left, *right, *([(Segment(note),)] if note else [])]
+    return [*left, *right, *([Text(note)] if note else [])]
 
 
 def test_both_texts_have_their_marks(texts: Texts) -> None:

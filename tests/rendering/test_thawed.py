@@ -7,7 +7,6 @@ import pytest
 from tests.hostile import FORBIDDEN, HOSTILE
 from workbench.events import Thawed, drift_count
 from workbench.rendering.evidence.recording import thawed_lines
-from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.rows import View
 from workbench.rendering.thawed import change_texts, thawed_mark, thawed_total
 
@@ -30,7 +29,7 @@ def test_numbers_are_in_every_form() -> None:
 def test_only_changes_can_be_accepted() -> None:
     assert drift_count(Thawed("a", unknown=1, changes=({**CALL, "kind": "unknown"},)).changes) == 0
     assert drift_count(THAWED.changes) == 1
-    assert "A accepts" in "".join(map(text_of, thawed_lines(THAWED, View(60), drifted=True)))
+    assert "A accepts" in "".join(line.plain for line in thawed_lines(THAWED, View(60), drifted=True))
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -42,6 +41,6 @@ def test_foreign_text_is_safe_and_fits(text: str) -> None:
     )
     for width in (40, 60):
         lines = list(thawed_lines(Thawed("a", changed=1, changes=changes), View(width), drifted=True))
-        assert all(width_of(line) <= width for line in lines)
-        assert FORBIDDEN.isdisjoint("".join(map(text_of, lines)))
+        assert all(line.cell_len <= width for line in lines)
+        assert FORBIDDEN.isdisjoint("".join(line.plain for line in lines))
     assert FORBIDDEN.isdisjoint("".join(change_texts(Thawed("a", changes=changes))))

@@ -10,7 +10,6 @@ from workbench.events import CaseError, CaseRef, Frozen, MetricResult, PlannedCa
 from workbench.execution import CaseRecord
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Subject
-from workbench.rendering.lines import text_of
 from workbench.rendering.scores import chips
 from workbench.rendering.status import score_text
 from workbench.rendering.title import ending, notes, title
@@ -47,18 +46,18 @@ def test_cut_name_keeps_what_tells_it_from_the_other_cases_of_its_evalset() -> N
 
 def test_word_of_the_verdict_goes_before_the_name_of_the_case() -> None:
     failed = Subject(CaseRecord(PlannedCase(LONG, None, ""), "failed"))
-    assert text_of(ending(failed, 26)) == "✗ FAIL"
-    assert text_of(ending(failed, 25)) == "✗"
+    assert ending(failed, 26).plain == "✗ FAIL"
+    assert ending(failed, 25).plain == "✗"
 
 
 def test_replayed_case_says_so_beside_its_verdict() -> None:
     frozen = Frozen("tools", "a.frozen.json", tools=4, live=1, misses=0)
     failed = Subject(CaseRecord(PlannedCase(LONG, None, ""), "failed", frozen=frozen))
-    assert text_of(ending(failed, 60)) == "❅ FROZEN ✗ FAIL"
-    assert text_of(ending(failed, 30)) == "❅✗"
+    assert ending(failed, 60).plain == "❅ FROZEN ✗ FAIL"
+    assert ending(failed, 30).plain == "❅✗"
     missed = replace(frozen, tools=0, misses=1)
     record = CaseRecord(PlannedCase(LONG, None, ""), "error", frozen=missed, error=CaseError("frozen_miss", "gone"))
-    assert text_of(notes(Subject(record), 70)) == "❅ 0 replayed, 1 live"
+    assert notes(Subject(record), 70).plain == "❅ 0 replayed, 1 live"
 
 
 def test_unreadable_file_is_named_by_its_path() -> None:
@@ -72,10 +71,10 @@ def result(name: str, score: float | None, threshold: float = 0.8) -> MetricResu
 
 def test_worst_verdict_comes_first_and_hidden_ones_are_counted() -> None:
     results = [result("one_score", 1.0), result("two_score", 0.5), result("three_score", None)]
-    assert text_of(chips(results, 100)) == "✗ two_score 0.50 < 0.80   ! three_score error   ✓ one_score 1.00 ≥ 0.80"
-    assert text_of(chips(results, 60)) == "✗ two 0.50 < 0.80   ! three error   ✓ one 1.00 ≥ 0.80"
-    assert text_of(chips(results, 40)) == "✗ two 0.50 < 0.80   ! three error  +1"
-    assert text_of(chips(results, 12)) == "✗ two 0.50…"
+    assert chips(results, 100).plain == "✗ two_score 0.50 < 0.80   ! three_score error   ✓ one_score 1.00 ≥ 0.80"
+    assert chips(results, 60).plain == "✗ two 0.50 < 0.80   ! three error   ✓ one 1.00 ≥ 0.80"
+    assert chips(results, 40).plain == "✗ two 0.50 < 0.80   ! three error  +1"
+    assert chips(results, 12).plain == "✗ two 0.50 …"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +107,7 @@ def test_case_without_scores_has_a_reason(state: str, words: str) -> None:
     found = subject()
     assert found.record is not None
     found.record.state = state  # type: ignore[assignment]
-    assert text_of(notes(found, 60)) == words
+    assert notes(found, 60).plain == words
 
 
 def test_score_without_a_threshold_is_shown_and_said_to_decide_nothing() -> None:
@@ -118,4 +117,4 @@ def test_score_without_a_threshold_is_shown_and_said_to_decide_nothing() -> None
         "safety": MetricResult("safety", "not_applicable", None, None),
         "token_usage_v1": MetricResult("token_usage_v1", "informational", 60.0, None),
     }
-    assert text_of(notes(Subject(record), 70)) == "quality 5: no threshold decides"
+    assert notes(Subject(record), 70).plain == "quality 5: no threshold decides"

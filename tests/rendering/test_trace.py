@@ -11,7 +11,6 @@ from workbench.execution import CaseRecord, Turn
 from workbench.prices import Price, Prices
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.evidence import pane as evidence
-from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.rows import View
 from workbench.rendering.trace import pane, reading
 from workbench.rendering.trace.conversation import conversation_lines, messages, own_events
@@ -83,7 +82,7 @@ def shown(*opened: str, width: int = 76, prices: Prices | None = None) -> Docume
 
 
 def lines(document: Document) -> list[str]:
-    return [text_of(line).rstrip() for line in document.lines]
+    return [line.plain.rstrip() for line in document.lines]
 
 
 def test_row_has_name_cost_time_and_bar() -> None:
@@ -95,7 +94,7 @@ def test_row_has_name_cost_time_and_bar() -> None:
         "  │ └ ! inner                                       400 ms     ────────",
         " •└ ◇ m                                             250 ms             ━━━━",
     ]
-    assert all(width_of(line) <= 76 for line in shown().lines)
+    assert all(line.cell_len <= 76 for line in shown().lines)
     priced = lines(shown(width=120, prices=Prices({"m": Price(1.0, 1.0)}, "EUR")))
     assert "0.0012 EUR" in priced[2]
     assert "EUR" not in priced[1], "half a bill is no bill"
@@ -108,12 +107,12 @@ def test_replayed_call_has_no_time() -> None:
     found = lines(build(Subject(made), View(76)))
     assert found[2].startswith(" •├ ◇ m                                    1.2k→34  250 ms")
     assert found[5].startswith(" •└ ◇ m                                            earlier ")
-    assert all(width_of(line) <= 76 for line in build(Subject(made), View(76)).lines)
+    assert all(line.cell_len <= 76 for line in build(Subject(made), View(76)).lines)
 
 
 def test_narrow_row_keeps_name_and_time() -> None:
     narrow = lines(shown(width=30))
-    assert all(width_of(line) <= 30 for line in shown(width=30).lines)
+    assert all(line.cell_len <= 30 for line in shown(width=30).lines)
     assert any("find_ord" in line and "500 ms" in line for line in narrow)
 
 
@@ -143,7 +142,7 @@ def test_messages_of_a_row_are_highlighted() -> None:
     found = {}
     for node in read.turns[0].trace.root.walk():
         lit = own_events(node)
-        told = [text_of(line) for line in conversation_lines(read.turns[0].messages, lit, 60)]
+        told = [line.plain for line in conversation_lines(read.turns[0].messages, lit, 60)]
         found[node.number] = [place for place, line in enumerate(told) if line.startswith("▶")]
     # The user's message, the call, its result, the answer.
     assert found == {1: [0], 2: [1, 2, 3], 3: [1], 4: [2], 5: [2], 6: [3]}
@@ -153,7 +152,7 @@ def test_highlighted_messages_of_a_long_turn_are_among_the_first_lines() -> None
     event = {"author": "desk", "content": {"parts": [{"text": "yes"}]}}
     long = Turn({"parts": [{"text": "go"}]}, acted=[event] * 30)
     for number in range(30):
-        told = [text_of(line) for line in conversation_lines(messages(long), frozenset({number}), 60)]
+        told = [line.plain for line in conversation_lines(messages(long), frozenset({number}), 60)]
         assert any(line.startswith("▶") for line in told[:4])
 
 
@@ -175,9 +174,9 @@ def test_only_visible_rows_of_a_long_trace_are_laid_out(monkeypatch: pytest.Monk
     assert made == []
     assert len(again.lines) == len(first.lines) + 4 + 1999
     below = 3  # The steps word for word, and what the agent printed.
-    assert text_of(again.lines[-1002 - below]).split() == ["▸", "1000", "user", "荷物はどこですか"]
+    assert again.lines[-1002 - below].plain.split() == ["▸", "1000", "user", "荷物はどこですか"]
     assert made == []
-    assert text_of(again.lines[-2004 - below]).startswith(" •└ ▾ m")
+    assert again.lines[-2004 - below].plain.startswith(" •└ ▾ m")
     assert made == [1999]
 
 
@@ -205,11 +204,11 @@ def test_finished_turns_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_huge_value_shows_its_beginning_and_is_copied_in_full() -> None:
     value = [{"name": f"row {number}"} for number in range(100_000)]
-    told = [text_of(line) for line in data_lines(value, 4, View(76))]
+    told = [line.plain for line in data_lines(value, 4, View(76))]
     assert len(told) == BRIEF + 1
     assert told[-1] == "    … over 880 more lines: Y copies all"
-    assert told[:BRIEF] == [text_of(line) for line in data_lines(value[:200], 4, View(76))][:BRIEF]
-    assert text_of(list(data_lines(value[:200], 4, View(76)))[-1]) == "    … 482 more lines: Y copies all"
+    assert told[:BRIEF] == [line.plain for line in data_lines(value[:200], 4, View(76))][:BRIEF]
+    assert list(data_lines(value[:200], 4, View(76)))[-1].plain == "    … 482 more lines: Y copies all"
     assert len(list(data_lines(value[:2000], 4, View(76, full=True)))) == 6002
 
 
@@ -218,7 +217,7 @@ def test_very_deep_spans_are_shown() -> None:
     deep = [{**SPANS[4], "id": number, "parent": number - 1} for number in range(2, 5000)]
     case.turns[0].spans = SpansRecorded(case.ref, 0, json.dumps([SPANS[0], *deep]), {})
     document = build(Subject(case), View(76))
-    assert all(width_of(line) <= 76 for line in document.lines[-50:])
+    assert all(line.cell_len <= 76 for line in document.lines[-50:])
     assert document.items[-2].key == "span/0/4999"
 
 
@@ -229,16 +228,16 @@ def test_row_and_call_in_the_diff_link_to_each_other() -> None:
     call = next(item for item in there.items if item.key.startswith("evidence/0/call"))
     assert call.targets[0].pane == "Trace"
     row = here.places[call.targets[0].places[0]]
-    assert text_of(here.lines[row.start]).split()[2] == "find_order"
+    assert here.lines[row.start].plain.split()[2] == "find_order"
     (tool,) = [item for item in here.items if item.key == "span/0/4"]
     assert tool.targets[0].pane == "Evidence"
     place = next(place for place in tool.targets[0].places if place in there.places)
-    assert "find_order" in text_of(there.lines[there.places[place].start])
+    assert "find_order" in there.lines[there.places[place].start].plain
 
 
 def test_case_without_spans_has_a_tree_without_times_and_a_diff_without_cursor() -> None:
     case = record(watched=False)
-    told = [text_of(line) for line in build(Subject(case), View(76)).lines]
+    told = [line.plain for line in build(Subject(case), View(76)).lines]
     assert any("recorded without times" in line for line in told)
     assert any("find_order" in line for line in told)
     assert not any("━" in line for line in told)

@@ -10,7 +10,6 @@ from tests.ui.conftest import OpenScreen, Screen
 from workbench.details import read_details
 from workbench.events import CaseFinished, CaseRef, CaseStarted, Event, JudgeWaits, Usage
 from workbench.judge.base import JudgeIdentity
-from workbench.rendering.lines import text_of
 from workbench.store import Store
 from workbench.ui.detail.body import Body
 from workbench.ui.tree.labels import Labels
@@ -53,7 +52,7 @@ async def test_function_that_judged_is_named_on_every_surface(open_screen: OpenS
         for digit in "12":
             await pilot.press(digit)
             await pilot.pause()
-            text = "\n".join(map(text_of, screen.app.screen.query_one(Body).document.lines))
+            text = "\n".join(line.plain for line in screen.app.screen.query_one(Body).document.lines)
             assert text.count("ƒ function") >= 3, "once beside the score of each criterion"
 
 

@@ -31,7 +31,7 @@ from workbench.rendering.costs import NO_PRICES, costs, not_known
 from workbench.rendering.explain import other_criteria, reasons, score_text
 from workbench.rendering.fault_table import cell_text, fault_rows, handling_text
 from workbench.rendering.frozen import frozen_mark, frozen_total
-from workbench.rendering.lines import Line
+from workbench.rendering.lines import Line, pieces
 from workbench.rendering.overview.criteria import scores
 from workbench.rendering.placed import placed_texts
 from workbench.rendering.plain_case import case_lines
@@ -288,10 +288,10 @@ def _trace(record: CaseRecord) -> Iterator[str]:
 
 
 def _line(line: Line) -> str:
-    """Return a line as HTML. Its segments are already safe for a terminal."""
+    """Return a line as HTML. It is already safe for a terminal."""
     return "".join(
         f'<span class="{class_name(style)}">{html_body(text)}</span>' if style else html_body(text)
-        for text, style in line
+        for text, style in pieces(line)
     ).rstrip()
 
 

@@ -20,7 +20,6 @@ from workbench.rendering.evidence import pane as evidence
 from workbench.rendering.explain import matched_by_location, other_criteria, reasons, verdict
 from workbench.rendering.fault_table import cell_text, fault_rows, handling_text
 from workbench.rendering.frozen import FROZEN, frozen_total, frozen_words
-from workbench.rendering.lines import text_of
 from workbench.rendering.placed import lost_words, placed_texts
 from workbench.rendering.plain_lines import case_label, label, marks
 from workbench.rendering.plain_summary import count_text
@@ -177,7 +176,7 @@ def _evidence(records: list[Execution], room: int) -> Iterator[str]:
 
 def evidence_block(record: CaseRecord, *, full: bool) -> Iterator[str]:
     """Yield the evidence of a case, as the screen shows it, in a fenced block."""
-    lines = [text_of(line).rstrip() for line in evidence.build(Subject(record), View(_WIDTH, full)).lines]
+    lines = [line.plain.rstrip() for line in evidence.build(Subject(record), View(_WIDTH, full)).lines]
     fence = "`" * max(3, 1 + max((len(found) for line in lines for found in _FENCES.findall(line)), default=0))
     yield from (f"{fence}text", *lines, fence)
 

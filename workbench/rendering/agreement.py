@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 
+from rich.text import Text
+
 from workbench.authoring.triage.agreement import JudgeAgreement, left_out_text
 from workbench.counting import counted, percent
 from workbench.rendering.cells import cut
 from workbench.rendering.faces import JUDGED
-from workbench.rendering.lines import BLANK, Line, Segment, cut_line, pad, rule, wrap
+from workbench.rendering.lines import Line, cut_line, pad, rule, wrap
 from workbench.repeats.repeat_texts import interval
 from workbench.text import one_line
 
@@ -25,57 +27,56 @@ def agreement_lines(found: Iterable[JudgeAgreement], width: int, left_out: int =
     """Yield the whole page in `width` cells. `left_out` verdicts were given by cause and do not count."""
     found = list(found)
     if left_out:
-        yield from wrap([Segment(left_out_text(left_out), "muted")], width)
-        yield BLANK
+        yield from wrap(Text.styled(left_out_text(left_out), "muted"), width)
+        yield Text()
     if not found:
         for sentence in _EMPTY:
-            yield from wrap([Segment(sentence, "muted")], width)
+            yield from wrap(Text.styled(sentence, "muted"), width)
         return
     for number, one in enumerate(found):
         if number:
-            yield BLANK
+            yield Text()
         yield from _one(one, width)
 
 
 def _one(one: JudgeAgreement, width: int) -> Iterator[Line]:
     name = one_line(one.criterion, limit=80) or "the case's verdict"
     judge = one_line(one.judge, limit=60)
-    right: Line = (Segment(judge, "muted"),) if judge and len(judge) + len(name) + 8 < width else ()
-    yield rule((Segment(name, "heading"), Segment(f"  {_PARTS[one.part]}", "label")), right, width)
-    yield from wrap(_figures(one), width)
+    right: Line = Text.styled(judge, "muted") if judge and len(judge) + len(name) + 8 < width else Text()
+    yield rule(Text.assemble((name, "heading"), (f"  {_PARTS[one.part]}", "label")), right, width)
+    yield from wrap(Text.assemble(*_figures(one)), width)
     if one.false_passes:
         words = counted(one.false_passes, "false pass", "false passes")
-        yield from wrap([Segment(f"{words}: passed, but you say it should fail", "status-failed")], width)
-    yield BLANK
+        yield from wrap(Text.styled(f"{words}: passed, but you say it should fail", "status-failed"), width)
+    yield Text()
     yield from _matrix(one, width)
 
 
-def _figures(one: JudgeAgreement) -> Iterator[Segment]:
+def _figures(one: JudgeAgreement) -> Iterator[Text]:
     share = one.share
-    yield Segment(f"agrees with you in {share.passed} of {share.total}", "strong")
-    yield Segment(f"  {percent(share.rate or 0.0)} (95%: {interval(share)})  ")
+    yield Text.styled(f"agrees with you in {share.passed} of {share.total}", "strong")
+    yield Text(f"  {percent(share.rate or 0.0)} (95%: {interval(share)})  ")
     if one.pairs.kappa is None:
-        yield Segment("no kappa: only one label was used", "muted")
+        yield Text.styled("no kappa: only one label was used", "muted")
     else:
-        yield Segment(f"kappa {one.pairs.kappa:.2f}", "strong")
+        yield Text.styled(f"kappa {one.pairs.kappa:.2f}", "strong")
         if one.few:
-            yield Segment("  too few to rely on", "status-not-evaluated")
+            yield Text.styled("  too few to rely on", "status-not-evaluated")
 
 
 def _matrix(one: JudgeAgreement, width: int) -> Iterator[Line]:
     """Yield the confusion matrix. Rows are the user's labels, columns the judge's; agreement is on the diagonal."""
     labels = one.labels
     cell = _CELL if _SIDE + _CELL * len(labels) <= width else _NARROW_CELL
-    head: list[Segment] = [Segment(" you ↓  judge → ".ljust(_SIDE), "label")]
-    head += [Segment(_word(label, cell).rjust(cell), "label") for label in labels]
-    yield cut_line(tuple(head), width)
+    columns = "".join(_word(label, cell).rjust(cell) for label in labels)
+    yield cut_line(Text.styled(" you ↓  judge → ".ljust(_SIDE) + columns, "label"), width)
     for user in labels:
         face = JUDGED.get(user)
-        row: Line = pad((Segment(f" {_word(user, _SIDE - 2)}", face.variable if face else ""),), _SIDE)
+        row: Line = pad(Text.styled(f" {_word(user, _SIDE - 2)}", face.variable if face else ""), _SIDE)
         for judge in labels:
             count = one.pairs.counts.get((user, judge), 0)
             style = "muted" if not count else "strong" if user == judge else "status-failed"
-            row = (*row, Segment((str(count) if count else "·").rjust(cell), style))
+            row.append((str(count) if count else "·").rjust(cell), style)
         yield cut_line(row, width)
 
 

@@ -8,7 +8,7 @@ from workbench.execution import Turn
 from workbench.json_values import parts_of
 from workbench.model.invocation import content_text, recorded_events
 from workbench.rendering.document import Document, Target
-from workbench.rendering.lines import Line
+from workbench.rendering.lines import Line, has_style
 from workbench.rendering.rows import View
 
 
@@ -87,7 +87,7 @@ def add_pieces(document: Document, pieces: Iterable[Piece]) -> None:
         if anchor is None or not lines:
             document.add(lines)
             continue
-        folded = any(segment.style == "fold" for line in lines for segment in line)
+        folded = any(has_style(line, "fold") for line in lines)
         document.add_item(anchor.key, lines, opens=folded, targets=(Target("Trace", anchor.places),))
         for place in anchor.places:
             document.places.setdefault(place, document.places[anchor.key])

@@ -4,6 +4,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rich.text import Text
+
 from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.execution import Turn
@@ -15,18 +17,7 @@ from workbench.model.invocation import ToolCall, tool_calls, with_inner_calls
 from workbench.rendering.cells import cell_len
 from workbench.rendering.frame import side, side_room
 from workbench.rendering.json_text import INDENT, beginning, compact, is_marked, pretty, step
-from workbench.rendering.lines import (
-    Line,
-    Segment,
-    cut_line,
-    fold,
-    joined,
-    pad,
-    shortened,
-    width_of,
-    wrap,
-    wrap_indented,
-)
+from workbench.rendering.lines import Line, cut_line, fold, has_style, joined, pad, shortened, wrap, wrap_indented
 from workbench.rendering.rows import GLYPHS, View
 from workbench.scores import cut_score
 from workbench.text import one_line, plain
@@ -76,36 +67,36 @@ def brief_call(call: Mapping[str, Any], width: int, differing: frozenset[str] = 
 
     `differing` are the paths of arguments whose values are shown elsewhere.
     """
-    name = Segment(one_line(str(call.get("name") or "(no name)"), limit=200), "name")
+    name = Text.styled(one_line(str(call.get("name") or "(no name)"), limit=200), "name")
     args = call.get("args")
     if not isinstance(args, dict):
-        return cut_line((name, Segment("()" if args is None else f"({one_line(compact(args))})")), width)
+        return cut_line(Text.assemble(name, "()" if args is None else f"({one_line(compact(args))})"), width)
     keys = {key: _argument_marked(key, differing) for key in args}
     parts = [
         f"{_key(key)}=…" if marked else f"{_key(key)}={one_line(compact(args[key]), limit=200)}"
         for key, marked in keys.items()
     ]
-    whole: Line = (name, Segment(f"({', '.join(parts)})"))
-    if width_of(whole) <= width:
+    whole: Line = Text.assemble(name, f"({', '.join(parts)})")
+    if whole.cell_len <= width:
         return whole
     only = [_key(key) for key, marked in keys.items() if marked]
-    return cut_line((name, Segment(f"({', '.join(only)})")), width) if only else cut_line(whole, width)
+    return cut_line(Text.assemble(name, f"({', '.join(only)})"), width) if only else cut_line(whole, width)
 
 
 def call_lines(
     call: Mapping[str, Any], width: int, view: View, marked: frozenset[str] = frozenset(), mark: str = ""
 ) -> list[Line]:
     """Return one call: on one line if it fits into `width` cells, else one argument per line."""
-    name = Segment(one_line(str(call.get("name") or "(no name)"), limit=200), "name")
+    name = Text.styled(one_line(str(call.get("name") or "(no name)"), limit=200), "name")
     args = call.get("args")
     if args is None:
-        return list(wrap([name, Segment(" (no arguments given)", "muted")], width))
+        return wrap(Text.assemble(name, (" (no arguments given)", "muted")), width)
     if not isinstance(args, dict):
-        return list(wrap([name, Segment(f"({plain(compact(args))})")], width))
+        return wrap(Text.assemble(name, f"({plain(compact(args))})"), width)
     short = _on_one_line(name, args, marked, mark, width)
     if short is not None:
         return [short]
-    lines = _in_a_row(name, args, marked, mark, width) or list(wrap_indented(_spread(name, args, marked, mark), width))
+    lines = _in_a_row(name, args, marked, mark, width) or wrap_indented(_spread(name, args, marked, mark), width)
     return lines if view.full or len(lines) <= BRIEF_LINES else _brief(lines, mark, width)
 
 
@@ -113,7 +104,7 @@ def _brief(lines: list[Line], mark: str, width: int) -> list[Line]:
     """Return the lines around the marked ones, or the first lines if none is marked."""
     near = {0, len(lines) - 1}
     for index, line in enumerate(lines):
-        if mark and any(segment.style == mark for segment in line):
+        if mark and has_style(line, mark):
             near.update((index - 1, index, index + 1))
     if len(near) <= 2:
         return shortened(lines, BRIEF_LINES, width)
@@ -130,26 +121,26 @@ def _brief(lines: list[Line], mark: str, width: int) -> list[Line]:
     return [*kept, fold(f"  … {counted(gap, 'more line')}", width)] if gap else kept
 
 
-def _in_a_row(name: Segment, args: dict[str, Any], marked: frozenset[str], mark: str, width: int) -> list[Line]:
+def _in_a_row(name: Text, args: dict[str, Any], marked: frozenset[str], mark: str, width: int) -> list[Line]:
     """Return simple arguments in sequence on a few lines, or [] if that would be hard to read."""
     if any(isinstance(value, dict | list) for value in args.values()):
         return []
     parts = [f"{_key(key)}={plain(compact(value))}" for key, value in args.items()]
     if any("\n" in part or len(part) > width - INDENT - 1 for part in parts) or sum(map(len, parts)) > 3 * width:
         return []
-    lines: list[list[Segment]] = [[name, Segment("(")]]
+    lines: list[Line] = [Text.assemble(name, "(")]
     for index, (key, part) in enumerate(zip(args, parts, strict=True)):
         end = ")" if index == len(parts) - 1 else ","
-        piece = (Segment(part, mark if _argument_marked(key, marked) else ""), Segment(end))
+        piece = Text.assemble((part, mark if _argument_marked(key, marked) else ""), end)
         blank = "" if index == 0 else " "
-        if width_of(tuple(lines[-1])) + width_of(piece) + len(blank) > width:
-            lines.append([Segment(" " * INDENT), *piece])
+        if lines[-1].cell_len + piece.cell_len + len(blank) > width:
+            lines.append(Text.assemble(" " * INDENT, piece))
         else:
-            lines[-1] += [Segment(blank), *piece]
-    return [tuple(line) for line in lines] if all(width_of(tuple(line)) <= width for line in lines) else []
+            lines[-1].append(blank).append_text(piece)
+    return lines if all(line.cell_len <= width for line in lines) else []
 
 
-def _on_one_line(name: Segment, args: dict[str, Any], marked: frozenset[str], mark: str, width: int) -> Line | None:
+def _on_one_line(name: Text, args: dict[str, Any], marked: frozenset[str], mark: str, width: int) -> Line | None:
     parts: list[Line] = []
     size = 0
     for key, value in args.items():
@@ -157,21 +148,21 @@ def _on_one_line(name: Segment, args: dict[str, Any], marked: frozenset[str], ma
         size += len(text) + 2
         if size > width + 2 or "\n" in text:
             return None
-        parts.append((Segment(text, mark if _argument_marked(key, marked) else ""),))
-    line = (name, Segment("("), *joined(parts, ", ", ""), Segment(")"))
-    return line if width_of(line) <= width else None
+        parts.append(Text.styled(text, mark if _argument_marked(key, marked) else ""))
+    line = Text.assemble(name, "(", joined(parts, ", ", ""), ")")
+    return line if line.cell_len <= width else None
 
 
-def _spread(name: Segment, args: dict[str, Any], marked: frozenset[str], mark: str) -> Iterator[Segment]:
-    yield name
-    yield Segment("(")
+def _spread(name: Text, args: dict[str, Any], marked: frozenset[str], mark: str) -> Text:
+    new_line, whole = "\n" + " " * INDENT, "args" in marked
+    text = Text.assemble(name, "(")
     for index, (key, value) in enumerate(args.items()):
-        whole = "args" in marked
-        yield Segment(f"{',' if index else ''}\n  ")
-        yield Segment(f"{_key(key)}=", mark if whole or f"args{step(key)}" in marked else "")
-        for text, style in pretty(value, f"args{step(key)}", marked, mark):
-            yield Segment(text.replace("\n", "\n  "), mark if whole else style)
-    yield Segment("\n)")
+        lines = pretty(value, f"args{step(key)}", marked, mark).split(allow_blank=True)
+        shown = Text.assemble(f"{_key(key)}=", Text(new_line).join(lines))
+        if whole or f"args{step(key)}" in marked:
+            shown.stylize(mark)
+        text.append(f"{',' if index else ''}{new_line}").append_text(shown)
+    return text.append("\n)")
 
 
 def _key(key: str) -> str:
@@ -199,7 +190,7 @@ def accepted_lines(row: Mapping[str, Any], width: int) -> Iterator[Line]:
     """Yield a line for each value of a row that differs and that a rule accepts: `args.id: text "B-7" · any value`."""
     for item in objects(row.get("accepted")):
         words = f"{plain(str(item.get('path', '')))}: {_phrase(item, 'actual')} · accepted: {rule_words(item)}"
-        yield from wrap([Segment(words, "muted")], width)
+        yield from wrap(Text.styled(words, "muted"), width)
 
 
 def rule_words(item: Mapping[str, Any]) -> str:
@@ -231,16 +222,16 @@ def difference_lines(
     for item in kept:
         path = one_line(str(item.get("path", "")).removeprefix("args").lstrip("."), limit=200)
         if path and (named or len(found) > 1):
-            yield cut_line((Segment(path, "label"),), width)
+            yield cut_line(Text.styled(path, "label"), width)
         values = {name: type_and_value(item, name) for name in ("expected", "actual")}
         if rule := rule_words(item):
             values["expected"] = ("nothing", rule)
         column = min(max(cell_len(value) for _, value in values.values()), inner - _TYPE)
         for name, mark in (("expected", "missing"), ("actual", "extra")):
             kind, value = values[name]
-            text: Line = (Segment(value, f"mark-{mark}"),)
+            text: Line = Text.styled(value, f"mark-{mark}")
             if kind not in ("nothing", "true/false"):
-                text = (*pad(text, column), Segment(f"  {kind}", "muted"))
+                text = Text.assemble(pad(text, column), (f"  {kind}", "muted"))
             yield from side(mark, wrap(text, inner), view)
     more = len(found) - len(kept) + beyond
     if more:
@@ -259,19 +250,18 @@ def match_type_words(scored: MetricResult) -> Line:
     """Return `EXACT; others would score IN_ORDER 0.00 · …`, without scores that the details lack."""
     others = scored.details.get("other_match_types")
     used = one_line(str(scored.details.get("match_type") or ""))
-    rule: Line = (Segment(used, "strong"),) if used else ()
+    rule: Line = Text.styled(used, "strong") if used else Text()
     if used and scored.details.get("ignore_args") is True:
-        rule = (*rule, Segment(", arguments ignored", "muted"))
+        rule = Text.assemble(rule, (", arguments ignored", "muted"))
     elif used and scored.details.get("args_match"):
-        rule = (*rule, Segment(", arguments by rules", "muted"))
+        rule = Text.assemble(rule, (", arguments by rules", "muted"))
     reached = scored.score if scored.score is not None else 0.0
     scores = [
-        (
-            Segment(f"{one_line(str(name))} ", "muted"),
-            Segment(cut_score(value, 2, 2), "strong" if value > reached else ""),
+        Text.assemble(
+            (f"{one_line(str(name))} ", "muted"), (cut_score(value, 2, 2), "strong" if value > reached else "")
         )
         for name, value in (others.items() if isinstance(others, dict) else ())
         if name != used and isinstance(value, int | float)
     ]
-    between: Line = (Segment("; others would score ", "muted"),) if rule and scores else ()
-    return (*rule, *between, *joined(scores))
+    between: Line = Text.styled("; others would score ", "muted") if rule and scores else Text()
+    return Text.assemble(rule, between, joined(scores))

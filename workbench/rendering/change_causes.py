@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from rich.text import Text
+
 from workbench.history.changed_files import ChangedFile
 from workbench.history.compare import ComparedCase
 from workbench.rendering.document import Document
-from workbench.rendering.lines import Line, Segment, hang_text, safe
+from workbench.rendering.lines import Line, hang_text, safe
 from workbench.rendering.rows import View, remark
 from workbench.text import one_line
 
@@ -22,8 +24,8 @@ def add_causes(document: Document, compared: ComparedCase, view: View) -> set[st
     for cause in causes:
         files = [file for file in compared.files if file.kind == cause.kind]
         if not any(file.path == cause.what for file in files):
-            lead = [Segment(f" {cause.kind.replace('_', ' ')}", "label")]
-            document.add(hang_text(lead, [safe(cause.what)], view.width - 1, _CAUSE))
+            lead = Text.styled(f" {cause.kind.replace('_', ' ')}", "label")
+            document.add(hang_text(lead, safe(cause.what), view.width - 1, _CAUSE))
         document.add(file_lines(files, view))
     if compared.trouble:
         document.add(remark(f"The two runs cannot be compared: {one_line(compared.trouble)}", view))
@@ -39,7 +41,7 @@ def file_lines(files: Iterable[ChangedFile], view: View) -> Iterator[Line]:
     for file in files:
         first = next(filter(None, map(_line_number, file.lines)), "")
         place = one_line(f"{file.path}:{first}" if first else file.path)
-        yield from hang_text([Segment(f" {file.kind}", "label")], [safe(place, "strong")], view.width - 1, _CAUSE)
+        yield from hang_text(Text.styled(f" {file.kind}", "label"), safe(place, "strong"), view.width - 1, _CAUSE)
         if not file.lines:
             yield from remark("Its content was not stored.", view)
         yield from difference_lines(file.lines, view, 3)
@@ -51,13 +53,13 @@ def difference_lines(lines: Iterable[str], view: View, gutter: int) -> Iterator[
     for line in lines:
         if number := _line_number(line):
             if begun:
-                yield from hang_text([], [Segment(f"line {number}", "muted")], view.width, gutter)
+                yield from hang_text(Text(), Text.styled(f"line {number}", "muted"), view.width, gutter)
             begun = True
             continue
         begun = True
         sign, style = {"+": ("+ ", "diff-extra"), "-": ("− ", "diff-missing")}.get(line[:1], ("  ", ""))
-        lead = [Segment(" " * gutter), Segment(sign, style)]
-        yield from hang_text(lead, [safe(line[1:], style)], view.width, gutter + 2)
+        lead = Text.assemble(" " * gutter, (sign, style))
+        yield from hang_text(lead, safe(line[1:], style), view.width, gutter + 2)
 
 
 def _line_number(line: str) -> str:

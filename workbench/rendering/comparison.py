@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from rich.text import Text
+
 from workbench import counting
 from workbench.execution import CaseRecord, Execution
 from workbench.history.changed_files import ChangedFile
@@ -16,7 +18,7 @@ from workbench.rendering.change_causes import add_causes, difference_lines, file
 from workbench.rendering.document import Document
 from workbench.rendering.evidence.compared import add_compared
 from workbench.rendering.faces import FACES
-from workbench.rendering.lines import Line, Segment, flow, hang, hang_text, heading, safe
+from workbench.rendering.lines import Line, flow, hang, hang_text, heading, safe
 from workbench.rendering.plain_lines import commit_words
 from workbench.rendering.rows import View, remark
 from workbench.text import one_line
@@ -36,14 +38,14 @@ def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
     document = Document()
     for sign, name, run in (("− ", names[0], found.before), ("+ ", names[1], found.after)):
         style = "diff-missing" if sign == "− " else "diff-extra"
-        segments = [Segment(f"{name}  ", "strong"), *_run(run)]
-        document.add(hang_text([Segment(f" {sign}", style)], segments, view.width - 1, 3))
+        about = Text.assemble((f"{name}  ", "strong"), *_run(run))
+        document.add(hang_text(Text.styled(f" {sign}", style), about, view.width - 1, 3))
     document.gap()
-    document.add(hang([Segment(" ")], flow(_counts(found), max(view.width - 1, 10), "   "), 1))
+    document.add(hang(Text(" "), flow(_counts(found), max(view.width - 1, 10), "   "), 1))
     document.gap()
     document.add([heading("differences between the runs", view.width)])
     for words in found.differences:
-        document.add(hang_text([Segment(" ")], [safe(words)], view.width, 1))
+        document.add(hang_text(Text(" "), safe(words), view.width, 1))
     if not found.differences and not found.files:
         document.add(remark("No recorded file, version, model or commit differs.", view))
     document.add(file_lines(found.files, view))
@@ -51,7 +53,7 @@ def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
         if alone:
             document.gap()
             document.add([heading(f"{len(alone):,} {word}", view.width)])
-            document.add(hang_text([Segment(" ")], [safe(_listed(alone))], view.width, 1))
+            document.add(hang_text(Text(" "), safe(_listed(alone)), view.width, 1))
     return document
 
 
@@ -71,7 +73,7 @@ def one_case(
     """
     document = Document()
     word, style = CHANGES[case.change]
-    document.add(hang_text([], [Segment(f" {word}", style), *_label(case)], view.width, 1))
+    document.add(hang_text(Text(), Text.assemble((f" {word}", style), _label(case)), view.width, 1))
     own = tuple(file for file in files if file.agent == case.ref.agent)
     kinds = add_causes(document, ComparedCase(case, own), view)
     if records is None or isinstance(records, str):
@@ -91,14 +93,14 @@ def one_case(
 def _label(case: ChangedCase) -> Line:
     ref = case.ref
     name = " › ".join(part for part in (ref.agent, ref.eval_set_id, ref.eval_id) if part)
-    return (safe(f"  {name}{f' #{ref.repeat}' if ref.repeat != 1 else ''}".replace("\n", " "), "strong"),)
+    return safe(f"  {name}{f' #{ref.repeat}' if ref.repeat != 1 else ''}".replace("\n", " "), "strong")
 
 
-def _run(run: Summary) -> Iterator[Segment]:
+def _run(run: Summary) -> Iterator[Text]:
     counts = [f"{count:,} {FACES[status].word}" for status, count in run.counts().items() if count]  # type: ignore[index]
-    yield Segment(", ".join(counts) or "no cases")
+    yield Text(", ".join(counts) or "no cases")
     if commit := commit_words(run.git.get("commit"), run.git.get("dirty")):
-        yield Segment(f"  commit {commit}", "muted")
+        yield Text.styled(f"  commit {commit}", "muted")
 
 
 def counted(change: str, number: int) -> str:
@@ -114,19 +116,19 @@ def _counts(found: Comparison) -> Iterator[Line]:
     for change, (_, style) in CHANGES.items():
         number = found.count(change)  # type: ignore[arg-type]
         if number or change in ("regression", "fix"):
-            yield (Segment(counted(change, number), style if number else "muted"),)
-    yield (Segment(f"{found.unchanged:,} unchanged", "muted"),)
+            yield Text.styled(counted(change, number), style if number else "muted")
+    yield Text.styled(f"{found.unchanged:,} unchanged", "muted")
     if found.unlike:
-        yield (Segment(f"{len(found.unlike):,} not frozen in the same way, not compared", "muted"),)
+        yield Text.styled(f"{len(found.unlike):,} not frozen in the same way, not compared", "muted")
 
 
 def _texts(name: str, values: Sequence[Any], view: View) -> Iterator[Line]:
     """Yield the lines in which two JSON values differ."""
     before, after = (json.dumps(value, indent=1, ensure_ascii=False, default=str).splitlines() for value in values)
     lines = list(difflib.unified_diff(before, after, lineterm="", n=1))[2:]
-    yield ()
-    yield (Segment(f" {name}", "label"),)
+    yield Text()
+    yield Text.styled(f" {name}", "label")
     if lines:
         yield from difference_lines((line for line in lines if not line.startswith("@")), view, 3)
     else:
-        yield from hang_text([], [Segment("unchanged", "muted")], view.width, 3)
+        yield from hang_text(Text(), Text.styled("unchanged", "muted"), view.width, 3)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
+from rich.text import Text
+
 from workbench.agents.workspace import EvalsetEntry
 from workbench.execution import CaseRecord
 from workbench.model.evalset import EvalCase
@@ -13,7 +15,7 @@ from workbench.model.faults import Fault
 from workbench.prices import Prices
 from workbench.rendering.changed import Change
 from workbench.rendering.lazy_list import LazyList
-from workbench.rendering.lines import Line
+from workbench.rendering.lines import Line, has_style
 from workbench.repeats.summary import CaseRepeats
 
 if TYPE_CHECKING:
@@ -262,12 +264,12 @@ class Document:
     def gap(self) -> None:
         """Add a blank line, unless there is one or nothing above."""
         if self.lines and self.lines[-1]:
-            self.lines.append(())
+            self.lines.append(Text())
 
     @property
     def folded(self) -> bool:
         """Whether something is cut or folded that a full view would show."""
-        return any(segment.style == "fold" for line in self.lines for segment in line)
+        return any(has_style(line, "fold") for line in self.lines)
 
     def begin_turn(self, heading: Iterable[Line] = (), *, spaced: bool = True) -> None:
         """Start a turn, after a blank line if `spaced`."""

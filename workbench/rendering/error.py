@@ -4,9 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from rich.text import Text
+
 from workbench.counting import counted
 from workbench.events import CaseError
-from workbench.rendering.lines import Line, Segment, cut_line, hang, hang_text, safe
+from workbench.rendering.lines import Line, cut_line, hang, hang_text, safe
 from workbench.rendering.rows import View
 from workbench.text import one_line
 
@@ -77,25 +79,25 @@ def error_lines(error: CaseError, view: View, *, traceback: bool | None = None, 
     width = max(view.width - 1, 10)
     glyph, style = ("⊘", "strong") if error.kind == "cancelled" else ("!", "status-error-strong")
     kind, message = KIND_WORDS.get(error.kind, error.kind), error.message.strip()
-    yield from hang_text([Segment(f" {glyph} ", style)], [safe(message or kind, style)], width, 3)
+    yield from hang_text(Text.styled(f" {glyph} ", style), safe(message or kind, style), width, 3)
     if error.hint.strip():
-        yield from hang_text([Segment(" → ", "hint")], [safe(error.hint.strip())], width, 3)
+        yield from hang_text(Text.styled(" → ", "hint"), safe(error.hint.strip()), width, 3)
     frames = user_frames(error, root)
     named = message and error.kind != "cancelled" and kind not in message
     words = [*([kind] if named else []), *([f"at {frames[-1].words(root)}"] if frames else [])]
     if words:
-        yield from hang_text([], [Segment(" ".join(words), "muted")], width, 3)
+        yield from hang_text(Text(), Text.styled(" ".join(words), "muted"), width, 3)
     if not error.traceback.strip():
         return
     if view.full if traceback is None else traceback:
-        yield from hang([Segment(" ▾ ", "hint")], [(Segment("traceback", "muted"),)], 3)
-        yield from hang_text([], [safe(error.traceback.strip("\n"), "muted")], width, 3)
+        yield from hang(Text.styled(" ▾ ", "hint"), [Text.styled("traceback", "muted")], 3)
+        yield from hang_text(Text(), safe(error.traceback.strip("\n"), "muted"), width, 3)
         return
     if frames and frames[-1].source:
-        yield from hang([], [cut_line((Segment(one_line(frames[-1].source, limit=400)),), width - 5)], 5)
+        yield from hang(Text(), [cut_line(Text(one_line(frames[-1].source, limit=400)), width - 5)], 5)
     for frame in reversed(frames[-_FRAMES:-1]):
-        yield from hang_text([], [Segment(f"called from {frame.words(root)}", "muted")], width, 3)
-    yield from hang_text([Segment(" ▸ ", "fold")], [Segment(_rest(error), "muted")], width, 3)
+        yield from hang_text(Text(), Text.styled(f"called from {frame.words(root)}", "muted"), width, 3)
+    yield from hang_text(Text.styled(" ▸ ", "fold"), Text.styled(_rest(error), "muted"), width, 3)
 
 
 def _rest(error: CaseError) -> str:

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from rich.text import Text
+
 from workbench.agents.workspace import EvalsetEntry
 from workbench.counting import counted
 from workbench.model.faults import Fault
 from workbench.rendering.document import Document, Subject
-from workbench.rendering.lines import Line, Segment, hang_text, safe
+from workbench.rendering.lines import Line, hang_text, safe
 from workbench.rendering.reference import criteria_part
 from workbench.rendering.rows import View, part
 
@@ -33,17 +35,17 @@ def file_faults(entry: EvalsetEntry, found: Iterable[Fault] = ()) -> list[Fault]
 def file_lines(entry: EvalsetEntry, view: View) -> Iterator[Line]:
     """Yield the name, the file, the agent and the criteria of an evalset."""
     evalset = entry.document
-    yield from part("evalset", [safe(evalset.name or evalset.eval_set_id, "strong")], view)
+    yield from part("evalset", safe(evalset.name or evalset.eval_set_id, "strong"), view)
     if evalset.description:
-        yield from part("", [safe(evalset.description)], view)
-    yield from part("file", [safe(entry.relative)], view)
+        yield from part("", safe(evalset.description), view)
+    yield from part("file", safe(entry.relative), view)
     count = len(evalset.cases)
-    yield from part("cases", [Segment(counted(count, "case"))], view)
+    yield from part("cases", Text(counted(count, "case")), view)
     if entry.agent is not None:
         because = safe(f", because {entry.agent_reason}", "muted")
-        yield from part("agent", [safe(entry.agent.name, "strong"), because], view)
+        yield from part("agent", Text.assemble(safe(entry.agent.name, "strong"), because), view)
     else:
-        yield from part("agent", [Segment("none: ", "status-error"), safe(entry.agent_reason)], view)
+        yield from part("agent", Text.assemble(("none: ", "status-error"), safe(entry.agent_reason)), view)
     yield from criteria_part(entry, view)
 
 
@@ -74,9 +76,9 @@ def fault_lines(faults: Iterable[Fault], entry: EvalsetEntry, view: View) -> Ite
         error = fault.severity == "error"
         style = "status-error" if error else "status-not-evaluated"
         file = entry.relative if fault.file == entry.file else fault.file.name
-        sign = [Segment(" ! " if error else " ~ ", style)]
-        kind = [] if error else [Segment("warning: ", style)]
-        yield from hang_text(sign, [*kind, safe(fault.message, "strong" if error else "")], width, 3)
-        yield from hang_text([], [safe(fault.where(file), "muted")], width, 3)
+        sign = Text.styled(" ! " if error else " ~ ", style)
+        kind = Text() if error else Text.styled("warning: ", style)
+        yield from hang_text(sign, Text.assemble(kind, safe(fault.message, "strong" if error else "")), width, 3)
+        yield from hang_text(Text(), safe(fault.where(file), "muted"), width, 3)
         if fault.hint:
-            yield from hang_text([Segment(" → ", "hint")], [safe(fault.hint)], width, 3)
+            yield from hang_text(Text.styled(" → ", "hint"), safe(fault.hint), width, 3)

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
+from rich.text import Text
+
 from workbench.rendering.anchors import Anchor
-from workbench.rendering.lines import Line, Segment, hang, pad, shortened, width_of
+from workbench.rendering.lines import Line, hang, pad, shortened
 from workbench.rendering.rows import GLYPHS, View
 from workbench.rendering.texts import text_lines
 
@@ -46,21 +48,21 @@ def numbered(word: str, number: int) -> str:
     return f"{word} {number}" if number < 10 else f"{word}{number}"
 
 
-def labelled(name: str, mark: Segment | str, body: Iterable[Line], view: View) -> Iterator[Line]:
-    """Return lines beside ` call 2 ≠`. `mark` is a segment, or the name of a relation such as "differs"."""
+def labelled(name: str, mark: Text | str, body: Iterable[Line], view: View) -> Iterator[Line]:
+    """Return lines beside ` call 2 ≠`. `mark` is a sign, or the name of a relation such as "differs"."""
     if isinstance(mark, str):
-        mark = Segment(GLYPHS.get(mark, " "), f"diff-{mark}" if mark else "")
-    lead: Line = (Segment(f"{indent(view)}{name:<6}{' ' if is_wide(view) else ''}", "label"), mark)
+        mark = Text.styled(GLYPHS.get(mark, " "), f"diff-{mark}" if mark else "")
+    lead: Line = Text.assemble((f"{indent(view)}{name:<6}{' ' if is_wide(view) else ''}", "label"), mark)
     return hang(pad(lead, gutter(view)), body, gutter(view))
 
 
 def side(mark: str, body: Iterable[Line], view: View) -> Iterator[Line]:
     """Return `− expected  …`, the "missing" or "extra" side of a difference. A narrow view leaves the word out."""
     sign, word = ("−", view.sides[0]) if mark == "missing" else ("+", view.sides[1])
-    lead: Line = (Segment(f"{sign} ", f"diff-{mark}"),)
+    lead: Line = Text.styled(f"{sign} ", f"diff-{mark}")
     if is_wide(view):
-        lead = (*lead, Segment(f"{word:<10}", "label"))
-    return hang(lead, body, width_of(lead))
+        lead = Text.assemble(lead, (f"{word:<10}", "label"))
+    return hang(lead, body, lead.cell_len)
 
 
 def brief(text: str, view: View, most: int, style: str = "") -> list[Line]:

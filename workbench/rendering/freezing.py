@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from rich.text import Text
+
 from workbench.agents.walk import relative_to
 from workbench.authoring.freezing import Freezing, FrozenCase
 from workbench.counting import counted
@@ -12,7 +14,7 @@ from workbench.recordings.recording import ModelCall, ToolCall
 from workbench.regular_file import size_words
 from workbench.rendering.calls import brief_call
 from workbench.rendering.cells import cut_name
-from workbench.rendering.lines import Line, Segment, cut_line, hang_text, safe, width_of
+from workbench.rendering.lines import Line, cut_line, hang_text, safe
 from workbench.text import one_line
 
 _SHOWN = 200
@@ -56,42 +58,42 @@ def case_lines(case: FrozenCase, root: Path, width: int) -> Iterator[Line]:
     style = _STYLES[case.change]
     file = one_line(relative_to(case.file, root), limit=300)
     yield cut_line(
-        (Segment(case.change, style), Segment(f"  {cut_name(file, max(width - len(case.change) - 2, 8))}")), width
+        Text.assemble((case.change, style), f"  {cut_name(file, max(width - len(case.change) - 2, 8))}"), width
     )
     if case.why:
-        yield from hang_text([Segment("! ", "status-error-strong")], [safe(case.why)], width, 2)
+        yield from hang_text(Text.styled("! ", "status-error-strong"), safe(case.why), width, 2)
     for remark in case.remarks:
-        yield from hang_text([Segment("! ", "status-not-evaluated")], [safe(remark)], width, 2)
+        yield from hang_text(Text.styled("! ", "status-not-evaluated"), safe(remark), width, 2)
     recording = case.recording
     if recording is None:
         return
     beside = [data for path, data in frozen_contents(case.file, recording).items() if path != case.file]
     if beside:
         words = f"{counted(len(beside), 'large value')} beside it, {size_words(sum(map(len, beside)))}"
-        yield from hang_text([], [Segment(words, "muted")], width, 0)
+        yield from hang_text(Text(), Text.styled(words, "muted"), width, 0)
     made: tuple[ToolCall | ModelCall, ...] = (*recording.calls, *recording.models)
     calls = sorted(made, key=lambda call: call.turn)
     turn = 0
     for call in calls[:_SHOWN]:
         if call.turn != turn:
             turn = call.turn
-            yield (Segment(f"turn {turn}", "label"),)
+            yield Text.styled(f"turn {turn}", "label")
         yield _call_line(call, width)
     if len(calls) > _SHOWN:
-        yield (Segment(f"… {counted(len(calls) - _SHOWN, 'more call')}", "muted"),)
+        yield Text.styled(f"… {counted(len(calls) - _SHOWN, 'more call')}", "muted")
     if not calls:
-        yield (Segment("no calls", "muted"),)
+        yield Text.styled("no calls", "muted")
 
 
 def _call_line(call: ToolCall | ModelCall, width: int) -> Line:
-    tags = [Segment("  raises", "diff-differs")] if call.error is not None else []
-    tags += [Segment("  no answer", "status-error")] if call.lost else []
-    tags += [Segment("  secret replaced", "status-not-evaluated")] if call.secret else []
+    tags = Text.styled("  raises", "diff-differs") if call.error is not None else Text()
+    tags += Text.styled("  no answer", "status-error") if call.lost else Text()
+    tags += Text.styled("  secret replaced", "status-not-evaluated") if call.secret else Text()
     if isinstance(call, ToolCall) and call.effects:
-        tags.append(Segment("  effects", "muted"))
-    room = max(width - 2 - width_of(tuple(tags)), 10)
+        tags.append("  effects", "muted")
+    room = max(width - 2 - tags.cell_len, 10)
     if isinstance(call, ToolCall):
         line = brief_call({"name": call.tool, "args": dict(call.args)}, room)
     else:
-        line = (Segment(f"model of {one_line(call.agent, limit=100)}", "name"),)
-    return cut_line((Segment("  "), *cut_line(line, room), *tags), width)
+        line = Text.styled(f"model of {one_line(call.agent, limit=100)}", "name")
+    return cut_line(Text.assemble("  ", cut_line(line, room), tags), width)

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
+from rich.text import Text
+
 from workbench.counting import counted, few
 from workbench.events import Frozen
 from workbench.rendering.faces import FROZEN as FACE
-from workbench.rendering.lines import Line, Segment, safe
+from workbench.rendering.lines import Line, safe
 from workbench.rendering.rows import View, part
 from workbench.text import one_line
 
@@ -127,7 +129,7 @@ def _ago(days: int) -> str:
 
 def frozen_lines(frozen: Frozen, view: View) -> Iterator[Line]:
     """Yield how a case was replayed, and from which file."""
-    words = [Segment(f"{FACE.glyph} {FROZEN}", FACE.variable), Segment(f" {frozen_words(frozen)}")]
+    words = Text.assemble((f"{FACE.glyph} {FROZEN}", FACE.variable), f" {frozen_words(frozen)}")
     yield from part("replayed", words, view)
     if frozen.file:
-        yield from part("", [safe(frozen.file, "muted")], view)
+        yield from part("", safe(frozen.file, "muted"), view)

@@ -5,6 +5,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from rich.text import Text
+
 from workbench.counting import counted, percent
 from workbench.execution import Execution
 from workbench.history.latest import PastRun
@@ -13,17 +15,7 @@ from workbench.rendering.change_causes import add_causes
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.evidence.compared import add_compared
 from workbench.rendering.faces import FACES, FLAKY, Status
-from workbench.rendering.lines import (
-    Line,
-    Segment,
-    cut_line,
-    flow,
-    fold,
-    hang,
-    hang_text,
-    heading,
-    wrap,
-)
+from workbench.rendering.lines import Line, cut_line, flow, fold, hang, hang_text, heading, wrap
 from workbench.rendering.rows import View, label, part, remark, under
 from workbench.rendering.sections import add_plugin_sections
 from workbench.rendering.status import badge, glyph
@@ -105,8 +97,8 @@ def _add_change(document: Document, subject: Subject, view: View) -> None:
         document.gap()
     then, now = change.rates
     if then:
-        rates = [Segment(" all repeats  ", "label"), Segment(then if then == now else f"{then} → {now}")]
-        document.add(hang_text([], rates, view.width, 1))
+        rates = Text.assemble((" all repeats  ", "label"), then if then == now else f"{then} → {now}")
+        document.add(hang_text(Text(), rates, view.width, 1))
         document.gap()
     document.add([heading("why it changed", view.width)])
     if subject.compared is None:
@@ -132,10 +124,10 @@ def _repeats_verdict(case: CaseRepeats, view: View) -> Iterator[Line]:
     if case.kind == "stable":
         times = "every time" if case.rate.total > 1 else "only once: too few runs to tell"
         face = badge("passed" if case.rate.passed else "failed")
-        yield cut_line((Segment(" "), *face, Segment(f"  {times}")), view.width)
+        yield cut_line(Text.assemble(" ", face, f"  {times}"), view.width)
         return
-    mark = Segment(f" {FLAKY.glyph} {FLAKY.word.upper()}", FLAKY.variable)
-    yield cut_line((mark, Segment(f"  {CAUSES[case.kind]}", "strong")), view.width)
+    mark = Text.styled(f" {FLAKY.glyph} {FLAKY.word.upper()}", FLAKY.variable)
+    yield cut_line(Text.assemble(mark, (f"  {CAUSES[case.kind]}", "strong")), view.width)
     yield from remark(_WHY[case.kind], view)
 
 
@@ -148,15 +140,15 @@ def _rate(case: CaseRepeats, view: View) -> Iterator[Line]:
         text += f"; {case.cancelled} cancelled"
     if case.broke:
         text += f"; {case.broke} with an agent error"
-    yield from part("passed", [Segment(text)], view)
+    yield from part("passed", Text(text), view)
     if not rate.total:
         return
-    of_all = Segment(percent(rate.rate or 0.0), "strong")
-    yield from part("rate", [of_all, Segment(f"  {interval(rate)}", "muted")], view)
-    yield from under((), [bar(case, min(BAR, view.room - 1))])
+    of_all = Text.styled(percent(rate.rate or 0.0), "strong")
+    yield from part("rate", Text.assemble(of_all, (f"  {interval(rate)}", "muted")), view)
+    yield from under(Text(), [bar(case, min(BAR, view.room - 1))])
     if case.until is not None:
         style = {"above": "status-passed", "below": "status-failed"}.get(case.sure or "", "status-not-evaluated")
-        yield from part("target", [Segment(sureness(case), style)], view)
+        yield from part("target", Text.styled(sureness(case), style), view)
     yield from hang(label("pass^k"), flow(_pass_hats(case), view.room), 15)
 
 
@@ -165,17 +157,17 @@ def bar(case: CaseRepeats, width: int) -> Line:
     rate, last = case.rate, max(width - 1, 1)
     low, high, here = math.floor(rate.low * last), math.ceil(rate.high * last), round((rate.rate or 0.0) * last)
     wanted = None if case.until is None else round(case.until * last)
-    cells = []
+    cells = Text()
     for cell in range(last + 1):
         if cell == here:
-            cells.append(Segment("●", "strong"))
+            cells.append("●", "strong")
         elif cell == wanted:
-            cells.append(Segment("│", "hint"))
+            cells.append("│", "hint")
         elif low <= cell <= high:
-            cells.append(Segment("━", FLAKY.variable if case.flaky else ""))
+            cells.append("━", FLAKY.variable if case.flaky else "")
         else:
-            cells.append(Segment("·", "muted"))
-    return tuple(cells)
+            cells.append("·", "muted")
+    return cells
 
 
 def _pass_hats(case: CaseRepeats) -> Iterator[Line]:
@@ -184,21 +176,21 @@ def _pass_hats(case: CaseRepeats) -> Iterator[Line]:
     for k in dict.fromkeys([*range(1, min(total, 5) + 1), *(k for k in (8, 10, 20, 50, 100) if k < total), total]):
         value = case.pass_hat(k)
         if value is not None:
-            yield (Segment(f"{k} ", "muted"), Segment(share(value)))
+            yield Text.assemble((f"{k} ", "muted"), share(value))
 
 
 def _executions(case: CaseRepeats, view: View) -> Iterator[Line]:
     begun = [record for record in case.records if record.state != "queued"]
     shown: list[Line] = [_execution(record) for record in begun[:_EXECUTIONS]]
     if len(begun) < len(case.records):
-        shown.append((Segment(f"{len(case.records) - len(begun)} queued", "muted"),))
+        shown.append(Text.styled(f"{len(case.records) - len(begun)} queued", "muted"))
     yield from hang(label("repeats"), flow(shown, view.room, "  "), 15)
     if len(begun) > _EXECUTIONS:
-        yield from under((), [fold(f"and {len(begun) - _EXECUTIONS} more", view.room)])
+        yield from under(Text(), [fold(f"and {len(begun) - _EXECUTIONS} more", view.room)])
 
 
 def _execution(record: Execution) -> Line:
-    return (glyph(record.state), Segment(f"{record.ref.repeat}", "muted"))
+    return Text.assemble(glyph(record.state), (f"{record.ref.repeat}", "muted"))
 
 
 def _criterion(criterion: CriterionRepeats, view: View) -> Iterator[Line]:
@@ -206,17 +198,17 @@ def _criterion(criterion: CriterionRepeats, view: View) -> Iterator[Line]:
     face = FLAKY if criterion.cause is not None else FACES["failed" if criterion.failed else "passed"]
     if not total:
         face = FACES["not_evaluated"]
-    segments = [
-        Segment(f"{face.glyph} ", face.variable),
-        Segment(one_line(criterion.name, limit=80), "strong"),
-        Segment(f"  {criterion.passed} of {total} passed" if total else "  no verdict", "muted"),
-    ]
+    words = Text.assemble(
+        (f"{face.glyph} ", face.variable),
+        (one_line(criterion.name, limit=80), "strong"),
+        (f"  {criterion.passed} of {total} passed" if total else "  no verdict", "muted"),
+    )
     if criterion.cause is not None:
-        segments.append(Segment(f"  {CAUSES[criterion.cause]}", FLAKY.variable))
-    yield from hang_text([Segment(" ")], segments, view.width, 1)
+        words.append(f"  {CAUSES[criterion.cause]}", FLAKY.variable)
+    yield from hang_text(Text(" "), words, view.width, 1)
     if criterion.spread:
-        words = f"the judge disagrees with itself: {spread(criterion.split, criterion.rejudged)}"
-        yield from hang_text([Segment("   ")], [Segment(words, "status-not-evaluated")], view.width, 3)
+        why = f"the judge disagrees with itself: {spread(criterion.split, criterion.rejudged)}"
+        yield from hang_text(Text("   "), Text.styled(why, "status-not-evaluated"), view.width, 3)
 
 
 def _paths(case: CaseRepeats, view: View) -> Iterator[Line]:
@@ -232,21 +224,21 @@ def _paths(case: CaseRepeats, view: View) -> Iterator[Line]:
 def _path(path: Path, view: View) -> Iterator[Line]:
     mixed = 0 < path.passed < path.times
     face = FLAKY if mixed else FACES["passed" if path.passed else "failed"]
-    lead: Line = (Segment(f" {path.times:>3}× "), Segment(f"{face.glyph} ", face.variable))
+    lead: Line = Text.assemble(f" {path.times:>3}× ", (f"{face.glyph} ", face.variable))
     if mixed:
-        lead = (*lead, Segment(f"{path.passed}/{path.times} ", "muted"))
+        lead = Text.assemble(lead, (f"{path.passed}/{path.times} ", "muted"))
     yield from hang(lead, _path_calls(path, view), 15)
 
 
 def _path_calls(path: Path, view: View) -> Iterator[Line]:
     for number, calls in enumerate(path.calls, 1):
         if len(path.calls) > 1:
-            yield (Segment(f"turn {number}", "label"),)
+            yield Text.styled(f"turn {number}", "label")
         for name, arguments in calls:
             text = call_text(name, _json(arguments), 1_000 if view.full else _ARGUMENTS)
-            yield from wrap([Segment(one_line(text, limit=2_000 if view.full else 2 * _ARGUMENTS))], view.room)
+            yield from wrap(Text(one_line(text, limit=2_000 if view.full else 2 * _ARGUMENTS)), view.room)
         if not calls:
-            yield (Segment("no tool call", "muted"),)
+            yield Text.styled("no tool call", "muted")
 
 
 def _json(text: str) -> Any:
@@ -257,7 +249,7 @@ def _json(text: str) -> Any:
 
 
 def _titled(name: str, words: str, view: View) -> Line:
-    return cut_line((Segment(f" {name}", "heading"), Segment(f"  {words}", "muted")), view.width)
+    return cut_line(Text.assemble((f" {name}", "heading"), (f"  {words}", "muted")), view.width)
 
 
 # Earlier runs
@@ -278,13 +270,13 @@ def past_run_lines(name: str, earlier: Sequence[PastRun], view: View) -> Iterato
         return
     scores = [score for score, _ in judged if score is not None]
     low, high = min([0.0, *scores]), max([1.0, *scores])
-    bars = tuple(Segment(_bar(score, low, high), FACES[status].variable) for score, status in judged)
-    marks = tuple(Segment(FACES[status].glyph, FACES[status].variable) for _, status in judged)
+    bars = Text.assemble(*((_bar(score, low, high), FACES[status].variable) for score, status in judged))
+    marks = Text.assemble(*((FACES[status].glyph, FACES[status].variable) for _, status in judged))
     decided = [status for _, status in judged if status not in ("informational", "not_applicable")]
     words = f"passed {decided.count('passed')} of {len(decided)}" if decided else "never decided"
-    summary = (Segment(words, "muted"),)
-    yield cut_line((Segment(f" {one_line(name, limit=100)}", "label"),), view.width)
-    yield from hang([], flow([bars, marks, summary], max(view.width - 3, 10), "  "), 3)
+    summary = Text.styled(words, "muted")
+    yield cut_line(Text.styled(f" {one_line(name, limit=100)}", "label"), view.width)
+    yield from hang(Text(), flow([bars, marks, summary], max(view.width - 3, 10), "  "), 3)
 
 
 def _of_run(name: str, run: PastRun) -> tuple[float | None, Status] | None:

@@ -4,7 +4,9 @@ import json
 from collections.abc import Iterator, Set
 from typing import Any
 
-from workbench.rendering.lines import Line, Segment, wrap_indented
+from rich.text import Text
+
+from workbench.rendering.lines import Line, wrap_indented
 from workbench.text import plain
 
 INDENT = 2
@@ -37,17 +39,29 @@ def beginning(value: Any, limit: int) -> str:
     return "".join(found)
 
 
-def pretty(value: Any, path: str = "", marked: Set[str] = frozenset(), mark: str = "") -> Iterator[Segment]:
-    """Yield the value as indented JSON: safe segments with line breaks, for `pretty_lines`.
+def pretty(
+    value: Any, path: str = "", marked: Set[str] = frozenset(), mark: str = "", *, most: int | None = None
+) -> Text:
+    """Return the value as indented JSON: safe text with line breaks, for `pretty_lines`.
 
-    Parts whose JSON path is in `marked` have the style `mark`. Paths have the form of `metrics.json_difference`.
+    Parts whose JSON path is in `marked` have the style `mark`. Paths have the form of `metrics.json_difference`. With
+    `most`, only so many lines are made, and perhaps one more.
     """
-    yield from _value(value, path, marked, mark, "", 0)
+    tokens = _value(value, path, marked, mark, "", 0)
+    return Text().append_tokens(tokens if most is None else _first_lines(tokens, most))
 
 
-def pretty_lines(value: Any, width: int) -> Iterator[Line]:
+def pretty_lines(value: Any, width: int) -> list[Line]:
     """Return the value as indented JSON on lines of at most `width` cells."""
     return wrap_indented(pretty(value), width)
+
+
+def _first_lines(tokens: Iterator[tuple[str, str]], most: int) -> Iterator[tuple[str, str]]:
+    for text, style in tokens:
+        most -= text.count("\n")
+        if most < 0:
+            return
+        yield text, style
 
 
 def step(key: str) -> str:
@@ -61,10 +75,10 @@ def is_marked(path: str, marked: Set[str]) -> bool:
     return any(other == path or other.startswith((path + ".", path + "[")) for other in marked)
 
 
-def _value(value: Any, path: str, marked: Set[str], mark: str, style: str, depth: int) -> Iterator[Segment]:
+def _value(value: Any, path: str, marked: Set[str], mark: str, style: str, depth: int) -> Iterator[tuple[str, str]]:
     style = mark if path in marked else style
     if depth >= MAX_DEPTH or not isinstance(value, dict | list) or not value:
-        yield Segment(plain(compact(value), limit=LONG), style)
+        yield plain(compact(value), limit=LONG), style
         return
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     blank = "\n" + " " * INDENT * (depth + 1)
@@ -73,8 +87,8 @@ def _value(value: Any, path: str, marked: Set[str], mark: str, style: str, depth
         items = [(f"{plain(compact(str(key)))}: ", path + step(str(key)), item) for key, item in value.items()]
     else:
         items = [("", f"{path}[{index}]", item) for index, item in enumerate(value)]
-    yield Segment(opening, style)
+    yield opening, style
     for index, (label, place, item) in enumerate(items):
-        yield Segment(f"{',' if index else ''}{blank}{label}", style)
+        yield f"{',' if index else ''}{blank}{label}", style
         yield from _value(item, place, marked, mark, style, depth + 1)
-    yield Segment("\n" + " " * INDENT * depth + closing, style)
+    yield "\n" + " " * INDENT * depth + closing, style

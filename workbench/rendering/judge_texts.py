@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from rich.text import Text
+
 from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.execution import CaseRecord
@@ -20,7 +22,7 @@ from workbench.rendering.judged import (
     replies,
     versions,
 )
-from workbench.rendering.lines import Line, Segment, flow, safe
+from workbench.rendering.lines import Line, flow, safe
 from workbench.rendering.rows import View, label, part, under
 from workbench.text import one_line
 
@@ -28,16 +30,16 @@ _SHORT = 0.05
 """Shorter times, in seconds, are not shown."""
 
 
-def mark(face: Face) -> Segment:
+def mark(face: Face) -> Text:
     """Return `◐ split`."""
-    return Segment(f"{face.glyph} {face.word}", face.variable)
+    return Text.styled(f"{face.glyph} {face.word}", face.variable)
 
 
-def verdict_mark(verdict: Any) -> Segment:
+def verdict_mark(verdict: Any) -> Text:
     """Return `✓ yes`, or an unknown verdict in its own words."""
     if isinstance(verdict, str) and verdict in VERDICTS:
         return mark(VERDICTS[verdict])
-    return Segment(one_line(verdict, limit=40) if isinstance(verdict, str) and verdict else "no verdict", "muted")
+    return Text.styled(one_line(verdict, limit=40) if isinstance(verdict, str) and verdict else "no verdict", "muted")
 
 
 def tags(record: CaseRecord, criteria: Iterable[str]) -> list[Line]:
@@ -45,16 +47,16 @@ def tags(record: CaseRecord, criteria: Iterable[str]) -> list[Line]:
     names = [name for name in criteria if name in record.metrics]
     found: list[Line] = []
     if any(is_function(record.metrics[name]) for name in names):
-        found.append((mark(BY_FUNCTION),))
+        found.append(mark(BY_FUNCTION))
     if any(case_is_split(record, name) for name in names):
-        found.append((mark(SPLIT),))
+        found.append(mark(SPLIT))
     return found
 
 
 def criterion_tags(record: CaseRecord, criterion: str) -> list[Line]:
     """Return the tags of one criterion. One of them says if all replies came from the cache."""
     cached = is_cached(item.question for item in judge_questions(record, criterion))
-    return [*tags(record, [criterion]), *([(Segment("cached", "muted"),)] if cached else [])]
+    return [*tags(record, [criterion]), *([Text.styled("cached", "muted")] if cached else [])]
 
 
 def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
@@ -64,17 +66,17 @@ def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterato
         names = who(judge, versions(item.question for item in judge_questions(record, result.name)))
         yield from under(label("judge"), flow(names, view.room))
         if note := string(judge.get("note")):
-            yield from part("", [safe(note, "muted")], view)
+            yield from part("", safe(note, "muted"), view)
 
 
 def who(judge: dict[str, Any], answered_by: Iterable[str]) -> list[Line]:
     """Return `gemini-2.5-flash`, `answered by gemini-2.5-flash-SCRIPTED`, `at http://…`."""
-    parts: list[Line] = [(Segment(one_line(string(judge.get("model")), limit=200) or "(no name)", "strong"),)]
+    parts: list[Line] = [Text.styled(one_line(string(judge.get("model")), limit=200) or "(no name)", "strong")]
     others = [one_line(version, limit=200) for version in answered_by if version != judge.get("model")]
     if others:
-        parts.append((Segment("answered by ", "muted"), Segment(", ".join(others[:4]))))
+        parts.append(Text.assemble(("answered by ", "muted"), ", ".join(others[:4])))
     if base_url := string(judge.get("base_url")):
-        parts.append((Segment("at ", "muted"), Segment(one_line(base_url, limit=200), "status-not-evaluated")))
+        parts.append(Text.assemble(("at ", "muted"), (one_line(base_url, limit=200), "status-not-evaluated")))
     return parts
 
 
@@ -85,13 +87,13 @@ def vote_words(item: dict[str, Any], verdict: str) -> list[Line]:
     lines: list[Line] = []
     if asked and votes:
         limit = f" (up to {of})" if asked < of else ""
-        lines.append((Segment(f"{votes.get(verdict, 0)} of {counted(asked, 'vote')}{limit}", "muted"),))
+        lines.append(Text.styled(f"{votes.get(verdict, 0)} of {counted(asked, 'vote')}{limit}", "muted"))
     ordered = sorted(votes.items(), key=lambda vote: -vote[1])
     every = ", ".join(f"{many} {one_line(str(name), limit=20)}" for name, many in ordered)
     if votes_differ(item):
-        lines.append((mark(SPLIT), Segment(f": {every}", SPLIT.variable)))
+        lines.append(Text.assemble(mark(SPLIT), (f": {every}", SPLIT.variable)))
     elif len(votes) > 1 or (votes and verdict not in votes):
-        lines.append((Segment(every, "status-error"),))
+        lines.append(Text.styled(every, "status-error"))
     return lines
 
 
@@ -105,7 +107,7 @@ def cost_words(questions: Iterable[dict[str, Any]]) -> list[Line]:
     """Return the cost of some questions: `3 replies`, `1.2 s`, `2,310 → 120 tokens`, `5 attempts`, `cached`."""
     found = replies(questions)
     texts = [counted(len(found), "reply", "replies"), *reply_cost(found)]
-    return [(Segment(text, "muted"),) for text in texts]
+    return [Text.styled(text, "muted") for text in texts]
 
 
 def reply_cost(found: list[dict[str, Any]]) -> list[str]:
@@ -135,7 +137,7 @@ def tally_words(tally: dict[str, Any]) -> list[Line]:
     if (seconds := number(tally.get("seconds")) or 0.0) >= _SHORT:
         texts.append(f"{seconds:.1f} s")
     texts += token_words(count(tally.get("input_tokens")), count(tally.get("output_tokens")))
-    return [(Segment(text, "muted"),) for text in texts]
+    return [Text.styled(text, "muted") for text in texts]
 
 
 def token_words(into: int, out: int) -> list[str]:

@@ -6,10 +6,12 @@ All text is safe for a terminal. Names and reasons may come from other machines.
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from rich.text import Text
+
 from workbench.counting import counted, few
 from workbench.places.choice import PlaceChoice
 from workbench.rendering.cells import cell_len, cut_name
-from workbench.rendering.lines import Line, Segment, hang_text
+from workbench.rendering.lines import Line, hang_text
 from workbench.rendering.placed import machine_name
 from workbench.text import one_line
 
@@ -106,26 +108,26 @@ def machine_facts(state: "MachineState", imported: Sequence[str]) -> str:
 def machine_lines(states: "Sequence[MachineState]", width: int) -> Iterator[Line]:
     """Yield a table of the machines, each with its reason below it, in lines of at most `width` cells."""
     if not states:
-        yield (Segment(" No other machine is known: o sets the place of the next run.", "muted"),)
+        yield Text.styled(" No other machine is known: o sets the place of the next run.", "muted")
         return
     names = [cut_name(machine_name(state.name), min(_WIDEST_NAME, max(8, width - 53))) for state in states]
     room = max(map(cell_len, [*names, "machine"]))
-    yield (Segment(f" {_padded('machine', room)}  {'phase':10}  running/slots   done  lost  last sign", "label"),)
+    yield Text.styled(f" {_padded('machine', room)}  {'phase':10}  running/slots   done  lost  last sign", "label")
     for name, state in zip(names, states, strict=True):
         busy = f"{state.running:,}/{state.slots:,}" if state.phase != "connecting" else ""
-        yield (
-            Segment(f" {_padded(name, room)}  "),
-            Segment(f"{state.phase:10}", _STYLES.get(state.phase, "status-running")),
-            Segment(f"  {busy:>13}  "),
-            Segment(f"{state.done:>5,}  "),
-            Segment(f"{state.lost:>4,}", "status-error" if state.lost else "muted"),
-            Segment(f"  {state.seen:>7.0f} s", "muted"),
+        yield Text.assemble(
+            f" {_padded(name, room)}  ",
+            (f"{state.phase:10}", _STYLES.get(state.phase, "status-running")),
+            f"  {busy:>13}  ",
+            f"{state.done:>5,}  ",
+            (f"{state.lost:>4,}", "status-error" if state.lost else "muted"),
+            (f"  {state.seen:>7.0f} s", "muted"),
         )
         if state.cases:
             turns = (f"{one_line(case, limit=60)}{f' turn {turn}' if turn else ''}" for case, turn in state.cases)
-            yield from hang_text([], [Segment(few(turns, most=_MOST_CASES), "muted")], width - 3, 3)
+            yield from hang_text(Text(), Text.styled(few(turns, most=_MOST_CASES), "muted"), width - 3, 3)
         if state.why:
-            yield from hang_text([], [Segment(_why(state), "muted")], width - 3, 3)
+            yield from hang_text(Text(), Text.styled(_why(state), "muted"), width - 3, 3)
 
 
 def _why(state: "MachineState") -> str:

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+from rich.text import Text
+
 from workbench.execution import CaseRecord
 from workbench.rendering.document import Subject
 from workbench.rendering.evidence import pane as evidence
 from workbench.rendering.judges import pane as judges
-from workbench.rendering.lines import Line, heading, text_of
+from workbench.rendering.lines import Line, heading, pieces
 from workbench.rendering.rows import View
 from workbench.rendering.title import title, verdict
 
@@ -14,22 +16,22 @@ from workbench.rendering.title import title, verdict
 def plain_case(record: CaseRecord, width: int) -> Iterator[str]:
     """Yield everything that the screen shows of a case, in safe lines of at most `width` cells (24 at least)."""
     for line in case_lines(record, width):
-        yield text_of(line).rstrip()
+        yield line.plain.rstrip()
 
 
 def case_lines(record: CaseRecord, width: int) -> Iterator[Line]:
     """Yield styled lines of a case: title and verdict, the evidence, and the judges without their prompts."""
     subject, view = Subject(record), View(max(width, 24), full=True)
     ending = verdict(subject)
-    name = title(subject, view.width - sum(len(segment.text) for segment in ending) - 8)
+    name = title(subject, view.width - ending.cell_len - 8)
     lines: list[Line] = [heading(name, view.width, ending)]
     lines += evidence.build(subject, view).lines
-    yield from [*lines, (), *_without_hints(judges.build(subject, view, prompts=False).lines), ()]
+    yield from [*lines, Text(), *_without_hints(judges.build(subject, view, prompts=False).lines), Text()]
 
 
 def _without_hints(lines: Sequence[Line]) -> Iterator[Line]:
     """Yield the lines without hints about keys of the screen. Drop lines that are empty then."""
     for line in lines:
-        rest = tuple(segment for segment in line if segment.style != "hint")
-        if len(rest) == len(line) or any(segment.text.strip() for segment in rest):
+        rest = Text.assemble(*(piece for piece in pieces(line) if piece[1] != "hint"))
+        if len(rest) == len(line) or rest.plain.strip():
             yield rest

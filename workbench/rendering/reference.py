@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rich.text import Text
+
 from workbench.agents.workspace import EvalsetEntry
 from workbench.counting import counted
 from workbench.model.criteria import Criterion
 from workbench.model.evalset import EvalCase
 from workbench.rendering.json_text import compact, pretty, pretty_lines
-from workbench.rendering.lines import Line, Segment, fold, safe, wrap, wrap_indented
+from workbench.rendering.lines import Line, fold, safe, wrap, wrap_indented
 from workbench.rendering.rows import View, label, part, under
 from workbench.scores import amount
 from workbench.text import one_line
@@ -21,10 +23,10 @@ def criteria_part(entry: EvalsetEntry, view: View) -> Iterator[Line]:
     lead = label("criteria")
     for criterion in entry.criteria.config.criteria:
         yield from under(lead, wrap(_criterion(criterion), view.room))
-        lead = ()
+        lead = Text()
     if lead:
-        yield from part("criteria", [Segment("none", "status-not-evaluated")], view)
-    yield from under((), wrap([safe(entry.criteria.reason, "muted")], view.room))
+        yield from part("criteria", Text.styled("none", "status-not-evaluated"), view)
+    yield from under(Text(), wrap(safe(entry.criteria.reason, "muted"), view.room))
 
 
 def case_setting(case: EvalCase, view: View, *, ran: bool) -> Iterator[Line]:
@@ -36,16 +38,16 @@ def case_setting(case: EvalCase, view: View, *, ran: bool) -> Iterator[Line]:
     lead = label("rubrics")
     for rubric in case.rubrics:
         yield from under(lead, wrap(_rubric(rubric), view.room))
-        lead = ()
+        lead = Text()
     if case.final_session_state and not ran:
         yield from under(label("end state"), pretty_lines(case.final_session_state, view.room))
 
 
-def _criterion(criterion: Criterion) -> Iterator[Segment]:
-    yield Segment(one_line(criterion.name, limit=200), "strong")
-    yield Segment(" without a threshold" if criterion.is_informational else f" ≥ {amount(criterion.threshold)}")
+def _criterion(criterion: Criterion) -> Line:
+    limit = " without a threshold" if criterion.is_informational else f" ≥ {amount(criterion.threshold)}"
     words = ", ".join(_option_words(criterion.options))
-    yield Segment(f", {one_line(words, limit=300)}" if words else "", "muted")
+    options = f", {one_line(words, limit=300)}" if words else ""
+    return Text.assemble((one_line(criterion.name, limit=200), "strong"), limit, (options, "muted"))
 
 
 _NAMES = {"judge_model": "judge", "match_type": "match type"}
@@ -69,14 +71,14 @@ def _option_words(options: Mapping[str, Any]) -> Iterator[str]:
 
 def _session(session: dict[str, Any], view: View) -> Iterator[Line]:
     names = {"user_id": "user", "session_id": "session", "app_name": "app"}
-    parts = [Segment(f"{word} {one_line(str(session[key]))}  ") for key, word in names.items() if session.get(key)]
+    parts = [f"{word} {one_line(str(session[key]))}  " for key, word in names.items() if session.get(key)]
     if parts:
-        yield from wrap(parts, view.room)
+        yield from wrap(Text("".join(parts)), view.room)
     if session.get("state"):
-        lead = Segment("state ", "muted")
-        lines = list(wrap([lead, safe(compact(session["state"]))], view.room))
+        lead = Text.styled("state ", "muted")
+        lines = wrap(Text.assemble(lead, safe(compact(session["state"]))), view.room)
         if len(lines) > 1 and view.full:
-            lines = list(wrap_indented([lead, *pretty(session["state"])], view.room))
+            lines = wrap_indented(lead + pretty(session["state"]), view.room)
         elif len(lines) > STATE_LINES:
             lines = [*lines[:STATE_LINES], fold(f"… {counted(len(lines) - STATE_LINES, 'more line')}", view.room)]
         yield from lines
@@ -89,11 +91,11 @@ def _scenario(scenario: dict[str, Any], view: View) -> Iterator[Line]:
         if value is None:
             continue
         text = value if isinstance(value, str) else compact(value)
-        yield from part(names.get(key, one_line(key, limit=12)), [safe(text)], view)
+        yield from part(names.get(key, one_line(key, limit=12)), safe(text), view)
 
 
-def _rubric(rubric: dict[str, Any]) -> Iterator[Segment]:
+def _rubric(rubric: dict[str, Any]) -> Text:
     content = rubric.get("rubric_content")
     text = content.get("text_property") if isinstance(content, dict) else None
-    yield Segment(f"{one_line(str(rubric.get('rubric_id') or '?'))}: ", "name")
-    yield safe(str(text if text is not None else compact(content)))
+    name = f"{one_line(str(rubric.get('rubric_id') or '?'))}: "
+    return Text.assemble((name, "name"), safe(str(text if text is not None else compact(content))))

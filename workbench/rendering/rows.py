@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from workbench.rendering.lines import MIN_WIDTH, Line, Segment, hang, hang_text
+from rich.text import Text
+
+from workbench.rendering.lines import MIN_WIDTH, Line, hang, hang_text
 
 GUTTER = 15
 SIDE_BY_SIDE = 100
@@ -57,17 +59,17 @@ class View:
 
 def label(name: str) -> Line:
     """Return the name of a part, for the gutter: ` calls`."""
-    return (Segment(f" {name}", "label"),)
+    return Text.styled(f" {name}", "label")
 
 
-def part(name: str, body: Iterable[Segment], view: View) -> Iterator[Line]:
+def part(name: str, body: Text, view: View) -> Iterator[Line]:
     """Return a labelled part: its text wrapped beside the gutter."""
     return hang_text(label(name), body, max(view.width, MIN_WIDTH), GUTTER)
 
 
 def remark(words: str, view: View, style: str = "muted") -> Iterator[Line]:
     """Return a sentence of the workbench over the whole width."""
-    return hang_text([Segment(" ")], [Segment(words, style)], max(view.width, MIN_WIDTH), 1)
+    return hang_text(Text(" "), Text.styled(words, style), max(view.width, MIN_WIDTH), 1)
 
 
 def under(lead: Line, body: Iterable[Line]) -> Iterator[Line]:

@@ -3,19 +3,12 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from rich.text import Text
+
 from workbench.events import MetricResult
 from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.faces import FACES
-from workbench.rendering.lines import (
-    Line,
-    Segment,
-    cut_line,
-    flow,
-    hang_text,
-    joined,
-    safe,
-    width_of,
-)
+from workbench.rendering.lines import Line, cut_line, flow, hang_text, joined, safe
 from workbench.rendering.rows import View
 from workbench.rendering.status import badge, glyph, score_text
 from workbench.text import one_line
@@ -32,11 +25,13 @@ def by_weight(results: Sequence[MetricResult]) -> list[MetricResult]:
 
 def chip(result: MetricResult, *, short: bool = False, width: int = 0) -> Line:
     """Return `✗ response_match_score 0.61 < 0.80`, on one line. In `width` cells, the name loses its middle."""
-    (sign, name), score = _chip_parts(result, short=short)
-    room = width - width_of((sign, *score)) - 1
-    if width and room < cell_len(name.text):
-        name = Segment(cut_name(name.text, max(room, _SHORTEST_NAME)), name.style)
-    return joined([(sign, name), score], " ")
+    sign, face = glyph(result.status), FACES[result.status]
+    name = f" {short_name(result.name) if short else one_line(result.name, limit=60)}"
+    score = score_text(result) or face.word
+    room = width - sign.cell_len - cell_len(score) - 1
+    if width and room < cell_len(name):
+        name = cut_name(name, max(room, _SHORTEST_NAME))
+    return Text.assemble(sign, name, " ", (score, face.variable))
 
 
 def short_name(criterion: str) -> str:
@@ -45,40 +40,33 @@ def short_name(criterion: str) -> str:
     return _SUFFIX.sub("", name) or name
 
 
-def _chip_parts(result: MetricResult, *, short: bool = False) -> tuple[Line, Line]:
-    name = short_name(result.name) if short else one_line(result.name, limit=60)
-    score = score_text(result) or FACES[result.status].word
-    return (glyph(result.status), Segment(f" {name}")), (Segment(score, FACES[result.status].variable),)
-
-
 def chips(results: Sequence[MetricResult], width: int) -> Line:
     """Return as many chips as fit on one line, the worst first, and the number of others."""
     ordered = by_weight(results)
     for count in range(len(ordered), 0, -1):
-        more: Line = (Segment(f"  +{len(ordered) - count}", "muted"),) if count < len(ordered) else ()
+        more: Line = Text.styled(f"  +{len(ordered) - count}", "muted") if count < len(ordered) else Text()
         for short in (False, True):
-            line = (*joined((chip(result, short=short) for result in ordered[:count]), "   "), *more)
-            if width_of(line) <= width:
+            line = joined([chip(result, short=short) for result in ordered[:count]], _BETWEEN) + more
+            if line.cell_len <= width:
                 return line
     if not ordered:
-        return ()
-    more = (Segment(f"  +{len(ordered) - 1}", "muted"),) if len(ordered) > 1 else ()
-    return cut_line((*chip(ordered[0], short=True, width=width - width_of(more)), *more), width)
+        return Text()
+    more = Text.styled(f"  +{len(ordered) - 1}", "muted") if len(ordered) > 1 else Text()
+    return cut_line(chip(ordered[0], short=True, width=width - more.cell_len) + more, width)
 
 
 def verdict_head(
     result: MetricResult, view: View, *, reason: bool = True, marks: Sequence[Line] = ()
 ) -> Iterator[Line]:
     """Yield `✗ FAIL  response_match_score  0.61 < 0.80  ◐ split`, and the reason below it."""
-    name = Segment(f"  {one_line(result.name, limit=200)}", "strong")
-    score = (Segment(score_text(result), FACES[result.status].variable),)
-    head: Line = (*badge(result.status), name)
-    yield from _head([head, score, *marks], "  ", view)
+    name = Text.styled(f"  {one_line(result.name, limit=200)}", "strong")
+    score = Text.styled(score_text(result), FACES[result.status].variable)
+    yield from _head([badge(result.status) + name, score, *marks], "  ", view)
     if reason and result.reason:
-        yield from hang_text([], [safe(result.reason)], view.width - 1, 3)
+        yield from hang_text(Text(), safe(result.reason), view.width - 1, 3)
 
 
 def _head(parts: Sequence[Line], separator: str, view: View) -> Iterator[Line]:
     """Yield the parts on one line if they fit, else on several lines, broken between parts."""
     for index, line in enumerate(flow(parts, max(view.width - 3, 10), separator)):
-        yield (Segment("   " if index else " "), *line)
+        yield Text.assemble("   " if index else " ", line)

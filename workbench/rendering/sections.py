@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from rich.text import Text
+
 from workbench.execution import CaseRecord
 from workbench.plugins import ExtensionPoint, Guarded, Trouble
 from workbench.rendering.document import Document, Subject
@@ -59,10 +61,10 @@ def add_plugin_sections(document: Document, pane: PaneName, subject: Subject, vi
 def _lines(section: Section, text: str, failure: str, view: View) -> Iterator[Line]:
     if failure:
         trouble = Trouble(SECTIONS.extension(section.name), failure)
-        yield from hang_text([safe(" ! ", "status-error")], [safe(one_line(str(trouble), limit=400))], view.width, 3)
+        yield from hang_text(safe(" ! ", "status-error"), safe(one_line(str(trouble), limit=400)), view.width, 3)
         return
-    lines = list(wrap([safe(text.strip("\n"))], max(view.width - 2, 10)))
-    yield from hang([], lines if view.full else shortened(lines, _LINES, view.width - 2), 1)
+    lines = wrap(safe(text.strip("\n")), max(view.width - 2, 10))
+    yield from hang(Text(), lines if view.full else shortened(lines, _LINES, view.width - 2), 1)
 
 
 def _text(section: Section, record: CaseRecord, stage: object) -> tuple[str, str]:

@@ -1,22 +1,24 @@
-"""Verdicts as segments: glyph and word, and scores beside their thresholds."""
+"""Verdicts as styled text: glyph and word, and scores beside their thresholds."""
 
 from collections.abc import Iterable
 
+from rich.text import Text
+
 from workbench.events import MetricResult, MetricStatus
 from workbench.rendering.faces import FACES, Status
-from workbench.rendering.lines import Line, Segment
+from workbench.rendering.lines import Line
 from workbench.scores import amount, compared, sign
 
 
 def badge(status: Status) -> Line:
     """Return `✗ FAIL`."""
     face = FACES[status]
-    return (Segment(f"{face.glyph} {face.word.upper()}", face.variable),)
+    return Text.styled(f"{face.glyph} {face.word.upper()}", face.variable)
 
 
-def glyph(status: Status) -> Segment:
+def glyph(status: Status) -> Text:
     """Return `✗`."""
-    return Segment(FACES[status].glyph, FACES[status].variable)
+    return Text.styled(FACES[status].glyph, FACES[status].variable)
 
 
 def worst(statuses: Iterable[MetricStatus]) -> MetricStatus | None:

@@ -1,10 +1,11 @@
 """Expected and actual text with differences marked word by word, and long equal passages cut out."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+
+from rich.text import Text
 
 from workbench.counting import counted
-from workbench.rendering.lines import Line, Segment, fold, safe, shortened, wrap
+from workbench.rendering.lines import Line, fold, safe, shortened, wrap
 from workbench.rendering.rows import View
 from workbench.rendering.text_diff import LIMIT, Piece, compare, differs, from_marks
 from workbench.text import DEFAULT_LIMIT, plain, visible
@@ -25,10 +26,10 @@ _SIGNS = {"missing": "−", "extra": "+"}
 def text_lines(text: str, width: int, view: View, style: str = "") -> list[Line]:
     """Return one text, wrapped."""
     if not text:
-        return [(Segment("nothing", "muted"),)]
+        return [Text.styled("nothing", "muted")]
     kept = text if view.full else text[:BRIEF_CHARACTERS]
     return _cut(
-        wrap([Segment(plain(kept, limit=_FULL), style)], width), width, view, _lines_in(text[len(kept) :], width)
+        wrap(Text.styled(plain(kept, limit=_FULL), style), width), width, view, _lines_in(text[len(kept) :], width)
     )
 
 
@@ -53,17 +54,17 @@ def both_sides(
     return lines[0], lines[1], note
 
 
-def marked(pieces: Iterable[Piece]) -> Iterator[Segment]:
-    """Yield pieces as segments: −{missing} and +{extra} in their colours, with invisible characters shown."""
+def marked(pieces: Iterable[Piece]) -> Iterator[Text]:
+    """Yield pieces as texts: −{missing} and +{extra} in their colours, with invisible characters shown."""
     for text, kind in pieces:
         sign = _SIGNS.get(kind)
         if sign is None:
-            yield Segment(plain(text, limit=_FULL))
+            yield Text(plain(text, limit=_FULL))
             continue
         inner = (
             visible(text) if len(text) < 200 and ("\n" not in text or not text.strip()) else plain(text, limit=_FULL)
         )
-        yield Segment(f"{sign}{{{inner}}}", f"mark-{kind}")
+        yield Text.styled(f"{sign}{{{inner}}}", f"mark-{kind}")
 
 
 def _pieces(expected: str, actual: str, marks: tuple[object, object]) -> tuple[Sequence[Piece], Sequence[Piece], bool]:
@@ -79,18 +80,16 @@ def _pieces(expected: str, actual: str, marks: tuple[object, object]) -> tuple[S
 def _side(pieces: Sequence[Piece], width: int, view: View) -> list[Line]:
     if not differs(pieces):
         return text_lines("".join(text for text, _ in pieces), width, view)
-    return _cut(wrap(_excerpt(pieces, width, view), width), width, view)
+    return _cut(wrap(Text.assemble(*_excerpt(pieces, width, view)), width), width, view)
 
 
-def _cut(lines: Iterator[Line], width: int, view: View, beyond: int = 0) -> list[Line]:
+def _cut(lines: list[Line], width: int, view: View, beyond: int = 0) -> list[Line]:
     """Return the first lines, and a line that counts the others.
 
     The count includes `beyond` lines that are not in `lines`.
     """
-    if view.full:
-        return list(lines)
-    kept = list(islice(lines, BRIEF_LINES))
-    more = sum(1 for _ in lines) + beyond
+    kept = lines if view.full else lines[:BRIEF_LINES]
+    more = len(lines) - len(kept) + (0 if view.full else beyond)
     return [*kept, fold(f"… {'about ' * bool(beyond)}{counted(more, 'more line')}", width)] if more else kept
 
 
@@ -98,8 +97,8 @@ def _lines_in(text: str, width: int) -> int:
     return sum(1 + len(line) // width for line in text.split("\n")) if text else 0
 
 
-def _excerpt(pieces: Sequence[Piece], width: int, view: View) -> Iterator[Segment]:
-    """Yield the pieces as segments. Unless the view is full, a long text is reduced to the parts near differences.
+def _excerpt(pieces: Sequence[Piece], width: int, view: View) -> Iterator[Text]:
+    """Yield the pieces as texts. Unless the view is full, a long text is reduced to the parts near differences.
 
     A text that begins with more than a few equal lines of `width` cells begins near its first difference.
     """
@@ -109,16 +108,16 @@ def _excerpt(pieces: Sequence[Piece], width: int, view: View) -> Iterator[Segmen
             kept = text if whole else text[:BRIEF_MARKED]
             yield from marked([(kept, kind)])
             if len(text) > len(kept):
-                yield Segment(f" … {counted(len(text) - len(kept), 'more character')} ", "fold")
+                yield Text.styled(f" … {counted(len(text) - len(kept), 'more character')} ", "fold")
         elif index == 0 and not view.full and len(text) > _EQUAL_LINES * width:
             yield from _reduced(text, first=True, last=False, most=width)
         elif whole or len(text) < 3 * _KEPT_CHARACTERS:
-            yield Segment(plain(text, limit=_FULL))
+            yield Text(plain(text, limit=_FULL))
         else:
             yield from _reduced(text, first=index == 0, last=index == len(pieces) - 1)
 
 
-def _reduced(text: str, *, first: bool, last: bool, most: int = _KEPT_CHARACTERS) -> Iterator[Segment]:
+def _reduced(text: str, *, first: bool, last: bool, most: int = _KEPT_CHARACTERS) -> Iterator[Text]:
     """Yield the parts of an equal passage that are next to differences, and the length of the rest."""
     head = "" if first else _beginning(text)
     tail = "" if last else _ending(text, most)
@@ -127,9 +126,9 @@ def _reduced(text: str, *, first: bool, last: bool, most: int = _KEPT_CHARACTERS
     amount = counted(lines, "line") if lines > 1 else counted(len(left_out), "character")
     at_line_start, to_line_end = not head or head.endswith("\n"), left_out.endswith("\n")
     yield safe(head)
-    yield Segment(f"{'' if at_line_start else ' '}… {amount} unchanged …", "fold")
+    yield Text.styled(f"{'' if at_line_start else ' '}… {amount} unchanged …", "fold")
     if tail:
-        yield Segment(f"{chr(10) if to_line_end else ' '}{plain(tail)}")
+        yield Text(f"{chr(10) if to_line_end else ' '}{plain(tail)}")
 
 
 def _beginning(text: str) -> str:

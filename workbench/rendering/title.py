@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from rich.text import Text
+
 from workbench.counting import counted
 from workbench.events import FaultHandling
 from workbench.execution import CaseRecord
@@ -11,7 +13,7 @@ from workbench.rendering.document import Subject
 from workbench.rendering.faces import FACES, FLAKY, FROZEN, OTHER_CRITERIA, STALE
 from workbench.rendering.frozen import frozen_brief
 from workbench.rendering.judge_texts import mark
-from workbench.rendering.lines import Line, Segment, cut_line, joined, width_of
+from workbench.rendering.lines import Line, cut_line, joined, pieces
 from workbench.rendering.staleness import stale_mark
 from workbench.rendering.status import badge, score_text
 from workbench.rendering.triaged import triage_chip
@@ -81,18 +83,18 @@ def ending(subject: Subject, room: int) -> Line:
     """
     badges = verdict(subject)
     parts = title_parts(subject)
-    if badges and parts and cell_len(parts[-1]) + len(_GAP) + width_of(badges) > room:
+    if badges and parts and cell_len(parts[-1]) + len(_GAP) + badges.cell_len > room:
         badges = short_verdict(badges)
     if not subject.stale or subject.record is None:
         return badges
-    left = room - width_of(badges) - cell_len(parts[-1]) - (_SHORTEST_PARTS if len(parts) > 1 else 0) - len(_GAP)
+    left = room - badges.cell_len - cell_len(parts[-1]) - (_SHORTEST_PARTS if len(parts) > 1 else 0) - len(_GAP)
     mark = stale_mark(subject.stale, max(left, cell_len(f"{STALE.glyph}{STALE.word}")))
-    return (Segment(mark, STALE.variable), Segment(_GAP), *badges)
+    return Text.assemble((mark, STALE.variable), _GAP, badges)
 
 
 def short_verdict(badges: Line) -> Line:
     """Return only the signs of a verdict: `❅✗`."""
-    return tuple(Segment(badge.text.strip()[:1], badge.style) for badge in badges if badge.text.strip())
+    return Text.assemble(*((text.strip()[:1], style) for text, style in pieces(badges)))
 
 
 def verdict(subject: Subject) -> Line:
@@ -103,21 +105,21 @@ def verdict(subject: Subject) -> Line:
     found, record = _verdict(subject), subject.record
     if record is None or record.frozen is None or not found:
         return found
-    drifted = (Segment(" ≠ DRIFTED", "diff-differs"),) if record.frozen.drifted else ()
-    return (Segment(f"{FROZEN.glyph} {FROZEN.word.upper()}", FROZEN.variable), *drifted, Segment(" "), *found)
+    drifted = Text.styled(" ≠ DRIFTED", "diff-differs") if record.frozen.drifted else Text()
+    return Text.assemble((f"{FROZEN.glyph} {FROZEN.word.upper()}", FROZEN.variable), drifted, " ", found)
 
 
 def _verdict(subject: Subject) -> Line:
     if subject.repeats is not None and subject.repeats.flaky and not subject.repeats.unfinished:
-        return (Segment(f"{FLAKY.glyph} {FLAKY.word.upper()}", FLAKY.variable),)
+        return Text.styled(f"{FLAKY.glyph} {FLAKY.word.upper()}", FLAKY.variable)
     if subject.record is not None:
         handling = subject.record.handling
         return badge(subject.record.state) if handling is None else _handling_badge(handling)
     if subject.case is not None:
-        return () if subject.loading else badge("not_run")
+        return Text() if subject.loading else badge("not_run")
     if subject.entry is not None and subject.entry.document.broken:
         return badge("error")
-    return ()
+    return Text()
 
 
 def _handling_badge(handling: FaultHandling) -> Line:
@@ -126,11 +128,11 @@ def _handling_badge(handling: FaultHandling) -> Line:
     from workbench.rendering.fault_table import WORDS
 
     face = FACES[STATUS[handling.outcome]]
-    return (Segment(f"{face.glyph} {WORDS[handling.outcome].upper()}", face.variable),)
+    return Text.styled(f"{face.glyph} {WORDS[handling.outcome].upper()}", face.variable)
 
 
 def notes(subject: Subject, width: int, *, replayed: bool = True) -> Line:
-    """Return what qualifies all verdicts of a case, or why there are none: one line, or () without either.
+    """Return what qualifies all verdicts of a case, or why there are none: one line, empty without either.
 
     Without `replayed`, replayed calls are left out.
     """
@@ -140,13 +142,13 @@ def notes(subject: Subject, width: int, *, replayed: bool = True) -> Line:
     if record.handling is not None:
         return _handled(record, record.handling, width)
     if record.read_error:
-        return cut_line((Segment(f"! {one_line(record.read_error)}", "status-error"),), width)
+        return cut_line(Text.styled(f"! {one_line(record.read_error)}", "status-error"), width)
     # The other panes show one of several repeats.
-    parts: list[Line] = [] if subject.repeats is None else [(Segment(f"repeat {record.ref.repeat}", "muted"),)]
+    parts: list[Line] = [] if subject.repeats is None else [Text.styled(f"repeat {record.ref.repeat}", "muted")]
     parts += [chip] if (chip := triage_chip(subject)) else []
     parts += _marks(record, replayed=replayed)
     if words := _undecided(record):
-        parts.append((Segment(words, "muted"),))
+        parts.append(Text.styled(words, "muted"))
     return cut_line(joined(parts, "   ", ""), width)
 
 
@@ -171,7 +173,7 @@ def _handled(record: CaseRecord, handling: FaultHandling, width: int) -> Line:
     if record.error is not None and record.planned.fault is not None:
         reason = fault_words(record.planned.fault)
     style = FACES[STATUS[handling.outcome]].variable
-    return cut_line((Segment(outcome, style), *([Segment(f": {reason}")] if reason else [])), width)
+    return cut_line(Text.assemble((outcome, style), f": {reason}" if reason else ""), width)
 
 
 def _marks(record: CaseRecord, *, replayed: bool) -> Iterator[Line]:
@@ -179,23 +181,23 @@ def _marks(record: CaseRecord, *, replayed: bool) -> Iterator[Line]:
     if record.frozen is not None and replayed:
         missed = record.error is not None and record.error.kind == "frozen_miss"  # Then the error says it.
         frozen = replace(record.frozen, misses=0) if missed else record.frozen
-        yield (Segment(f"{FROZEN.glyph} {frozen_brief(frozen)}", FROZEN.variable),)
+        yield Text.styled(f"{FROZEN.glyph} {frozen_brief(frozen)}", FROZEN.variable)
     if record.planned.criteria_changed:
-        yield (mark(OTHER_CRITERIA),)
+        yield mark(OTHER_CRITERIA)
 
 
 def _not_run(subject: Subject, width: int) -> Line:
     if subject.case is not None and subject.loading:
-        return cut_line((Segment("results are still loading", "muted"),), width)
+        return cut_line(Text.styled("results are still loading", "muted"), width)
     if subject.case is not None:
-        return cut_line((Segment("not run yet; expected:", "muted"),), width)
+        return cut_line(Text.styled("not run yet; expected:", "muted"), width)
     if subject.entry is not None:
         faults = subject.entry.document.faults
         errors = sum(fault.severity == "error" for fault in faults)
         if errors:
             words = f"{counted(errors, 'error')} in the file: its cases cannot run"
-            return cut_line((Segment(words, "status-error"),), width)
+            return cut_line(Text.styled(words, "status-error"), width)
         if faults:
             words = f"{counted(len(faults), 'warning')} in the file"
-            return cut_line((Segment(words, "status-not-evaluated"),), width)
-    return ()
+            return cut_line(Text.styled(words, "status-not-evaluated"), width)
+    return Text()

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from rich.text import Text
+
 from workbench.rendering.document import Subject
 from workbench.rendering.faces import JUDGED, TRIAGED, TRIAGED_EARLIER
-from workbench.rendering.lines import BLANK, Line, Segment
+from workbench.rendering.lines import Line
 from workbench.rendering.rows import View, part
 from workbench.scores import cut_score
 from workbench.text import one_line, plain
@@ -18,14 +20,14 @@ _STYLE = TRIAGED.variable
 
 
 def triage_chip(subject: Subject) -> Line:
-    """Return `⚑ judge wrong`, the last triage of the case, or () without any."""
+    """Return `⚑ judge wrong`, the last triage of the case, or an empty line without any."""
     entries = [entry for entry in subject.triage if entry.triage]
     found = [entry for entry in entries if _standing(entry, subject) == "now"] or entries
     if not found:
-        return ()
+        return Text()
     entry = max(found, key=lambda entry: entry.at)
     face = TRIAGED if _standing(entry, subject) == "now" else TRIAGED_EARLIER
-    return (Segment(f"{face.glyph} {_label(entry)}", _STYLE),)
+    return Text.styled(f"{face.glyph} {_label(entry)}", _STYLE)
 
 
 def triage_lines(subject: Subject, view: View) -> Iterator[Line]:
@@ -34,29 +36,29 @@ def triage_lines(subject: Subject, view: View) -> Iterator[Line]:
     for entry in entries:
         standing = _standing(entry, subject)
         face = TRIAGED if standing == "now" else TRIAGED_EARLIER
-        words = [Segment(f"{face.glyph} {_label(entry)}", _STYLE)]
+        words = Text.styled(f"{face.glyph} {_label(entry)}", _STYLE)
         about = one_line(entry.about.criterion, limit=80) or "the case"
-        words.append(Segment(f"  {about}: ", "label"))
-        words.append(Segment(_beside(entry)))
+        words.append(f"  {about}: ", "label")
+        words.append(_beside(entry))
         if standing != "now":
-            words.append(Segment(f"  triaged for an {standing}", "status-not-evaluated"))
-        words.append(Segment(f"  {one_line(entry.at, limit=30)}", "muted"))
+            words.append(f"  triaged for an {standing}", "status-not-evaluated")
+        words.append(f"  {one_line(entry.at, limit=30)}", "muted")
         if entry.note:
-            words.append(Segment(f"\n{plain(entry.note)}"))
+            words.append(f"\n{plain(entry.note)}")
         yield from part("triage", words, view)
     if entries:
-        yield BLANK
+        yield Text()
 
 
 def overridden(subject: Subject, criterion: str, turn: int | None, kind: str, name: str) -> Line:
-    """Return the user's label for this answer, such as `⚑ you: supported`, or () without one."""
+    """Return the user's label for this answer, such as `⚑ you: supported`, or an empty line."""
     for entry in subject.triage:
         about = entry.about
         place = about.criterion, about.turn, about.part, about.name
         if place == (criterion, turn, kind, name) and _standing(entry, subject) == "now":
             note = f": {one_line(entry.note, limit=120)}" if entry.note else ""
-            return (Segment(f"  {TRIAGED.glyph} you: {_word(entry.says)}{note}", _STYLE),)
-    return ()
+            return Text.styled(f"  {TRIAGED.glyph} you: {_word(entry.says)}{note}", _STYLE)
+    return Text()
 
 
 def _beside(entry: "Entry") -> str:

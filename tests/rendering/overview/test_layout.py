@@ -14,7 +14,7 @@ from workbench.execution import CaseRecord, CaseState
 from workbench.history.pass_rates import RunRate, Trend
 from workbench.rendering.document import Document
 from workbench.rendering.faces import Status
-from workbench.rendering.lines import text_of, width_of
+from workbench.rendering.lines import pieces
 from workbench.rendering.overview.criteria import BINS, Scores
 from workbench.rendering.overview.facts import ChangedVerdict, Changes, Overview, Spent
 from workbench.rendering.overview.layout import CHANGED, case_of, overview_document
@@ -58,7 +58,7 @@ def overview(causes: int = len(CAUSES)) -> Overview:
 
 
 def shown(document: Document) -> list[str]:
-    return [text_of(line).rstrip() for line in document.lines]
+    return [line.plain.rstrip() for line in document.lines]
 
 
 def keys(document: Document) -> list[str]:
@@ -209,9 +209,9 @@ def test_distribution_has_a_column_for_each_tenth_and_one_for_1() -> None:
     one = Scores("tone", tuple(bins), 0.8, 12, 15, 0, 0.8)
     document = overview_document(Overview(Tally(Counter({"passed": 15}), (one,)), 15), 50, 40)
     line = document.lines[document.items[0].start]
-    columns = [segment for segment in line if segment.text in "╌▁▂▃▄▅▆▇█"]
-    assert "".join(segment.text for segment in columns) == "▁╌╌╌╌╌╌▂▄╌█"
-    styles = {segment.style for segment in columns[:8]}, {segment.style for segment in columns[8:]}
+    columns = [(text, style) for text, style in pieces(line) if text in "╌▁▂▃▄▅▆▇█"]
+    assert "".join(text for text, _ in columns) == "▁╌╌╌╌╌╌▂▄╌█"
+    styles = {style for _, style in columns[:8]}, {style for _, style in columns[8:]}
     assert styles == ({"status-failed", "muted"}, {"status-passed", "muted"})
 
 
@@ -230,9 +230,9 @@ def test_no_line_is_too_wide_or_hostile(width: int, text: str) -> None:
     )
     for height in (6, 20, 60):
         for line in overview_document(found, width, height).lines:
-            assert width_of(line) <= width
-            assert "\n" not in text_of(line)
-            assert "\x1b" not in text_of(line)
+            assert line.cell_len <= width
+            assert "\n" not in line.plain
+            assert "\x1b" not in line.plain
 
 
 def record(name: str, *scores: float, seconds: float = 1.0, calls: int = 2) -> list[CaseRecord]:

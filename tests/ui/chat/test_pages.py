@@ -21,7 +21,6 @@ from workbench.events import (
 )
 from workbench.execution import CaseRecord, Turn
 from workbench.model.evalset import EvalCase
-from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.rows import View
 from workbench.ui.chat.capturing import captured_from_conversation, captured_from_record
 from workbench.ui.chat.conversation import Conversation
@@ -40,7 +39,7 @@ def content(text: str) -> dict[str, Any]:
 
 
 def shown(talk: Conversation, width: int = 60) -> str:
-    return "\n".join(text_of(line) for page in PAGES for line in page.build(talk, View(width, full=True)).lines)
+    return "\n".join(line.plain for page in PAGES for line in page.build(talk, View(width, full=True)).lines)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -65,7 +64,7 @@ def test_hostile_texts_do_not_reach_the_terminal(text: str) -> None:
     talk.waiting.append(content(text))
     assert not leaks(shown(talk))
     for page in PAGES:
-        assert all(width_of(line) <= 60 for line in page.build(talk, View(60)).lines)
+        assert all(line.cell_len <= 60 for line in page.build(talk, View(60)).lines)
     captured = captured_from_conversation(talk, "desk", "user")
     review = ReviewList(captured)
     from workbench.authoring.capture import Choice
@@ -155,7 +154,7 @@ def test_streamed_text_is_replaced_by_its_step() -> None:
     talk.take(AgentActed(REF, 0, calls))
     assert "It left" in shown(talk)
     talk.take(AgentActed(REF, 0, {"author": "desk", "content": content("It left at six.")}))
-    assert "\n".join(map(text_of, PAGES[0].build(talk, View(80)).lines)).count("It left") == 1
+    assert "\n".join(line.plain for line in PAGES[0].build(talk, View(80)).lines).count("It left") == 1
     assert "hm" not in shown(talk)
 
 
@@ -198,14 +197,14 @@ def test_finished_turns_are_laid_out_once_per_width() -> None:
         assert shown(talk) != before
     wide, build = shown(talk, 80), PAGES[0].build
     lines = build(talk, View(80, full=True)).lines
-    assert [text_of(line) for line in lines] == wide.splitlines()[: len(lines)]
+    assert [line.plain for line in lines] == wide.splitlines()[: len(lines)]
     assert len(build(talk, View(40, full=True)).lines) > len(lines)
-    assert [text_of(line) for line in build(talk, View(80, full=True)).lines] == [text_of(line) for line in lines]
+    assert [line.plain for line in build(talk, View(80, full=True)).lines] == [line.plain for line in lines]
     document = build(talk, View(80, full=True))
-    assert [text_of(document.lines[start]).split()[1:3] for start in document.turns] == [
+    assert [document.lines[start].plain.split()[1:3] for start in document.turns] == [
         ["turn", "1"], ["turn", "2"], ["turn", "3"]
     ]  # fmt: skip
-    assert [document.lines[document.places[f"user/{number}"].start][-1].text for number in range(3)] == ["Where?"] * 3
+    assert all(document.lines[document.places[f"user/{number}"].start].plain.endswith("Where?") for number in range(3))
 
 
 async def test_one_key_goes_from_a_message_to_its_trace_row_and_back(repository: Path) -> None:

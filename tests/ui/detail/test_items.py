@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.text import Text
 from textual.geometry import Region
 from textual.pilot import Pilot
 
@@ -30,7 +31,6 @@ from tests.ui.transcripts import late_parcel
 from workbench.events import CaseRef, SpansRecorded
 from workbench.execution import CaseRecord
 from workbench.rendering.document import Document, Subject
-from workbench.rendering.lines import Segment
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.pane import CaseDetail
 
@@ -253,17 +253,17 @@ async def test_blank_lines_below_a_document_are_not_painted_again(make_app: Make
     async with app.run_test(size=(76, 36)) as pilot:
         await show(pilot, only(judged_case(), CLAIMS), JUDGES)
         body = app.query_one(Body)
-        body.show(Document([(Segment(f"first {number}"),) for number in range(9)]), 0)
+        body.show(Document([Text(f"first {number}") for number in range(9)]), 0)
         await pilot.pause()
-        body.show(Document([(Segment("second"),)]), 0)
+        body.show(Document([Text("second")]), 0)
         await pilot.pause()
         assert "first" not in "\n".join(app.seen())
         assert "second" in "\n".join(app.seen())
         painted: list[Any] = []
         body.refresh = lambda *regions, **_: painted.append(regions)
-        body.show(Document([(Segment("third"),)] * 3), 0)
+        body.show(Document([Text("third")] * 3), 0)
         body.show(Document(), 0)
-        body.show(Document([(Segment("long"),)] * 90), 0)
+        body.show(Document([Text("long")] * 90), 0)
         assert painted == [(Region(0, 0, body.size.width, 3),)] * 2 + [()]
 
 

@@ -16,7 +16,6 @@ from workbench.agents.workspace import Workspace
 from workbench.events import CaseRef
 from workbench.execution import CaseRecord
 from workbench.rendering.document import Subject
-from workbench.rendering.lines import text_of
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.pane import CaseDetail
 
@@ -133,7 +132,7 @@ async def test_panes_open_by_digit_and_by_click(make_app: MakeApp) -> None:
         detail = await show(pilot, late_parcel(output={"stdout": "looking up A-7\n"}))
         detail.show_pane(3)
         await pilot.pause()
-        assert any("looking up A-7" in text_of(line) for line in app.query_one(Body).document.lines)
+        assert any("looking up A-7" in line.plain for line in app.query_one(Body).document.lines)
         assert app.seen()[1].startswith("│ 1 Evidence  2 Judges  3 Trace")
         await pilot.click("Head", offset=(15, 0))
         await pilot.pause()

@@ -2,9 +2,9 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.text import Text
 
 from workbench.rendering.document import Document
-from workbench.rendering.lines import Segment
 from workbench.ui.detail.position import Position
 
 SHAPES = st.lists(st.tuples(st.integers(0, 7), st.integers(1, 30)), min_size=1, max_size=12)
@@ -14,9 +14,9 @@ SHAPES = st.lists(st.tuples(st.integers(0, 7), st.integers(1, 30)), min_size=1, 
 def document(shape: list[tuple[int, int]], tail: int) -> Document:
     made = Document()
     for number, (lead, size) in enumerate(shape):
-        made.add([(Segment("heading"),)] * lead)
-        made.add_item(str(number), [(Segment(" line"),)] * size)
-    made.add([(Segment("end"),)] * tail)
+        made.add([Text("heading")] * lead)
+        made.add_item(str(number), [Text(" line")] * size)
+    made.add([Text("end")] * tail)
     return made
 
 
@@ -67,7 +67,7 @@ def test_requested_end_is_shown_even_without_the_cursor() -> None:
 
 
 def test_without_items_lines_are_scrolled() -> None:
-    place, made = Position(), Document(lines=[(Segment("x"),)] * 50)
+    place, made = Position(), Document(lines=[Text("x")] * 50)
     place.begin(made, 10, 0, 0)
     place.step(1)
     assert (place.item, place.top) == (None, 1)

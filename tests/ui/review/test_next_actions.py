@@ -1,7 +1,6 @@
 """The rows of the last page."""
 
 from workbench.actions import keymap
-from workbench.rendering.lines import text_of
 from workbench.rendering.review.last_page import last_page
 from workbench.ui.review.model import Outcome
 from workbench.ui.review.next_actions import rows_of
@@ -30,7 +29,7 @@ def test_keys_of_the_user_are_shown() -> None:
 
 def test_every_row_fits_on_a_small_screen() -> None:
     document = last_page(rows_of(OUTCOME, keymap().keys), OUTCOME.by_cause, 59)
-    lines = [text_of(line) for line in document.lines]
+    lines = [line.plain for line in document.lines]
     assert len(document.items) == 5
     assert any("y copy as Markdown" in line for line in lines)
     assert not any("…" in line for line in lines)

@@ -9,7 +9,7 @@ from workbench.authoring.triage.entry import About, Entry, Judged
 from workbench.rendering.agreement import agreement_lines
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Subject
-from workbench.rendering.lines import Line, text_of
+from workbench.rendering.lines import Line
 from workbench.rendering.panes import panes_of
 from workbench.rendering.rows import View
 from workbench.rendering.title import notes
@@ -24,14 +24,14 @@ def subject(*said: Entry) -> Subject:
 
 def pane(subject: Subject, title: str, width: int = 100) -> str:
     (found,) = (pane for pane in panes_of(subject) if pane.title == title)
-    return "\n".join(map(text_of, found.build(subject, View(width)).lines))
+    return "\n".join(line.plain for line in found.build(subject, View(width)).lines)
 
 
 def test_triage_is_shown_in_the_title_and_in_full_in_the_history() -> None:
     said = Entry(
         About("late_parcel", CLAIMS), Judged("failed", NOW, 0.67, 0.8, "gemini"), "judge wrong", "passed", "a greeting"
     )
-    assert "⚑ judge wrong" in text_of(notes(subject(said), 120))
+    assert "⚑ judge wrong" in notes(subject(said), 120).plain
     told = pane(subject(said), "History")
     assert "⚑ judge wrong" in told
     assert "judged fail 0.67 by gemini, you say pass" in told
@@ -40,13 +40,13 @@ def test_triage_is_shown_in_the_title_and_in_full_in_the_history() -> None:
 
 def test_triage_of_an_earlier_answer_is_marked() -> None:
     said = Entry(About("late_parcel"), Judged("failed", "another"), "agent bug", "failed")
-    assert "⚐ agent bug" in text_of(notes(subject(said), 120))
+    assert "⚐ agent bug" in notes(subject(said), 120).plain
     assert "triaged for an earlier answer" in pane(subject(said), "History")
 
 
 def test_triage_of_an_earlier_verdict_is_marked() -> None:
     said = Entry(About("late_parcel", CLAIMS), Judged("passed", NOW), "judge wrong", "failed")
-    assert "⚐ judge wrong" in text_of(notes(subject(said), 120))
+    assert "⚐ judge wrong" in notes(subject(said), 120).plain
     assert "triaged for an earlier verdict" in pane(subject(said), "History", 140)
 
 
@@ -66,7 +66,7 @@ def test_a_confusion_matrix_has_a_row_for_each_of_your_labels(width: int) -> Non
         for number, (user, judged) in enumerate([("passed", "passed"), ("failed", "passed"), ("failed", "failed")])
     ]
     lines = list(agreement_lines(agreements(said), width))
-    told = [text_of(line) for line in lines]
+    told = [line.plain for line in lines]
     assert all(cell_len(line) <= width for line in told)
     joined = " ".join(" ".join(told).split())
     assert "agrees with you in 2 of 3" in joined
@@ -77,12 +77,12 @@ def test_a_confusion_matrix_has_a_row_for_each_of_your_labels(width: int) -> Non
 
 
 def test_agreement_without_triage_names_the_key() -> None:
-    assert "t" in text_of(next(iter(agreement_lines([], 80))))
+    assert "t" in next(iter(agreement_lines([], 80))).plain
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_in_triage_is_safe(text: str) -> None:
     said = Entry(About(text or "x", text), Judged(text, NOW, judge=text), text or "x", text, text, text)
     lines: list[Line] = [notes(subject(said), 80), *agreement_lines(agreements([said, said]), 60)]
-    told = pane(subject(said), "History") + "".join(map(text_of, lines))
+    told = pane(subject(said), "History") + "".join(line.plain for line in lines)
     assert "\x1b" not in told

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from rich.text import Text
+
 from workbench.counting import counted
 from workbench.execution import Turn
 from workbench.json_values import objects
@@ -22,7 +24,7 @@ from workbench.rendering.cells import cell_len
 from workbench.rendering.frame import gutter, labelled, numbered, room, seen, side, side_room
 from workbench.rendering.json_text import beginning, compact, pretty_lines
 from workbench.rendering.judged import shown_in
-from workbench.rendering.lines import Line, Segment, cut_line, hang, shortened, text_of, width_of, wrap
+from workbench.rendering.lines import Line, cut_line, hang, shortened, wrap
 from workbench.rendering.rows import View
 from workbench.rendering.texts import both_sides
 from workbench.text import one_line
@@ -108,7 +110,7 @@ def plain_calls(invocation: dict[str, Any], view: View, *, results: bool) -> Ite
 
 def _matching(rows: Sequence[Mapping[str, Any]], view: View) -> Line:
     names = ", ".join(dict.fromkeys(one_line(str(row["actual"].get("name")), limit=60) for row in rows))
-    words: Line = (Segment(f"{counted(len(rows), 'call')} match  ", "fold"), Segment(names, "muted"))
+    words: Line = Text.assemble((f"{counted(len(rows), 'call')} match  ", "fold"), (names, "muted"))
     return next(iter(labelled("calls", "same", [cut_line(words, room(view))], view)))
 
 
@@ -130,18 +132,18 @@ def call_row(
     else:
         # Of many or long arguments, those that differ come first.
         lines = [cut_call(call, whole, paths)]
-    beside_note = whole - width_of(note) - 2
+    beside_note = whole - note.cell_len - 2
     if note and len(lines) == 1 and beside_note >= _SHORTEST_CALL:
-        short = lines[0] if width_of(lines[0]) <= beside_note else cut_call(call, beside_note, paths)
-        lines = [(*short, Segment("  "), *note)]
+        short = lines[0] if lines[0].cell_len <= beside_note else cut_call(call, beside_note, paths)
+        lines = [Text.assemble(short, "  ", note)]
     elif note:
         lines.append(note)
     compared = _differs(then, now)
     result = _NO_RESULT if compared else then if now is _NO_RESULT else now
-    beside, below = _result_lines(result, room(view) - width_of(lines[-1]), view, cut=_is_cut(lines[-1]))
-    lines[-1] = (*lines[-1], *beside)
+    beside, below = _result_lines(result, room(view) - lines[-1].cell_len, view, cut=_is_cut(lines[-1]))
+    lines[-1] = lines[-1] + beside
     if inside := row.get("inside"):
-        lines += wrap([Segment(f"made inside {one_line(str(inside), limit=60)}", "muted")], whole)
+        lines += wrap(Text.styled(f"made inside {one_line(str(inside), limit=60)}", "muted"), whole)
     yield from labelled(name, row["mark"], lines, view)
     beyond = row.get("more_differences")
     body = [
@@ -150,7 +152,7 @@ def call_row(
         *accepted_lines(row, whole),
         *(_both_results(then, now, view) if compared else below),
     ]
-    yield from hang([], body, gutter(view))
+    yield from hang(Text(), body, gutter(view))
 
 
 def cut_call(call: Mapping[str, Any], width: int, paths: frozenset[str] = frozenset()) -> Line:
@@ -159,14 +161,11 @@ def cut_call(call: Mapping[str, Any], width: int, paths: frozenset[str] = frozen
 
 
 def _unfolding(line: Line) -> Line:
-    if not _is_cut(line):
-        return line
-    *parts, last = line
-    return (*parts, Segment(last.text[:-1], last.style), Segment("…", "fold"))
+    return line[:-1].append("…", "fold") if _is_cut(line) else line
 
 
 def _is_cut(line: Line) -> bool:
-    return text_of(line).endswith("…")
+    return line.plain.endswith("…")
 
 
 def _note(row: Mapping[str, Any], view: View) -> Line:
@@ -175,11 +174,11 @@ def _note(row: Mapping[str, Any], view: View) -> Line:
     if mark in ("missing", "extra"):
         only = f"only {view.sides[mark == 'extra']}"
         words = only if view.compares_executions else {"missing": "not called", "extra": "not expected"}[mark]
-        return (Segment(words, _CALL_STYLES[mark]),)
+        return Text.styled(words, _CALL_STYLES[mark])
     wanted = row.get("expected_index")
     if mark == "moved" and isinstance(wanted, int):
-        return (Segment(f"{first} as call {wanted + 1}", "diff-moved"),)
-    return ()
+        return Text.styled(f"{first} as call {wanted + 1}", "diff-moved")
+    return Text()
 
 
 # Results
@@ -192,19 +191,19 @@ def _result_lines(result: Any, left: int, view: View, *, cut: bool) -> tuple[Lin
     is the same in both of two executions.
     """
     if result is _NO_RESULT:
-        return (), ()
-    arrow: Line = (Segment("  → ", "muted"),)
-    left -= width_of(arrow)
+        return Text(), ()
+    arrow: Line = Text.styled("  → ", "muted")
+    left -= arrow.cell_len
     if view.full and not view.compares_executions:
         text = one_line(beginning(result, 1_000), limit=1_000)
         if cell_len(text) <= left:
-            return (*arrow, Segment(text, "muted")), ()
-        return (), list(hang([Segment("→ ", "muted")], pretty_lines(result, room(view) - 2), 2))
+            return Text.assemble(arrow, (text, "muted")), ()
+        return Text(), list(hang(Text.styled("→ ", "muted"), pretty_lines(result, room(view) - 2), 2))
     if left < _SHORTEST_RESULT:
-        sign: Line = (*arrow, Segment("…", "fold")) if left > 0 else (Segment(" …", "fold"),)
-        return (sign if left >= 2 - width_of(arrow) and not cut else ()), ()
+        sign: Line = Text.assemble(arrow, ("…", "fold")) if left > 0 else Text.styled(" …", "fold")
+        return (sign if left >= 2 - arrow.cell_len and not cut else Text()), ()
     text = one_line(beginning(result, 4 * left), limit=4 * left)
-    return (*arrow, *_unfolding(cut_line((Segment(text, "muted"),), left))), ()
+    return arrow + _unfolding(cut_line(Text.styled(text, "muted"), left)), ()
 
 
 def _both_results(then: Any, now: Any, view: View) -> Iterator[Line]:

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from rich.text import Text
+
 from workbench.counting import counted
 from workbench.execution import Turn
 from workbench.json_values import mapping, objects, string
@@ -11,7 +13,7 @@ from workbench.rendering.faces import HOLDS
 from workbench.rendering.frame import room
 from workbench.rendering.judged import shown_in
 from workbench.rendering.judges.claims import face_of, mark_of, origin_words
-from workbench.rendering.lines import Line, Segment, fold, hang, hang_text, safe, shortened, wrap
+from workbench.rendering.lines import Line, fold, hang, hang_text, safe, shortened, wrap
 from workbench.rendering.rows import View
 from workbench.text import plain
 
@@ -45,28 +47,30 @@ def claim(item: dict[str, Any], turn: int, view: View) -> Iterator[Line]:
     """Yield one sentence with its mark, and the passages about it if it does not hold or the view is full."""
     face, holds = face_of(item), string(item.get("label")) in HOLDS
     text = " ".join(plain(string(item.get("text"))).split()) or "(empty)"
-    words = [Segment(text, "" if holds else "strong")]
-    words += [Segment(f"  ({mark})", "muted")] if (mark := mark_of(item)) else []
-    words += [] if face.word == "supported" else [Segment(f"  {face.word}", face.variable)]
-    yield from hang_text([Segment(f"{face.glyph} ", face.variable)], words, room(view), 2)
+    words = Text.styled(text, "" if holds else "strong")
+    if mark := mark_of(item):
+        words.append(f"  ({mark})", "muted")
+    if face.word != "supported":
+        words.append(f"  {face.word}", face.variable)
+    yield from hang_text(Text.styled(f"{face.glyph} ", face.variable), words, room(view), 2)
     if not holds or view.full:
-        yield from hang([], _passages(item, turn, view), 2)
+        yield from hang(Text(), _passages(item, turn, view), 2)
 
 
 def _passages(item: dict[str, Any], turn: int, view: View) -> Iterator[Line]:
     """Yield `− "eta": "Tue"  track_parcel, a tool result in turn 1`, else the judge's reason."""
     width, most = max(room(view) - 4, 8), 1_000_000 if view.full else _PASSAGE_LINES
     found = [(sign, style, string(item.get(key)).strip()) for sign, style, key in _SIDES]
-    origin = list(origin_words(item, turn)) if mapping(item.get("source")) else []
+    origin = origin_words(item, turn) if mapping(item.get("source")) else Text()
     for sign, style, text in found:
         if text:
-            lines = shortened(list(wrap([safe(" ".join(text.split()), style)], width)), most, width)
-            yield from hang([Segment(f"{sign} ", style)], lines, 2)
+            lines = shortened(wrap(safe(" ".join(text.split()), style), width), most, width)
+            yield from hang(Text.styled(f"{sign} ", style), lines, 2)
     if origin and any(text for _, _, text in found):
-        yield from hang([], wrap(origin, width), 2)
+        yield from hang(Text(), wrap(origin, width), 2)
     reason = " ".join(plain(string(item.get("rationale"))).split())
     if reason and (view.full or not any(text for _, _, text in found)):
-        yield from shortened(list(wrap([Segment(reason, "muted")], width)), most, width)
+        yield from shortened(wrap(Text.styled(reason, "muted"), width), most, width)
 
 
 _SIDES = (("+", "evidence-for", "supporting"), ("−", "evidence-against", "contradicting"))

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from rich.text import Text
+
 from workbench.events import MetricResult
 from workbench.execution import CaseRecord, Turn
 from workbench.model.invocation import content_text, intermediate_texts, tool_calls, tool_results
@@ -14,13 +16,13 @@ from workbench.rendering.faces import BY_FUNCTION, FACES
 from workbench.rendering.frame import indent, is_wide, labelled, numbered, room, side, side_room
 from workbench.rendering.judge_texts import mark
 from workbench.rendering.judged import is_function
-from workbench.rendering.lines import Line, Segment, cut_line, flow, hang, hang_text, pad, safe, width_of, wrap
+from workbench.rendering.lines import Line, cut_line, flow, hang, hang_text, pad, safe, wrap
 from workbench.rendering.rows import GLYPHS, View
 from workbench.rendering.status import glyph, score_text
 from workbench.scores import cut_score
 from workbench.text import one_line
 
-_ARROW: Line = (Segment(" → ", "muted"),)
+_ARROW: Line = Text.styled(" → ", "muted")
 _MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
@@ -34,7 +36,7 @@ def add_compared(document: Document, before: CaseRecord, after: CaseRecord, view
     document.gap()
     document.add(_scores(before, after, [name for name in names if name not in informs], view))
     figures = [f"{name} {_change(_figure(before, name), _figure(after, name))}" for name in informs]
-    document.add(hang_text([Segment(" ")], [safe("   ".join(figures), "muted")], view.width, 1) if figures else ())
+    document.add(hang_text(Text(" "), safe("   ".join(figures), "muted"), view.width, 1) if figures else ())
 
 
 def add_turns(
@@ -78,7 +80,7 @@ def _done(turn: Turn) -> tuple[Any, ...]:
 
 def _line(number: int, turn: Turn | None, view: View) -> Line:
     said = "" if turn is None else one_line(content_text(turn.user), limit=200)
-    (line,) = labelled(numbered("turn", number + 1), "same", [cut_line((Segment(said, "muted"),), room(view))], view)
+    (line,) = labelled(numbered("turn", number + 1), "same", [cut_line(Text.styled(said, "muted"), room(view))], view)
     return line
 
 
@@ -88,13 +90,13 @@ def _line(number: int, turn: Turn | None, view: View) -> Line:
 def _verdicts(before: CaseRecord, after: CaseRecord, view: View) -> Iterator[Line]:
     """Yield `case ≠ ✓ pass → ! error`, and the errors below it."""
     faces = [FACES[before.state], FACES[after.state]]
-    words: list[Line] = [(Segment(f"{face.glyph} {face.word}", face.variable),) for face in faces]
+    words: list[Line] = [Text.styled(f"{face.glyph} {face.word}", face.variable) for face in faces]
     differs = before.state != after.state
-    lines = list(flow([words[0], (*_ARROW, *words[1])] if differs else words[1:], room(view), ""))
+    lines = list(flow([words[0], _ARROW + words[1]] if differs else words[1:], room(view), ""))
     errors = [None if record.broken_by is None else record.broken_by.message for record in (before, after)]
     for name, error in zip(("missing", "extra"), errors, strict=True):
         if error is not None and (differs or errors[0] != errors[1] or name == "extra"):
-            lines += side(name, wrap([safe(error[:1000], "status-error")], side_room(view)), view)
+            lines += side(name, wrap(safe(error[:1000], "status-error"), side_room(view)), view)
     return labelled("case", "differs" if differs else "same", lines, view)
 
 
@@ -105,20 +107,20 @@ def _scores(before: CaseRecord, after: CaseRecord, names: Sequence[str], view: V
     for name in names:
         one, other = (_score(record.metrics.get(name)) for record in (before, after))
         relation = "same" if one == other else "differs"
-        lead: Line = (Segment(f"{indent(view)}{GLYPHS[relation]} ", f"diff-{relation}"),)
+        lead: Line = Text.styled(f"{indent(view)}{GLYPHS[relation]} ", f"diff-{relation}")
         shown = cut_name(one_line(name, limit=60), column or view.width - 8)
-        named = pad((Segment(shown),), column + 2) if column else (Segment(f"{shown}  "),)
-        parts = [named, one, (*_ARROW, *other)] if one != other else [named, other]
-        gutter = width_of(lead)
+        named = pad(Text(shown), column + 2) if column else Text(f"{shown}  ")
+        parts = [named, one, _ARROW + other] if one != other else [named, other]
+        gutter = lead.cell_len
         yield from hang(lead, flow(parts, view.width - gutter, ""), gutter)
 
 
 def _score(result: MetricResult | None) -> Line:
     if result is None:
-        return (Segment("not judged", "muted"),)
+        return Text.styled("not judged", "muted")
     face = FACES[result.status]
-    line: Line = (glyph(result.status), Segment(f" {score_text(result) or face.word}", face.variable))
-    return (*line, Segment(" "), mark(BY_FUNCTION)) if is_function(result) else line
+    line: Line = Text.assemble(glyph(result.status), (f" {score_text(result) or face.word}", face.variable))
+    return Text.assemble(line, " ", mark(BY_FUNCTION)) if is_function(result) else line
 
 
 def _only_informs(name: str, *records: CaseRecord) -> bool:

@@ -25,7 +25,7 @@ def hunk_lines(hunk: Hunk, view: View) -> Iterator[Line]:
             return said_lines(hunk.tool, _text(hunk.new), _text(hunk.old), view)
         case "order":
             names = [(mark, ", ".join(map(str, value))) for mark, value in (("missing", hunk.old), ("extra", hunk.new))]
-            lines = [line for mark, text in names for line in side(mark, wrap([safe(text)], side_room(view)), view)]
+            lines = [line for mark, text in names for line in side(mark, wrap(safe(text), side_room(view)), view)]
             return labelled("calls", "moved", lines, view)
         case "state":
             found = _differences(hunk.old, hunk.new, "".join(map(step, hunk.steps)).lstrip("."))

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from rich.text import Text
+
 from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.execution import CaseRecord, Turn
@@ -23,7 +25,7 @@ from workbench.rendering.frozen import frozen_lines
 from workbench.rendering.judge_texts import criterion_tags
 from workbench.rendering.judged import results
 from workbench.rendering.judges.simulated import end_words
-from workbench.rendering.lines import Line, Segment, cut_line, flow, hang, pad, safe, shortened, width_of, wrap
+from workbench.rendering.lines import Line, cut_line, flow, hang, has_style, pad, safe, shortened, wrap
 from workbench.rendering.reference import case_setting, criteria_part
 from workbench.rendering.rows import View, remark
 from workbench.rendering.scores import by_weight, chip
@@ -68,7 +70,7 @@ def build(subject: Subject, view: View, *, key: str = "K") -> Document:
     document.gap()
     _add_turns(document, subject, record, view)
     if ended := end_words(record):
-        document.add(labelled("end", "", wrap([Segment(ended, "strong")], room_of(view)), view))
+        document.add(labelled("end", "", wrap(Text.styled(ended, "strong"), room_of(view)), view))
     document.add(whole)
     criteria = [cut_line(line, view.width) for line in _criteria(record, view)]
     if criteria:
@@ -94,7 +96,7 @@ def _add_notes(document: Document, subject: Subject, view: View) -> None:
     if record is not None and record.frozen is not None and view.full:
         document.add(frozen_lines(record.frozen, view))
     if line := notes(subject, view.width - len(indent(view)), replayed=not view.full):
-        document.add([(Segment(indent(view)), *line)])
+        document.add([Text.assemble(indent(view), line)])
 
 
 def _add_definition(document: Document, subject: Subject, view: View) -> None:
@@ -182,7 +184,7 @@ def _opening_item(document: Document, start: int) -> int:
 
 def _differs(document: Document, item: Item) -> bool:
     lines = document.lines[item.start : item.end]
-    return any(segment.style in _DIFFERENT for line in lines for segment in line)
+    return any(has_style(line, *_DIFFERENT) for line in lines)
 
 
 # The case as a whole
@@ -197,9 +199,9 @@ def _whole_case(record: CaseRecord, view: View, *, unjudged: bool) -> Iterator[L
         if (result.status == "not_evaluated") is not unjudged:
             continue
         face = FACES[result.status]
-        mark = "differs" if result.status == "failed" else Segment(face.glyph, face.variable)
+        mark = "differs" if result.status == "failed" else Text.styled(face.glyph, face.variable)
         lines = list(value_lines(result.details, room_of(view), view))
-        lines = lines or list(wrap([safe(result.reason, "muted" if unjudged else "")], room_of(view)))
+        lines = lines or wrap(safe(result.reason, "muted" if unjudged else ""), room_of(view))
         yield from labelled("case", mark, lines if view.full else shortened(lines, 4, room_of(view)), view)
 
 
@@ -216,15 +218,16 @@ def _criteria(record: CaseRecord, view: View) -> Iterator[Line]:
 
 def _in_a_row(record: CaseRecord, judged: Sequence[MetricResult], view: View) -> Iterator[Line]:
     room = max(view.width - 2, 10)
-    shown = [(result, (*chip(result), *_signs(record, result))) for result in judged]
-    for is_long, several in groupby(shown, key=lambda item: width_of(item[1]) > room):
+    shown = [(result, chip(result) + _signs(record, result)) for result in judged]
+    for is_long, several in groupby(shown, key=lambda item: item[1].cell_len > room):
         if not is_long:
-            yield from ((Segment(indent(view)), *line) for line in flow((line for _, line in several), room, "   "))
+            yield from (Text.assemble(indent(view), line) for line in flow((line for _, line in several), room, "   "))
             continue
         # Names that are cut would look alike, so the score is below them.
         for result, _ in several:
-            named = wrap([glyph(result.status), safe(f" {one_line(result.name, limit=100)}")], room)
-            yield from hang([], [*named, (Segment("  "), _score(result), *_signs(record, result))], len(indent(view)))
+            named = wrap(Text.assemble(glyph(result.status), f" {one_line(result.name, limit=100)}"), room)
+            scored = Text.assemble("  ", _score(result), _signs(record, result))
+            yield from hang(Text(), [*named, scored], len(indent(view)))
 
 
 def _in_columns(record: CaseRecord, judged: Sequence[MetricResult], view: View) -> Iterator[Line]:
@@ -233,22 +236,21 @@ def _in_columns(record: CaseRecord, judged: Sequence[MetricResult], view: View) 
     column = min(longest, max(view.width - 34, 12))
     for result in judged:
         name = cut_name(one_line(result.name, limit=60), column)
-        named: Line = (Segment(indent(view)), glyph(result.status), *pad((Segment(f" {name}"),), column + 3))
+        named: Line = Text.assemble(indent(view), glyph(result.status), pad(Text(f" {name}"), column + 3))
         more, left = [*_found(record, result), *criterion_tags(record, result.name)], room - column - 20
-        if any(width_of(part) > left for part in more):
-            yield from ((*named, _score(result)), *hang([], flow(more, room - 4, "  "), 4))
+        if any(part.cell_len > left for part in more):
+            yield from (Text.assemble(named, _score(result)), *hang(Text(), flow(more, room - 4, "  "), 4))
         else:
-            scored: Line = (*named, *pad((_score(result),), 13))
-            yield from hang(scored, list(flow(more, left, "  ")) or [()], column + 19)
+            yield from hang(named + pad(_score(result), 13), list(flow(more, left, "  ")) or [Text()], column + 19)
 
 
-def _score(result: MetricResult) -> Segment:
+def _score(result: MetricResult) -> Text:
     style = "" if result.status == "passed" else FACES[result.status].variable
-    return Segment(score_text(result) or FACES[result.status].word, style)
+    return Text.styled(score_text(result) or FACES[result.status].word, style)
 
 
 def _signs(record: CaseRecord, result: MetricResult) -> Line:
-    return tuple(Segment(f" {tag[0].text}", tag[0].style) for tag in criterion_tags(record, result.name))
+    return Text.assemble(*(Text(" ") + tag for tag in criterion_tags(record, result.name)))
 
 
 def _found(record: CaseRecord, result: MetricResult) -> Iterator[Line]:
@@ -263,11 +265,11 @@ def _found(record: CaseRecord, result: MetricResult) -> Iterator[Line]:
     ]
     if sentences:
         holding = sum(string(item.get("label")) in HOLDS for item in sentences)
-        yield (Segment(f"{holding} of {counted(len(sentences), 'sentence')}", "muted"),)
+        yield Text.styled(f"{holding} of {counted(len(sentences), 'sentence')}", "muted")
     rubrics = [item for details in turns for item in objects(details.get("rubrics"))]
     if rubrics:
         met = sum(string(mapping(item).get("verdict")) == "yes" for item in rubrics)
-        yield (Segment(f"{met} of {counted(len(rubrics), 'rubric')}", "muted"),)
+        yield Text.styled(f"{met} of {counted(len(rubrics), 'rubric')}", "muted")
 
 
 def _add_changes(document: Document, subject: Subject, record: CaseRecord, view: View) -> None:
@@ -276,7 +278,7 @@ def _add_changes(document: Document, subject: Subject, record: CaseRecord, view:
     if change is None or compared is None or change.before.state != "passed" or record.state == "passed":
         return
     document.gap()
-    document.add([(Segment(f"{indent(view)}changed since it passed", "label"),)])
+    document.add([Text.styled(f"{indent(view)}changed since it passed", "label")])
     add_causes(document, compared, view)
 
 

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from rich.text import Text
+
 from workbench.events import MetricResult
 from workbench.execution import Turn
 from workbench.json_values import objects, string
@@ -11,7 +13,7 @@ from workbench.rendering.faces import BY_FUNCTION, FACES, HOLDS, VERDICTS, Face
 from workbench.rendering.frame import labelled, room
 from workbench.rendering.judged import is_function, is_shown_in, judge_of
 from workbench.rendering.judges.claims import face_of
-from workbench.rendering.lines import Line, Segment, shortened, wrap
+from workbench.rendering.lines import Line, shortened, wrap
 from workbench.rendering.rows import View
 from workbench.rendering.scores import short_name
 from workbench.text import plain
@@ -38,17 +40,17 @@ def reason_lines(turn: Turn, view: View) -> Iterator[Line]:
         items = found[result.name]
         kept = items if view.full else items[:_MOST]
         for label, face, text, why in kept:
-            word: Line = () if face == VERDICTS["no"] else (Segment(f"{face.word}  ", face.variable),)
+            word: Line = Text() if face == VERDICTS["no"] else Text.styled(f"{face.word}  ", face.variable)
             lines = _item(word, text, why, result, width, most)
-            yield from labelled(label, Segment(face.glyph, face.variable), lines, view)
+            yield from labelled(label, Text.styled(face.glyph, face.variable), lines, view)
         if len(items) > len(kept):
-            yield from labelled("", Segment(""), [(Segment(f"▸ {len(items) - len(kept)} more", "fold"),)], view)
+            yield from labelled("", Text(), [Text.styled(f"▸ {len(items) - len(kept)} more", "fold")], view)
         claimed = any(text.get("final") is True for text in objects(result.details.get("texts")))
         if not items and not claimed and result.reason:
             face = FACES[result.status]
-            lines = _item((), short_name(result.name), _without_votes(result.reason), result, width, most)
+            lines = _item(Text(), short_name(result.name), _without_votes(result.reason), result, width, most)
             label = "judge" if judge_of(result) else "reason"
-            yield from labelled(label, Segment(face.glyph, face.variable), lines, view)
+            yield from labelled(label, Text.styled(face.glyph, face.variable), lines, view)
 
 
 def _is_shown(result: MetricResult) -> bool:
@@ -79,8 +81,8 @@ def _items(result: MetricResult) -> Iterator[tuple[str, Face, str, str]]:
 
 
 def _item(word: Line, text: str, why: str, result: MetricResult, width: int, most: int) -> list[Line]:
-    sign = (Segment(f" {BY_FUNCTION.glyph}", BY_FUNCTION.variable),) if is_function(result) else ()
+    sign = Text.styled(f" {BY_FUNCTION.glyph}", BY_FUNCTION.variable) if is_function(result) else Text()
     shown = " ".join(plain(text).split())
-    lines = list(wrap([*word, Segment(shown, "strong"), *sign], width))
-    reason = list(wrap([Segment(" ".join(plain(why).split()), "muted")], width)) if why.strip() else []
+    lines = wrap(Text.assemble(word, (shown, "strong"), sign), width)
+    reason = wrap(Text.styled(" ".join(plain(why).split()), "muted"), width) if why.strip() else []
     return [*shortened(lines, most, width), *shortened(reason, most, width)]

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.text import Text
+
 from workbench.events import Thawed
 from workbench.execution import CaseRecord
 from workbench.json_values import objects, string
@@ -18,7 +20,7 @@ from workbench.rendering.error import error_lines
 from workbench.rendering.evidence.calls import call_row
 from workbench.rendering.faces import FROZEN
 from workbench.rendering.frame import gutter, labelled, room
-from workbench.rendering.lines import Line, Segment, cut_line, hang, hang_text, safe, wrap
+from workbench.rendering.lines import Line, cut_line, hang, hang_text, safe, wrap
 from workbench.rendering.rows import View
 from workbench.rendering.thawed import change_name, kind_words, side_text, thawed_words
 from workbench.text import one_line
@@ -92,7 +94,7 @@ def miss_lines(missed: "MissedCall", view: View, hint: str) -> Iterator[Line]:
     elif not missed.differing:
         words = f"{tool} was called again, more often than it is recorded"
     style = "status-error-strong"
-    yield from hang_text([Segment(" ! ", style)], [Segment(words, style)], width, 3)
+    yield from hang_text(Text.styled(" ! ", style), Text.styled(words, style), width, 3)
     recorded, called = missed.sides
     near = missed.nearest is not None
     found = [described(each) for each in compare(recorded, called, {}, "args")] if near else []
@@ -101,11 +103,11 @@ def miss_lines(missed: "MissedCall", view: View, hint: str) -> Iterator[Line]:
     if near:
         place = f"recorded in turn {missed.nearest_turn}"
         place += ", which answered an earlier call" if missed.used else ""
-        yield from hang([], wrap([Segment(place, "muted")], room(view)), gutter(view))
+        yield from hang(Text(), wrap(Text.styled(place, "muted"), room(view)), gutter(view))
     if missed.ignore:
-        names = Segment(", ".join(map(one_line, missed.ignore)), "muted")
-        yield from labelled("ignored", "", wrap([names], room(view)), view)
-    yield from hang_text([Segment(" → ", "hint")], [safe(hint)], width, 3)
+        names = Text.styled(", ".join(map(one_line, missed.ignore)), "muted")
+        yield from labelled("ignored", "", wrap(names, room(view)), view)
+    yield from hang_text(Text.styled(" → ", "hint"), safe(hint), width, 3)
 
 
 # Drift
@@ -114,21 +116,19 @@ def miss_lines(missed: "MissedCall", view: View, hint: str) -> Iterator[Line]:
 def thawed_lines(thawed: Thawed, view: View, *, drifted: bool) -> Iterator[Line]:
     """Yield the numbers and each change for a pane, and how to accept them if it `drifted`."""
     sides = replace(view, sides=("recorded", "now"))
-    yield from hang_text(
-        [Segment(f" {FROZEN.glyph} ", FROZEN.variable)], [Segment(thawed_words(thawed))], view.width, 3
-    )
+    yield from hang_text(Text.styled(f" {FROZEN.glyph} ", FROZEN.variable), Text(thawed_words(thawed)), view.width, 3)
     for change in thawed.changes:
         kind, turn = string(change.get("kind")), change.get("turn")
         note = "" if kind == "changed" else f"  {kind_words(change)}"
         note += f"  turn {turn}" if isinstance(turn, int) else ""
-        name = cut_line((Segment(change_name(change), "name"),), max(room(view) - cell_len(note), 16))
+        name = cut_line(Text.styled(change_name(change), "name"), max(room(view) - cell_len(note), 16))
         about = "call" if change.get("about") == "call" else "other"
-        yield from labelled(about, _MARKS.get(kind, ""), [(*name, Segment(note, "muted"))], view)
+        yield from labelled(about, _MARKS.get(kind, ""), [Text.assemble(name, (note, "muted"))], view)
         places = [_difference(place) for place in objects(change.get("where"))]
         lines = difference_lines(places, room(view), sides, named=True)
-        yield from hang([], lines, gutter(view))
+        yield from hang(Text(), lines, gutter(view))
     if drifted:
-        yield from hang_text([Segment(" → ", "hint")], [Segment("A accepts changes into the recording")], view.width, 3)
+        yield from hang_text(Text.styled(" → ", "hint"), Text("A accepts changes into the recording"), view.width, 3)
 
 
 def _difference(place: Mapping[str, Any]) -> dict[str, Any]:

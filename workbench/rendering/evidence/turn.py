@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
+from rich.text import Text
+
 from workbench.counting import counted
 from workbench.events import MetricStatus
 from workbench.execution import CaseRecord, Turn
@@ -19,16 +21,7 @@ from workbench.rendering.frame import brief, is_wide, labelled, numbered, room, 
 from workbench.rendering.json_text import compact, pretty_lines
 from workbench.rendering.judged import shown_in
 from workbench.rendering.judges.simulated import message_words
-from workbench.rendering.lines import (
-    BLANK,
-    Line,
-    Segment,
-    cut_line,
-    flow,
-    safe,
-    shortened,
-    wrap,
-)
+from workbench.rendering.lines import Line, cut_line, flow, safe, shortened, wrap
 from workbench.rendering.rows import GLYPHS, View
 from workbench.rendering.status import worst
 from workbench.rendering.texts import both_sides, text_lines
@@ -43,11 +36,11 @@ _PROBLEMS = ("failed", "error", "not_evaluated")
 _MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 _Said: TypeAlias = tuple[str, str]
 """An author and a text."""
-_MARKS: dict[MetricStatus, Segment] = {
-    "passed": Segment(GLYPHS["same"], FACES["passed"].variable),
-    "failed": Segment(GLYPHS["differs"], FACES["failed"].variable),
-    "error": Segment(FACES["error"].glyph, FACES["error"].variable),
-    "not_evaluated": Segment(FACES["not_evaluated"].glyph, FACES["not_evaluated"].variable),
+_MARKS: dict[MetricStatus, Text] = {
+    "passed": Text.styled(GLYPHS["same"], FACES["passed"].variable),
+    "failed": Text.styled(GLYPHS["differs"], FACES["failed"].variable),
+    "error": Text.styled(FACES["error"].glyph, FACES["error"].variable),
+    "not_evaluated": Text.styled(FACES["not_evaluated"].glyph, FACES["not_evaluated"].variable),
 }
 
 
@@ -78,10 +71,12 @@ def turn_line(index: int, turn: Turn | None, expected: dict[str, Any] | None, vi
     except _MALFORMED:
         said = ""
     said = "" if opened else said
-    missing: Line = (Segment("did not take place  ", "diff-missing"),) if turn is None else ()
-    body = cut_line((*missing, Segment(said, "user" if turn is not None else "muted")), max(room(view) - 2, 4))
+    missing: Line = Text.styled("did not take place  ", "diff-missing") if turn is None else Text()
+    body = cut_line(Text.assemble(missing, (said, "user" if turn is not None else "muted")), max(room(view) - 2, 4))
     mark = _MARKS.get(turn_status(turn) or "not_applicable", "missing" if turn is None else "")
-    (line,) = labelled(numbered("turn", index + 1), mark, [(*body, Segment("▾" if opened else " ▸", "fold"))], view)
+    (line,) = labelled(
+        numbered("turn", index + 1), mark, [Text.assemble(body, ("▾" if opened else " ▸", "fold"))], view
+    )
     return cut_line(line, view.width)
 
 
@@ -97,13 +92,13 @@ def _pieces(
         expected = None
     parts = [[pieces_of(_user(record, index, total, turn, expected, seen(places.user, view)), places.user)]]
     if turn is not None and turn.note:
-        parts.append([pieces_of(labelled("note", "", wrap([safe(turn.note, "status-error")], room(view)), view))])
+        parts.append([pieces_of(labelled("note", "", wrap(safe(turn.note, "status-error"), room(view)), view))])
     if live or record is None or turn is None:
         # There is nothing to compare yet, so only one side is shown.
         one = expected if turn is None else turn.so_far
         parts.append([pieces_of(_one_side(one, view, ran=turn is not None))])
         if live:
-            parts.append([pieces_of(labelled("answer", "", [(Segment("…", "muted"),)], view))])
+            parts.append([pieces_of(labelled("answer", "", [Text.styled("…", "muted")], view))])
     else:
         anchor = _scores_anchor(places)
         why = [pieces_of(reason_lines(turn, seen(anchor, view)), anchor)]
@@ -119,7 +114,7 @@ def _pieces(
     for part in parts:
         filled = [piece for piece in part if piece.lines]
         if filled and above and space:
-            yield pieces_of([BLANK])
+            yield pieces_of([Text()])
         yield from filled
         above = above or bool(filled)
 
@@ -146,15 +141,15 @@ def _user(
     status = turn_status(turn)
     most = _USER_LINES if status in _PROBLEMS else _UNLIMITED
     lines = brief(text, view, most, "user") if text else []
-    lines += [line for other in others for line in wrap([Segment(other, "muted")], room(view))]
+    lines += [line for other in others for line in wrap(Text.styled(other, "muted"), room(view))]
     if not lines:
-        lines = [(Segment("nothing", "muted"),)]
+        lines = [Text.styled("nothing", "muted")]
     simulated = None if turn is None else turn.metrics.get(shown_in(turn.metrics, "simulator"))
     if simulated is not None and record is not None:
         lines += flow(message_words(simulated, record), room(view))
         if simulated.reason and simulated.status != "passed":
-            lines += wrap([safe(simulated.reason, "muted")], room(view))
-    mark: Segment | str = _MARKS.get(status, "") if status else ""
+            lines += wrap(safe(simulated.reason, "muted"), room(view))
+    mark: Text | str = _MARKS.get(status, "") if status else ""
     earlier = content_text((expected or {}).get("user_content")) if view.compares_executions else text
     if expected and earlier != text:
         mark, lines[:] = "differs", _sides(earlier, text, (None, None), view)
@@ -212,7 +207,7 @@ def said_lines(
     author: str, got: str | None, wanted: str | None, view: View, *, compared: bool = True
 ) -> Iterator[Line]:
     """Yield what one agent said before the answer, and, if texts are `compared`, what it was expected to say."""
-    name = cut_line((Segment(one_line(author) or "(no author)", "name"),), room(view))
+    name = cut_line(Text.styled(one_line(author) or "(no author)", "name"), room(view))
     if wanted is not None and wanted != got:
         mark = "missing" if got is None else "differs"
         return labelled("agent", mark, [name, *_sides(wanted, got, (None, None), view)], view)
@@ -226,12 +221,12 @@ def _sides(wanted: str, got: str | None, marks: tuple[object, object], view: Vie
     if not got:
         lines = shortened(text_lines(wanted, side_room(view), view), most, side_room(view))
         yield from side("missing", lines, view)
-        yield from wrap([Segment("the agent gave none", "diff-missing")], room(view))
+        yield from wrap(Text.styled("the agent gave none", "diff-missing"), room(view))
         return
     left, right, note = both_sides(wanted, got, side_room(view), view, marks)
     yield from side("missing", shortened(left, most, side_room(view)), view)
     yield from side("extra", shortened(right, most, side_room(view)), view)
-    yield from wrap([Segment(note, "muted")], room(view)) if note else ()
+    yield from wrap(Text.styled(note, "muted"), room(view)) if note else ()
 
 
 # The answer
@@ -250,13 +245,13 @@ def _answer(turn: Turn, expected: dict[str, Any] | None, index: int, view: View)
     reference = None if expected is None else expected.get("final_response")
     wanted = None if reference is None else content_text(reference)
     claims = final_claims(turn)
-    others = [line for other in other_parts(given) for line in wrap([Segment(other, "muted")], room(view))]
+    others = [line for other in other_parts(given) for line in wrap(Text.styled(other, "muted"), room(view))]
     if wanted is not None and (got is None or (not got and wanted)):
         yield from labelled("answer", "missing", [*_sides(wanted, None, (None, None), view), *others], view)
         return
     if got is None:
         if turn.actual is not None:
-            yield from labelled("answer", "", [(Segment("none", "muted"),)], view)
+            yield from labelled("answer", "", [Text.styled("none", "muted")], view)
         return
     if wanted is not None and wanted != got and (_answer_matters(turn) or view.full):
         scored = turn.metrics.get(shown_in(turn.metrics, "words"))
@@ -294,13 +289,13 @@ def _one_side(invocation: dict[str, Any] | None, view: View, *, ran: bool) -> It
     if invocation.get("final_response") is not None:
         response = invocation["final_response"]
         lines = text_lines(content_text(response), room(view), view)
-        others = [line for other in other_parts(response) for line in wrap([Segment(other, "muted")], room(view))]
+        others = [line for other in other_parts(response) for line in wrap(Text.styled(other, "muted"), room(view))]
         yield from labelled("answer", "", [*lines, *others], view)
 
 
 def _raw(turn: Turn | None, expected: dict[str, Any] | None, view: View) -> Iterator[Line]:
     words = " This turn does not have ADK's format. It is shown as recorded."
-    yield from wrap([Segment(words, "status-error")], view.width)
+    yield from wrap(Text.styled(words, "status-error"), view.width)
     sides = [("expect", expected), ("user", turn.user if turn else None), ("actual", turn.actual if turn else None)]
     for name, value in sides:
         if value is not None:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from rich.text import Text
+
 from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.execution import CaseRecord
@@ -10,19 +12,7 @@ from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.faces import HOLDS, LABELS, Face
 from workbench.rendering.judged import is_shown_in, number, question_key, results
-from workbench.rendering.lines import (
-    BLANK,
-    Line,
-    Segment,
-    cut_line,
-    flow,
-    hang,
-    hang_text,
-    labelled,
-    pad,
-    safe,
-    wrap,
-)
+from workbench.rendering.lines import Line, cut_line, flow, hang, hang_text, labelled, pad, safe, wrap
 from workbench.rendering.rows import View, part, under
 from workbench.rendering.trace.conversation import events_of
 from workbench.rendering.triaged import overridden
@@ -42,9 +32,9 @@ _KINDS = {
     "call": "a tool call",
     "result": "a tool result",
 }
-_TO_GO = Segment("enter goes there", "hint")
-_TO_EVENT = Segment("i shows its event in the trace", "hint")
-_TO_QUESTION = Segment("enter shows the question", "hint")
+_TO_GO = Text.styled("enter goes there", "hint")
+_TO_EVENT = Text.styled("i shows its event in the trace", "hint")
+_TO_QUESTION = Text.styled("enter shows the question", "hint")
 
 
 def account(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
@@ -58,34 +48,31 @@ def account(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Li
     if result.score is not None:
         meaning = f"mean over texts, then over turns{'' if differs else ', as in ADK'}"
         yield from part(
-            "score", [Segment(cut_score(result.score, 2, 2), "strong"), Segment(f"  {meaning}", "muted")], view
+            "score", Text.assemble((cut_score(result.score, 2, 2), "strong"), (f"  {meaning}", "muted")), view
         )
     if adk_score is not None and differs:
-        segments = [
-            Segment(cut_score(adk_score, 2, 2), "strong"),
-            Segment("  ignores passages that the judge left out", "muted"),
-        ]
-        yield from part("ADK's figure", segments, view)
+        why = ("  ignores passages that the judge left out", "muted")
+        yield from part("ADK's figure", Text.assemble((cut_score(adk_score, 2, 2), "strong"), why), view)
     if labels:
         holding = sum(label in HOLDS for label in labels)
         share = number(result.details.get("share"))
         share = holding / len(labels) if share is None else share
         yield from part(
             "sentences",
-            [
-                Segment(cut_score(share, 2, 2), "strong"),
-                Segment(f"  {holding} of {counted(len(labels), 'sentence')} grounded", "muted"),
-            ],
+            Text.assemble(
+                (cut_score(share, 2, 2), "strong"),
+                (f"  {holding} of {counted(len(labels), 'sentence')} grounded", "muted"),
+            ),
             view,
         )
-        yield from under((), flow(_tally(labels), view.room, "  "))
+        yield from under(Text(), flow(_tally(labels), view.room, "  "))
 
 
 def _tally(labels: list[str]) -> Iterator[Line]:
     for name, face in LABELS.items():
         many = labels.count(name)
         if many:
-            yield (Segment(f"{face.glyph} {many} {face.word}", face.variable),)
+            yield Text.styled(f"{face.glyph} {many} {face.word}", face.variable)
 
 
 def add_texts(document: Document, subject: Subject, index: int, result: MetricResult, view: View) -> list[str]:
@@ -96,7 +83,7 @@ def add_texts(document: Document, subject: Subject, index: int, result: MetricRe
     question = 0
     for place, text in enumerate(texts):
         if place:
-            document.add([BLANK])
+            document.add([Text()])
         document.add(_text_head(text, view))
         # Each text takes one question about its sentences, and a second one about their support if there are any.
         sentences = objects(text.get("sentences"))
@@ -106,7 +93,7 @@ def add_texts(document: Document, subject: Subject, index: int, result: MetricRe
             key, holds = f"claim/{index}/{place}/{number_}", string(item.get("label")) in HOLDS
             lines = list(_sentence(item, column, view.width, _overridden(subject, result.name, index, item)))
             if view.is_open(key) or not holds:
-                lines += hang([], _reason(item, index, bool(event), max(view.width - _REASON, 10)), _REASON)
+                lines += hang(Text(), _reason(item, index, bool(event), max(view.width - _REASON, 10)), _REASON)
             targets = (*_targets(item, result.name, index, question - 1), *event)
             document.add_item(key, lines, opens=holds, targets=targets)
             if not holds:
@@ -132,18 +119,18 @@ def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
     figures = [f"{holding} of {len(sentences)} grounded"] if sentences else []
     if score is not None:
         figures.append(cut_score(score, 2, 2))
-    end = (Segment(" · ".join(figures), "muted"),) if figures else ()
-    left: Line = (Segment(" "), Segment(author, "name"), Segment(f"  {when}", "label"))
-    size = sum(len(segment.text) for segment in end)
+    end = Text.styled(" · ".join(figures), "muted") if figures else Text()
+    left: Line = Text.assemble(" ", (author, "name"), (f"  {when}", "label"))
+    size = end.cell_len
     yield (
-        (*pad(cut_line(left, max(view.width - size - 2, 8)), view.width - size - 1), *end)
+        pad(cut_line(left, max(view.width - size - 2, 8)), view.width - size - 1) + end
         if end
         else cut_line(left, view.width)
     )
     if unread := string(text.get("unread")):
-        yield from hang_text([Segment(" ! ", "status-error")], [safe(unread)], view.width, 3)
+        yield from hang_text(Text.styled(" ! ", "status-error"), safe(unread), view.width, 3)
         if not objects(text.get("sentences")):
-            yield from hang_text([], [safe(string(text.get("text")), "muted")], view.width, 3)
+            yield from hang_text(Text(), safe(string(text.get("text")), "muted"), view.width, 3)
 
 
 def _counted(text: dict[str, Any]) -> list[dict[str, Any]]:
@@ -155,8 +142,8 @@ def _left_out(text: dict[str, Any], view: View) -> Iterator[Line]:
     """Yield the passages that older runs did not judge, because the judge left them out of its sentences."""
     passages = text.get("left_out")
     for passage in passages if isinstance(passages, list) else ():
-        segments = [Segment("not in the judge's sentences: ", "status-error"), safe(string(passage))]
-        yield from hang_text([Segment(" ! ", "status-error")], segments, view.width, 3)
+        words = Text.assemble(("not in the judge's sentences: ", "status-error"), safe(string(passage)))
+        yield from hang_text(Text.styled(" ! ", "status-error"), words, view.width, 3)
 
 
 def face_of(item: dict[str, Any]) -> Face:
@@ -176,16 +163,16 @@ def _overridden(subject: Subject, criterion: str, index: int, item: dict[str, An
 
 def _sentence(item: dict[str, Any], column: int, width: int, mine: Line) -> Iterator[Line]:
     face = face_of(item)
-    body = [Segment(" ".join(plain(string(item.get("text"))).split("\n")).strip() or "(empty)")]
+    body = Text(" ".join(plain(string(item.get("text"))).split("\n")).strip() or "(empty)")
     if mark := mark_of(item):
-        body.append(Segment(f"  ({mark})", "muted"))
+        body.append(f"  ({mark})", "muted")
     if width < _NARROW:
         # There is no room for a column of labels, so the word follows its sentence.
-        lead, gutter = [Segment(f" {face.glyph}", face.variable)], 3
-        body.append(Segment(f"  {face.word}", face.variable))
+        lead, gutter = Text.styled(f" {face.glyph}", face.variable), 3
+        body.append(f"  {face.word}", face.variable)
     else:
-        lead, gutter = [Segment(" "), Segment(f"{face.glyph} {face.word}", face.variable)], column + 3
-    yield from hang_text(lead, [*body, *mine], width, gutter)
+        lead, gutter = Text.assemble(" ", (f"{face.glyph} {face.word}", face.variable)), column + 3
+    yield from hang_text(lead, body + mine, width, gutter)
 
 
 def mark_of(item: dict[str, Any]) -> str:
@@ -229,26 +216,24 @@ def _reason(item: dict[str, Any], turn: int, has_event: bool, width: int) -> Ite
     ]
     for name, style, text in sections:
         if text.strip():
-            yield from labelled(name, [safe(text.strip(), style)], width)
+            yield from labelled(name, safe(text.strip(), style), width)
     if not any(text.strip() for _, _, text in sections):
-        yield from wrap([Segment("the judge gave no reason", "muted")], width)
+        yield from wrap(Text.styled("the judge gave no reason", "muted"), width)
     if mapping(item.get("source")) or any(text.strip() for _, style, text in sections if style):
         known = string(mapping(item.get("source")).get("kind")) in _KINDS
         hint = _TO_GO if known else _TO_QUESTION
-        yield from labelled("from", [*origin_words(item, turn), Segment("  "), hint], width)
+        yield from labelled("from", Text.assemble(origin_words(item, turn), "  ", hint), width)
     else:
-        yield from wrap([_TO_QUESTION], width)
+        yield from wrap(_TO_QUESTION, width)
     if has_event:
-        yield from wrap([_TO_EVENT], width)
+        yield from wrap(_TO_EVENT, width)
 
 
-def origin_words(item: dict[str, Any], turn: int) -> Iterator[Segment]:
-    """Yield `find_order, a tool result in turn 1`: where the passages about a sentence are from."""
+def origin_words(item: dict[str, Any], turn: int) -> Line:
+    """Return `find_order, a tool result in turn 1`: where the passages about a sentence are from."""
     source = mapping(item.get("source"))
     kind = _KINDS.get(string(source.get("kind")))
     if kind is None:
-        yield Segment("unknown place", "muted")
-        return
+        return Text.styled("unknown place", "muted")
     name = one_line(string(source.get("name")), limit=100)
-    yield Segment(f"{name}, " if name else "", "name")
-    yield Segment(f"{kind} in turn {turn + 1}")
+    return Text.assemble((f"{name}, " if name else "", "name"), f"{kind} in turn {turn + 1}")

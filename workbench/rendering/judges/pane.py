@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from rich.text import Text
+
 from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.execution import CaseRecord, Turn
@@ -28,7 +30,7 @@ from workbench.rendering.judged import is_shown_in, message_text, questions, res
 from workbench.rendering.judges import claims, rubrics
 from workbench.rendering.judges.questions import add_questions
 from workbench.rendering.judges.simulated import add_simulated_user, message_words
-from workbench.rendering.lines import Line, Segment, flow, hang, heading, joined, safe, wrap
+from workbench.rendering.lines import Line, flow, hang, heading, joined, safe, wrap
 from workbench.rendering.reference import criteria_part
 from workbench.rendering.rows import GUTTER, View, label, part, remark, under
 from workbench.rendering.scores import by_weight, verdict_head
@@ -109,7 +111,7 @@ def _add_criterion(
         document.add(
             part(
                 "why",
-                [safe(result.reason, "" if result.status in ("passed", "failed") else FACES[result.status].variable)],
+                safe(result.reason, "" if result.status in ("passed", "failed") else FACES[result.status].variable),
                 view,
             )
         )
@@ -117,7 +119,7 @@ def _add_criterion(
     document.add(claims.account(record, result, view))
     document.add(rubrics.account(result, view))
     inner = View(view.room, full=opened)
-    document.add(under((), _about(result, inner, explained=opened and asked.full == view.full)))
+    document.add(under(Text(), _about(result, inner, explained=opened and asked.full == view.full)))
     problems: list[str] = []
     for index, turn, judged in found:
         if several:
@@ -136,17 +138,17 @@ def _add_criterion(
 
 def _head(record: CaseRecord, result: MetricResult, view: View, *, opened: bool) -> Iterator[Line]:
     """Yield `✗ FAIL  response_match_score  0.61 < 0.80  ◐ split`. Opened, it says what the criterion means."""
-    more: list[Line] = [] if opened else [(Segment("▸", "fold"),)]
+    more: list[Line] = [] if opened else [Text.styled("▸", "fold")]
     return verdict_head(result, view, reason=False, marks=[*criterion_tags(record, result.name), *more])
 
 
 def _turn_ending(result: MetricResult) -> Line:
     """Return the score of a turn with the leading vote: `✗ 0.00  ✗ invalid  ◐ split`."""
-    score = (glyph(result.status), Segment(f" {score_text(result)}" if score_text(result) else ""))
+    score = Text.assemble(glyph(result.status), f" {score_text(result)}" if score_text(result) else "")
     leading = leading_vote(result.details)
-    vote: Line = (verdict_mark(leading),) if leading in VERDICTS else ()
-    split: Line = (mark(SPLIT),) if votes_differ(result.details) else ()
-    return joined([part for part in (score, vote, split) if part], "  ", "")
+    vote = verdict_mark(leading) if leading in VERDICTS else Text()
+    split = mark(SPLIT) if votes_differ(result.details) else Text()
+    return joined(filter(None, (score, vote, split)), "  ", "")
 
 
 def _turn_lines(
@@ -159,22 +161,22 @@ def _turn_lines(
     else:
         yield from under(label("votes"), flow(vote_words(result.details, leading_vote(result.details)), view.room))
     if result.reason and not alone:
-        yield from part("why", [safe(result.reason)], view)
+        yield from part("why", safe(result.reason), view)
     yield from _service(result, view)
     if inner.full or result.status != "passed":
-        yield from under((), _details(result, inner))
+        yield from under(Text(), _details(result, inner))
 
 
 def _service(result: MetricResult, view: View) -> Iterator[Line]:
     """Yield the explanation of Google's evaluation service or its error, and its cost."""
     if explanation := string(result.details.get("explanation")):
-        yield from part("service", [safe(explanation)], view)
+        yield from part("service", safe(explanation), view)
     if fault := mapping(result.details.get("error")):
         message = f"{string(fault.get('kind'))} {string(fault.get('code'))}: {string(fault.get('message'))}"
-        yield from part("error", [safe(message, "status-error")], view)
+        yield from part("error", safe(message, "status-error"), view)
     if "attempts" in result.details:
         yield from under(
-            label("cost"), flow([(Segment(text, "muted"),) for text in reply_cost([result.details])], view.room)
+            label("cost"), flow([Text.styled(text, "muted") for text in reply_cost([result.details])], view.room)
         )
 
 
@@ -182,14 +184,14 @@ def _end_judged(result: MetricResult, view: View) -> Iterator[Line]:
     """Yield the verdict on the end of a simulated conversation."""
     if stop := mapping(result.details.get("stop")):
         verdict = string(stop.get("verdict"))
-        yield from under(label("end judged"), flow([(verdict_mark(verdict),), *vote_words(stop, verdict)], view.room))
+        yield from under(label("end judged"), flow([verdict_mark(verdict), *vote_words(stop, verdict)], view.room))
 
 
 def _about(result: MetricResult, view: View, *, explained: bool) -> Iterator[Line]:
     """Yield what the criterion measures if `explained`, its match types, and its details over the whole case."""
     info = descriptions().get(result.name) if explained else None
     if info is not None:
-        yield from wrap([Segment(f"{info.title}. {info.measures} {info.how_to_read}", "muted")], view.width)
+        yield from wrap(Text.styled(f"{info.title}. {info.measures} {info.how_to_read}", "muted"), view.width)
     if match_type_words(result):
         yield from wrap(match_type_words(result), view.width)
     yield from _details(result, view)
@@ -200,7 +202,7 @@ def _details(result: MetricResult, view: View) -> Iterator[Line]:
     details = result.details
     shares = [(word, details.get(key)) for key, word in (("precision", "precision"), ("recall", "recall"), ("f", "F"))]
     figures = [
-        (Segment(f"{word} ", "muted"), Segment(cut_score(value, 2, 2)))
+        Text.assemble((f"{word} ", "muted"), cut_score(value, 2, 2))
         for word, value in shares
         if isinstance(value, int | float)
     ]
@@ -222,36 +224,34 @@ def _checks(details: Mapping[str, Any], view: View) -> Iterator[Line]:
     for check in objects(details.get("checks")):
         kind, text = string(check.get("kind")), one_line(string(check.get("text")), limit=200)
         words = f"matches {text}" if kind == "regex" else f'{_CHECKS.get(kind, "contains")} "{text}"'
-        yield from wrap([_sign(check.get("met")), Segment(f" {words}")], view.width)
+        yield from wrap(Text.assemble(_sign(check.get("met")), f" {words}"), view.width)
     for name, figure in mapping(details.get("figures")).items():
         used, limit = mapping(figure).get("used"), mapping(figure).get("limit")
         met = used <= limit if isinstance(used, int | float) and isinstance(limit, int | float) else None
-        amounts = Segment(f"{_simple(used)} of {_simple(limit)}")
-        yield from wrap([_sign(met), Segment(f" {_name(name)} ", "muted"), amounts], view.width)
+        amounts = Text(f"{_simple(used)} of {_simple(limit)}")
+        yield from wrap(Text.assemble(_sign(met), (f" {_name(name)} ", "muted"), amounts), view.width)
 
 
-def _sign(met: object) -> Segment:
+def _sign(met: object) -> Text:
     return glyph("passed" if met is True else "failed" if met is False else "not_evaluated")
 
 
-def _words(key: str, words: list[Any], style: str, view: View) -> Iterator[Segment]:
+def _words(key: str, words: list[Any], style: str, view: View) -> Line:
     kept = words if view.full else words[:WORDS_SHOWN]
-    yield Segment(f"{key}: ", "muted")
-    yield Segment("  ".join(one_line(str(word), limit=60) for word in kept), style)
-    if len(kept) < len(words):
-        yield Segment(f"  … {len(words) - len(kept):,} more", "fold")
+    line = Text.assemble((f"{key}: ", "muted"), ("  ".join(one_line(str(word), limit=60) for word in kept), style))
+    return line.append(f"  … {len(words) - len(kept):,} more", "fold") if len(kept) < len(words) else line
 
 
 def _rest(rest: dict[str, Any], view: View) -> Iterator[Line]:
     simple = {key: value for key, value in rest.items() if not isinstance(value, dict | list)}
     if simple:
-        pairs = [(Segment(f"{_name(key)} ", "muted"), Segment(_simple(value))) for key, value in simple.items()]
+        pairs = [Text.assemble((f"{_name(key)} ", "muted"), _simple(value)) for key, value in simple.items()]
         yield from wrap(joined(pairs), view.width)
     deep = {key: value for key, value in rest.items() if key not in simple}
     if deep and view.full:
         yield from pretty_lines(deep, view.width)
     elif deep:
-        yield from wrap([Segment(f"… {', '.join(map(_name, deep))}", "fold")], view.width)
+        yield from wrap(Text.styled(f"… {', '.join(map(_name, deep))}", "fold"), view.width)
 
 
 def _name(key: object) -> str:
@@ -269,26 +269,26 @@ def _simple(value: object) -> str:
 def _figures(record: CaseRecord, view: View) -> Iterator[Line]:
     """Yield informational values: the cost of the case, and ADK's averages over its turns."""
     if record.finished:
-        yield from part("cost", [Segment(_cost(record))], view)
+        yield from part("cost", Text(_cost(record)), view)
     own = record.custom_metrics
     results = [one for one in record.metrics.values() if one.status == "informational" and one.name not in own]
     lead = label("per turn")
     for result in results:
         if result.score is not None:
             yield from under(lead, wrap(_figure_words(result, view), view.room))
-            lead = ()
+            lead = Text()
     unknown = [one_line(result.name, limit=100) for result in results if result.score is None]
     if unknown:
-        yield from under(lead, wrap([Segment(f"not reported: {', '.join(unknown)}", "muted")], view.room))
+        yield from under(lead, wrap(Text.styled(f"not reported: {', '.join(unknown)}", "muted"), view.room))
 
 
-def _figure_words(result: MetricResult, view: View) -> Iterator[Segment]:
-    yield Segment(f"{one_line(result.name, limit=100)} ")
-    yield Segment(score_text(result), "strong")
+def _figure_words(result: MetricResult, view: View) -> Line:
+    line = Text.assemble(f"{one_line(result.name, limit=100)} ", (score_text(result), "strong"))
     parts = {key: value for key, value in result.details.items() if isinstance(value, int | float)}
     if view.full or len(parts) < 5:
         for key, value in parts.items():
-            yield Segment(f"  {_name(key)} {_simple(value)}", "muted")
+            line.append(f"  {_name(key)} {_simple(value)}", "muted")
+    return line
 
 
 def _cost(record: CaseRecord) -> str:
@@ -307,12 +307,12 @@ def _cost(record: CaseRecord) -> str:
 def _source(subject: Subject, view: View) -> Iterator[Line]:
     changed = subject.record.planned.criteria_changed if subject.record is not None else ()
     if changed:
-        yield from under(label("judged by"), [(mark(OTHER_CRITERIA), Segment(" than in the file", "muted"))])
+        yield from under(label("judged by"), [Text.assemble(mark(OTHER_CRITERIA), (" than in the file", "muted"))])
         for sentence in changed:
-            yield from under((), wrap([safe(sentence)], view.room))
+            yield from under(Text(), wrap(safe(sentence), view.room))
     if subject.entry is not None:
         if subject.entry.owned.rule == "location":
-            yield from part("agent", [safe(subject.entry.agent_reason)], view)
+            yield from part("agent", safe(subject.entry.agent_reason), view)
         yield from criteria_part(subject.entry, view)
     elif subject.record is not None:
-        yield from part("criteria", [safe(subject.record.planned.criteria_source)], view)
+        yield from part("criteria", safe(subject.record.planned.criteria_source), view)

@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from rich.text import Text
+
 from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.json_values import mapping, objects, string
@@ -13,7 +15,7 @@ from workbench.rendering.faces import LABELS, VERDICTS
 from workbench.rendering.json_text import pretty_lines
 from workbench.rendering.judge_texts import cost_words, mark, reply_cost, verdict_mark
 from workbench.rendering.judged import count, question_key, questions, reply_verdicts, verdict_of
-from workbench.rendering.lines import MIN_WIDTH, Line, Segment, cut_line, flow, hang, hang_text, safe, shortened, wrap
+from workbench.rendering.lines import MIN_WIDTH, Line, cut_line, flow, hang, hang_text, safe, shortened, wrap
 from workbench.rendering.rows import View
 from workbench.rendering.triaged import overridden
 from workbench.text import one_line, plain
@@ -57,11 +59,11 @@ def _question_head(question: dict[str, Any], view: View, mine: Line) -> Iterator
     """Yield `does the answer match the reference?  3 × ✓ valid`, and the cost."""
     kind = string(question.get("kind"))
     about = _ABOUT.get(kind) or one_line(kind, limit=60) or "a question"
-    head: list[Line] = [(Segment(about, "strong"),)]
+    head: list[Line] = [Text.styled(about, "strong")]
     for verdict, many in reply_verdicts(question).items():
         if verdict in VERDICTS:
-            head.append((Segment(f"{many} × ", "muted"), verdict_mark(verdict)))
-    yield from hang([], flow([*head, *cost_words([question]), mine[:1]], max(view.width - 1, 10)), 1)
+            head.append(Text.assemble((f"{many} × ", "muted"), verdict_mark(verdict)))
+    yield from hang(Text(), flow([*head, *cost_words([question]), mine[:1]], max(view.width - 1, 10)), 1)
 
 
 def question_lines(question: dict[str, Any], opened: bool, view: View, *, brief: bool = True) -> Iterator[Line]:
@@ -72,72 +74,74 @@ def question_lines(question: dict[str, Any], opened: bool, view: View, *, brief:
     if not opened and not brief:
         size += f", {counted(len(objects(question.get('replies'))), 'reply', 'replies')}"
     style = "label" if opened else "fold"
-    line = (Segment(" " * _INDENT), Segment(f"{sign} question", style), Segment(f"  {size}", "muted"))
+    line = Text.assemble(" " * _INDENT, (f"{sign} question", style), (f"  {size}", "muted"))
     yield cut_line(line, max(view.width, MIN_WIDTH))
     if opened:
-        yield from hang_text([], [safe(prompt)], view.width, _BODY)
+        yield from hang_text(Text(), safe(prompt), view.width, _BODY)
     for reply in objects(question.get("replies")) if opened or brief else ():
         yield from _reply(reply, opened, view)
 
 
 def _reply(reply: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
     room = max(view.width - _BODY, 10)
-    yield from hang([], flow(_reply_head(reply), max(view.width - _INDENT, 10)), _INDENT)
+    yield from hang(Text(), flow(_reply_head(reply), max(view.width - _INDENT, 10)), _INDENT)
     fault = mapping(reply.get("fault"))
     if fault:
-        yield from hang_text([Segment("   ! ", "status-error")], _fault(fault), view.width, _BODY)
+        yield from hang_text(Text.styled("   ! ", "status-error"), _fault(fault), view.width, _BODY)
     unread = string(reply.get("unread"))
     if unread and unread != string(fault.get("message")):
-        segments = [Segment("unreadable: ", "status-error"), safe(unread)]
-        yield from hang_text([Segment("   ! ", "status-error")], segments, view.width, _BODY)
+        words = Text.assemble(("unreadable: ", "status-error"), safe(unread))
+        yield from hang_text(Text.styled("   ! ", "status-error"), words, view.width, _BODY)
     text = reply.get("text")
     if isinstance(text, str):
-        yield from hang([], _raw(text, opened, room), _BODY)
+        yield from hang(Text(), _raw(text, opened, room), _BODY)
     elif not fault:
-        yield from hang([], [(Segment("no reply", "muted"),)], _BODY)
+        yield from hang(Text(), [Text.styled("no reply", "muted")], _BODY)
 
 
 def _reply_head(reply: dict[str, Any]) -> Iterator[Line]:
-    first, *more = list(_answer(reply)) or [()]
-    yield (Segment(f"reply {count(reply.get('sample')) or '?'}  ", "label"), *first)
+    first, *more = list(_answer(reply)) or [Text()]
+    yield Text.assemble((f"reply {count(reply.get('sample')) or '?'}  ", "label"), first)
     yield from more
     version = one_line(string(reply.get("model_version")), limit=200)
     for text in [version, *reply_cost([reply])]:
-        yield (Segment(text, "muted"),)
+        yield Text.styled(text, "muted")
 
 
 def _answer(reply: dict[str, Any]) -> Iterator[Line]:
     """Yield the parsed content of a reply: a verdict, one per rubric, labels, or a count."""
     verdict = reply.get("verdict")
     if word := verdict_of(reply):
-        yield (verdict_mark(word),)
+        yield verdict_mark(word)
     elif isinstance(verdict, dict):
         found = Counter(string(mapping(item).get("verdict")) for item in verdict.values())
-        yield from ((Segment(f"{many} × ", "muted"), verdict_mark(name)) for name, many in found.items())
+        yield from (Text.assemble((f"{many} × ", "muted"), verdict_mark(name)) for name, many in found.items())
     elif isinstance(verdict, list):
         labels = Counter(item for item in verdict if isinstance(item, str) and item in LABELS)
         if labels and sum(labels.values()) == len(verdict):
-            yield from ((Segment(f"{labels[name]} × ", "muted"), mark(LABELS[name])) for name in LABELS if labels[name])
+            yield from (
+                Text.assemble((f"{labels[name]} × ", "muted"), mark(LABELS[name])) for name in LABELS if labels[name]
+            )
         else:
-            yield (Segment(counted(len(verdict), "sentence")),)
+            yield Text(counted(len(verdict), "sentence"))
     else:
-        yield (Segment("no verdict" if verdict is None else one_line(str(verdict), limit=60), "muted"),)
+        yield Text.styled("no verdict" if verdict is None else one_line(str(verdict), limit=60), "muted")
 
 
-def _fault(fault: dict[str, Any]) -> Iterator[Segment]:
+def _fault(fault: dict[str, Any]) -> Text:
     code = one_line(string(fault.get("code")), limit=100)
-    yield Segment(f"{one_line(string(fault.get('kind')), limit=40)}{f' {code}' if code else ''}: ", "status-error")
+    kind = f"{one_line(string(fault.get('kind')), limit=40)}{f' {code}' if code else ''}: "
     # Most messages of services begin with the code.
     message = string(fault.get("message")).removeprefix(f"{code}: " if code else "")
-    yield Segment(plain(message) or "no details")
+    return Text.assemble((kind, "status-error"), plain(message) or "no details")
 
 
 def _raw(text: str, opened: bool, room: int) -> list[Line]:
     """Return the reply as received. If it is `opened`, JSON on one line is indented."""
     if opened and text[:1] in "{[" and "\n" not in text and len(text) > room:
         try:
-            return list(pretty_lines(json.loads(text), room))
+            return pretty_lines(json.loads(text), room)
         except (ValueError, RecursionError):
             pass
-    lines = list(wrap([Segment(plain(text) or "(empty)", "" if text else "muted")], room))
+    lines = wrap(Text.styled(plain(text) or "(empty)", "" if text else "muted"), room)
     return lines if opened else shortened(lines, BRIEF_REPLY, room)

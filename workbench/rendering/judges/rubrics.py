@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
+from rich.text import Text
+
 from workbench.events import MetricResult
 from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.judge_texts import verdict_mark, vote_words
 from workbench.rendering.judged import count, number, question_key, questions, replies
-from workbench.rendering.lines import Line, Segment, flow, hang, hang_text, shortened, wrap
+from workbench.rendering.lines import Line, flow, hang, hang_text, shortened, wrap
 from workbench.rendering.rows import View, part
 from workbench.rendering.triaged import overridden
 from workbench.text import one_line, plain
@@ -53,9 +55,7 @@ def _over_the_case(result: MetricResult, view: View) -> Iterator[Line]:
     if len(scores) > 1:
         met = sum(score == 1.0 for score in read)
         rest = f", {len(scores) - len(read)} unreadable" if len(read) < len(scores) else ""
-        yield from part(
-            "rubrics", [Segment(f"{met} of {len(scores)}", "strong"), Segment(f" met{rest}", "muted")], view
-        )
+        yield from part("rubrics", Text.assemble((f"{met} of {len(scores)}", "strong"), (f" met{rest}", "muted")), view)
 
 
 def _unused(result: MetricResult, view: View) -> Iterator[Line]:
@@ -64,7 +64,7 @@ def _unused(result: MetricResult, view: View) -> Iterator[Line]:
     unused = [one_line(name, limit=100) for name in names if isinstance(name, str)] if isinstance(names, list) else []
     if unused:
         why = "no criterion uses them, because they have no type"
-        yield from part("not used", [Segment(f"{', '.join(unused)}: ", "status-not-evaluated"), Segment(why)], view)
+        yield from part("not used", Text.assemble((f"{', '.join(unused)}: ", "status-not-evaluated"), why), view)
 
 
 def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Iterator[Line]:
@@ -73,17 +73,17 @@ def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Ite
     room = max(view.width - _GUTTER, 10)
     text = plain(string(rubric.get("text")).strip()) or "(no text)"
     name = one_line(string(rubric.get("rubric_id")), limit=100)
-    lead = (Segment(" "), verdict_mark(verdict))
+    lead = Text.assemble(" ", verdict_mark(verdict))
     strong = "" if verdict == "yes" else "strong"
-    yield from hang_text(lead, [Segment(text, strong), *mine], view.width, _GUTTER)
+    yield from hang_text(lead, Text.assemble((text, strong), mine), view.width, _GUTTER)
     votes = vote_words(rubric, verdict)
     origin = _ORIGINS.get(string(rubric.get("origin")), "")
-    named: list[Line] = [(Segment(name, "label"),)] if name != one_line(text, limit=100) else []
-    parts = [*named, *votes, (Segment(origin, "muted"),)]
-    yield from hang([], flow(parts, room), _GUTTER)
+    named: list[Line] = [Text.styled(name, "label")] if name != one_line(text, limit=100) else []
+    parts = [*named, *votes, Text.styled(origin, "muted")]
+    yield from hang(Text(), flow(parts, room), _GUTTER)
     reason = string(rubric.get("rationale")).strip()
-    lines = list(wrap([Segment(plain(reason) or "no reason given", "muted")], room))
-    yield from hang([], lines if opened else shortened(lines, BRIEF_REASON, room), _GUTTER)
+    lines = wrap(Text.styled(plain(reason) or "no reason given", "muted"), room)
+    yield from hang(Text(), lines if opened else shortened(lines, BRIEF_REASON, room), _GUTTER)
 
 
 def _given(rubric: dict[str, Any], result: MetricResult) -> list[tuple[int, dict[str, Any]]]:
@@ -96,9 +96,6 @@ def _given(rubric: dict[str, Any], result: MetricResult) -> list[tuple[int, dict
 def _each_vote(given: list[tuple[int, dict[str, Any]]], view: View) -> Iterator[Line]:
     for sample, vote in given:
         word = string(vote.get("verdict")) or "missing"
-        segments = [
-            Segment(f"vote {sample}  ", "label"),
-            verdict_mark(word),
-            Segment(f"  {plain(string(vote.get('rationale')).strip())}"),
-        ]
-        yield from hang_text([], segments, view.width, _GUTTER)
+        why = plain(string(vote.get("rationale")).strip())
+        text = Text.assemble((f"vote {sample}  ", "label"), verdict_mark(word), f"  {why}")
+        yield from hang_text(Text(), text, view.width, _GUTTER)

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from rich.text import Text
+
 from workbench.events import MetricResult
 from workbench.execution import CaseRecord
 from workbench.json_values import mapping, objects, string
@@ -10,7 +12,7 @@ from workbench.rendering.document import Document, Subject
 from workbench.rendering.judge_texts import cost_words, verdict_mark, vote_words, who
 from workbench.rendering.judged import count, versions
 from workbench.rendering.judges.questions import question_lines
-from workbench.rendering.lines import Line, Segment, flow, hang, heading, safe, shortened, wrap
+from workbench.rendering.lines import Line, flow, hang, has_style, heading, safe, shortened, wrap
 from workbench.rendering.rows import View, label, under
 from workbench.text import one_line
 
@@ -58,12 +60,12 @@ def _add_setting(document: Document, scenario: dict[str, Any], view: View) -> No
     key = "simulated/setting"
     room = max(view.width - 2, 20)
     brief = list(_setting(scenario, room, full=view.full))
-    folded = any(segment.style == "fold" for line in brief for segment in line)
+    folded = any(has_style(line, "fold") for line in brief)
     lines = list(_setting(scenario, room, full=True)) if view.is_open(key) else brief
     if folded:
-        document.add_item(key, hang([], lines, 1), opens=True)
+        document.add_item(key, hang(Text(), lines, 1), opens=True)
     else:
-        document.add(hang([], lines, 1))
+        document.add(hang(Text(), lines, 1))
 
 
 def _setting(scenario: dict[str, Any], width: int, *, full: bool) -> Iterator[Line]:
@@ -72,23 +74,20 @@ def _setting(scenario: dict[str, Any], width: int, *, full: bool) -> Iterator[Li
         lines = list(_setting_part(scenario.get(key), width))
         if not lines:
             continue
-        yield (Segment(name, "label"),)
-        yield from hang([], lines if full else shortened(lines, BRIEF_SETTING, width), 2)
+        yield Text.styled(name, "label")
+        yield from hang(Text(), lines if full else shortened(lines, BRIEF_SETTING, width), 2)
 
 
 def _setting_part(value: Any, width: int) -> Iterator[Line]:
     room = max(width - 2, 10)
     if isinstance(value, str) and value.strip():
-        yield from wrap([safe(value.strip())], room)
+        yield from wrap(safe(value.strip()), room)
     elif isinstance(value, dict):
         name = one_line(string(value.get("id")), limit=100)
-        yield from wrap([Segment(f"{name}  ", "name"), safe(string(value.get("description")))], room)
+        yield from wrap(Text.assemble((f"{name}  ", "name"), safe(string(value.get("description")))), room)
         for behaviour in objects(value.get("behaviors")):
-            segments = [
-                Segment(f"· {one_line(string(behaviour.get('name')), limit=100)}: ", "label"),
-                safe(string(behaviour.get("description"))),
-            ]
-            yield from wrap(segments, room)
+            name = f"· {one_line(string(behaviour.get('name')), limit=100)}: "
+            yield from wrap(Text.assemble((name, "label"), safe(string(behaviour.get("description")))), room)
 
 
 def _word(result: MetricResult, scenario: dict[str, Any]) -> str:
@@ -107,9 +106,9 @@ def _word(result: MetricResult, scenario: dict[str, Any]) -> str:
 def message_words(result: MetricResult, record: CaseRecord) -> list[Line]:
     """Return the verdict on a simulated user's message, and how it was reached: by a comparison or by votes."""
     verdict = _word(result, mapping(record.scenario))
-    words: list[Line] = [(verdict_mark(verdict),)]
+    words = [verdict_mark(verdict)]
     if result.details.get("compared") is True:
-        return [*words, (Segment("compared with the starting prompt", "muted"),)]
+        return [*words, Text.styled("compared with the starting prompt", "muted")]
     return [*words, *vote_words(result.details, verdict)]
 
 

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from rich.text import Text
+
 from workbench.causes.cause import ONE_OF_A_KIND
 from workbench.counting import counted, cut_to_tenths, percent
 from workbench.counting import threshold as threshold_text
@@ -12,7 +14,7 @@ from workbench.rendering.document import Document
 from workbench.rendering.faces import BY_FUNCTION, FACES, FROZEN, Status
 from workbench.rendering.file_view import fault_lines, file_faults, file_lines
 from workbench.rendering.frozen import frozen_total
-from workbench.rendering.lines import BLANK, Line, Segment, cut_line, hang_text, pad, shortened, width_of, wrap
+from workbench.rendering.lines import Line, cut_line, hang_text, joined, pad, shortened, wrap
 from workbench.rendering.overview.criteria import BINS, Scores
 from workbench.rendering.overview.facts import LISTED_CHANGES, Changes, Overview
 from workbench.rendering.overview.tally import Tally
@@ -58,9 +60,9 @@ def overview_document(overview: Overview, width: int, height: int) -> Document:
     document = Document()
     for section in _sections(overview, max(width - 2, 1), height):
         if section and document.lines:
-            document.add([BLANK])
+            document.add([Text()])
         for line, key in section:
-            indented = cut_line((Segment(" "), *line), width)
+            indented = cut_line(Text.assemble(" ", line), width)
             if key:
                 document.add_item(key, [indented])
             else:
@@ -93,63 +95,62 @@ def _totals(overview: Overview, width: int) -> list[Row]:
     found = overview.tally
     live, frozen = _rate(found.live), _rate(found.frozen)
     if frozen:
-        frozen = (Segment(f"{FROZEN.glyph} {FROZEN.word.upper()} ", FROZEN.variable), *frozen)
+        frozen = Text.assemble((f"{FROZEN.glyph} {FROZEN.word.upper()} ", FROZEN.variable), frozen)
     if live and frozen:
-        live = (Segment("live "), *live)
+        live = Text.assemble("live ", live)
     first, *others = filter(None, (live, frozen)) if live or frozen else [_NO_RATE]
     rows = [*_both_ends(first, _moves(overview.changes), width), *others]
     if found.replays and not found.unfinished:
-        rows += wrap([Segment(frozen_total(found.replays).partition(": ")[2], "muted")], width)
-    spent: list[Line] = [(Segment(overview.spent.time),)] if overview.spent.time else []
+        rows += wrap(Text.styled(frozen_total(found.replays).partition(": ")[2], "muted"), width)
+    spent: list[Line] = [Text(overview.spent.time)] if overview.spent.time else []
     if found.model_calls:
-        spent.append((Segment(counted(found.model_calls, "model call")),))
+        spent.append(Text(counted(found.model_calls, "model call")))
     if overview.spent.cost:
-        spent.append((Segment(overview.spent.cost),))
+        spent.append(Text(overview.spent.cost))
     rows += _both_ends(_spaced(spent), _spaced(_apart(overview)), width)
     return [Row(line) for line in rows]
 
 
-_NO_RATE: Line = (Segment("no case passed or failed", "muted"),)
+_NO_RATE: Line = Text.styled("no case passed or failed", "muted")
 
 
 def _rate(states: Mapping[Status, int]) -> Line:
     """Return `3 of 4 passed, 75%`, or nothing if no case passed or failed."""
     passed, failed = states.get("passed", 0), states.get("failed", 0)
     if not passed + failed:
-        return ()
+        return Text()
     style = "status-failed" if failed else "status-passed"
-    rate = Segment(percent(passed / (passed + failed)), style)
-    return Segment(f"{passed:,} of {passed + failed:,} passed", "strong"), Segment(", "), rate
+    rate = Text.styled(percent(passed / (passed + failed)), style)
+    return Text.assemble((f"{passed:,} of {passed + failed:,} passed", "strong"), ", ", rate)
 
 
 def _moves(changes: Changes | None) -> Line:
     if changes is None:
-        return ()
+        return Text()
     if not changes.total:
-        return (Segment(f"same as at {changes.since}", "muted"),)
-    parts = [
-        Segment(f"↓ {changes.worse:,}  ", "status-failed") if changes.worse else Segment(""),
-        Segment(f"↑ {changes.better:,}  ", "status-passed") if changes.better else Segment(""),
-        Segment(f"since {changes.since}", "muted"),
-    ]
-    return tuple(parts)
+        return Text.styled(f"same as at {changes.since}", "muted")
+    return Text.assemble(
+        (f"↓ {changes.worse:,}  " if changes.worse else "", "status-failed"),
+        (f"↑ {changes.better:,}  " if changes.better else "", "status-passed"),
+        (f"since {changes.since}", "muted"),
+    )
 
 
 def _apart(overview: Overview) -> Iterator[Line]:
     """Yield the numbers of cases outside of the pass rate."""
     states = overview.tally.states
     if states["error"]:
-        yield (Segment(counted(states["error"], "error"), FACES["error"].variable),)
+        yield Text.styled(counted(states["error"], "error"), FACES["error"].variable)
     if with_errors := overview.tally.failed_with_errors:
-        yield (Segment(f"{with_errors:,} failed with errors", FACES["error"].variable),)
+        yield Text.styled(f"{with_errors:,} failed with errors", FACES["error"].variable)
     if states["not_evaluated"]:
-        yield (Segment(f"{states['not_evaluated']:,} not evaluated", FACES["not_evaluated"].variable),)
+        yield Text.styled(f"{states['not_evaluated']:,} not evaluated", FACES["not_evaluated"].variable)
     if states["cancelled"]:
-        yield (Segment(f"{states['cancelled']:,} cancelled", "muted"),)
+        yield Text.styled(f"{states['cancelled']:,} cancelled", "muted")
     if overview.tally.unfinished:
-        yield (Segment(f"{overview.tally.unfinished:,} to go", FACES["running"].variable),)
+        yield Text.styled(f"{overview.tally.unfinished:,} to go", FACES["running"].variable)
     if not_run := overview.cases - states.total():
-        yield (Segment(f"{not_run:,} not run", "muted"),)
+        yield Text.styled(f"{not_run:,} not run", "muted")
 
 
 def _problems(overview: Overview, width: int) -> list[Row]:
@@ -158,7 +159,7 @@ def _problems(overview: Overview, width: int) -> list[Row]:
     if not lines:
         return []
     first = shortened(lines, _MOST_PROBLEMS, width)
-    return [Row((Segment("Problems in the file", "heading"),)), *map(Row, first)]
+    return [Row(Text.styled("Problems in the file", "heading")), *map(Row, first)]
 
 
 def _fault_lines(overview: Overview, width: int) -> list[Line]:
@@ -168,7 +169,7 @@ def _fault_lines(overview: Overview, width: int) -> list[Line]:
 
 def _causes(overview: Overview, width: int) -> list[Row]:
     if not overview.groups:
-        return [Row((Segment("No case failed.", "muted"),))] if overview.tally.judged else []
+        return [Row(Text.styled("No case failed.", "muted"))] if overview.tally.judged else []
     cases = sum(len(group.cases) for group in overview.groups)
     number = counted(len(overview.groups), "cause")
     rows = [Row(_headed("Why cases fail", f"{counted(cases, 'case')}, {number}", width))]
@@ -176,11 +177,11 @@ def _causes(overview: Overview, width: int) -> list[Row]:
     for group in overview.groups:
         cause, count = group.cause, f"{len(group.cases):>{widest},} "
         face = FACES["error" if cause.layer == "error" else "failed"]
-        sign = Segment(f"{face.glyph} ", face.variable)
+        sign = Text.styled(f"{face.glyph} ", face.variable)
         if cause.slug == ONE_OF_A_KIND.slug:
-            sign = Segment("  ")
+            sign = Text("  ")
         text = cause.text + (f" {BY_FUNCTION.glyph}" if cause.by_function else "")
-        rows.append(Row((Segment(count, "strong"), sign, Segment(text)), CAUSE + cause.slug))
+        rows.append(Row(Text.assemble((count, "strong"), sign, text), CAUSE + cause.slug))
     return rows
 
 
@@ -213,21 +214,21 @@ def _criteria(found: Tally, width: int) -> list[Row]:
         key = (FROZEN_CRITERION if frozen else CRITERION) + one.name
         style = "status-passed" if one.passed == one.cases else "status-failed"
         mean = cut_score(one.mean + _ROUNDING, 2, 2)
-        line = [Segment(f"{counted_text:>{count}} "), *(_distribution(one) if spread else ())]
-        line += [Segment(f"{mean:>{_MEAN}} ", "" if spread else style), Segment(f"{least_text:>{limit}}", "muted")]
+        line = Text.assemble(f"{counted_text:>{count}} ", _distribution(one) if spread else "")
+        line.append(f"{mean:>{_MEAN}} ", "" if spread else style).append(f"{least_text:>{limit}}", "muted")
         if shown is None:
-            for part in wrap([Segment(names[one.name] + signs[number])], max(width, 1)):
+            for part in wrap(Text(names[one.name] + signs[number]), max(width, 1)):
                 rows.append(Row(part, key))
                 key = ""
         named = shown[number] if shown is not None else ""
-        rows.append(Row((*pad((Segment(named),), max(width - width_of(tuple(line)), 0)), *line), key))
+        rows.append(Row(pad(Text(named), width - line.cell_len) + line, key))
     return rows
 
 
-def _distribution(one: Scores) -> list[Segment]:
+def _distribution(one: Scores) -> Text:
     """Return a column for each tenth from 0 to 1, and one for 1 itself, coloured by the threshold."""
     bins = [sum(one.bins[place : place + _BINS_OF_COLUMN]) for place in range(0, _COLUMNS * _BINS_OF_COLUMN, 2)]
-    drawn, most = [], max(bins) or 1
+    drawn, most = Text(), max(bins) or 1
     for number, found in enumerate(bins):
         start, end = number / (_COLUMNS - 1), (number + 1) / (_COLUMNS - 1)
         style = ""
@@ -236,8 +237,8 @@ def _distribution(one: Scores) -> list[Segment]:
         elif one.threshold is not None and (end <= one.threshold + _ROUNDING or start >= 1):
             style = "status-failed"
         level = max(int(found / most * 8 + _ROUNDING), 1) if found else 0
-        drawn.append(Segment("╌▁▂▃▄▅▆▇█"[level], style if level else "muted"))
-    return [*drawn, Segment(" ")]
+        drawn.append("╌▁▂▃▄▅▆▇█"[level], style if level else "muted")
+    return drawn.append(" ")
 
 
 def _different(names: Sequence[str], signs: Sequence[str], room: int) -> list[str] | None:
@@ -254,13 +255,13 @@ def _changes(changes: Changes | None, width: int, most: int) -> list[Row]:
     rows = [Row(_headed(f"Changed since {changes.since}", ", ".join(words), width))]
     listed = changes.cases[:most] if changes.total <= most else changes.cases[: most - 1]
     for changed in listed:
-        mark = Segment("↓ ", "status-failed") if changed.worse else Segment("↑ ", "status-passed")
+        mark = Text.styled("↓ ", "status-failed") if changed.worse else Text.styled("↑ ", "status-passed")
         how = f"{changed.before} → {changed.after}"
         name = cut_name(changed.name, max(width - 2 - cell_len(how) - 2, 8), [other.name for other in listed])
-        line = (*pad((mark, Segment(name)), width - cell_len(how)), Segment(how, "muted"))
+        line = Text.assemble(pad(Text.assemble(mark, name), width - cell_len(how)), (how, "muted"))
         rows.append(Row(line, case_key(changed.case)))
     if more := changes.total - len(listed):
-        rows.append(Row((Segment(f"… {more:,} more", "muted"),), CHANGED))
+        rows.append(Row(Text.styled(f"… {more:,} more", "muted"), CHANGED))
     return rows
 
 
@@ -276,18 +277,18 @@ def _trend(overview: Overview, width: int) -> list[Row]:
     # Only a run in which everything passed has a full block.
     drawn = "".join("▁▂▃▄▅▆▇█"[int(one.rate * 7 + _ROUNDING)] for one in trend.rates[-room:])
     style = "status-passed" if last == 1 else "label"
-    left = (Segment(title, "heading"), Segment("  "), Segment(drawn, style))
-    return [Row((*pad(left, width - len(now)), Segment(now, "strong")))]
+    left = Text.assemble((title, "heading"), "  ", (drawn, style))
+    return [Row(Text.assemble(pad(left, width - len(now)), (now, "strong")))]
 
 
 def _foot(facts: Iterable[tuple[str, str]], width: int) -> list[Row]:
     rows: list[Row] = []
     for label, text in facts:
         if not text:
-            rows.append(Row((Segment(label, "heading"),)))
+            rows.append(Row(Text.styled(label, "heading")))
         else:
-            lead = Segment(f"{label:<{_LABEL - 1}} ", "label")
-            rows += [Row(line) for line in hang_text([lead], [Segment(text)], width, _LABEL)]
+            lead = Text.styled(f"{label:<{_LABEL - 1}} ", "label")
+            rows += [Row(line) for line in hang_text(lead, Text(text), width, _LABEL)]
     return rows
 
 
@@ -297,7 +298,7 @@ def _file(overview: Overview, width: int) -> list[Row]:
         return []
     faults = _fault_lines(overview, width)
     lines = [*(faults if len(faults) > _MOST_PROBLEMS else ()), *file_lines(entry, View(width))]
-    return [Row((Segment("File", "heading"),)), *map(Row, lines)]
+    return [Row(Text.styled("File", "heading")), *map(Row, lines)]
 
 
 # Helpers
@@ -333,22 +334,19 @@ def _short_names(criteria: Collection[str]) -> dict[str, str]:
 
 def _headed(words: str, right: str, width: int) -> Line:
     """Return a heading with text at the right end of the line, if both fit."""
-    left = (Segment(words, "heading"),)
+    left = Text.styled(words, "heading")
     if cell_len(words) + 2 + cell_len(right) > width:
         return left
-    return (*pad(left, width - cell_len(right)), Segment(right, "muted"))
+    return Text.assemble(pad(left, width - cell_len(right)), (right, "muted"))
 
 
 def _spaced(parts: Iterable[Line]) -> Line:
-    line: list[Segment] = []
-    for part in parts:
-        line += [*([Segment("  ")] if line else []), *part]
-    return tuple(line)
+    return joined(parts, "  ", "")
 
 
 def _both_ends(left: Line, right: Line, width: int) -> list[Line]:
     """Return a line with text at both ends, or two lines if both do not fit."""
     if not left or not right:
         return [line for line in (left, right) if line]
-    room = width - width_of(left) - width_of(right)
-    return [left, right] if room < 2 else [(*left, Segment(" " * room), *right)]
+    room = width - left.cell_len - right.cell_len
+    return [left, right] if room < 2 else [Text.assemble(left, " " * room, right)]

@@ -3,12 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from rich.text import Text
+
 from workbench.rendering.cells import cell_len, cut, cut_name
 from workbench.rendering.document import Subject
 from workbench.rendering.evidence.pane import place_in_case
 from workbench.rendering.faces import BY_FUNCTION, TRIAGED
 from workbench.rendering.frame import WIDE
-from workbench.rendering.lines import BLANK, Line, Segment, cut_line, pad, width_of
+from workbench.rendering.lines import Line, cut_line, pad
 from workbench.rendering.title import short_verdict, title, title_parts, verdict
 
 
@@ -36,27 +38,26 @@ def head_lines(subject: Subject, place: Place, width: int, *, in_pane: bool = Fa
     """Return the two lines and a rule, or only the first over a pane, whose frame names the case."""
     if in_pane:
         return [_cause_line(place, width)]
-    return [_cause_line(place, width), _case_line(subject, place, width), (Segment("─" * width, "rule"),)]
+    return [_cause_line(place, width), _case_line(subject, place, width), Text.styled("─" * width, "rule")]
 
 
 def done_lines(cases: int, width: int) -> list[Line]:
     """Return the line over the last page, and a rule."""
-    left: Line = (Segment(" Review", "heading"), Segment("  done", "strong"))
-    return [_ends(left, (Segment(f"{cases:,}/{cases:,} ", "label"),), width), (Segment("─" * width, "rule"),)]
+    left: Line = Text.assemble((" Review", "heading"), ("  done", "strong"))
+    return [_ends(left, Text.styled(f"{cases:,}/{cases:,} ", "label"), width), Text.styled("─" * width, "rule")]
 
 
 def _cause_line(place: Place, width: int) -> Line:
     counts = f"{place.number}/{place.causes}" if width < WIDE else f"cause {place.number} of {place.causes}"
     counts = counts if place.causes else ""
-    right: Line = (Segment(f"{place.position:,}/{place.cases:,} ", "label"),)
-    left: Line = (
-        Segment(" Review", "heading"),
-        Segment(f" {counts}" if width < WIDE or not counts else f"  {counts}", "label"),
+    right: Line = Text.styled(f"{place.position:,}/{place.cases:,} ", "label")
+    left: Line = Text.assemble(
+        (" Review", "heading"), (f" {counts}" if width < WIDE or not counts else f"  {counts}", "label")
     )
-    sign: Line = (Segment(f" {BY_FUNCTION.glyph}", BY_FUNCTION.variable),) if place.by_function else ()
+    sign: Line = Text.styled(f" {BY_FUNCTION.glyph}", BY_FUNCTION.variable) if place.by_function else Text()
     gap = " " if width < WIDE else "  "
-    room = width - width_of(left) - width_of(right) - width_of(sign) - len(gap) - 1
-    return _ends((*left, Segment(f"{gap}{cut(place.cause, room)}", "strong"), *sign), right, width)
+    room = width - left.cell_len - right.cell_len - sign.cell_len - len(gap) - 1
+    return _ends(Text.assemble(left, (f"{gap}{cut(place.cause, room)}", "strong"), sign), right, width)
 
 
 def _case_line(subject: Subject, place: Place, width: int) -> Line:
@@ -65,25 +66,25 @@ def _case_line(subject: Subject, place: Place, width: int) -> Line:
     shown = verdict(subject)
     if width < WIDE and record is not None:
         shown = short_verdict(shown)
-    ending: Line = (*shown, Segment(f"{' ' if width < WIDE else '  '}{turn}" if turn else "", "label"), Segment(" "))
+    ending: Line = Text.assemble(shown, (f"{' ' if width < WIDE else '  '}{turn}" if turn else "", "label"), " ")
     if place.given:
-        ending = (Segment(f"{TRIAGED.glyph} {place.given}  ", TRIAGED.variable), *ending)
-    room = width - width_of(ending) - 2
+        ending = Text.assemble((f"{TRIAGED.glyph} {place.given}  ", TRIAGED.variable), ending)
+    room = width - ending.cell_len - 2
     parts = title_parts(subject)
     name = cut_name(parts[-1], room, place.others) if width < WIDE and parts else title(subject, room, place.others)
-    return _ends((Segment(f" {name}", "name"),), ending, width)
+    return _ends(Text.styled(f" {name}", "name"), ending, width)
 
 
 def _ends(left: Line, right: Line, width: int) -> Line:
     """Return a line with one part at each end. The left one is cut."""
-    room = width - width_of(right)
-    return (*pad(cut_line(left, max(room - 1, 1)), room), *right) if room > 1 else cut_line(left, width)
+    room = width - right.cell_len
+    return pad(cut_line(left, max(room - 1, 1)), room) + right if room > 1 else cut_line(left, width)
 
 
 def message_line(text: str, right: Line, width: int, *, warning: bool = False) -> Line:
     """Return the line above the keys: what happened (safe text), and the key that undoes it."""
     if not text and not right:
-        return BLANK
-    shown = cut(text, width - width_of(right) - 3)
-    gap = " " * max(width - cell_len(shown) - width_of(right) - 2, 1)
-    return (Segment(f" {shown}", "status-not-evaluated" if warning else "strong"), Segment(gap), *right, Segment(" "))
+        return Text()
+    shown = cut(text, width - right.cell_len - 3)
+    gap = " " * max(width - cell_len(shown) - right.cell_len - 2, 1)
+    return Text.assemble((f" {shown}", "status-not-evaluated" if warning else "strong"), gap, right, " ")

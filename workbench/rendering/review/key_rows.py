@@ -2,21 +2,19 @@
 
 from collections.abc import Iterable, Sequence
 
-from workbench.rendering.lines import Line, Segment, cut_line, width_of
+from rich.text import Text
+
+from workbench.rendering.lines import Line, cut_line, joined
 
 
 def key_words(key: str, label: str) -> Line:
     """Return `d judge wrong`, with the letter underlined if it is inside the label."""
     place = label.find(key) if len(key) == 1 and key.isalpha() else -1
     if place > 0:
-        words: Line = (
-            Segment(label[:place], "label"),
-            Segment(key, "underlined"),
-            Segment(label[place + 1 :], "label"),
-        )
+        words: Line = Text.assemble((label[:place], "label"), (key, "underlined"), (label[place + 1 :], "label"))
     else:
-        words = (Segment(label, "label"),)
-    return (Segment(key, "hint"), Segment(" "), *words)
+        words = Text.styled(label, "label")
+    return Text.assemble((key, "hint"), " ", words)
 
 
 def key_row(parts: Sequence[Line], width: int) -> Line:
@@ -24,15 +22,12 @@ def key_row(parts: Sequence[Line], width: int) -> Line:
     kept = [part for part in parts if part]
     for gap in (4, 3, 2):
         line = _spaced(kept, gap)
-        if width_of(line) <= width:
+        if line.cell_len <= width:
             return line
-    while len(kept) > 1 and width_of(_spaced(kept, 2)) > width:
+    while len(kept) > 1 and _spaced(kept, 2).cell_len > width:
         kept.pop()
     return cut_line(_spaced(kept, 2), width)
 
 
 def _spaced(parts: Iterable[Line], gap: int) -> Line:
-    line: list[Segment] = []
-    for part in parts:
-        line += [Segment(" " * gap if line else " "), *part]
-    return tuple(line)
+    return Text.assemble(" ", joined(parts, " " * gap, ""))

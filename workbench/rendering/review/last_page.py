@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rich.text import Text
+
 from workbench.rendering.document import Document
 from workbench.rendering.frame import WIDE
-from workbench.rendering.lines import BLANK, Line, Segment, cut_line, hang, pad, wrap
+from workbench.rendering.lines import Line, cut_line, hang, pad, wrap
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class Row:
 def last_page(rows: Sequence[Row], by_cause: int, width: int) -> Document:
     """Return the page. Each row is an item, and `by_cause` verdicts were given to cases that were not seen."""
     document = Document()
-    document.add([BLANK])
+    document.add([Text()])
     for row in rows:
         document.add_item(row.kind, [cut_line(_row(row, width), width)])
     if by_cause:
@@ -34,15 +36,15 @@ def last_page(rows: Sequence[Row], by_cause: int, width: int) -> Document:
 
 def _row(row: Row, width: int) -> Line:
     wide = width >= WIDE
-    left: Line = (Segment(f"{row.number:>5,}  ", "strong"), Segment(row.label))
+    left: Line = Text.assemble((f"{row.number:>5,}  ", "strong"), row.label)
     action = row.action if wide else row.short or row.action
     if not action:
         return left
-    return (*pad(left, 26), Segment(f"{row.key or ' ':<2}", "hint"), Segment(action, "label"))
+    return Text.assemble(pad(left, 26), (f"{row.key or ' ':<2}", "hint"), (action, "label"))
 
 
 def _unseen(number: int, width: int) -> Iterator[Line]:
     one = number == 1
     words = f"{number:,} of these verdicts {'was' if one else 'were'} given by cause (*), unseen. "
     words += f"{'It is' if one else 'They are'} not counted in judge agreement."
-    return hang([], wrap([Segment(words, "muted")], max(width - 4, 10)), 2)
+    return hang(Text(), wrap(Text.styled(words, "muted"), max(width - 4, 10)), 2)

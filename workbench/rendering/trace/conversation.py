@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from rich.text import Text
+
 from workbench.execution import Turn
 from workbench.json_values import mapping, parts_of, string
 from workbench.model.invocation import recorded_events
@@ -12,7 +14,7 @@ from workbench.rendering.calls import call_text
 from workbench.rendering.cells import cell_len, cut, fit
 from workbench.rendering.json_text import beginning
 from workbench.rendering.judged import message_text
-from workbench.rendering.lines import Line, Segment, fold
+from workbench.rendering.lines import Line, fold
 from workbench.text import one_line
 from workbench.trace.spans import Node
 
@@ -97,7 +99,7 @@ def conversation_lines(listed: Sequence[Message], lit: frozenset[int], width: in
         lead = f"{'▶' if on else ' '} {fit(author, authors)}  "
         room = max(width - authors - 4, 6)
         style = "user" if event < 0 else "strong" if on else "muted"
-        yield (Segment(lead, "name" if on else "muted"), Segment(cut(text, room) if text else "(empty)", style))
+        yield Text.assemble((lead, "name" if on else "muted"), (cut(text, room) if text else "(empty)", style))
     more = len(listed) - start - _SEEN
     if more > 0:
         yield fold(f"… {more:,} more", width)

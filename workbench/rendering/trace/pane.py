@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from rich.text import Text
+
 from workbench.counting import counted
 from workbench.execution import CaseRecord, Turn
 from workbench.prices import Prices, money
@@ -15,7 +17,7 @@ from workbench.rendering.document import Document, Item, Subject, Target
 from workbench.rendering.error import error_lines
 from workbench.rendering.frozen import frozen_lines
 from workbench.rendering.judged import message_text
-from workbench.rendering.lines import Line, Segment, cut_line, hang_text, labelled, rule, safe
+from workbench.rendering.lines import Line, cut_line, hang_text, labelled, rule, safe
 from workbench.rendering.placed import lost_words, placed_words
 from workbench.rendering.rows import View, remark
 from workbench.rendering.sections import add_plugin_sections
@@ -180,7 +182,7 @@ def _add_steps(document: Document, number: int, turn: Turn, view: View) -> None:
     found = list(steps_of(turn))
     style = "label" if opened else "fold"
     head = cut_line(
-        (Segment(f" {'▾' if opened else '▸'} {counted(len(found), 'step')}, word for word", style),), view.width
+        Text.styled(f" {'▾' if opened else '▸'} {counted(len(found), 'step')}, word for word", style), view.width
     )
     full = replace(view, full=True)
     document.add_item(key, [head, *(line for step in found if opened for line in step_lines(step, full))], opens=True)
@@ -197,9 +199,9 @@ def _heading(read: TraceRead, number: int, width: int) -> Line:
     if trace.timed and trace.root.seconds is not None:
         end.append(duration(trace.root.seconds))
     asked = one_line(message_text(turn.turn.user), limit=200)
-    title = (Segment(f"turn {number + 1}  ", "heading"), Segment(asked, "user"))
+    title = Text.assemble((f"turn {number + 1}  ", "heading"), (asked, "user"))
     ending = " · ".join(end) if width >= 50 else end[-1] if end else ""
-    return rule(title, (Segment(ending, "muted"),) if ending else (), width)
+    return rule(title, Text.styled(ending, "muted") if ending else Text(), width)
 
 
 def _remarks(trace: TurnTrace, width: int, *, going: bool) -> Iterator[Line]:
@@ -224,16 +226,16 @@ def _aside(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
 
 def _told(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
     turn = read.turns[node.turn]
-    yield (Segment(f"{_WORDS[node.kind]} ", "label"), Segment(name_of(node), "strong"))
+    yield Text.assemble((f"{_WORDS[node.kind]} ", "label"), (name_of(node), "strong"))
     yield from conversation_lines(turn.messages, own_events(node), width)
-    yield rule((), (), width)
+    yield rule(Text(), Text(), width)
     for name, body in _facts(read, node):
-        yield from labelled(name, [body], width)
-    yield rule((Segment("path", "label"),), (), width)
+        yield from labelled(name, body, width)
+    yield rule(Text.styled("path", "label"), Text(), width)
     yield from graph_lines(read, node, width)
 
 
-def _facts(read: TraceRead, node: Node) -> Iterator[tuple[str, Segment]]:
+def _facts(read: TraceRead, node: Node) -> Iterator[tuple[str, Text]]:
     trace, total = read.turns[node.turn].trace, read.turns[node.turn].totals[node.number]
     if node.error:
         yield "error", safe(node.error, "status-error")
@@ -242,24 +244,24 @@ def _facts(read: TraceRead, node: Node) -> Iterator[tuple[str, Segment]]:
     if trace.timed:
         began = f"{duration(max(node.start - trace.root.start, 0.0))} into the turn"
         seconds = node.seconds
-        yield "time", Segment(f"{'never ended' if seconds is None else duration(seconds)}, {began}")
+        yield "time", Text(f"{'never ended' if seconds is None else duration(seconds)}, {began}")
     if total.calls:
         usage = f"{total.read:,} in, {total.written:,} out" if total.read or total.written else "not reported"
-        yield "tokens", Segment(usage if node.kind == "model" else f"{usage}, in {counted(total.calls, 'model call')}")
+        yield "tokens", Text(usage if node.kind == "model" else f"{usage}, in {counted(total.calls, 'model call')}")
     if total.calls and read.prices:
         cost = "unknown: no price or no token counts" if total.cost is None else money(total.cost, read.prices.currency)
-        yield "cost", Segment(cost, "" if total.cost is not None else "muted")
+        yield "cost", Text.styled(cost, "" if total.cost is not None else "muted")
     if node.events:
-        yield "event", Segment("highlighted above", "evidence-for")
+        yield "event", Text.styled("highlighted above", "evidence-for")
     within = next((part for part in reversed(node.path[:-1]) if part.kind == "tool"), None)
     if within is not None:
         name = one_line(within.name, limit=100)
-        yield "inside", Segment(f"the tool {name}; trajectory criteria ignore it")
+        yield "inside", Text(f"the tool {name}; trajectory criteria ignore it")
 
 
 def _note(words: str, width: int, style: str = "muted") -> Iterator[Line]:
     """Return a remark under a heading."""
-    return hang_text([], [Segment(words, style)], width - 1, 1)
+    return hang_text(Text(), Text.styled(words, style), width - 1, 1)
 
 
 def trace_lines(record: CaseRecord, width: int) -> Iterator[Line]:
@@ -270,11 +272,11 @@ def trace_lines(record: CaseRecord, width: int) -> Iterator[Line]:
     add_trace(document, record.turns, None, None, View(width))
     yield from document.lines[:MOST_ROWS]
     if len(document.lines) > MOST_ROWS:
-        yield (Segment(f" … {counted(len(document.lines) - MOST_ROWS, 'more row')}: the screen shows them", "fold"),)
+        yield Text.styled(f" … {counted(len(document.lines) - MOST_ROWS, 'more row')}: the screen shows them", "fold")
     read = read_again(record.turns, None, None)
     for number, turn in enumerate(read.turns):
         if turn.visited_names:
-            yield ()
-            yield (Segment(f" path of turn {number + 1}", "label"),)
+            yield Text()
+            yield Text.styled(f" path of turn {number + 1}", "label")
             for line in graph_lines(read, turn.trace.root, width - 1):
-                yield cut_line((Segment(" "), *line), width)
+                yield cut_line(Text.assemble(" ", line), width)

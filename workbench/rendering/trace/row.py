@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import Final
 
+from rich.text import Text
+
 from workbench.prices import money
 from workbench.rendering.cells import cell_len, cut
-from workbench.rendering.lines import Line, Segment
+from workbench.rendering.lines import Line
 from workbench.text import one_line
 from workbench.trace.spans import Node
 from workbench.trace.totals import Total
@@ -62,19 +64,19 @@ def row_line(
 ) -> Line:
     """Return the row of a node. The first cell is blank, for the cursor."""
     mark = GAVE_EVENT if node.events else " "
-    line: list[Segment] = [Segment(f" {mark}", "evidence-for" if node.events else "")]
-    line += _name(node, branches, columns.name, opened=opened)
+    line = Text.styled(f" {mark}", "evidence-for" if node.events else "")
+    line.append_text(_name(node, branches, columns.name, opened=opened))
     if columns.tokens:
         tokens = f"{_short(total.read)}→{_short(total.written)}" if total.read or total.written else ""
-        line.append(Segment(f"{tokens:>{columns.tokens - 1}} ", "muted"))
+        line.append(f"{tokens:>{columns.tokens - 1}} ", "muted")
     if columns.cost:
         cost = money(total.cost, currency) if total.calls and total.cost is not None else ""
-        line.append(Segment(f"{cost:>{columns.cost - 1}} ", "muted"))
+        line.append(f"{cost:>{columns.cost - 1}} ", "muted")
     if columns.time:
-        line.append(Segment(f"{_seconds(node):>{columns.time - 1}} ", "status-error" if node.error else ""))
+        line.append(f"{_seconds(node):>{columns.time - 1}} ", "status-error" if node.error else "")
     if columns.bar:
-        line += _bar(node, scale, columns.bar)
-    return tuple(line)
+        line.append_text(_bar(node, scale, columns.bar))
+    return line
 
 
 def duration(seconds: float) -> str:
@@ -96,7 +98,7 @@ def name_of(node: Node) -> str:
     )
 
 
-def _name(node: Node, branches: str, width: int, *, opened: bool) -> list[Segment]:
+def _name(node: Node, branches: str, width: int, *, opened: bool) -> Text:
     if len(branches) > width // 2:
         # Whole levels are cut, so that the others stay aligned.
         branches = "… " + branches[-max((width // 2 - 2) // 2 * 2, 2) :]
@@ -107,7 +109,7 @@ def _name(node: Node, branches: str, width: int, *, opened: bool) -> list[Segmen
     if not name.isascii() or len(name) > room:
         name = cut(name, room)
     fill = width - len(branches) - 2 - (len(name) if name.isascii() else cell_len(name))
-    return [Segment(branches, "rule"), Segment(f"{glyph} ", style), Segment(name, style), Segment(" " * max(fill, 1))]
+    return Text.assemble((branches, "rule"), (f"{glyph} ", style), (name, style), " " * max(fill, 1))
 
 
 def _seconds(node: Node) -> str:
@@ -127,7 +129,7 @@ def in_column(seconds: float) -> str:
     return f"{minutes // 60}h {minutes % 60:02}m" if minutes < 6000 else f"{minutes // 60}h"
 
 
-def _bar(node: Node, scale: Scale, width: int) -> list[Segment]:
+def _bar(node: Node, scale: Scale, width: int) -> Text:
     """Return the node's bar within the scale, at least half a cell."""
     glyph, style = _BARS[node.kind]
     if node.error:
@@ -140,7 +142,7 @@ def _bar(node: Node, scale: Scale, width: int) -> list[Segment]:
     if node.end is not None and exact - first < 0.5:
         glyph = "╸" if glyph == "━" else "╴"
     bar = glyph * (last - first)
-    return [Segment(" " * first), Segment(bar if node.end is not None else f"{bar[:-1]}…", style)]
+    return Text.assemble(" " * first, (bar if node.end is not None else f"{bar[:-1]}…", style))
 
 
 def _short(count: int) -> str:

@@ -4,9 +4,11 @@ The contents of a request are created when they become visible, because a late r
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from rich.text import Text
 
 from workbench.counting import counted
 from workbench.json_values import mapping, objects, string
@@ -14,7 +16,7 @@ from workbench.rendering.cells import cut
 from workbench.rendering.document import Aside, Document, Item
 from workbench.rendering.json_text import beginning, pretty
 from workbench.rendering.judged import message_text
-from workbench.rendering.lines import Line, Segment, cut_line, fold, hang, hang_text, safe, wrap, wrap_indented
+from workbench.rendering.lines import Line, cut_line, fold, hang, hang_text, safe, wrap, wrap_indented
 from workbench.rendering.rows import View
 from workbench.rendering.trace.conversation import part_words
 from workbench.rendering.trace.reading import Lost, TraceRead
@@ -72,7 +74,7 @@ class _Contents:
 def part_line(name: str, summary: str, width: int, *, indent: int, opened: bool) -> Line:
     """Return the line of an item that unfolds, below a row."""
     lead = f"{' ' * indent}{'▾' if opened else '▸'} "
-    line = (Segment(lead, "fold"), Segment(name, "label"), Segment(f"  {summary}" if summary else "", "muted"))
+    line = Text.assemble((lead, "fold"), (name, "label"), (f"  {summary}" if summary else "", "muted"))
     return cut_line(line, width)
 
 
@@ -122,12 +124,12 @@ def _add(document: Document, key: str, name: str, summary: str, view: View, *, i
 
 def _add_plain(document: Document, name: str, summary: str, view: View) -> None:
     """Add a section without content, with the reason."""
-    _add_words(document, name, Segment(summary, "muted"), view)
+    _add_words(document, name, Text.styled(summary, "muted"), view)
 
 
-def _add_words(document: Document, name: str, summary: Segment, view: View) -> None:
+def _add_words(document: Document, name: str, summary: Text, view: View) -> None:
     gutter = _INDENT + 4 + len(name)
-    lines = hang_text([Segment(f"{' ' * (_INDENT + 2)}{name}  ", "label")], [summary], view.width, gutter)
+    lines = hang_text(Text.styled(f"{' ' * (_INDENT + 2)}{name}  ", "label"), summary, view.width, gutter)
     document.add(cut_line(line, view.width) for line in lines)
 
 
@@ -228,7 +230,7 @@ def _is_model_answer(answer: Any) -> bool:
 def _add_graph(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
     summary = " → ".join(["user", *map(_one, read.turns[node.turn].visited_names[:12])])
     if _add(document, key, "Graph", summary, view):
-        document.add(hang([], graph_lines(read, node, view.width - INNER), INNER))
+        document.add(hang(Text(), graph_lines(read, node, view.width - INNER), INNER))
 
 
 def graph_lines(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
@@ -243,19 +245,19 @@ def _stop_line(line: PathLine, width: int) -> Line:
     glyph = "○" if stop.offered else GLYPHS[stop.kind]
     style = "muted" if stop.offered else "hint" if line.marked else "strong" if stop.kind == "agent" else ""
     name = cut(_one(stop.name) or "model", max(width - len(line.branches) - 20, 8))
-    parts = [Segment(line.branches, "rule"), Segment(f"{glyph} {name}", style)]
+    parts = Text.assemble((line.branches, "rule"), (f"{glyph} {name}", style))
     if stop.count > 1:
-        parts.append(Segment(f" ×{stop.count}", "muted"))
+        parts.append(f" ×{stop.count}", "muted")
     if stop.steps:
         shown = ", ".join(map(str, stop.steps[:6])) + (" …" if len(stop.steps) > 6 else "")
-        parts.append(Segment(f"  step {shown}", "muted"))
+        parts.append(f"  step {shown}", "muted")
     if stop.errors:
-        parts.append(Segment(f"  ! {stop.errors} failed", "status-error"))
+        parts.append(f"  ! {stop.errors} failed", "status-error")
     if stop.offered:
-        parts.append(Segment("  not called", "muted"))
+        parts.append("  not called", "muted")
     if line.marked:
-        parts.append(Segment("  ◀", "hint"))
-    return tuple(parts)
+        parts.append("  ◀", "hint")
+    return parts
 
 
 def _one(name: str) -> str:
@@ -269,30 +271,21 @@ def data_lines(value: Any, indent: int, view: View) -> Iterator[Line]:
     """Yield a value, indented by `indent` cells."""
     width = max(view.width - indent, 10)
     if isinstance(value, Lost):
-        lines = list(wrap([safe(value.why, "muted")], width))
+        lines = wrap(safe(value.why, "muted"), width)
     elif isinstance(value, str):
-        lines = list(wrap([safe(value)], width))
+        lines = wrap(safe(value), width)
     elif (begins := _cut_off(value)) is not None:
         note = f"cut at {value['cut_at']:,} of {value['characters']:,} characters of JSON"
-        lines = [(Segment(note, "status-not-evaluated"),), *wrap([Segment(plain(begins, limit=200_000))], width)]
+        lines = [Text.styled(note, "status-not-evaluated"), *wrap(Text(plain(begins, limit=200_000)), width)]
     else:
-        text = pretty(value) if view.full else _first_lines(pretty(value), _COUNTED)
+        text = pretty(value, most=None if view.full else _COUNTED)
         lines = [_with_key(line) for line in wrap_indented(text, width)]
     if len(lines) > BRIEF and not view.full:
         most = _COUNTED - BRIEF
         more = counted(min(len(lines) - BRIEF, most), "more line")
         over = "over " * (len(lines) > _COUNTED)
         lines = [*lines[:BRIEF], fold(f"… {over}{more}: Y copies all", width)]
-    yield from hang([], lines, indent)
-
-
-def _first_lines(text: Iterable[Segment], count: int) -> Iterator[Segment]:
-    """Yield a text up to one line more than `count`."""
-    for segment in text:
-        count -= segment.text.count("\n")
-        if count < 0:
-            return
-        yield segment
+    yield from hang(Text(), lines, indent)
 
 
 def _cut_off(value: Any) -> str | None:
@@ -305,9 +298,8 @@ def _cut_off(value: Any) -> str | None:
 
 def _with_key(line: Line) -> Line:
     """Return a line of JSON with its key in another style. The line must be without marked differences."""
-    text = "".join(segment.text for segment in line)
-    found = _KEY.match(text)
+    found = _KEY.match(line.plain)
     if found is None:
-        return (Segment(text),)
+        return line
     blank, key, colon, rest = found.groups()
-    return (Segment(blank), Segment(key, "label"), Segment(colon, "muted"), Segment(rest))
+    return Text.assemble(blank, (key, "label"), (colon, "muted"), rest)

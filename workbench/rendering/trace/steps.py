@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from rich.text import Text
+
 from workbench.counting import counted
 from workbench.execution import Turn
 from workbench.json_values import parts_of
@@ -10,7 +12,7 @@ from workbench.rendering.calls import call_text
 from workbench.rendering.document import Document
 from workbench.rendering.json_text import compact
 from workbench.rendering.judged import message_text
-from workbench.rendering.lines import Line, Segment, fold, hang, hang_text, heading, safe, wrap
+from workbench.rendering.lines import Line, fold, hang, hang_text, heading, safe, wrap
 from workbench.rendering.rows import View
 from workbench.rendering.trace.conversation import events_of
 from workbench.text import one_line, plain
@@ -26,13 +28,13 @@ def output_lines(stream: str, text: str, view: View) -> Iterator[Line]:
         # The newest lines are the ones that explain a failure.
         yield fold(f" … {counted(len(lines) - BRIEF_OUTPUT, 'more line')} above", view.width)
         lines = lines[-BRIEF_OUTPUT:]
-    yield from hang_text([], [Segment(plain("\n".join(lines), limit=400_000))], view.width - 1, 1)
+    yield from hang_text(Text(), Text(plain("\n".join(lines), limit=400_000)), view.width - 1, 1)
 
 
 def add_turn(document: Document, index: int, turn: Turn, view: View) -> None:
     """Add the steps of a turn (`index` counts from 0). Other panes can point at each step."""
     if turn.note:
-        document.add(_entry("note", [safe(turn.note, "status-error")], view))
+        document.add(_entry("note", safe(turn.note, "status-error"), view))
     for step in steps(turn):
         names = [f"{name[0]}/{index}{name[1]}" for name in step.names]
         document.add_place(names, step_lines(step, view))
@@ -40,15 +42,15 @@ def add_turn(document: Document, index: int, turn: Turn, view: View) -> None:
 
 def step_lines(step: "Step", view: View) -> Iterator[Line]:
     """Yield a step with its kind and author. A long one is cut unless the view is full."""
-    head = [Segment(f"{step.author}  ", "name")] if step.author else []
-    return _entry(step.kind, [*head, step.body], view)
+    head = Text.styled(f"{step.author}  ", "name") if step.author else Text()
+    return _entry(step.kind, head + step.body, view)
 
 
-def _entry(kind: str, body: list[Segment], view: View) -> Iterator[Line]:
-    lines = list(wrap(body, max(view.width - 11, 10)))
+def _entry(kind: str, body: Text, view: View) -> Iterator[Line]:
+    lines = wrap(body, max(view.width - 11, 10))
     if not view.full and len(lines) > 12:
         lines = [*lines[:10], fold(f"… {counted(len(lines) - 10, 'more line')}", view.width - 11)]
-    yield from hang([Segment(f" {kind}", "label")], lines, 10)
+    yield from hang(Text.styled(f" {kind}", "label"), lines, 10)
 
 
 class Step(NamedTuple):
@@ -56,7 +58,7 @@ class Step(NamedTuple):
 
     kind: str
     author: str
-    body: Segment
+    body: Text
     names: tuple[tuple[str, str], ...] = ()
 
 
@@ -67,12 +69,12 @@ def steps(turn: Turn) -> Iterator[Step]:
     for number, event in enumerate(events_of(turn)):
         if isinstance(event, dict):
             for step in _event_steps(event):
-                last = step.body.text
+                last = step.body.plain
                 yield step._replace(names=(("event", f"/{number}"), *step.names))
     if turn.actual is not None:
         answer = plain(message_text(turn.actual.get("final_response")))
         if not answer or answer != last:
-            yield Step("answer", "", Segment(answer or "nothing"), (("answer", ""),))
+            yield Step("answer", "", Text(answer or "nothing"), (("answer", ""),))
 
 
 def _event_steps(event: dict[str, Any]) -> Iterator[Step]:

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -33,7 +34,7 @@ from workbench.model.json_edit import EditError
 from workbench.rendering.cells import cell_len, fit
 from workbench.rendering.document import Document
 from workbench.rendering.evidence.hunk import hunk_lines
-from workbench.rendering.lines import Line, Segment, flow
+from workbench.rendering.lines import Line, flow, pieces
 from workbench.rendering.rows import View
 from workbench.rendering.scores import short_name
 from workbench.scores import cut_score
@@ -461,10 +462,10 @@ def _scores(found: Sequence[Outcome], width: int) -> Content:
     for one in found:
         before, after = _score(one.before), _score(one.after)
         scores = f"{before} → {after} " if before != after else f"{after} "
-        word = Segment("✓ passes", "status-passed") if one.passes else Segment("✗ fails", "status-failed")
-        parts.append((Segment(f"{short_name(one.name)} ", "label"), Segment(scores), word))
+        word = Text.styled("✓ passes", "status-passed") if one.passes else Text.styled("✗ fails", "status-failed")
+        parts.append(Text.assemble((f"{short_name(one.name)} ", "label"), scores, word))
     lines = flow(parts, max(width, 10), "   ")
-    texts = [[(segment.text, f"${segment.style}" if segment.style else "") for segment in line] for line in lines]
+    texts = [[(text, f"${style}" if style else "") for text, style in pieces(line)] for line in lines]
     return Content("\n").join(Content.assemble(*line) for line in texts)
 
 

@@ -2,11 +2,12 @@
 
 from typing import ClassVar
 
+from rich.text import Text
 from textual.binding import BindingType
 from textual.message import Message
 
 from workbench.counting import counted
-from workbench.rendering.lines import Line, Segment
+from workbench.rendering.lines import Line
 from workbench.text import one_line
 from workbench.ui.chat.conversation import Conversation
 from workbench.ui.chat.pages import CONVERSATION, PAGES
@@ -76,7 +77,7 @@ class ConversationView(Reader[Conversation]):
     def summary(self) -> Line:
         """Return the state of the conversation, or the agent's framework."""
         conversation = self._reading.subject
-        return (Segment(*_DOING.get(conversation.doing, (one_line(conversation.framework), "muted"))),)
+        return Text.styled(*_DOING.get(conversation.doing, (one_line(conversation.framework), "muted")))
 
     def show_pane(self, n: int) -> None:
         """Show the page with a number, counted from 1."""

@@ -1,10 +1,12 @@
 """The pages of a conversation, as lines."""
 
+from rich.text import Text
+
 from workbench.model.invocation import content_text
 from workbench.rendering.document import Document
 from workbench.rendering.error import error_lines
 from workbench.rendering.json_text import pretty_lines
-from workbench.rendering.lines import Line, Segment, hang, hang_text, heading, safe
+from workbench.rendering.lines import Line, hang, hang_text, heading, safe
 from workbench.rendering.panes import Pane
 from workbench.rendering.rows import View, remark
 from workbench.rendering.trace.pane import add_trace
@@ -17,13 +19,13 @@ def conversation_page(conversation: Conversation, view: View) -> Document:
     """Return the page with all turns, the newest at the end."""
     document = Document()
     for notice in conversation.notices:
-        document.add(hang_text([Segment(" ! ", "status-not-evaluated")], [safe(notice.message)], view.width - 1, 3))
+        document.add(hang_text(Text.styled(" ! ", "status-not-evaluated"), safe(notice.message), view.width - 1, 3))
         if notice.hint:
-            document.add(hang_text([Segment(" → ", "hint")], [safe(notice.hint)], view.width - 1, 3))
+            document.add(hang_text(Text.styled(" → ", "hint"), safe(notice.hint), view.width - 1, 3))
         document.gap()
     if conversation.initial:
         document.add([heading("initial state", view.width)])
-        document.add(hang([], pretty_lines(conversation.initial, view.width - 2), 1))
+        document.add(hang(Text(), pretty_lines(conversation.initial, view.width - 2), 1))
         document.gap()
     for number, item in enumerate(conversation.turns):
         start = len(document.lines)
@@ -41,7 +43,7 @@ def _turn(number: int, item: ConversationTurn, view: View) -> Document:
     if item.laid is not None and item.laid[0] == view:
         return item.laid[1]
     document = Document()
-    end: Line = (Segment("…", "label"),) if item.going else ()
+    end: Line = Text.styled("…", "label") if item.going else Text()
     document.add([heading(f"turn {number + 1}", view.width, end)])
     add_turn(document, number, item.shown, view)
     if item.error is not None:
@@ -64,11 +66,11 @@ def state_page(conversation: Conversation, view: View) -> Document:
     elif current.state == {}:
         document.add(remark("Empty.", view))
     else:
-        document.add(hang([], pretty_lines(current.state, view.width - 2), 1))
+        document.add(hang(Text(), pretty_lines(current.state, view.width - 2), 1))
     document.gap()
     document.add([heading("initial state", view.width)])
     if conversation.initial:
-        document.add(hang([], pretty_lines(conversation.initial, view.width - 2), 1))
+        document.add(hang(Text(), pretty_lines(conversation.initial, view.width - 2), 1))
     else:
         document.add(remark("Empty. e edits it before the first message.", view))
     return document
@@ -116,7 +118,7 @@ def _ending(conversation: Conversation, view: View) -> list[Line]:
     queued = [
         line
         for content in conversation.waiting
-        for line in hang_text([Segment(" queued", "label")], [safe(content_text(content), "muted")], view.width - 1, 10)
+        for line in hang_text(Text.styled(" queued", "label"), safe(content_text(content), "muted"), view.width - 1, 10)
     ]
     if conversation.doing == "starting":
         return queued or list(remark("You can already type a message.", view))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -27,7 +28,7 @@ from workbench.recordings.recording import Recording
 from workbench.rendering.cells import fit
 from workbench.rendering.document import Document
 from workbench.rendering.json_text import pretty_lines
-from workbench.rendering.lines import Segment, hang, wrap
+from workbench.rendering.lines import hang, wrap
 from workbench.text import one_line
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.items import Item, searching
@@ -403,8 +404,8 @@ class ReviewScreen(RowsScreen[bool]):
             shown = [call.wire(number) for number, call in enumerate(calls)] or "not kept"
         width = self._preview.shares.width
         if width > 2:
-            lines = wrap([Segment(row.text)], width - 2) if row.kind == "note" else pretty_lines(shown, width - 2)
-            self._preview.show(Document(list(hang([], lines, 1))), 0)
+            lines = wrap(Text(row.text), width - 2) if row.kind == "note" else pretty_lines(shown, width - 2)
+            self._preview.show(Document(list(hang(Text(), lines, 1))), 0)
         self.say(self._words(row))
 
     def _words(self, row: ReviewRow) -> str:

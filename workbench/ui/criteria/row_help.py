@@ -38,7 +38,7 @@ def fitting(text: str, width: int, height: int) -> str:
 
 
 def _height(text: str, width: int) -> int:
-    return sum(1 for _ in wrap([safe(text)], max(width, 1)))
+    return sum(1 for _ in wrap(safe(text), max(width, 1)))
 
 
 def _cut_between_words(text: str, width: int, height: int) -> str:

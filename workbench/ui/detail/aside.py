@@ -3,11 +3,12 @@
 import sys
 from dataclasses import dataclass
 
+from rich.text import Text
 from textual.geometry import Size
 
 from workbench.counting import counted
 from workbench.rendering.document import AsideWhen, Item
-from workbench.rendering.lines import Line, Segment, cut_line
+from workbench.rendering.lines import Line, cut_line
 from workbench.rendering.rows import SIDE_BY_SIDE
 
 _LEAST_HEIGHT = 9
@@ -47,7 +48,7 @@ class Aside:
 
     def __init__(self) -> None:
         self._lines: list[Line] = []
-        self.head: Line = ()
+        self.head: Line = Text()
         """The heading for the line between list and aside, if the aside is below."""
         self._of: tuple[Item | None, Layout] = (None, Layout(0, 0))
         self._top = 0
@@ -58,7 +59,7 @@ class Aside:
             shown = item is not None and item.aside is not None and shares.aside_width > 0
             self._lines = list(item.aside(shares.aside_width)) if shown and item and item.aside else []
             self._of, self._top = (item, shares), 0
-            self.head = self._lines.pop(0) if self._lines and not shares.beside else ()
+            self.head = self._lines.pop(0) if self._lines and not shares.beside else Text()
 
     def page(self, step: int) -> bool:
         """Scroll by a page if there is more that way. Return whether it scrolled."""
@@ -74,6 +75,6 @@ class Aside:
         shares = self._of[1]
         more = len(self._lines) - self._top - shares.aside_height
         if more > 0 and y == shares.aside_height - 1:
-            return cut_line((Segment(f"… {counted(more + 1, 'more line')}: ctrl+d", "fold"),), shares.aside_width)
+            return cut_line(Text.styled(f"… {counted(more + 1, 'more line')}: ctrl+d", "fold"), shares.aside_width)
         index = self._top + y
-        return self._lines[index] if index < len(self._lines) else ()
+        return self._lines[index] if index < len(self._lines) else Text()

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
+from rich.text import Text
 from textual.cache import LRUCache
 from textual.events import Click
 from textual.geometry import Region, Size
@@ -13,7 +14,6 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.rendering.document import AsideWhen, Document, Item
-from workbench.rendering.lines import Segment as Piece
 from workbench.rendering.lines import rule
 from workbench.ui.detail.aside import Aside, Layout, layout
 from workbench.ui.detail.position import Position
@@ -237,7 +237,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         )
         segments = [*self._listed(self.top + y, shares.width), bar]
         if shares.beside:
-            line = (Piece(" │ ", "rule"), *self._aside.line(y))
+            line = Text.assemble((" │ ", "rule"), self._aside.line(y))
             segments += self._painter.strip(line, size.width - shares.width - 1)
         return Strip(joined(segments), size.width)
 
@@ -246,7 +246,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         strip = self._strips.get(index)
         if strip is None:
             lines = self.document.lines
-            strip = self._painter.strip(lines[index] if index < len(lines) else (), width)
+            strip = self._painter.strip(lines[index] if index < len(lines) else Text(), width)
             self._strips[index] = strip
         item = self.item
         if index in self._pointed:
@@ -264,7 +264,9 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         return Strip(Segment.apply_style([edge, *rest], post_style=background), width)
 
     def _below(self, y: int) -> Strip:
-        line = rule(self._aside.head, (), self.size.width) if y == 0 else (Piece(" "), *self._aside.line(y - 1))
+        line = (
+            rule(self._aside.head, Text(), self.size.width) if y == 0 else Text.assemble(" ", self._aside.line(y - 1))
+        )
         return self._painter.strip(line, self.size.width)
 
     def notify_style_update(self) -> None:

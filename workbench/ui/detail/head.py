@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
+from rich.text import Text
 from textual.events import Click
 from textual.message import Message
 from textual.strip import Strip
@@ -10,7 +11,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from workbench.rendering.cells import cell_len
-from workbench.rendering.lines import Line, Segment, cut_line, width_of
+from workbench.rendering.lines import Line, cut_line
 from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
 
 _EXPLAINED = 5.0
@@ -49,7 +50,7 @@ class Head(Widget):
         self._tabs: tuple[tuple[str, str], ...] = ()
         self._chosen = 0
         self._position = ""
-        self._summary: Line = ()
+        self._summary: Line = Text()
         self._remark = ""
         self._timer: Timer | None = None
         self._painter = Painter(self)
@@ -74,7 +75,7 @@ class Head(Widget):
     def render_line(self, y: int) -> Strip:
         """Draw the pane names, or the summary."""
         width = self.size.width
-        return self._painter.strip(self._strip_line(width) if y == 0 else (Segment(" "), *self._summary), width)
+        return self._painter.strip(self._strip_line(width) if y == 0 else Text.assemble(" ", self._summary), width)
 
     def notify_style_update(self) -> None:
         """Forget the cached styles."""
@@ -89,19 +90,16 @@ class Head(Widget):
 
     def _strip_line(self, width: int) -> Line:
         if self._remark:
-            return cut_line((Segment(f" {self._remark}", "status-not-evaluated"),), width)
-        line: list[Segment] = []
+            return cut_line(Text.styled(f" {self._remark}", "status-not-evaluated"), width)
+        line = Text()
         for index, tab in enumerate(self._laid_out(width)):
-            line += [
-                Segment(tab.lead),
-                Segment(f"{tab.digit}{' ' if tab.title[:1] == ' ' else ''}", "tab"),
-                Segment(tab.title.removeprefix(" "), "tab-chosen" if index == self._chosen else "tab"),
-                Segment(tab.after),
-            ]
-        room = width - width_of(tuple(line)) - cell_len(self._position) - 1
+            line.append(tab.lead).append(f"{tab.digit}{' ' if tab.title[:1] == ' ' else ''}", "tab")
+            line.append(tab.title.removeprefix(" "), "tab-chosen" if index == self._chosen else "tab")
+            line.append(tab.after)
+        room = width - line.cell_len - cell_len(self._position) - 1
         if self._position and room >= 0:
-            line += [Segment(" " * room), Segment(self._position, "label")]
-        return cut_line(tuple(line), width)
+            line.append(" " * room).append(self._position, "label")
+        return cut_line(line, width)
 
     def _laid_out(self, width: int) -> list[Tab]:
         return tabs(self._tabs, self._chosen, width, cell_len(self._position))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from rich.text import Text
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -33,7 +34,7 @@ class LineView(Widget):
 
     def render_line(self, y: int) -> Strip:
         """Draw a line."""
-        return self._painter.strip(self._lines[y] if y < len(self._lines) else (), self.size.width)
+        return self._painter.strip(self._lines[y] if y < len(self._lines) else Text(), self.size.width)
 
     def notify_style_update(self) -> None:
         """Forget the cached styles."""

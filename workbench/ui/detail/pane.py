@@ -10,7 +10,7 @@ from textual.style import Style
 from workbench.events import CaseRef
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Document, Subject
-from workbench.rendering.lines import width_of
+from workbench.rendering.lines import pieces
 from workbench.rendering.panes import panes_of
 from workbench.rendering.title import ending, title
 from workbench.ui.detail.reader import Reader
@@ -128,13 +128,13 @@ class CaseDetail(Reader[Subject]):
         """Write `agent › evalset › case ──── stale: prompt.txt  ✗ FAIL` into the frame."""
         room = self.size.width - 4
         tail = ending(self._reading.subject, room - 4)
-        name = title(self._reading.subject, room - width_of(tail) - 4)
+        name = title(self._reading.subject, room - tail.cell_len - 4)
         if not name or room < 12:
             set_border_title(self, None)
             return
         line = Style(foreground=self.styles.border_top[1], bold=False)
         parts: list[tuple[str, str | Style]] = [(name, "")]
         if tail:
-            fill = "─" * max(room - cell_len(name) - width_of(tail) - 2, 0)
-            parts += [(f" {fill} ", line), *((text, f"${style} bold" if style else "") for text, style in tail)]
+            fill = "─" * max(room - cell_len(name) - tail.cell_len - 2, 0)
+            parts += [(f" {fill} ", line), *((text, f"${style} bold" if style else "") for text, style in pieces(tail))]
         set_border_title(self, Content.assemble(*parts))

@@ -2,6 +2,7 @@
 
 from typing import Generic, Self
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.widget import Widget
 
@@ -56,7 +57,7 @@ class Reader(Widget, Generic[Read]):
 
     def summary(self) -> Line:
         """Return the line over every pane, if the head has room for one."""
-        return ()
+        return Text()
 
     def position(self) -> str:
         """Return the visible turn as text, or "" if the pane has no turns."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Generic, TypeAlias
 
 from workbench.rendering.document import AsideWhen, Document, Item, Target
-from workbench.rendering.lines import text_of
 from workbench.rendering.panes import Pane, Read
 from workbench.rendering.rows import View
 from workbench.ui.detail.aside import Layout
@@ -195,5 +194,5 @@ class Reading(Generic[Read]):
             name = f"turn {turn + 1}"
         else:
             name, lines = pane.title, document.lines[:]
-        text = "\n".join(_RULE.sub("──", text_of(line)).rstrip() for line in lines)
+        text = "\n".join(_RULE.sub("──", line.plain).rstrip() for line in lines)
         return name, text.strip("\n")

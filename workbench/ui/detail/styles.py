@@ -1,12 +1,12 @@
 """Styles of the render functions, resolved in the theme. Turns their lines into strips."""
 
-from rich.segment import Segment as RichSegment
+from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.rendering.faces import FACES, FLAKY
-from workbench.rendering.lines import Line
+from workbench.rendering.lines import Line, pieces
 from workbench.ui.widgets.strips import joined
 
 PREFIX = "detail--"
@@ -56,7 +56,7 @@ class Painter:
 
     def strip(self, line: Line, width: int) -> Strip:
         """Return the line in exactly `width` cells."""
-        strip = Strip([RichSegment(text, self.style(name)) for text, name in line])
+        strip = Strip([Segment(text, self.style(name)) for text, name in pieces(line)])
         return Strip(joined(strip.adjust_cell_length(width, self.style(""))), width)
 
     def style(self, name: str) -> Style:

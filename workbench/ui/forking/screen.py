@@ -104,7 +104,7 @@ class TryList(RowsOf[int]):
         face = FACES[status]
         name = "original" if position == 0 else f"try {position}"
         verdict = f"{face.glyph} {face.word.upper()}" if status != "not_run" else "not scored"
-        scores = "".join(segment.text for segment in chips(results, max(width - _NAME - 28, 10)))
+        scores = chips(results, max(width - _NAME - 28, 10)).plain
         if record is not None and record.broken_by is not None:
             scores = one_line(f"{record.broken_by.kind}: {record.broken_by.message}", limit=300)
         differs = None if record is None else first_difference(conversation(self._tries.original), record)

@@ -9,7 +9,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
 
-from workbench.rendering.lines import Line, text_of
+from workbench.rendering.lines import Line
 from workbench.rendering.overview.facts import Overview
 from workbench.rendering.overview.layout import CAUSE, criterion_of, overview_document
 from workbench.ui.detail.aside import layout
@@ -119,7 +119,7 @@ class OverviewPane(Widget):
 
     def copy_text(self) -> tuple[str, str]:
         """Return a name and the text of the overview."""
-        return self._title, "\n".join(text_of(line).rstrip() for line in self._body.document.lines)
+        return self._title, "\n".join(line.plain.rstrip() for line in self._body.document.lines)
 
     def on_body_resized(self, event: Body.Resized) -> None:
         """Lay out the lines for another size."""

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from rich.text import Text
+
 from workbench.actions import key_label
 from workbench.authoring.triage.entry import BY_NAME
 from workbench.rendering.frame import WIDE
-from workbench.rendering.lines import Line, Segment, cut_line
+from workbench.rendering.lines import Line, cut_line
 from workbench.rendering.review.key_rows import key_row, key_words
 from workbench.ui.triage.question import Option
 
@@ -52,7 +54,7 @@ class KeyLines:
 
     def case(self, offered: Offered, width: int, height: int) -> list[Line]:
         """Return the lines for a case."""
-        wide, rule = width >= WIDE, (Segment("─" * width, "rule"),)
+        wide, rule = width >= WIDE, Text.styled("─" * width, "rule")
         verdicts, more = self._verdicts(offered, width), self._more(offered, width)
         if height < LOW:
             return [verdicts]
@@ -73,7 +75,7 @@ class KeyLines:
         parts += [self._of("undo", "undo last" if width >= WIDE else "undo")] if can_undo else []
         parts += [self._of("previous_problem", "back"), self._of("back", "close"), self._of("keys", "help")]
         row = key_row(parts, width)
-        return [row] if height < LOW else [(Segment("─" * width, "rule"),), row]
+        return [row] if height < LOW else [Text.styled("─" * width, "rule"), row]
 
     def skip_instead(self) -> str:
         """Return the answer to a verdict where there is none to give. The lines of keys say why."""
@@ -85,7 +87,7 @@ class KeyLines:
 
     def _verdicts(self, offered: Offered, width: int) -> Line:
         if not offered.options:
-            return cut_line((Segment(f" {offered.instead}", "muted"),), width)
+            return cut_line(Text.styled(f" {offered.instead}", "muted"), width)
         name: Callable[[Option], str] = lambda option: option.word if width >= WIDE else _short(option)  # noqa: E731
         return key_row([self._of(_BY_KEY[option.key], name(option)) for option in offered.options], width)
 
@@ -109,23 +111,20 @@ class KeyLines:
     def _moves(self, offered: Offered, width: int) -> Line:
         wide = width >= WIDE
         skip, back = self._of("next_problem", "skip"), self._of("previous_problem", "back")
-        panes: Line = (Segment("1-4", "hint"), Segment(" panes", "label"))
+        panes: Line = Text.assemble(("1-4", "hint"), (" panes", "label"))
         help_ = self._of("keys", "help")
         if offered.in_pane:
             return key_row([skip, panes, self._of("back", "back to the evidence"), help_], width)
         if not wide:
             return key_row([skip, back, panes, self._of("back", "leave"), help_], width)
-        scroll: Line = (
-            Segment(f"{self._key('move_down')} {self._key('move_up')}", "hint"),
-            Segment(" scroll", "label"),
-        )
-        run = self._of("run", "run again") if offered.exists else ()
+        scroll: Line = Text.assemble((f"{self._key('move_down')} {self._key('move_up')}", "hint"), (" scroll", "label"))
+        run = self._of("run", "run again") if offered.exists else Text()
         return key_row([scroll, skip, back, panes, run, self._of("back", "leave"), help_], width)
 
     def _of(self, action: str, label: str) -> Line:
-        """Return a key with its label, or () if the user's keymap has no key for the action."""
+        """Return a key with its label, or an empty line if the user's keymap has no key for the action."""
         key = self._key(action)
-        return key_words(key, label) if key else ()
+        return key_words(key, label) if key else Text()
 
     def _key(self, action: str) -> str:
         keys = self._keys[action]

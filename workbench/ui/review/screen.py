@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Protocol
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import Key
@@ -14,7 +15,7 @@ from workbench.events import CaseName
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.evidence import pane as evidence
 from workbench.rendering.frame import WIDE
-from workbench.rendering.lines import Line, Segment, text_of
+from workbench.rendering.lines import Line
 from workbench.rendering.review.head import Place, done_lines, head_lines, message_line
 from workbench.rendering.review.last_page import Row, last_page
 from workbench.rendering.rows import View
@@ -215,7 +216,7 @@ class CaseReviewScreen(Screen[None]):
             return
         page = (name, self._full)
         if subject is None:
-            document, top = Document([(Segment(" The case is no longer in its file.", "muted"),)]), 0
+            document, top = Document([Text.styled(" The case is no longer in its file.", "muted")]), 0
         else:
             found = evidence.build(subject, View(shares.width, self._full), key="esc, then K")
             # Without items: the keys of a review scroll.
@@ -238,7 +239,7 @@ class CaseReviewScreen(Screen[None]):
         review = self.review
         if review.question is not None:
             text, warning = self._question(), True
-        right: Line = self._lines.undo() if review.steps and not review.done else ()
+        right: Line = self._lines.undo() if review.steps and not review.done else Text()
         self._note_line.show([message_line(text, right, self.app.size.width, warning=warning)])
 
     def _question(self) -> str:
@@ -308,10 +309,10 @@ class CaseReviewScreen(Screen[None]):
     def _set_full(self, full: bool) -> None:
         if full == self._full:
             return
-        before = [text_of(line) for line in self._body.document.lines]
+        before = [line.plain for line in self._body.document.lines]
         self._full = full
         self.show()
-        if full and [text_of(line) for line in self._body.document.lines] == before:
+        if full and [line.plain for line in self._body.document.lines] == before:
             self._full = False
             self.say("nothing to unfold: pane 3 has every step")
 

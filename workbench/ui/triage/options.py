@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+from rich.text import Text
 from textual.events import Click, Resize
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.rendering.cells import cell_len, fit
-from workbench.rendering.lines import Line, Segment
+from workbench.rendering.lines import Line
 from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
 from workbench.ui.triage.question import Option
 
@@ -87,10 +88,10 @@ class OptionGrid(Widget, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """Draw a row of options."""
         columns, width = self._columns, self.size.width
-        line: list[Segment] = []
+        line = Text()
         for number in range(y * columns, min((y + 1) * columns, len(self.options))):
-            line += self._cell(number, width // columns)
-        strip = self._painter.strip(tuple(line), width)
+            line.append_text(self._cell(number, width // columns))
+        strip = self._painter.strip(line, width)
         if y * columns <= self.cursor < (y + 1) * columns and self.has_focus:
             cell = width // columns
             start = (self.cursor % columns) * cell
@@ -120,4 +121,4 @@ class OptionGrid(Widget, can_focus=True):
     def _cell(self, number: int, width: int) -> Line:
         key, _, words = self._text(number).partition("  ")
         edge = "▌" if number == self.cursor else " "
-        return (Segment(edge, "hint"), Segment(key, "hint"), Segment(fit(f"  {words}", width - 1 - len(key)), "strong"))
+        return Text.assemble((edge, "hint"), (key, "hint"), (fit(f"  {words}", width - 1 - len(key)), "strong"))

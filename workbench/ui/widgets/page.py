@@ -1,16 +1,16 @@
 """A page of labelled lines, shown on the right side when no case is."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.segment import Segment
 from rich.style import Style
+from rich.text import Text
 from textual.content import Content
 from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.rendering.cells import fit
-from workbench.rendering.lines import Segment as Words
-from workbench.rendering.lines import text_of, wrap
+from workbench.rendering.lines import hang_text, pieces, wrap
 
 Line = tuple[str, str]
 """A label and a text, both safe. Without a text, the label is a heading."""
@@ -29,7 +29,7 @@ class Page(Widget, can_focus=True):
     def __init__(self) -> None:
         super().__init__()
         self._lines: Sequence[Line] = ()
-        self._wrapped: tuple[int, list[tuple[str, str, str]]] = (-1, [])
+        self._wrapped: tuple[int, list[Text]] = (-1, [])
         self._top = 0
 
     def show(self, title: str, lines: Sequence[Line]) -> None:
@@ -52,12 +52,12 @@ class Page(Widget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the page."""
-        rows, width = self._rows(), self.size.width
-        label, text, name = rows[y + self._top] if y + self._top < len(rows) else ("", "", "")
-        plain = self.rich_style
-        style = plain + self.get_component_rich_style(f"page--{name}", partial=True) if name else plain
-        segments = [Segment(label, style), Segment(text, plain)]
-        return Strip(segments).adjust_cell_length(width, Style(bgcolor=plain.bgcolor))
+        rows, plain = self._rows()[y + self._top :], self.rich_style
+        segments = [
+            Segment(text, plain + self.get_component_rich_style(f"page--{name}", partial=True) if name else plain)
+            for text, name in (pieces(rows[0]) if rows else ())
+        ]
+        return Strip(segments).adjust_cell_length(self.size.width, Style(bgcolor=plain.bgcolor))
 
     def on_mouse_scroll_down(self) -> None:
         """Scroll down."""
@@ -69,22 +69,17 @@ class Page(Widget, can_focus=True):
         for _ in range(_WHEEL):
             self.move("up")
 
-    def _rows(self) -> list[tuple[str, str, str]]:
-        """Return the page as screen lines: label, text, style of the label."""
+    def _rows(self) -> list[Text]:
+        """Return the page as screen lines. Wrapped text is aligned under its first line."""
         width = self.size.width
         if self._wrapped[0] != width:
             self._wrapped = (width, [row for line in self._lines for row in _rows_of(line, width)])
         return self._wrapped[1]
 
 
-def _rows_of(line: Line, width: int) -> list[tuple[str, str, str]]:
-    """Return the screen lines of one page line. Wrapped text is aligned under its first line."""
+def _rows_of(line: Line, width: int) -> Iterable[Text]:
     label, text = line
     if not text:
-        return [(part, "", "heading") for part in _wrapped(label, width)]
-    first, *rest = _wrapped(text, width - _LABEL_WIDTH)
-    return [(fit(label, _LABEL_WIDTH - 1) + " ", first, "label"), *((" " * _LABEL_WIDTH, more, "") for more in rest)]
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return [text_of(line) for line in wrap([Words(text)], max(width, 10))]
+        return wrap(Text.styled(label, "heading"), max(width, 10))
+    lead = Text.styled(f"{fit(label, _LABEL_WIDTH - 1)} ", "label")
+    return hang_text(lead, Text(text), width, _LABEL_WIDTH)

@@ -5,13 +5,14 @@ from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
+from rich.text import Text
 from textual.events import Click, Resize
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from workbench.rendering.cells import cell_len, cut
+from workbench.rendering.lines import cut_line, pad, pieces
 from workbench.ui.terminal.pace import over_ssh
 from workbench.ui.widgets.strips import joined
 
@@ -187,19 +188,12 @@ class RowView(ScrollView, can_focus=True):
         super().notify_style_update()
 
     def _fill(self, left: Sequence[Piece], right: Sequence[Piece], width: int, look: str) -> list[Segment]:
-        taken = sum(cell_len(text) for text, _ in right)
-        if taken > width - 4:
-            right, taken = [], 0
-        room = width - taken - (1 if right else 0)
-        segments = []
-        for text, name in left:
-            shown = cut(text, room)
-            room -= cell_len(shown)
-            segments.append(Segment(shown, self._style(look, name)))
-            if shown != text:
-                break
-        segments.append(Segment(" " * (room + (1 if right else 0)), self._style(look, "")))
-        return segments + [Segment(text, self._style(look, name)) for text, name in right]
+        end = Text.assemble(*right)
+        if end.cell_len > width - 4:
+            end = Text()
+        start = cut_line(Text.assemble(*left), width - end.cell_len - bool(end))
+        line = pad(start, width - end.cell_len) + end
+        return [Segment(text, self._style(look, name)) for text, name in pieces(line)]
 
     def _look(self, position: int) -> str:
         if self.is_flashing(position):
