@@ -247,7 +247,7 @@ def _execution(
     file: Path,
 ) -> Execution:
     ref = CaseRef(*more.get("ref", row[2:7]))
-    fault, frozen, handling, cause = (more.get(name) for name in ("fault", "frozen", "handling", "cause"))
+    fault, frozen, handling, cause = more.get("fault"), more.get("frozen"), more.get("handling"), more.get("cause")
     error = None
     if row.error_kind is not None:
         error = brief_error(row.error_kind, more.get("error", row.error or ""), more.get("hint", ""))
