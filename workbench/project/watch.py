@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -18,6 +19,9 @@ from workbench.project.running import Followed, Running
 from workbench.project.targets import Targets
 from workbench.project.watching import Start, Watched, Watching, watch_over
 from workbench.text import one_line
+
+_CLOSING = 1.0
+"""Seconds that a save waits for a run to be closed whose last event has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,12 @@ class Watch(Followed[News]):
         While cases run, their last verdicts are not those that a save affects, so all cases of the agent count.
         """
         unsure = saved.impact.by_file_of_agent
-        if not unsure or self._runs.busy:
+        if not unsure:
+            return saved
+        with suppress(TimeoutError):
+            # All verdicts of a run that is being closed are known.
+            await asyncio.wait_for(self.watching.closed.wait(), _CLOSING)
+        if self._runs.busy:
             return saved
         workspace = saved.snapshot.workspace
         fresh = await asyncio.to_thread(fresh_cases, unsure, workspace, self._project.state_dir(workspace.root))
@@ -129,6 +138,7 @@ class Watch(Followed[News]):
     def stop(self) -> None:
         """Handle no more saves, and start nothing more."""
         self.ended = True
+        self.watching.closed.set()
         self._watcher.close()
         self.watching.announced.set()
 
@@ -139,6 +149,7 @@ class Watch(Followed[News]):
 
     def run_ended(self) -> None:
         """Handle the end of a run: watch the files that it read, and start the next job."""
+        self.watching.closed.set()
         if not self.ended:
             task = asyncio.create_task(self._update_files())
             self._tasks.add(task)

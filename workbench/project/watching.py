@@ -130,6 +130,9 @@ class Watching:
         A save must wait for that, to know which executions it makes obsolete.
         """
         self.announced.set()
+        self.closed = asyncio.Event()
+        """Unset from the last event of a run until its front end has closed it."""
+        self.closed.set()
         self.restored: set[CaseRef] = set()
         """Executions whose previous record is valid again. The front end empties this after showing them."""
 
@@ -261,6 +264,7 @@ class Watching:
 
     def _run_finished(self, event: RunFinished) -> RunFinished:
         self._ended = time.monotonic()
+        self.closed.clear()
         if self._of_save and not self._stopped and not event.interrupted:
             self.latency = self._ended - self._saved
         if not self._stopped:
