@@ -26,6 +26,8 @@ def _cases(situation: Situation) -> str:
 
 
 def _enterable(situation: Situation) -> str:
+    if situation.side == "panes" and not situation.folded:
+        return "nothing to unfold here"
     return "" if situation.folder == "nothing" else _cases(situation)
 
 

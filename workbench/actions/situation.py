@@ -23,6 +23,7 @@ class Situation:
         state: Status of the case under the cursor, `not_run` if it never ran, or "" on other rows.
         side: The part that has the focus: the cases, the filter while the user types, the panes of a case, or a page.
         case_shown: Whether the right side shows the panes of a case or evalset.
+        folded: Whether the pane has anything under the cursor to unfold, to fold or to go to.
         count: Returns the number of cases on which the action with this ID would act.
         marked: Number of marked cases.
         marking: Whether a range is being marked.
@@ -48,6 +49,7 @@ class Situation:
     state: str = ""
     side: Literal["cases", "filter", "panes", "page"] = "cases"
     case_shown: bool = False
+    folded: bool = True
     count: Callable[[str], int] = _one
     marked: int = 0
     marking: bool = False

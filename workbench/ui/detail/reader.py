@@ -167,6 +167,14 @@ class Reader(Widget, Generic[Read]):
         names = (item.key, *(name for target in item.targets for name in target.places)) if item is not None else ()
         return (*names, *(() if turn is None else (f"user/{turn}",)))
 
+    @property
+    def can_unfold(self) -> bool:
+        """Whether `toggle_full` has anything to unfold, to fold or to go to."""
+        item, reading = self._body.item, self._reading
+        if item is None:
+            return reading.full or bool(self._body.document.folded)
+        return item.opens or reading.is_open(item) or any(target.pane in reading.titles for target in item.targets)
+
     def toggle_full(self) -> None:
         """Unfold or fold what is long, or go to the source of the item under the cursor."""
         item = self._body.item

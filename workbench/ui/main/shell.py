@@ -113,6 +113,7 @@ class Shell(Screen[None]):
             self.rows,
             side,
             case_shown=self.right.shows_case,
+            folded=side != "panes" or self.right.detail.can_unfold,
             selected=self.selected,
             back_to=back_to,
             opens=self._opens,
