@@ -80,7 +80,8 @@ PLACES: tuple[Place, ...] = (
     Place(
         "with marked cases",
         lambda at: at.marked > 0,
-        ("run", "cancel", "triage", "back", "review", "repeat", "score", "freeze", "duplicate", "move_cases", "delete"),
+        ("run", "cancel", "review", "back", "triage", "repeat", "score", "freeze", "duplicate", "move_cases", "delete"),
+        in_footer=4,
     ),
     Place(
         "on a running case",
