@@ -41,7 +41,10 @@ def line(at: Situation) -> str:
         (replace(RAN, busy=True, running=True), "x cancel 1   n next problem   / filter   : find   ? help"),
         (replace(ON_CASE, side="panes", state="failed"), "esc back to cases   enter full text   Y copy"),
         (replace(ON_CASE, side="panes", state="failed", folded=False), "esc back to cases   Y copy"),
-        (replace(RAN, marked=12, count=number(12)), "r run 12   V review 12   esc drop marks   t triage 12   : find   ? help"),
+        (
+            replace(RAN, marked=12, count=number(12)),
+            "r run 12   V review 12   esc drop marks   t triage 12   : find   ? help",
+        ),
         (
             replace(RAN, marked=12, count=number(12), busy=True, running=True),
             "x cancel 12   V review 12   esc drop marks   t triage 12",

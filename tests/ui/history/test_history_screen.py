@@ -149,6 +149,13 @@ async def test_history_opens_a_stored_run_and_returns(open_screen: OpenScreen, k
         await pilot.press("enter")
         await _shows(screen, pilot, "stored run of", "✗ late_parcel", "No idea")
         assert "\x1b" not in screen.text
+        await pilot.press("enter")
+        await _shows(screen, pilot, "esc back to cases")
+        assert "esc: back" not in screen.text
+        assert screen.text.count("1✓ 1✗") == 2, "in the bar and in the row of the evalset"
+        await pilot.press("escape")
+        await _shows(screen, pilot, "esc: back")
+        assert "esc back to cases" not in screen.text
         await pilot.press("N", "k")
         await _shows(screen, pilot, "On its way.")
         await pilot.press("escape", "/", *"aaaa", "enter")

@@ -1,6 +1,7 @@
 """Screens with a list, alone or with details of the current row on the right."""
 
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
@@ -13,7 +14,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
-from workbench.actions import Where, footer
+from workbench.actions import BY_ID, Where, footer
 from workbench.rendering.cells import cell_len, cut
 from workbench.ui.dialogs.pick import show_keys
 from workbench.ui.terminal.clipboard import copy
@@ -73,6 +74,9 @@ class SplitScreen(ListScreen):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-normal")]  # noqa: RUF012 - Textual's declaration
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("open", "enter", "next_pane", "previous_pane", "maximise")]
 
+    list_name: ClassVar[str] = "cases"
+    """Name of the list in the footer."""
+
     def __init__(
         self, keys: Mapping[str, tuple[str, ...]], host: Host, listed: RowView, frame: Vertical, details: Widget
     ) -> None:
@@ -93,6 +97,7 @@ class SplitScreen(ListScreen):
     def show_bar(self, left: str, right: str) -> None:
         """Show the first line: what the screen shows, and the way back. Both are safe text."""
         self._bar_parts = left, right
+        right = "" if self.in_right else right  # In the details, the footer has it, because it leads to the list.
         room = self.app.size.width - cell_len(right) - 3
         shown = cut(left, room if room > 20 else self.app.size.width - 2)
         gap = self.app.size.width - cell_len(shown) - cell_len(right) - 2
@@ -141,8 +146,11 @@ class SplitScreen(ListScreen):
         raise NotImplementedError
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """Record which side has the focus."""
+        """Record which side has the focus, and show the way back from it."""
         self.set_class(self.in_right, "-in-right")
+        back = [replace(BY_ID["back"], label=f"back to {self.list_name}")] if self.in_right else []
+        self.key_line.show_keys([*back, *footer(self.where)], self._keys)
+        self.show_bar(*self._bar_parts)
 
     # Keys
 

@@ -44,7 +44,7 @@ class FaultScreen(SplitScreen):
     it does not exist.
     """
 
-    where = "faults"
+    where, list_name = "faults", "table"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow")]  # noqa: RUF012 - Textual's declaration
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("pane", "next_turn", "previous_turn", "to_event"),

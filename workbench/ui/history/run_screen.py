@@ -32,7 +32,7 @@ from workbench.ui.detail.sides import Cases, Right
 from workbench.ui.dialogs.split_screen import SplitScreen
 from workbench.ui.history.deleting import confirm_delete, delete, reason_undeletable
 from workbench.ui.session import run_labels
-from workbench.ui.session.run_labels import counts, ended_in, evalset_name, state_of
+from workbench.ui.session.run_labels import ended_in, evalset_name, state_of
 from workbench.ui.terminal.host import Host
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts
@@ -93,12 +93,12 @@ class StoredRunTree(CaseTree):
         return True
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """Return the two sides of a row, with the run's counts in the first row."""
+        """Return the two sides of a row. The bar has the counts of the first one, unless a filter is active."""
         left, right = super().row_pieces(position, width)
         row = self.model.outline.row(position)
         match row.kind:
             case "all":
-                return [("this run", "strong")], counts(self._summary.outcome_counts())
+                return [("this run", "strong")], [] if self.model.query.empty else right
             case "case" if self.model.verdicts.state(row.evalset, row.case) == "not_run":
                 return left, [("unfinished", "not-run")]
         return left, right
