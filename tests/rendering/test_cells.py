@@ -65,7 +65,7 @@ SIBLINGS = ("late_parcel_two_items", "late_parcel_one_item", "late_parcel_paid_t
     ],
 )
 def test_siblings_lose_their_common_beginning(name: str, width: int, siblings: tuple[str, ...], expected: str) -> None:
-    assert cut_sibling(name, width, siblings) == expected
+    assert cut_sibling(name, width, iter(siblings)) == expected
 
 
 @given(st.lists(NAMES, min_size=1, max_size=6, unique=True), st.integers(0, 50))

@@ -64,8 +64,9 @@ def cut_sibling(name: str, width: int, siblings: Iterable[str]) -> str:
     """
     if len(name) * 2 <= width or cell_len(name) <= width or width < _NARROWEST_NAME:
         return cut(name, width)
-    others = [other for other in siblings if other != name and cell_len(other) > width]
-    starts = sorted({_difference(name, other) for other in siblings if other != name} - {0})
+    different = [other for other in siblings if other != name]
+    others = [other for other in different if cell_len(other) > width]
+    starts = sorted({_difference(name, other) for other in different} - {0})
     for start in starts:
         rest = name[start:]
         if cell_len(rest) < width and not any(other.endswith(rest) for other in others):

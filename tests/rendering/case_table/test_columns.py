@@ -64,6 +64,7 @@ def test_wide_terminal_gives_names_their_room_and_inputs_the_rest() -> None:
     layout = lay_out(criteria(2), 195, 200, 30, 0, 0)
     widths = [shown.width for shown in layout.shown]
     assert widths[:2] == [32, 64], "and the scores stay near them"
+    assert lay_out(criteria(2), 195, 200, 66, 0, 0).shown[0].width == 68, "a long name is whole"
     assert not layout.more_right
 
 

@@ -18,7 +18,7 @@ _LEAST_WIDTH = 5
 _NARROW = 80
 """Terminals with fewer columns show neither the input nor, if the table is too wide, the cost."""
 _CASE, _INPUT = 22, 16
-_MOST_CASE, _MOST_INPUT = 64, 64
+_MOST_CASE, _MOST_INPUT = 80, 64
 """Cells of a name and of an input in wide terminals. With more, the scores would be too far away from them."""
 _CASE_IF_NARROW = 18
 

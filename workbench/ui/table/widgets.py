@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from workbench.rendering.case_table.cells import Cell
 from workbench.rendering.case_table.columns import Layout, Shown
-from workbench.rendering.cells import cell_len, cut, cut_name, fit
+from workbench.rendering.cells import cell_len, cut, cut_sibling, fit
 from workbench.rendering.faces import FROZEN
 from workbench.ui.table.model import Table
 from workbench.ui.tree.labels import NEIGHBOURS, style_of
@@ -136,7 +136,7 @@ class TableRows(RowView):
         frozen = cases.verdicts.is_frozen(*rows[position])
         near = rows[max(position - NEIGHBOURS, 0) : position + NEIGHBOURS]
         room = max(width - (4 if frozen else 2), 0)
-        name = cut_name(cases.name(rows[position]), room, map(cases.name, near))
+        name = cut_sibling(cases.name(rows[position]), room, map(cases.name, near))
         mark: list[Piece] = [(f"{FROZEN.glyph} ", "accent")] if frozen else []
         return [(f"{glyph} ", style_of(state)), *mark, (fit(name, room), "cell" if here else "")]
 
