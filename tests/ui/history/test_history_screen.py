@@ -41,6 +41,7 @@ from workbench.history.stored_runs import list_runs
 from workbench.history.summary import Summary
 from workbench.model.evalset import case_or_none
 from workbench.ui.history.compare_screen import ChangeRows
+from workbench.ui.history.screen import RunRows
 from workbench.ui.session import relative_times
 
 IDS = ["on_time", "late_parcel"]
@@ -340,3 +341,16 @@ def test_row_of_a_run_is_shown_without_reading_its_events(kept: Workspace) -> No
     sql(state, "DELETE FROM event")
     sql(state, "DELETE FROM execution")
     assert [run.counts["failed"] for run in newest_runs(state)] == [1, 0]
+
+
+async def test_columns_that_no_run_fills_leave_their_room_to_names(open_screen: OpenScreen, kept: Workspace) -> None:
+    screen = open_screen(kept)
+    run = replace(_listed("now", "2026-01-05T12:00:00Z"), agents=("a" * 30, "b" * 30))
+    async with screen.open(size=(120, 30)) as pilot:
+        await pilot.press("H")
+        await _shows(screen, pilot, "2 runs")
+        rows = screen.app.screen.query_one(RunRows)
+        rows.show_runs([run])
+        assert rows.row_pieces(0, 118)[0][1][0] == f"{'a' * 30}, {'b' * 30}"
+        rows.show_runs([run, replace(run, commit="c2", better=1.0, calls=3)])
+        assert rows.row_pieces(0, 118)[0][1][0].endswith("…"), "columns of one list begin at the same cell"

@@ -43,11 +43,16 @@ class RunRows(RowsOf[ListedRun]):
         self.baseline: str | None = None
         self.running = ""
         """ID of the active run of this session, or ""."""
+        self._changes = self._calls = self._commits = False
+        """Whether any run has something to show in these columns. Names get the room of empty ones."""
 
     def show_runs(self, runs: Sequence[ListedRun]) -> None:
         """Replace the runs. The cursor stays on its run if it is still listed."""
         before = self.row.path if self.rows and self._cursor else None
         self.rows = runs
+        self._changes = any(run.better is not None for run in runs)
+        self._calls = any(run.calls or run.tokens for run in runs)
+        self._commits = any(run.commit for run in runs)
         place = next((number for number, run in enumerate(runs) if run.path == before), None) if before else None
         self.rows_changed()
         self._cursor = min(self._cursor, max(len(runs) - 1, 0)) if place is None else place
@@ -96,10 +101,11 @@ class RunRows(RowsOf[ListedRun]):
         if width >= _BAR_FROM:
             right += [*run_labels.meter(run.counts, _BAR), ("  ", "")]
         right += _column(run_labels.counts(run.counts), _COUNTS)
-        right += _column([run_labels.pass_change(run.better)], _CHANGE)
+        if self._changes:
+            right += _column([run_labels.pass_change(run.better)], _CHANGE)
         if width >= _SECONDS_FROM:
             right += _column([(run_labels.seconds(run.seconds), "muted")], _SECONDS)
-        if width >= _CALLS_FROM:
+        if self._calls and width >= _CALLS_FROM:
             used = (
                 f"{run_labels.short_number(run.tokens)} tokens"
                 if run.tokens
@@ -108,7 +114,7 @@ class RunRows(RowsOf[ListedRun]):
                 else f"{run_labels.short_number(run.calls)} calls"
             )
             right += _column([(used if run.calls or run.tokens else "", "muted")], _CALLS)
-        if width >= _COMMIT_FROM:
+        if self._commits and width >= _COMMIT_FROM:
             right += [("  ", ""), (fit(commit_words(run.commit, run.dirty), _COMMIT - 1), "muted")]
         return right
 
