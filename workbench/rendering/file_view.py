@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from rich.text import Text
 
 from workbench.agents.workspace import EvalsetEntry
-from workbench.counting import counted
 from workbench.model.faults import Fault
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.lines import Line, hang_text, safe
@@ -39,8 +38,7 @@ def file_lines(entry: EvalsetEntry, view: View) -> Iterator[Line]:
     if evalset.description:
         yield from part("", safe(evalset.description), view)
     yield from part("file", safe(entry.relative), view)
-    count = len(evalset.cases)
-    yield from part("cases", Text(counted(count, "case")), view)
+    yield from part("cases", Text(f"{len(evalset.cases):,}"), view)
     if entry.agent is not None:
         because = safe(f", because {entry.agent_reason}", "muted")
         yield from part("agent", Text.assemble(safe(entry.agent.name, "strong"), because), view)

@@ -24,6 +24,13 @@ def test_criterion_and_case_counts_say_what_they_count() -> None:
     assert outlook_of_all(none) == "last run, 5 whole cases: no verdict would change"
 
 
+def test_unchanged_verdicts_are_told_once() -> None:
+    same = Outlook(5, (), 0, {"match": CriterionOutlook(scored=4, before=1, after=1)})
+    assert outlook_of_criterion(same, "match") == ["last run: 1 of 4 cases would pass this criterion (before: 1)"]
+    assert outlook_of_criterion(same, "new") == []
+    assert outlook_of_criterion(Outlook(5, (), 5, {}), "new")[0].startswith("last run: not scored by this criterion")
+
+
 def test_explanation_ends_with_a_whole_sentence() -> None:
     first, second = "last run: 4 of 4 cases would pass", "Whether it is supported, e.g. by tools. Score: 0 to 1."
     text = f"{first}\n{second} Cost: 2 judge calls per text of a turn. Needs: a judge."

@@ -234,8 +234,7 @@ async def test_changed_file_is_shown_again(make_app: MakeApp, make_workspace: Ma
         for cases in (["one"], ["one", "two"]):
             detail.show(Subject(entry=make_workspace({"desk": {"refunds": cases}}).evalsets[0]))
             await pilot.pause()
-            count = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
-            assert any(count in line for line in app.seen())
+            assert any(line.split()[1:3] == ["cases", str(len(cases))] for line in app.seen()), "in its frame"
 
 
 @pytest.mark.parametrize("size", [(30, 8), (48, 20), (60, 20), (80, 24), (120, 40), (200, 60)])

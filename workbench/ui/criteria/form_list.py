@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 from workbench.authoring.criteria_form import FormRow
 from workbench.counting import threshold
 from workbench.model.faults import Location
-from workbench.rendering.cells import cell_len, fit
+from workbench.rendering.cells import cell_len, cut, fit
 from workbench.text import one_line
 from workbench.ui.editing.values import in_short
 from workbench.ui.widgets.rows import Piece, RowsOf
@@ -16,6 +16,8 @@ _Group: TypeAlias = tuple[int, Location]
 _NAME_WIDTH = 26
 _NARROW = 60
 """Width in cells below which the column of names is narrower."""
+_LEAST_VALUE = 14
+"""Cells that a long name leaves to its value."""
 
 
 class FormList(RowsOf[FormRow]):
@@ -133,7 +135,8 @@ class FormList(RowsOf[FormRow]):
             sign = "▾" if _unit(row) in self._unfolded else "▸"
             name = f"{indent[2:]}{sign} {number + 1 if isinstance(number, int) else ''}"
             return [mark, (fit(name, 8), "label"), (in_short(row.value), "")], []
-        name = fit(name, max(room, cell_len(name) + 1) if width > 70 else room)
+        room = max(room, min(cell_len(name) + 1, width - _LEAST_VALUE))
+        name = fit(cut(name, room - 1), room)
         if self.typed and position == self.cursor:
             return [mark, (name, "label"), (f"{self.typed}▏", "accent")], []
         if not row.given:
@@ -165,7 +168,7 @@ class FormList(RowsOf[FormRow]):
         values = [
             in_short(row.value) for row in inside if row.depth == 1 and row.given and row.kind in ("choice", "word")
         ]
-        return f"  {' · '.join(values)}" if values else " …" if inside else ""
+        return f"  {' · '.join(values)}" if values else " ▸" if inside else ""
 
 
 def threshold_words(value: Any) -> str:

@@ -77,13 +77,18 @@ def _about_criterion(row: FormRow, rows: Sequence[FormRow]) -> str:
 
 
 def outlook_of_criterion(outlook: Outlook | None, name: str) -> list[str]:
-    """Return the last run's results for a criterion, by its settings in the editor."""
+    """Return the last run's results for a criterion, by its settings in the editor.
+
+    What `outlook_of_all` says of whole cases is left out.
+    """
     if outlook is None:
         return ["last run: computing"]
     if not outlook.cases:
         return ["last run: none, so the effect of changes is unknown"]
     one = outlook.criteria.get(name)
     if one is None or not one.scored:
+        if not outlook.unknown:
+            return []  # `outlook_of_all` says what happens to the cases.
         return ["last run: not scored by this criterion, so the effect is unknown until the next run"]
     before = f"new for {one.new:,}" if one.new else f"before: {one.before:,}"
     lines = [f"last run: {one.after:,} of {cases(one.scored)} would pass this criterion ({before})"]
@@ -115,8 +120,6 @@ def _flips(flips: Sequence[Flip], outlook: Outlook) -> list[str]:
 
     A case that passes one criterion may still fail another one, so both numbers are shown if they differ.
     """
-    if not flips:
-        return ["no verdict would change"]
     whole = {flip.ref: flip.after for flip in outlook.flips}
     lines = []
     for after, words in (("failed", "would now fail"), ("passed", "would now pass")):
