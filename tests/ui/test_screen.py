@@ -278,6 +278,7 @@ async def test_flaky_cases_are_shown_from_the_palette(open_screen: OpenScreen) -
         )
         await pilot.press(":", *"flaky", "enter")
         await screen.until(pilot, lambda: ":flaky" in screen.text and "no case matches" in screen.text)
+        assert "no case was repeated in its last run. X" in " ".join(screen.text.replace("│", " ").split())
         await pilot.press("escape")
         assert ":flaky" not in screen.text
 

@@ -22,7 +22,7 @@ from workbench.ui.session.view import WayBack
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Pair, Row
-from workbench.ui.tree.query import Query
+from workbench.ui.tree.query import FLAKY, Query
 from workbench.ui.tree.scope import Scope, targets_of
 from workbench.ui.widgets.bar import Bar
 from workbench.ui.widgets.footer import KeyLine
@@ -313,7 +313,9 @@ class Shell(Screen[None]):
         """Show how to filter if no case matches, instead of the row before."""
         if not self.rows.query.empty and not self.session.is_loading:
             self._shown_record = None
-            self.right.show_page("no case matches", no_match_page())
+            ran = self.session.verdicts.by_case.values()
+            unrepeated = FLAKY in self.rows.query.flags and all(len(verdict.refs) < 2 for verdict in ran)
+            self.right.show_page("no case matches", no_match_page(self.keys, unrepeated=unrepeated))
 
     @property
     def overviews(self) -> "Showing":

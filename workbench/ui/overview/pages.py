@@ -82,9 +82,12 @@ def workspace_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]"
     return lines
 
 
-def no_match_page() -> list[Line]:
-    """Explain what a filter can name."""
+def no_match_page(keys: "Mapping[str, tuple[str, ...]]", *, unrepeated: bool = False) -> list[Line]:
+    """Explain what a filter can name. `unrepeated`: it asks for flaky cases, and none ran more than once."""
+    repeat = f" {key_label(keys['repeat'][0])} repeats cases." if keys["repeat"] else ""
+    flaky = "Only repeats can show that a case is flaky, and no case was repeated in its last run."
     return [
+        *([("", flaky + repeat), ("", "")] if unrepeated else []),
         ("A filter can name", ""),
         ("text", "a part of the case, evalset or agent"),
         (":fail", "a verdict; of several, one is enough"),
