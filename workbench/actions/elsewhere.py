@@ -35,7 +35,11 @@ OTHERS: tuple[Action, ...] = (
     Action("verdict('w')", "w", "won't fix", "The failure is accepted.", VERDICTS, id="wont_fix"),
     Action("verdict('p')", "p", "verdict correct", "The verdict is correct.", VERDICTS, id="verdict_correct"),
     Action(
-        "whole_cause", "*", "whole cause", "Give the next verdict to all cases that are left in this cause.", VERDICTS
+        "whole_cause",
+        "*",
+        "whole cause",
+        "Let the next verdict or skip take all cases that are left in this cause.",
+        VERDICTS,
     ),
 )
 """The actions that the main screen does not have."""

@@ -117,6 +117,27 @@ async def test_each_key_is_one_verdict_and_early_keys_are_dropped(
         assert not isinstance(screen.app.screen, CaseReviewScreen)
 
 
+async def test_errors_of_a_cause_are_skipped_together(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    screen = open_screen(make_workspace({"desk": {"talk": ["broken_1", "broken_2", "late"]}}))
+    async with screen.open((80, 24)) as pilot:
+        await pilot.press("g", "r")
+        await screen.until(pilot, lambda: bool(screen.runs) and screen.session.store.activity.running)
+        run = screen.runs[-1]
+        for ref in run.refs[:2]:
+            run.begin(ref)
+            run.publish(CaseFinished(ref, "error", CaseError("agent_raised", "KeyError: 'table'"), 0.5))
+        end(screen, run.refs[2], "failed")
+        run.end()
+        await screen.until(pilot, lambda: screen.main.in_right)
+        await pilot.press("escape", "g", "V")
+        await shows(screen, pilot, "1/3")
+        await shows(screen, pilot, "* then n: skip all 2")
+        await pilot.press("*")
+        await shows(screen, pilot, "n skips all 2 of this cause")
+        await pilot.press("n")
+        await shows(screen, pilot, "desk › talk › late")
+
+
 async def test_panes_notes_and_changed_files_keep_the_position(
     open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:

@@ -148,7 +148,8 @@ class Review(Controller):
             return Offered((), "this case is no longer in its file", can_accept=False, exists=row is not None)
         if record.state in ("error", "cancelled", "not_evaluated"):
             word = "an error" if record.state == "error" else "this case"
-            return Offered((), f"{word} has no verdict to judge", can_accept=False)
+            rest = self._model.rest() if self._model.section.alike and record.state == "error" else 1
+            return Offered((), f"{word} has no verdict to judge", rest if rest > 1 else 0, can_accept=False)
         if not record.finished:
             return Offered((), "the case is running", can_accept=False)
         passed = record.state == "passed"

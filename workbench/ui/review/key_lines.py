@@ -30,7 +30,8 @@ class Offered:
     """What can be done with the current case.
 
     `options` are the verdicts, and `instead` says why there are none (safe). `left` is the number of cases of the cause
-    that a common verdict would be for, or 0 if there can be none. `in_pane`: a pane covers the page.
+    that a common verdict would be for, or that can be skipped together, or 0 if there can be none. `in_pane`: a pane
+    covers the page.
     """
 
     options: Sequence[Option]
@@ -81,6 +82,10 @@ class KeyLines:
         """Return the answer to a verdict where there is none to give. The lines of keys say why."""
         return f"no verdict possible: {self._key('next_problem')} skips this case"
 
+    def skip_rest(self, number: int) -> str:
+        """Return what the key that skips a case does after the one for the whole cause."""
+        return f"{self._key('next_problem')} skips all {number:,} of this cause"
+
     def undo(self) -> Line:
         """Return `u undo`."""
         return self._of("undo", "undo")
@@ -103,6 +108,8 @@ class KeyLines:
         if offered.left:
             many = f"all {offered.left:,} left"
             words = "one case" if offered.whole else f"then a verdict: {many}" if wide else many
+            if not offered.options:
+                words = f"then {self._key('next_problem')}: skip all {offered.left:,}"
             parts.append(self._of("whole_cause", words))
         if not wide and offered.exists:
             parts.append(self._of("run", "run"))

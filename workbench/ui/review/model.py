@@ -1,6 +1,7 @@
 """The state of a review without its screen: order, position, verdicts, undo, and keys that came too early."""
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -157,8 +158,12 @@ class Review:
             self._left[number] = dict.fromkeys(name for name in found if self.given(name) is None)
         return self._left[number].keys()
 
+    def rest(self) -> int:
+        """Return the number of cases from the current one to the last of its cause."""
+        return bisect_right(self._numbers, self._numbers[self.position]) - self.position
+
     def step(self, step: int) -> bool:
-        """Go to the next (1) or previous (-1) case. Return False at the first one."""
+        """Go some cases on, or back if negative. Return False at the first one."""
         position = min(self.position + step, len(self.names))
         if position < 0 or position == self.position:
             return False
@@ -202,8 +207,13 @@ class Review:
     # Verdicts
 
     def begin_whole(self) -> bool:
-        """Give the next verdict to all cases that are left in this cause. Return False if there is no such cause."""
-        if self.done or not self.section.alike or not self.left():
+        """Let the next verdict, or the next skip, take all cases that are left in this cause.
+
+        Return False if there is no such cause.
+        """
+        if self.done or not self.section.alike:
+            return False
+        if not self.left() and (self._judgeable(self.name) != "error" or self.rest() == 1):
             return False
         self.whole, self.question, self.interrupted = not self.whole, None, False
         return True

@@ -263,9 +263,10 @@ class CaseReviewScreen(Screen[None]):
             self._row = self._body.cursor
 
     def action_problem(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) case."""
+        """Go to the next (1) or previous (-1) case, or past the cause if the key was meant for all of it."""
+        whole = self.review.whole and step > 0
         self._drop_question()
-        if self.review.step(step):
+        if self.review.step(self.review.rest() if whole else step):
             self._begin_case()
         else:
             self.say("this is the first case" if step < 0 else "this is the last page")
@@ -384,7 +385,7 @@ class CaseReviewScreen(Screen[None]):
             self._desk.verdict(option)
 
     def action_whole_cause(self) -> None:
-        """Give the next verdict to all cases that are left in this cause."""
+        """Let the next verdict, or the next skip, take all cases that are left in this cause."""
         review = self.review
         if review.done:
             return
@@ -397,7 +398,8 @@ class CaseReviewScreen(Screen[None]):
                 why = "no other case of this cause is left"
             self.say(why, warning=True)
         elif review.whole:
-            self._message = (f"next verdict: all of this cause, {counted(len(review.left()), 'case')}", True)
+            left, skip = len(review.left()), self._lines.skip_rest(review.rest())
+            self._message = (f"next verdict: all of this cause, {counted(left, 'case')}" if left else skip, True)
         else:
             self._message = ("next verdict: this case only", False)
         self.show()
