@@ -71,8 +71,8 @@ def test_only_calls_that_differ_are_shown_as_removed_and_added(texts: Texts) -> 
     assert lines[start : start + 4] == [
         " call 1= find()",
         " call 2− refund()  only before",
-        " call 3+ label()  only after",
-        " call 4= mail()",
+        " call 2+ label()  only after",
+        " call 3= mail()",
     ]
 
 

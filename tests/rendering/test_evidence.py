@@ -88,7 +88,9 @@ def test_full_view_has_all_turns() -> None:
     [
         ([FIND, TRACK], [FIND], 'call 2 −  track_parcel(id="A-7")  not called'),
         ([FIND], [FIND, TRACK], 'call 2 +  track_parcel(id="A-7")  not expected'),
-        ([TRACK, FIND], [FIND, TRACK], "expected as call"),
+        ([TRACK, FIND], [FIND, TRACK], 'call 2 ↕  track_parcel(id="A-7")  expected as call 1'),
+        ([TRACK, FIND], [FIND, TRACK], 'call 1 =  find_order(id="A-7")'),
+        ([FIND, TRACK], [TRACK], 'call 1 −  find_order(id="A-7")  not called'),
         ([FIND] * 9 + [REFUND], [FIND] * 9 + [TEXT_REFUND], "calls  =  9 calls match  find_order"),
     ],
 )

@@ -66,8 +66,15 @@ def call_pieces(turn: Turn, expected: dict[str, Any] | None, places: Anchors, vi
             continue
         for number in group:
             anchor = places.call(own[number])
-            lines = call_row(numbered("call", number + 1), rows[number], seen(anchor, view), then[number], now[number])
+            name = numbered("call", _place(rows[number], number) + 1)
+            lines = call_row(name, rows[number], seen(anchor, view), then[number], now[number])
             yield pieces_of(lines, anchor)
+
+
+def _place(row: Mapping[str, Any], default: int) -> int:
+    """Return the index of a row's call among all that were made, or for a missing call among the expected ones."""
+    place = row.get("actual_index" if row.get("actual") else "expected_index")
+    return place if isinstance(place, int) else default
 
 
 def _unaligned(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
