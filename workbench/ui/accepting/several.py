@@ -18,11 +18,12 @@ from workbench.authoring.accept_turn import Hunk
 from workbench.authoring.bulk import Choice, Part, Proposal
 from workbench.counting import counted
 from workbench.metrics.json_difference import ABSENT, shown
-from workbench.rendering.cells import cut_name
+from workbench.rendering.cells import cut_sibling
 from workbench.text import one_line
 from workbench.ui.accepting.screen import BOXES, file_diff, show_hunks, shown_change
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.rows_screen import RowsScreen
+from workbench.ui.tree.labels import NEIGHBOURS
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.keys import bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
@@ -95,7 +96,10 @@ class ProposalList(RowsOf[Line]):
             file = one_line(proposal.file.name.partition(".")[0], limit=30)
             right: list[Piece] = [(file, "muted")] if width > 50 else []
             room = max(width - 8 - (len(file) if right else 0), 8)
-            return [("  ", ""), self._box(line), (cut_name(one_line(proposal.name), room), "strong")], right
+            near = self.rows[max(position - NEIGHBOURS, 0) : position + NEIGHBOURS]
+            others = (one_line(other.proposal.name) for other in near if other.proposal is not None)
+            name = cut_sibling(one_line(proposal.name), room, others)
+            return [("  ", ""), self._box(line), (name, "strong")], right
         part = proposal.parts[line.part]
         turn = "" if part.turn is None or _is_state(part) else f"turn {part.turn + 1} "
         left: list[Piece] = [("    ", ""), self._box(line), (turn, "muted"), (one_line(part.what, limit=120), "")]
