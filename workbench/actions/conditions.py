@@ -128,7 +128,7 @@ def _nothing_failed(situation: Situation) -> str:
 
 
 def _openable(situation: Situation) -> str:
-    return _read(situation) or ("" if situation.opens() else "no file here to open")
+    return _read(situation) or ("" if situation.opens() else "no file here: put the cursor on a case or an agent")
 
 
 def _machines(situation: Situation) -> str:

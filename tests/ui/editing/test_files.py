@@ -132,4 +132,7 @@ async def test_editing_needs_a_case_or_an_evalset(bench: Bench) -> None:
     edit = Edit(bench.view, bench.files)
     edit.edit()
     edit.edit_outside()
-    assert bench.view.said == ["put the cursor on a case or an evalset first", "no file here to open"]
+    assert bench.view.said == [
+        "put the cursor on a case or an evalset first",
+        "no file here: put the cursor on a case or an agent",
+    ]

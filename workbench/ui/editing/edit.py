@@ -35,7 +35,7 @@ class Edit(Controller):
         """Open the file that is responsible for what is under the cursor in the user's editor, at its line."""
         place = self.view.responsible()
         if place is None:
-            self.view.say("no file here to open")
+            self.view.say("no file here: put the cursor on a case or an agent")
         else:
             self.view.work(self._open(place), "edit")
 
