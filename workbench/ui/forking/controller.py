@@ -118,19 +118,28 @@ class Fork(Controller):
         offers, prompts = await asyncio.to_thread(_offers, choices_at(original, point), agent)
         cost = cost_after(original, point, self.session.prices)
         judged = any(metric.details.get("judge") for metric in (verdict or ("", ()))[1])
-        title = f"fork at {describe_point(original, point)} › {_brief_name(original)}"
+        title, name = f"fork at {describe_point(original, point)}", one_line(original.ref.eval_id, limit=200)
+        siblings = self._siblings(original)
         wanted: Wanted | None = None
 
         def words(tries: int) -> str:
             return cost_words(cost, tries, judged=judged)
 
         while True:
-            wanted = await self.view.ask(ForkDialog(title, offers, words, self.view.keys, wanted, frozen=frozen))
+            wanted = await self.view.ask(
+                ForkDialog(title, name, siblings, offers, words, self.view.keys, wanted, frozen=frozen)
+            )
             if wanted is None:
                 return
             fork = self._made(original, point, wanted)
             if fork is not None and not await self._show(fork, wanted, offers[wanted.offer], prompts, verdict, agent):
                 return
+
+    def _siblings(self, original: "Original") -> list[str]:
+        """Return the safe names of the cases of a case's evalset."""
+        entries = self.session.workspace.evalsets if self.session.workspace is not None else ()
+        file = original.ref.evalset_file
+        return [one_line(case.eval_id) for entry in entries if entry.relative == file for case in entry.document.cases]
 
     def _made(self, original: "Original", point: "Point", wanted: "Wanted") -> "ForkOfConversation | None":
         from workbench.forking.fork import Fork as ForkOfConversation

@@ -1,12 +1,11 @@
 """The dialog of a fork: what is changed, how often it is tried, and what that costs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
@@ -22,6 +21,7 @@ from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.keys import bindings, bindings_of
 from workbench.ui.widgets.plain_text_area import PlainTextArea
 from workbench.ui.widgets.rows import Piece, RowsOf
+from workbench.ui.widgets.titled import Titled
 
 MOST_TRIES = 50
 _KEYS = "r runs · esc closes"
@@ -106,8 +106,9 @@ class ChangeField(PlainTextArea):
 class ForkDialog(RowsScreen[Wanted | None]):
     """A dialog that asks what a fork changes. Its result is None if the user leaves it.
 
-    `title` is raw text. `cost` returns safe words about the cost of a number of tries. `before` is the previous choice.
-    Without it, `frozen` says whether tools are frozen at first.
+    `title` is raw text, with the safe name of the case behind it. `others` are names from which it is told apart.
+    `cost` returns safe words about the cost of a number of tries. `before` is the previous choice. Without it, `frozen`
+    says whether tools are frozen at first.
     """
 
     where = "fork"
@@ -117,6 +118,8 @@ class ForkDialog(RowsScreen[Wanted | None]):
     def __init__(
         self,
         title: str,
+        name: str,
+        others: Iterable[str],
         offers: Sequence[Offer],
         cost: Callable[[int], str],
         keys: Mapping[str, tuple[str, ...]],
@@ -126,7 +129,8 @@ class ForkDialog(RowsScreen[Wanted | None]):
     ) -> None:
         self._list = Offers(offers)
         super().__init__(self._list, keys)
-        self._title, self._cost = one_line(title, limit=200), cost
+        self._title, self._name_in_title, self._others = one_line(title, limit=200), name, others
+        self._cost = cost
         self._tries, self._frozen = (3, frozen) if before is None else (before.tries, before.frozen)
         self._before = before
         if before is not None:
@@ -140,8 +144,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
 
     def compose(self) -> ComposeResult:
         """Lay out the choices, the text, the number of tries and the keys."""
-        with Vertical(classes="dialog -fork") as dialog:
-            dialog.border_title = Content(self._title)
+        with Titled(f"{self._title} › ", self._name_in_title, classes="dialog -fork", others=self._others) as dialog:
             dialog.border_subtitle = _KEYS
             yield self._list
             yield self._field
