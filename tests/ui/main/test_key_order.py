@@ -313,7 +313,7 @@ AWAITED = frozenset(
         "screenshot",
         "sort",
     }
-    | {"talk"}
+    | {"talk", "trust"}
 )
 """Groups of workers that a key starts and that the next key waits for."""
 
