@@ -89,6 +89,15 @@ def test_columns_fit_into_usual_terminals(room: int, form: object, above: bool) 
     assert titles == f"error timeout error {'answer' if form is FULL else 'ans.'} no answer malformed"
 
 
+def test_long_names_get_the_room_that_the_ways_leave() -> None:
+    name = "refund_by_card_after_two_weeks_without_any_answer"
+    rows = grid_rows([record(name, "find_order", "error", "crashed")], by_case=True)
+    narrow, wide = columns_for(rows, 115), columns_for(rows, 190)
+    assert narrow.name + sum(narrow.ways) - narrow.form.gap == 115
+    assert wide.name > len(name)
+    assert wide.name + sum(wide.ways) < 190, "but no more than they need"
+
+
 OUTCOMES = st.sampled_from([*STATUS, None])
 
 

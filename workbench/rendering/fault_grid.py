@@ -128,14 +128,16 @@ class Columns(NamedTuple):
 
 
 def columns_for(rows: Sequence[GridRow], width: int) -> Columns:
-    """Return the columns with the longest texts that fit into `width` cells."""
-    names = [cell_len(row.name) for row in rows if not row.is_heading]
-    beside = min(max(names, default=0), _NAME) + _INDENT + 2
+    """Return the columns with the longest texts that fit into `width` cells. Names beside them get what is left."""
+    longest = max((cell_len(row.name) for row in rows if not row.is_heading), default=0) + _INDENT + 2
+    beside = min(longest, _NAME + _INDENT + 2)
     for first in (beside, _INDENT - 1):
         for form in (FULL, SHORT, TIGHT):
             ways = _widths(rows, form)
-            if first + sum(ways) - form.gap <= width:
-                return Columns(first, ways, form, first < beside)
+            spare = width - (first + sum(ways) - form.gap)
+            if spare >= 0:
+                above = first < beside
+                return Columns(first if above else min(first + spare, longest), ways, form, above)
     share = max((width - 1) // len(WAYS), 2)
     return Columns(1, (share,) * len(WAYS), TIGHT, True)
 

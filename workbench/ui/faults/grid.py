@@ -49,12 +49,15 @@ class FaultGrid(RowsOf[GridLine]):
         """Called when the columns or the cursor's column changed."""
         self.columns = columns_for((), 1)
         self._grid: Sequence[GridRow] = ()
+        self._names: Sequence[str] = ()
+        """The names of all rows, from which a cut name is told apart."""
         self._column = 0
 
     def show_records(self, records: Sequence[Execution]) -> None:
         """Show these executions. The cursor stays on its cell."""
         before = self.row_or_none.row if self.row_or_none is not None else None
         self._grid = grid_rows(records, by_case=self.by_case)
+        self._names = [row.name for row in self._grid]
         self._lay_out()
         if before is not None and self.row_or_none is not None:
             here = (line for line, one in enumerate(self.rows) if one.has_cells and _same(one.row, before))
@@ -145,14 +148,14 @@ class FaultGrid(RowsOf[GridLine]):
         indent = " " * (3 if self.by_case else 2)
         if not line.has_cells:
             return [(f"{indent}{row.name}", "")], []
-        name = "" if columns.above else indent + cut_name(row.name, columns.name - len(indent) - 1)
+        name = "" if columns.above else indent + cut_name(row.name, columns.name - len(indent) - 1, self._names)
         pieces: list[Piece] = [(fit(name, columns.name), "")]
         for column, width_of_column in enumerate(columns.ways):
             cell, room = self.cell_at(position, column), width_of_column - columns.form.gap
             here = position == self.cursor and column == self._column
             pieces.append((fit(text_of(cell, columns.form), room), "cell" if here else style_of(status_of(cell))))
             pieces.append((" " * columns.form.gap, ""))
-        return pieces, []
+        return pieces[:-1], []
 
     def on_resize(self, event: Resize) -> None:
         """Choose the columns for the new width."""
