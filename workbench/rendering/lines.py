@@ -31,7 +31,8 @@ _FURTHER = 2
 # Rich asks it only about justified text, which we have none of.
 _CONSOLE = Console(width=80)
 _EAST_ASIAN = "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\U00020000-\U0003fffd]"
-_JOINERS = "\u200d\ufe0f"
+JOINERS = "\u200d\ufe0f"
+"""Characters that join others to one on the screen."""
 _NOT_AT_START = frozenset("、。，．・：；？！）］｝」』】〉》ーぁぃぅぇぉっゃゅょァィゥェォッャュョ％‰℃…)]},.:;!?%")
 
 
@@ -51,7 +52,7 @@ def pieces(line: Line) -> Iterator[tuple[str, str]]:
     No part ends inside characters that a terminal draws as one.
     """
     borders = {border for span in line.spans for border in (span.start, span.end)}
-    if any(joiner in line.plain for joiner in _JOINERS):
+    if any(joiner in line.plain for joiner in JOINERS):
         starts = [*(start for start, _, _ in split_graphemes(line.plain)[0]), len(line)]
         borders = {starts[bisect_left(starts, border)] for border in borders}
     for part in line.divide(sorted(borders)):

@@ -12,7 +12,8 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from workbench.rendering.lines import cut_line, pad, pieces
+from workbench.rendering.cells import cell_len
+from workbench.rendering.lines import JOINERS, cut_line, pieces
 from workbench.ui.terminal.pace import over_ssh
 from workbench.ui.widgets.strips import joined
 
@@ -188,12 +189,17 @@ class RowView(ScrollView, can_focus=True):
         super().notify_style_update()
 
     def _fill(self, left: Sequence[Piece], right: Sequence[Piece], width: int, look: str) -> list[Segment]:
-        end = Text.assemble(*right)
-        if end.cell_len > width - 4:
-            end = Text()
-        start = cut_line(Text.assemble(*left), width - end.cell_len - bool(end))
-        line = pad(start, width - end.cell_len) + end
-        return [Segment(text, self._style(look, name)) for text, name in pieces(line)]
+        end = sum(cell_len(text) for text, _ in right)
+        if end > width - 4:
+            right, end = (), 0
+        room = width - end - bool(end)
+        used = sum(cell_len(text) for text, _ in left)
+        if used > room or any(joiner in text for text, _ in left for joiner in JOINERS):
+            # Most rows need no `Text`, which takes several times as long. Each move of the cursor may draw all rows.
+            line = cut_line(Text.assemble(*left), room)
+            left, used = list(pieces(line)), line.cell_len
+        parts = (*left, (" " * (width - end - used), ""), *right)
+        return [Segment(text, self._style(look, name)) for text, name in parts if text]
 
     def _look(self, position: int) -> str:
         if self.is_flashing(position):
