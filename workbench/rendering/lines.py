@@ -71,6 +71,10 @@ def wrap(text: Text, width: int) -> list[Line]:
     Rich finds the breaks, except where its lines would begin with a full stop or a comma of East Asian text, stay half
     empty, or end inside a name of a long path.
     """
+    if text.cell_len <= width and "\n" not in text.plain:  # Most texts, in half of the time.
+        line = text.copy()
+        line.rstrip()
+        return [line]
     own = re.compile(rf"{_EAST_ASIAN}|(?<!\S)(?=\S{{{width + 1}}})\S*/")
     lines: list[Line] = []
     for line in text.split(allow_blank=True):
