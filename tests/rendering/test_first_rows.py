@@ -81,7 +81,7 @@ KINDS: dict[str, tuple[Make, str]] = {
 def first_rows(record: CaseRecord, size: str) -> list[str]:
     """Return the first ten rows of the pane as it opens, without its two lines of head."""
     width, height = SIZES[size]
-    document = build(Subject(record), View(width))
+    document = build(Subject(record), View(width, signs=True, narrow=size == "60x20"))
     top = 0 if document.opening is None else document.turns[document.opening]
     position = Position()
     position.begin(document, height, top, document.opening_item)

@@ -23,7 +23,9 @@ def tried(*answers: str, ends: bool = True) -> CaseRecord:
 
 
 def lines_of(record: CaseRecord | None, point: Point, width: int = 79) -> list[str]:
-    return [line.plain.rstrip() for line in compared(original(), record, 1, point, View(width, full=True)).lines]
+    return [
+        line.plain.rstrip() for line in compared(original(), record, 1, point, View(width, full=True, signs=True)).lines
+    ]
 
 
 def test_try_has_the_form_of_the_evidence_with_both_sides_of_what_differs() -> None:

@@ -39,6 +39,13 @@ def test_differing_argument_comes_first() -> None:
     ]
 
 
+def test_recorded_and_called_are_named_on_a_narrow_screen_too() -> None:
+    missed = missed_call([_recorded(nearest={"turn": 0, "args": "d2", "used": False})], None)
+    assert missed is not None
+    lines = [line.plain.strip() for line in miss_lines(missed, View(58, narrow=True), "run live")]
+    assert lines[2:4] == ["− recorded  1  number", "+ called    3  number"]
+
+
 def test_without_a_similar_call_it_says_so() -> None:
     missed = missed_call([_recorded()], None)
     assert missed is not None

@@ -25,7 +25,9 @@ def call(name: str, **args: Any) -> dict[str, Any]:
 def shown(expected: dict[str, Any], actual: dict[str, Any], width: int = 79, **ended: Any) -> list[list[str]]:
     """Return the lines of each difference."""
     case = {"eval_id": "case", "conversation": [expected], **({"final_session_state": {"n": 1}} if ended else {})}
-    lines = [list(hunk_lines(hunk, View(width))) for hunk in Comparison(case, [actual], ended or None).hunks]
+    lines = [
+        list(hunk_lines(hunk, View(width, signs=True))) for hunk in Comparison(case, [actual], ended or None).hunks
+    ]
     assert all(line.cell_len <= width for several in lines for line in several)
     return [[line.plain.rstrip() for line in several] for several in lines]
 

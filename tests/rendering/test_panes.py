@@ -309,8 +309,8 @@ def test_conditions_limits_and_values_are_listed_in_words() -> None:
         "✓ tool calls 2 of 3",
         "? cost unknown of 1",
         "state.total",
-        "− 12.5     number",
-        '+ "12.50"  text',
+        "− expected  12.5     number",
+        '+ actual    "12.50"  text',
         "state.seen: number 1 · accepted: any value",
     ):
         assert line in scores

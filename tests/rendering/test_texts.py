@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable
 
 from rich.text import Text
 
-from workbench.rendering.lines import Line
+from workbench.rendering.lines import Line, pieces
 from workbench.rendering.rows import View
 from workbench.rendering.texts import both_sides, text_lines
 
 Texts = Callable[[Iterable[Line]], list[str]]
-NARROW, WIDE = View(60), View(120)
+NARROW, WIDE = View(60, signs=True), View(120, signs=True)
 
 
 def compared(expected: str, actual: str, view: View, marks: tuple[object, object] = (None, None)) -> list[Line]:
@@ -23,6 +23,13 @@ def test_both_texts_have_their_marks(texts: Texts) -> None:
         "It takes −{three} days.",
         "It takes +{five} days.",
     ]
+
+
+def test_marks_are_styles_where_there_are_colours(texts: Texts) -> None:
+    left, right = compared("It takes three days.", "It takes five days.", View(60))
+    assert texts([left, right]) == ["It takes three days.", "It takes five days."]
+    assert ("three", "mark-missing") in pieces(left)
+    assert ("five", "mark-extra") in pieces(right)
 
 
 def test_empty_text_is_named(texts: Texts) -> None:

@@ -68,8 +68,10 @@ pre { content-visibility: auto; contain-intrinsic-size: auto 20rem; margin: 0; p
 .heading, .strong, [class$="-strong"] { font-weight: 600; }
 .muted, .hint, .rule, .fold, .label { color: var(--muted); } .name { color: var(--info); }
 [class^="status-passed"] { color: var(--good); }
-[class^="status-failed"], .diff-missing, .notice-error { color: var(--bad); }
-.diff-extra { color: var(--good); } [class^="status-error"], .diff-moved, .notice-warning { color: var(--odd); }
+[class^="status-failed"], .diff-missing, .mark-missing, .notice-error { color: var(--bad); }
+.mark-missing, .mark-extra { font-weight: 600; text-decoration: underline; }
+.diff-extra, .mark-extra { color: var(--good); }
+[class^="status-error"], .diff-moved, .notice-warning { color: var(--odd); }
 [class^="status-not-evaluated"] { color: var(--odd); } [class^="status-cancelled"] { color: var(--muted); }
 .said { display: block; color: var(--info); font-weight: 600; overflow-wrap: anywhere; }
 h2 { font-size: 1rem; margin: 1rem 0 .3rem; } h2 + table { margin-top: 0; }

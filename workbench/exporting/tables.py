@@ -176,7 +176,7 @@ def _evidence(records: list[Execution], room: int) -> Iterator[str]:
 
 def evidence_block(record: CaseRecord, *, full: bool) -> Iterator[str]:
     """Yield the evidence of a case, as the screen shows it, in a fenced block."""
-    lines = [line.plain.rstrip() for line in evidence.build(Subject(record), View(_WIDTH, full)).lines]
+    lines = [line.plain.rstrip() for line in evidence.build(Subject(record), View(_WIDTH, full, signs=True)).lines]
     fence = "`" * max(3, 1 + max((len(found) for line in lines for found in _FENCES.findall(line)), default=0))
     yield from (f"{fence}text", *lines, fence)
 

@@ -11,6 +11,8 @@ from workbench.rendering.texts import text_lines
 
 WIDE = 70
 """The minimum width for the wide layout, with blank lines and a wide gutter."""
+_NAMED = 40
+"""The minimum width in which both sides of a difference have their names."""
 
 
 def is_wide(view: View) -> bool:
@@ -35,7 +37,12 @@ def room(view: View) -> int:
 
 def side_room(view: View, width: int | None = None) -> int:
     """Return the width of the text of `side` in `width` cells (default: those beside the gutter)."""
-    return (room(view) if width is None else width) - (12 if is_wide(view) else 2)
+    return (room(view) if width is None else width) - (12 if _names_sides(view) else 2)
+
+
+def _names_sides(view: View) -> bool:
+    # What is missing or extra can be guessed only of a reference.
+    return view.width >= _NAMED and (not view.narrow or view.compares_executions)
 
 
 def seen(anchor: Anchor | None, view: View) -> View:
@@ -57,10 +64,10 @@ def labelled(name: str, mark: Text | str, body: Iterable[Line], view: View) -> I
 
 
 def side(mark: str, body: Iterable[Line], view: View) -> Iterator[Line]:
-    """Return `− expected  …`, the "missing" or "extra" side of a difference. A narrow view leaves the word out."""
+    """Return `− expected  …`, the "missing" or "extra" side of a difference. A narrow screen leaves these words out."""
     sign, word = ("−", view.sides[0]) if mark == "missing" else ("+", view.sides[1])
     lead: Line = Text.styled(f"{sign} ", f"diff-{mark}")
-    if is_wide(view):
+    if _names_sides(view):
         lead = Text.assemble(lead, (f"{word:<10}", "label"))
     return hang(lead, body, lead.cell_len)
 

@@ -15,13 +15,16 @@ from workbench.rendering.title import title, verdict
 
 def plain_case(record: CaseRecord, width: int) -> Iterator[str]:
     """Yield everything that the screen shows of a case, in safe lines of at most `width` cells (24 at least)."""
-    for line in case_lines(record, width):
+    for line in case_lines(record, width, signs=True):
         yield line.plain.rstrip()
 
 
-def case_lines(record: CaseRecord, width: int) -> Iterator[Line]:
-    """Yield styled lines of a case: title and verdict, the evidence, and the judges without their prompts."""
-    subject, view = Subject(record), View(max(width, 24), full=True)
+def case_lines(record: CaseRecord, width: int, *, signs: bool = False) -> Iterator[Line]:
+    """Yield styled lines of a case: title and verdict, the evidence, and the judges without their prompts.
+
+    With `signs`, words that differ are told apart without their styles.
+    """
+    subject, view = Subject(record), View(max(width, 24), full=True, signs=signs)
     ending = verdict(subject)
     name = title(subject, view.width - ending.cell_len - 8)
     lines: list[Line] = [heading(name, view.width, ending)]

@@ -25,7 +25,8 @@ class View:
     `width` is in cells. `full` shows all of long texts, arguments and tracebacks. `stacked` never puts two texts side
     by side. `opened` are the keys of the items shown in full. `within`: only
     the item with this key, its parents and its children are `full` ("": all items). `sides` names the two sides of a
-    difference.
+    difference. `signs` puts marked words into −{} and +{}, for text without colours. A `narrow` screen has no room for
+    the words "expected" and "actual".
     """
 
     width: int
@@ -34,6 +35,8 @@ class View:
     opened: frozenset[str] = frozenset()
     within: str = ""
     sides: tuple[str, str] = ("expected", "actual")
+    signs: bool = False
+    narrow: bool = False
 
     def is_open(self, key: str) -> bool:
         """Return whether the item is shown in full."""

@@ -54,8 +54,8 @@ def both_sides(
     return lines[0], lines[1], note
 
 
-def marked(pieces: Iterable[Piece]) -> Iterator[Text]:
-    """Yield pieces as texts: −{missing} and +{extra} in their colours, with invisible characters shown."""
+def marked(pieces: Iterable[Piece], view: View) -> Iterator[Text]:
+    """Yield pieces as texts. Those that differ are styled, or −{missing} and +{extra}, with invisible characters."""
     for text, kind in pieces:
         sign = _SIGNS.get(kind)
         if sign is None:
@@ -64,7 +64,7 @@ def marked(pieces: Iterable[Piece]) -> Iterator[Text]:
         inner = (
             visible(text) if len(text) < 200 and ("\n" not in text or not text.strip()) else plain(text, limit=_FULL)
         )
-        yield Text.styled(f"{sign}{{{inner}}}", f"mark-{kind}")
+        yield Text.styled(f"{sign}{{{inner}}}" if view.signs else inner, f"mark-{kind}")
 
 
 def _pieces(expected: str, actual: str, marks: tuple[object, object]) -> tuple[Sequence[Piece], Sequence[Piece], bool]:
@@ -106,7 +106,7 @@ def _excerpt(pieces: Sequence[Piece], width: int, view: View) -> Iterator[Text]:
     for index, (text, kind) in enumerate(pieces):
         if kind in _SIGNS:
             kept = text if whole else text[:BRIEF_MARKED]
-            yield from marked([(kept, kind)])
+            yield from marked([(kept, kind)], view)
             if len(text) > len(kept):
                 yield Text.styled(f" … {counted(len(text) - len(kept), 'more character')} ", "fold")
         elif index == 0 and not view.full and len(text) > _EQUAL_LINES * width:

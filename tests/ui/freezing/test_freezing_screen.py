@@ -61,7 +61,8 @@ async def test_case_is_frozen_replayed_and_helped_out_of_a_missing_call(tmp_path
         await _ran(screen, pilot, "r")
         assert session.store.counts() == {"error": 1}
         await pilot.press("n", "1")
-        await screen.until(pilot, lambda: "− 12.5  number" in screen.text and "+ 15.0  number" in screen.text)
+        sides = ("− recorded  12.5  number", "+ called    15.0  number")
+        await screen.until(pilot, lambda: all(words in screen.text for words in sides))
         await pilot.press("K")
         await screen.until(pilot, lambda: isinstance(app.screen, PickScreen))
         assert "ignore amount of refund" in screen.text
@@ -124,7 +125,7 @@ async def test_drift_is_shown_after_a_thaw_and_accepted_one_by_one(tmp_path: Pat
         await screen.until(pilot, lambda: not session.store.activity.busy, seconds=30)
         assert session.store.drifted == 1
         await pilot.press("g", "j", "j", "j", "1")
-        drift = ("answer.days", "+ 9", "A accepts changes")
+        drift = ("answer.days", "+ now       9", "A accepts changes")
         await screen.until(pilot, lambda: all(words in screen.text for words in drift))
         await pilot.press("A")
         await screen.until(pilot, lambda: isinstance(app.screen, SeveralScreen))

@@ -206,7 +206,7 @@ async def test_compare_shows_what_changed_between_two_runs(open_screen: OpenScre
         await _compares(screen, pilot)
         await _shows(screen, pilot, "1 regression", "✓→✗ late_parcel", "1 unchanged", "order_desk/agent.py")
         await pilot.press("]")
-        await _shows(screen, pilot, "code", "before and after", "−{On its way}.", "No idea")
+        await _shows(screen, pilot, "code", "before and after", "− before    On its way.", "No idea")
         await pilot.press("C")
         await _shows(screen, pilot, "1 fix")
         # Another workbench deletes runs.

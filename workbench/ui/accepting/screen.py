@@ -230,7 +230,7 @@ class HunkList(RowsOf[Row]):
 
 
 _UNSAVABLE = (RejectedError, ConfigRejectedError, EditError, OSError)
-_LOOKS = {"-": "$status-failed", "+": "$status-passed", "@": "$status-muted", " ": ""}
+_LOOKS = {"-": "$diff-missing", "+": "$diff-extra", "@": "$status-muted", " ": ""}
 _HUNKS = 20
 """Maximum number of differences of a case or turn that are shown at once."""
 
@@ -441,7 +441,8 @@ class AcceptScreen(RowsScreen[bool]):
 
 def show_hunks(body: Body, hunks: Iterable[Any]) -> None:
     """Show differences in the form of the evidence, in a body that is as high as they are."""
-    view = View(max(body.planned("never").width, 24))
+    shares = body.planned("never")
+    view = View(max(shares.width, 24), narrow=shares.narrow)
     found = [hunk for hunk in hunks if isinstance(hunk, Hunk)][:_HUNKS]
     document = Document(line for hunk in found for line in hunk_lines(hunk, view))
     body.styles.height = len(document.lines) + 1  # With the line above it.

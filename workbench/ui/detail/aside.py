@@ -20,7 +20,8 @@ class Layout:
     """Shares of a widget's cells.
 
     The list has `width` × `height`, with its scroll bar on the right. The aside has `aside_width` × `aside_height` (0:
-    none). `beside` puts it to the right of the list, after a line, else below a line.
+    none). `beside` puts it to the right of the list, after a line, else below a line. The screen is `narrow` if it has
+    fewer columns than a terminal usually has.
     """
 
     width: int
@@ -28,6 +29,7 @@ class Layout:
     aside_width: int = 0
     aside_height: int = 0
     beside: bool = False
+    narrow: bool = False
 
 
 def layout(size: Size, aside: AsideWhen, listed: int = sys.maxsize) -> Layout:

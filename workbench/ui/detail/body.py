@@ -1,6 +1,7 @@
 """A widget that shows a document and renders only its visible lines."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -21,6 +22,8 @@ from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
 from workbench.ui.widgets.rows import thumb
 from workbench.ui.widgets.strips import joined
 
+_USUAL = 80
+"""The usual number of columns of a terminal."""
 _WHEEL = 3
 """Lines per step of the mouse wheel."""
 _HIGHLIGHTED = 4
@@ -79,7 +82,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
 
     def planned(self, aside: AsideWhen) -> Layout:
         """Return the layout for a document with such an aside."""
-        return layout(self.size, aside)
+        return replace(layout(self.size, aside), narrow=self.app.size.width < _USUAL)
 
     @property
     def shares(self) -> Layout:

@@ -257,10 +257,11 @@ class ForkScreen(RowsScreen[Asked | None]):
     def _show(self) -> None:
         tries = self._tries
         self._list.refresh()
-        width = self._body.planned("never").width
-        if width > 0:
+        shares = self._body.planned("never")
+        if shares.width > 0:
             number = max(self._list.cursor, 1)
-            document = compared(tries.original, self._record(), number, tries.point, View(width, full=True))
+            view = View(shares.width, full=True, narrow=shares.narrow)
+            document = compared(tries.original, self._record(), number, tries.point, view)
             self._body.show(document, self._body.top)
         self._line.show_keys(footer("forked", without=tuple(self._useless())), self.keys_of)
         if tries.refused is not None:

@@ -223,7 +223,10 @@ class CompareScreen(SplitScreen):
         same = case is self._shown
         self._shown = case
         shares = self._body.planned("never")
-        self._body.show(self._document(case, View(max(shares.width, 0), full=True)), self._body.top if same else 0)
+        self._body.show(
+            self._document(case, View(max(shares.width, 0), full=True, narrow=shares.narrow)),
+            self._body.top if same else 0,
+        )
 
     def _document(self, case: ChangedCase | None, view: View) -> Document:
         if view.width <= 0:
