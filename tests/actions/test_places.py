@@ -100,6 +100,8 @@ def test_case_with_a_verdict_can_be_triaged_and_accepted_until_it_runs_again() -
     assert why_not("triage", failed) == why_not("accept", failed) == ""
     assert why_not("triage", replace(ON_CASE, state="running")) == "the case is still running"
     assert why_not("accept", replace(ON_CASE, state="not_run")) == "the case has not run"
+    alike = replace(failed, as_expected=lambda: True)
+    assert why_not("accept", alike) == "the agent did what is expected: nothing to accept"
     assert why_not("accept", Situation(verdicts=True, count=number(0))) == "nothing failed here"
     assert why_not("rerun", Situation(verdicts=True, count=number(0))) == "nothing failed here"
     nothing_matches = replace(RAN, row="", count=number(0), filtered=True)

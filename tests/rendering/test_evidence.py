@@ -1,21 +1,27 @@
 """The evidence of a case, on the screen, in a review and in reports: the difference first, at every width."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from tests.hostile import HOSTILE
-from tests.ui.judged import CLAIMS, RUBRICS, judged_case, record_of, scenario_events, with_text
+from tests.ui.judged import CLAIMS, FUNCTION, RUBRICS, judged_case, only, record_of, scenario_events, with_text
 from tests.ui.transcripts import RAISED, execute, late_parcel, recorded, turn
-from workbench.events import CaseError, MetricResult, Thawed
+from workbench.events import CaseError, MetricResult, SpansRecorded, Thawed
 from workbench.execution import CaseRecord
 from workbench.history.causes import Cause
 from workbench.history.changed_files import ChangedFile
 from workbench.history.compare import ChangedCase, ComparedCase
+from workbench.model.evalset import EvalCase
+from workbench.model.invocation import content_text
 from workbench.rendering.cells import cell_len
 from workbench.rendering.changed import Change
 from workbench.rendering.document import Subject
 from workbench.rendering.error import error_lines
+from workbench.rendering.evidence.compared import is_as_expected
 from workbench.rendering.evidence.pane import build, place_in_case
 from workbench.rendering.rows import View
 
@@ -26,7 +32,7 @@ PAID = "Your refund of 12.50 € for order A-7 is on its way."
 
 
 def page(record: CaseRecord, width: int = 79, *, full: bool = False) -> list[str]:
-    return [line.plain.rstrip() for line in build(Subject(record), View(width, full)).lines]
+    return [line.plain.rstrip() for line in build(Subject(record), View(width, full, signs=True)).lines]
 
 
 def one_turn(expected: Sequence[object], actual: Sequence[object], answer: str = PAID, said: str = PAID) -> CaseRecord:
@@ -64,14 +70,22 @@ def test_turn_that_differs_is_open_and_others_are_one_line() -> None:
     ]
 
 
+def test_sides_of_a_difference_are_named_except_on_a_narrow_screen() -> None:
+    view = View(47)
+    lines = [line.plain.rstrip() for line in build(Subject(refund_in_turn_two()), view).lines]
+    assert lines[4:6] == ["         − expected  12.5     number", '         + actual    "12.50"  text']
+    narrow = [line.plain.rstrip() for line in build(Subject(refund_in_turn_two()), replace(view, narrow=True)).lines]
+    assert narrow[4:6] == ["         − 12.5     number", '         + "12.50"  text']
+
+
 def test_small_screen_has_no_blank_lines_and_a_narrow_gutter() -> None:
     assert page(refund_in_turn_two(), 59)[:7] == [
         " turn 1= hello ▸",
         " turn 2≠ Then I want my money back.",
         ' call 1= find_order(id="A-7")',
         ' call 2≠ refund(id="A-7", amount=…)',
-        "         − 12.5     number",
-        '         + "12.50"  text',
+        "         − expected  12.5     number",
+        '         + actual    "12.50"  text',
         " answer= Your refund of 12.50 € for order A-7 is on its",
     ]
 
@@ -239,6 +253,48 @@ def test_pane_opens_at_the_first_failed_turn() -> None:
     document = build(Subject(late_parcel()), View(76))
     assert len(document.turns) == 3
     assert document.opening == 1
+
+
+def test_cursor_of_a_judged_case_is_on_the_criterion_that_failed() -> None:
+    record = only(judged_case(), RUBRICS)
+    for index, made in enumerate(record.turns):
+        made.spans = SpansRecorded(record.ref, index, "[]", {})
+    document = build(Subject(record), View(76))
+    assert document.opening_item is not None
+    item = document.items[document.opening_item]
+    assert item.key == "evidence/0/scores"
+    assert document.lines[item.start].plain.startswith("  rubric ✗")
+
+
+def test_reason_that_repeats_the_answer_is_left_out() -> None:
+    record = only(judged_case(), RUBRICS)
+    rubric = record.turns[0].metrics[RUBRICS].details["rubrics"][1]
+    answer = content_text((record.turns[0].so_far or {})["final_response"])
+    rubric["rationale"] = "It only hopes."
+    assert any("It only hopes." in line for line in page(record))
+    rubric["rationale"] = f"{answer}\n"
+    beginning = answer.split(".")[0]
+    assert sum(beginning in line for line in page(record)) == 1
+
+
+@pytest.mark.parametrize("width", [47, 59, 79, 110])
+def test_sign_of_a_function_is_explained_once_and_never_alone_on_a_line(width: int) -> None:
+    lines = [line.strip() for line in page(judged_case(FUNCTION), width)]
+    assert lines.count("ƒ function: a function judged, not a model") == 1
+    assert "ƒ function" not in lines
+    assert not any("a function judged" in line for line in page(judged_case(), width))
+
+
+def test_nothing_can_be_accepted_if_the_agent_did_what_is_expected() -> None:
+    def alike(expected: list[dict[str, Any]], actual: list[dict[str, Any]]) -> bool:
+        case = cast(EvalCase, SimpleNamespace(turns=tuple(expected)))
+        return is_as_expected(Subject(execute(expected, actual), case=case))
+
+    assert alike([turn("hi", [FIND], "Found.")], [recorded("hi", [FIND], "Found.")])
+    assert not alike([turn("hi", [FIND], "Found.")], [recorded("hi", [TRACK], "Found.")])
+    assert not alike([turn("hi", [FIND], "Found.")], [recorded("hi", [FIND], "found")])
+    assert not alike([turn("hi", [FIND], "Found.")], [recorded("hello", [FIND], "Found.")])
+    assert not is_as_expected(Subject())
 
 
 def test_pane_opens_at_the_top_if_answers_drifted() -> None:

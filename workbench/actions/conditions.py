@@ -119,7 +119,8 @@ def _verdict_or_marks(situation: Situation) -> str:
 def _acceptable(situation: Situation) -> str:
     """Accept one case, or all failing cases of a group."""
     if situation.on_case and not situation.marked:
-        return _has_run(situation) or _ended(situation)
+        alike = "the agent did what is expected: nothing to accept" if situation.as_expected() else ""
+        return _has_run(situation) or _ended(situation) or ("" if situation.drifted else alike)
     return "" if situation.drifted else _verdicts(situation) or _nothing_failed(situation)
 
 

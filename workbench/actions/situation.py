@@ -41,6 +41,7 @@ class Situation:
         drifted: Whether any case of the last run differs from its recording.
         kills: Returns whether all cases that `x` takes were cancelled once, so that it kills them.
         machines: Whether the last run was on other machines.
+        as_expected: Returns whether the case under the cursor is shown, and did exactly what is expected.
         missed: Whether the case under the cursor lacks a recording, or has one that cannot be read.
     """
 
@@ -65,6 +66,7 @@ class Situation:
     selected: int = 0
     opens: Callable[[], str] = str
     missed: bool = False
+    as_expected: Callable[[], bool] = bool
     drifted: bool = False
     kills: Callable[[], bool] = bool
     machines: bool = False

@@ -10,7 +10,7 @@ from workbench.events import MetricResult
 from workbench.execution import CaseRecord, Turn
 from workbench.model.invocation import content_text, intermediate_texts, tool_calls, tool_results
 from workbench.rendering.cells import cell_len, cut_name
-from workbench.rendering.document import Document
+from workbench.rendering.document import Document, Subject
 from workbench.rendering.evidence.turn import turn_pieces
 from workbench.rendering.faces import BY_FUNCTION, FACES
 from workbench.rendering.frame import indent, is_wide, labelled, numbered, room, side, side_room
@@ -68,6 +68,31 @@ def is_same(one: Turn, other: Turn) -> bool:
         return _done(one) == _done(other)
     except _MALFORMED:
         return False
+
+
+def is_as_expected(subject: Subject) -> bool:
+    """Return whether the agent did exactly what the case on disk expects, so that nothing of it can be accepted."""
+    record, case = subject.record, subject.case
+    if record is None or case is None or not record.finished or record.final_session_state is not None:
+        return False
+    expected, turns = case.turns or (), record.turns
+    try:
+        return len(expected) == len(turns) > 0 and all(map(_is_expected, expected, turns))
+    except _MALFORMED:
+        return False
+
+
+def _is_expected(expected: dict[str, Any], turn: Turn) -> bool:
+    did = turn.so_far
+    if turn.actual is None or any(result is not None for result in tool_results(expected)):
+        return False
+    reads = (
+        lambda one: [(call.name, call.args) for call in tool_calls(one)],
+        intermediate_texts,
+        lambda one: content_text(one.get("final_response")),
+        lambda one: content_text(one.get("user_content")),
+    )
+    return all(read(expected) == read({**did, "user_content": turn.user}) for read in reads)
 
 
 def _done(turn: Turn) -> tuple[Any, ...]:

@@ -16,16 +16,16 @@ from workbench.rendering.cells import cell_len, cut_name
 from workbench.rendering.change_causes import add_causes
 from workbench.rendering.document import Document, Item, Subject
 from workbench.rendering.evidence.recording import case_error_lines, thawed_lines
-from workbench.rendering.evidence.turn import turn_line, turn_pieces, turn_status
-from workbench.rendering.faces import FACES, HOLDS
+from workbench.rendering.evidence.turn import SCORES, turn_line, turn_pieces, turn_status
+from workbench.rendering.faces import BY_FUNCTION, FACES, HOLDS
 from workbench.rendering.file_view import case_faults, fault_lines, file_document
 from workbench.rendering.frame import indent, is_wide, labelled
 from workbench.rendering.frame import room as room_of
 from workbench.rendering.frozen import frozen_lines
 from workbench.rendering.judge_texts import criterion_tags
-from workbench.rendering.judged import results
+from workbench.rendering.judged import is_function, results
 from workbench.rendering.judges.simulated import end_words
-from workbench.rendering.lines import Line, cut_line, flow, hang, has_style, pad, safe, shortened, wrap
+from workbench.rendering.lines import Line, cut_line, flow, hang, has_style, joined, pad, safe, shortened, wrap
 from workbench.rendering.reference import case_setting, criteria_part
 from workbench.rendering.rows import View, remark
 from workbench.rendering.scores import by_weight, chip
@@ -39,6 +39,7 @@ _FIRST_ROWS = 8
 _DIFFERENT = frozenset({"diff-differs", "diff-missing", "diff-extra", "diff-moved"})
 _PROBLEMS = ("failed", "error", "not_evaluated")
 _UNLIMITED = 1_000_000
+_BY_FUNCTION = f"{BY_FUNCTION.glyph} function: a function judged, not a model"
 
 
 def build(subject: Subject, view: View, *, key: str = "K") -> Document:
@@ -72,10 +73,7 @@ def build(subject: Subject, view: View, *, key: str = "K") -> Document:
     if ended := end_words(record):
         document.add(labelled("end", "", wrap(Text.styled(ended, "strong"), room_of(view)), view))
     document.add(whole)
-    criteria = [cut_line(line, view.width) for line in _criteria(record, view)]
-    if criteria:
-        document.gap()
-        document.add(criteria)
+    _add_criteria(document, record, view)
     document.add(unjudged)
     _add_changes(document, subject, record, view)
     setting = list(_setting(subject, view))
@@ -175,7 +173,7 @@ def _opening(record: CaseRecord, above: bool) -> int | None:
 
 
 def _opening_item(document: Document, start: int) -> int:
-    """Return the first item that differs in the first rows of the turn at line `start`, else the turn's first item."""
+    """Return the first item in the first rows of the turn at line `start` that says why it failed, else its first."""
     below = [number for number, item in enumerate(document.items) if item.start >= start]
     near = (number for number in below if document.items[number].start < start + _FIRST_ROWS)
     differing = (number for number in near if _differs(document, document.items[number]))
@@ -184,7 +182,7 @@ def _opening_item(document: Document, start: int) -> int:
 
 def _differs(document: Document, item: Item) -> bool:
     lines = document.lines[item.start : item.end]
-    return any(has_style(line, *_DIFFERENT) for line in lines)
+    return item.key.endswith(SCORES) or any(has_style(line, *_DIFFERENT) for line in lines)
 
 
 # The case as a whole
@@ -203,6 +201,17 @@ def _whole_case(record: CaseRecord, view: View, *, unjudged: bool) -> Iterator[L
         lines = list(value_lines(result.details, room_of(view), view))
         lines = lines or wrap(safe(result.reason, "muted" if unjudged else ""), room_of(view))
         yield from labelled("case", mark, lines if view.full else shortened(lines, 4, room_of(view)), view)
+
+
+def _add_criteria(document: Document, record: CaseRecord, view: View) -> None:
+    """Add the criteria, and once what the sign of a function means."""
+    lines = [cut_line(line, view.width) for line in _criteria(record, view)]
+    if not lines:
+        return
+    document.gap()
+    document.add(lines)
+    if any(map(is_function, record.metrics.values())):
+        document.add([Text.styled(f"{indent(view)}{_BY_FUNCTION}", "muted")])
 
 
 def _criteria(record: CaseRecord, view: View) -> Iterator[Line]:
@@ -237,11 +246,12 @@ def _in_columns(record: CaseRecord, judged: Sequence[MetricResult], view: View) 
     for result in judged:
         name = cut_name(one_line(result.name, limit=60), column)
         named: Line = Text.assemble(indent(view), glyph(result.status), pad(Text(f" {name}"), column + 3))
-        more, left = [*_found(record, result), *criterion_tags(record, result.name)], room - column - 20
-        if any(part.cell_len > left for part in more):
-            yield from (Text.assemble(named, _score(result)), *hang(Text(), flow(more, room - 4, "  "), 4))
-        else:
-            yield from hang(named + pad(_score(result), 13), list(flow(more, left, "  ")) or [Text()], column + 19)
+        tags, left = criterion_tags(record, result.name), room - column - 20
+        more = [*tags, *_found(record, result)]
+        beside = next((parts for parts in (more, tags) if joined(parts, "  ").cell_len <= left), [])
+        yield named + pad(_score(result), 13) + joined(beside, "  ")
+        # Below the name, because below the score they would seem to belong to the next criterion.
+        yield from hang(Text(), flow(more[len(beside) :], room - 4, "  "), 4)
 
 
 def _score(result: MetricResult) -> Text:

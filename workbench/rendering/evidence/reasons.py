@@ -9,6 +9,7 @@ from workbench.events import MetricResult
 from workbench.execution import Turn
 from workbench.json_values import objects, string
 from workbench.metrics.description import Shown
+from workbench.model.invocation import content_text
 from workbench.rendering.faces import BY_FUNCTION, FACES, HOLDS, VERDICTS, Face
 from workbench.rendering.frame import labelled, room
 from workbench.rendering.judged import is_function, is_shown_in, judge_of
@@ -33,7 +34,8 @@ def reason_lines(turn: Turn, view: View) -> Iterator[Line]:
     """Yield the reasons of each criterion that did not pass, apart from those that the other parts of a turn show."""
     width = room(view)
     results = [result for result in turn.metrics.values() if _is_shown(result)]
-    found = {result.name: list(_items(result)) for result in results}
+    answer = _words(content_text((turn.so_far or {}).get("final_response")))
+    found = {result.name: list(_items(result, answer)) for result in results}
     few = sum(max(len(items), 1) for items in found.values()) <= _FEW
     most = _UNLIMITED if view.full else _LINES_OF_FEW if few else _LINES_OF_MANY
     for result in results:
@@ -64,14 +66,18 @@ def _without_votes(reason: str) -> str:
     return _VOTES.sub("", reason)
 
 
-def _items(result: MetricResult) -> Iterator[tuple[str, Face, str, str]]:
-    """Yield label, face, text and reason of each unmet rubric, and of each sentence before the answer that fails."""
+def _items(result: MetricResult, answer: str) -> Iterator[tuple[str, Face, str, str]]:
+    """Yield label, face, text and reason of each unmet rubric, and of each sentence before the answer that fails.
+
+    A reason that only repeats the `answer`, which is beside it, is left out.
+    """
     for rubric in objects(result.details.get("rubrics")):
         verdict = string(rubric.get("verdict"))
         if verdict != "yes":
             text = string(rubric.get("text")).strip() or string(rubric.get("rubric_id"))
             face = VERDICTS.get(verdict, VERDICTS["missing"])
-            yield "rubric", face, text, string(rubric.get("rationale"))
+            why = string(rubric.get("rationale"))
+            yield "rubric", face, text, "" if _words(why) == answer else why
     for judged in objects(result.details.get("texts")):
         if judged.get("final") is True:
             continue
@@ -80,9 +86,13 @@ def _items(result: MetricResult) -> Iterator[tuple[str, Face, str, str]]:
                 yield "claim", face_of(sentence), string(sentence.get("text")), string(sentence.get("rationale"))
 
 
+def _words(text: str) -> str:
+    return " ".join(plain(text).split())
+
+
 def _item(word: Line, text: str, why: str, result: MetricResult, width: int, most: int) -> list[Line]:
     sign = Text.styled(f" {BY_FUNCTION.glyph}", BY_FUNCTION.variable) if is_function(result) else Text()
-    shown = " ".join(plain(text).split())
+    shown = _words(text)
     lines = wrap(Text.assemble(word, (shown, "strong"), sign), width)
-    reason = wrap(Text.styled(" ".join(plain(why).split()), "muted"), width) if why.strip() else []
+    reason = wrap(Text.styled(_words(why), "muted"), width) if why.strip() else []
     return [*shortened(lines, most, width), *shortened(reason, most, width)]

@@ -27,6 +27,8 @@ from workbench.rendering.status import worst
 from workbench.rendering.texts import both_sides, text_lines
 from workbench.text import one_line
 
+SCORES = "/scores"
+"""The end of the key of the reasons for a verdict that the calls and the answer do not show."""
 _USER_LINES = 2
 _ANSWER_LINES = 3
 _SIDE_LINES = 4
@@ -126,7 +128,7 @@ def _differs(turn: Turn) -> bool:
 
 
 def _scores_anchor(places: Anchors) -> Anchor | None:
-    return None if places.user is None else Anchor(places.user.key.replace("user", "scores"), ())
+    return None if places.user is None else Anchor(places.user.key.removesuffix("/user") + SCORES, ())
 
 
 # The message

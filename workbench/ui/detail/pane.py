@@ -10,6 +10,7 @@ from textual.style import Style
 from workbench.events import CaseRef
 from workbench.rendering.cells import cell_len
 from workbench.rendering.document import Document, Subject
+from workbench.rendering.evidence.compared import is_as_expected
 from workbench.rendering.lines import pieces
 from workbench.rendering.panes import panes_of
 from workbench.rendering.title import ending, title
@@ -55,6 +56,11 @@ class CaseDetail(Reader[Subject]):
         """The key of the item under the cursor, or "" without one."""
         item = self._body.item
         return item.key if item is not None else ""
+
+    def is_as_expected(self, ref: CaseRef) -> bool:
+        """Return whether this execution is shown, and did exactly what is expected."""
+        subject = self._reading.subject
+        return subject.record is not None and subject.record.ref == ref and is_as_expected(subject)
 
     def show(self, subject: Subject) -> None:
         """Show a subject from its first problem on. If it is the same case, only update it."""

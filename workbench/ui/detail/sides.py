@@ -213,6 +213,10 @@ class Right(Vertical):
         """Return name and text of what is under the cursor in the panes, or None on a page."""
         return self.detail.copy_text() if self.shows_case else None
 
+    def is_as_expected(self, ref: "CaseRef") -> bool:
+        """Return whether an execution is shown, and did exactly what is expected."""
+        return self.shows_case and self.detail.is_as_expected(ref)
+
     def show_past_runs(
         self, ref: "CaseRef", earlier: "tuple[PastRun, ...]", compared: "ComparedCase | None" = None
     ) -> None:

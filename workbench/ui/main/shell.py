@@ -117,11 +117,16 @@ class Shell(Screen[None]):
             selected=self.selected,
             back_to=back_to,
             opens=self._opens,
+            as_expected=self._as_expected,
         )
 
     def responsible(self) -> "Place | None":
         """Return the place that `E` opens, or None."""
         return responsible(self.session, self.rows, self.right)
+
+    def _as_expected(self) -> bool:
+        record = None if self.rows.cursor is None else self.session.record(self.rows.cursor)
+        return record is not None and self.right.is_as_expected(record.ref)
 
     def _opens(self) -> str:
         """Return the name of that place for the footer, such as `agent.py:38` or `refunds`, or ""."""

@@ -33,6 +33,7 @@ def situation_of(
     selected: "Scope | None" = None,
     back_to: str = "",
     opens: "Callable[[], str]" = str,
+    as_expected: "Callable[[], bool]" = bool,
 ) -> Situation:
     """Return what decides which actions can work. Called on each move of the cursor, so it walks over no cases."""
     row, verdicts, activity = rows.cursor, session.verdicts, session.store.activity
@@ -58,6 +59,7 @@ def situation_of(
         agents=session.workspace is not None and bool(session.workspace.agents),
         selected=0 if selected is None else len(selected),
         opens=opens,
+        as_expected=as_expected,
         drifted=session.store.drifted > 0,
         machines=bool(session.machines),
         kills=lambda: _kills(session, rows, selected),

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar, Protocol
 
 from rich.text import Text
@@ -14,6 +15,7 @@ from workbench.counting import counted
 from workbench.events import CaseName
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.evidence import pane as evidence
+from workbench.rendering.evidence.compared import is_as_expected
 from workbench.rendering.frame import WIDE
 from workbench.rendering.lines import Line
 from workbench.rendering.review.head import Place, done_lines, head_lines, message_line
@@ -187,6 +189,8 @@ class CaseReviewScreen(Screen[None]):
     def _show_case(self, width: int) -> None:
         name, review = self.review.name, self.review
         subject, offered = self._desk.subject(name), self._desk.offered(name)
+        if self._is_as_expected():
+            offered = replace(offered, can_accept=False)
         given = review.given(name)
         cause = review.section.text
         if not review.section.alike and (own := self._desk.cause(name)):
@@ -218,7 +222,7 @@ class CaseReviewScreen(Screen[None]):
         if subject is None:
             document, top = Document([Text.styled(" The case is no longer in its file.", "muted")]), 0
         else:
-            found = evidence.build(subject, View(shares.width, self._full), key="esc, then K")
+            found = evidence.build(subject, View(shares.width, self._full, narrow=shares.narrow), key="esc, then K")
             # Without items: the keys of a review scroll.
             document = Document(found.lines)
             top = 0 if found.opening is None else found.turns[found.opening]
@@ -446,10 +450,16 @@ class CaseReviewScreen(Screen[None]):
         """Accept what the agent did. On the last page: in all cases with a wrong expectation."""
         if self.review.done:
             self._do_next("expectation wrong")
-        elif self._desk.offered(self.review.name).can_accept:
-            self._work(self._desk.accept)
-        else:
+        elif not self._desk.offered(self.review.name).can_accept:
             self.say("this case ended early: there is nothing to accept", warning=True)
+        elif self._is_as_expected():
+            self.say("the agent did what is expected: there is nothing to accept", warning=True)
+        else:
+            self._work(self._desk.accept)
+
+    def _is_as_expected(self) -> bool:
+        subject = self._desk.subject(self.review.name)
+        return subject is not None and is_as_expected(subject)
 
     def action_copy_id(self) -> None:
         """Copy the ID. On the last page: the agent's bugs as Markdown."""
