@@ -3,6 +3,7 @@
 The clock stands, and whatever a run measures, or where its folder is, is replaced before it is stored or shown.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -34,7 +35,6 @@ _SECONDS = 0.25
 _LONG, _AT_ONCE, _NEVER = 1.0, 0.01, 3600.0
 """What waits for less than a second happens at once. What is shown for longer stays."""
 _DURATION = {"score": _SECONDS, "reason": f"{_SECONDS} s"}
-_SPAN = re.compile(r'"id":(\d+),|"(start|end)":[\d.e-]+')
 _FOLDER = re.compile(r"/[^\s\"']*(?=/shop/)")
 
 
@@ -84,14 +84,22 @@ def _replaced(value: Any, name: str = "") -> Any:
 
 
 def _spans(text: str) -> str:
-    """Let each span of a turn begin after the one before it, and end before the one around it."""
-    number = 0
+    """Let each span of a turn begin after the one before it has ended, and inside the one around it."""
+    spans = json.loads(text)
+    known = {span.get("id") for span in spans}
+    inside: dict[Any, list[dict[str, Any]]] = {}
+    for span in spans:
+        parent = span.get("parent")
+        inside.setdefault(parent if parent in known else None, []).append(span)
+    step, ticks = _SECONDS / (2 * len(spans) or 1), count()
 
-    def replaced(found: re.Match[str]) -> str:
-        nonlocal number
-        if found[1]:
-            number = int(found[1])
-            return found[0]
-        return f'"{found[2]}":{number / 100 if found[2] == "start" else _SECONDS - number / 100:g}'
+    def measure(span: dict[str, Any]) -> None:
+        began = next(ticks)
+        for child in inside.get(span.get("id"), ()):
+            measure(child)
+        ended = next(ticks)
+        span |= {name: tick * step for name, tick in (("start", began), ("end", ended)) if span.get(name) is not None}
 
-    return _SPAN.sub(replaced, text)
+    for span in inside.get(None, ()):
+        measure(span)
+    return json.dumps(spans, separators=(",", ":"))

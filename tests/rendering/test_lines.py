@@ -157,3 +157,12 @@ def test_two_columns_and_their_separator_fit(width: int) -> None:
     column = column_width(width)
     line = next(beside([Text("x" * column)], [Text("y" * column)], column))
     assert width - 1 <= line.cell_len <= width
+
+
+@pytest.mark.parametrize("width", range(15, 24))
+def test_rule_has_a_blank_beside_its_text(width: int) -> None:
+    line = rule(Text("turn 1"), Text("9 ms"), width).plain
+    assert len(line) == width
+    assert line.startswith("─ turn 1 " if width >= 16 else "─ t")
+    assert "… " in line or width >= 16
+    assert line.endswith(" 9 ms ─")

@@ -1,10 +1,15 @@
 """The scores of a criterion in earlier runs, and its words."""
 
+from typing import Any
+
+import pytest
+
 from workbench.events import CaseRef, MetricResult, MetricStatus, PlannedCase
-from workbench.execution import Execution
+from workbench.execution import CaseRecord, Execution
 from workbench.history.latest import PastRun
 from workbench.model.criteria import Criterion
-from workbench.rendering.history import past_run_lines
+from workbench.rendering.document import Subject
+from workbench.rendering.history import build, past_run_lines
 from workbench.rendering.reference import _criterion
 from workbench.rendering.rows import View
 
@@ -20,6 +25,20 @@ def test_past_scores_without_a_threshold_are_no_failures() -> None:
     assert line.plain.endswith("never decided")
     _, line = past_run_lines("quality", _runs("passed", "failed", "informational"), View(70))
     assert line.plain.endswith("passed 1 of 2")
+
+
+@pytest.mark.parametrize(
+    ("subject", "words"),
+    [
+        ({"earlier": tuple(_runs("failed"))}, "This is its only run with a verdict, so no earlier verdict is known."),
+        ({"loading": True}, "Earlier verdicts are still being read."),
+        ({"earlier": tuple(_runs("failed", "failed"))}, "Its earlier runs have no scores to show."),
+    ],
+)
+def test_history_without_earlier_verdicts_says_so(subject: dict[str, Any], words: str) -> None:
+    planned = PlannedCase(CaseRef("desk", "file", "set", "case"), None, "")
+    document = build(Subject(CaseRecord(planned, "failed"), **subject), View(90))
+    assert [line.plain.strip() for line in document.lines] == [words]
 
 
 def test_criterion_without_a_threshold_is_not_shown_with_one() -> None:

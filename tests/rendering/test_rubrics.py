@@ -24,6 +24,12 @@ def test_rubric_shows_verdict_votes_origin_and_reason(texts: Texts) -> None:
     assert lines[second + 2].strip() == "金額はあるが日付がない。"
 
 
+def test_count_and_reasons_of_rubrics_are_shown_once(texts: Texts) -> None:
+    lines = texts(shown().lines)
+    assert sum("1 of 3 met" in line for line in lines) == 1
+    assert not any(line.startswith(" why") for line in lines)
+
+
 def test_unanswered_rubric_is_named(texts: Texts) -> None:
     lines = texts(shown().lines)
     third = lines.index(" ! unread  The answer names the day of the delivery (2).")

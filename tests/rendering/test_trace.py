@@ -173,7 +173,7 @@ def test_only_visible_rows_of_a_long_trace_are_laid_out(monkeypatch: pytest.Monk
     again = build(Subject(case), View(76, opened=frozenset({"span/0/1999", "span/0/1999/request"})))
     assert made == []
     assert len(again.lines) == len(first.lines) + 4 + 1999
-    below = 3  # The steps word for word, and what the agent printed.
+    below = 3  # The full text of the steps, and what the agent printed.
     assert again.lines[-1002 - below].plain.split() == ["▸", "1000", "user", "荷物はどこですか"]
     assert made == []
     assert again.lines[-2004 - below].plain.startswith(" •└ ▾ m")

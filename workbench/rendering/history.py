@@ -54,7 +54,11 @@ def build(subject: Subject, view: View) -> Document:
 def _nothing(subject: Subject) -> str:
     if subject.record is None or subject.record.state == "queued":
         return "The case has not run yet."
-    return "No repeats, notes or other verdict yet. X repeats the case."
+    if subject.loading:
+        return "Earlier verdicts are still being read."
+    if subject.earlier[1:]:
+        return "Its earlier runs have no scores to show."
+    return "This is its only run with a verdict, so no earlier verdict is known."
 
 
 def _add_repeats(document: Document, case: CaseRepeats, view: View) -> None:

@@ -173,9 +173,9 @@ def column_width(width: int) -> int:
 
 def rule(left: Line, right: Line, width: int) -> Line:
     """Return `─ left ─────── right ─`: exactly `width` cells if both parts fit, else with the left part cut."""
-    start = Text.assemble(("─ ", "rule"), left, " ") if left else Text()
     end = Text.assemble(" ", right, (" ─", "rule")) if right else Text()
-    start = cut_line(start, max(width - end.cell_len - 1, 8))
+    longest = max(width - end.cell_len - 3, 5)
+    start = Text.assemble(("─ ", "rule"), cut_line(left, longest), " ") if left else Text()
     room = width - start.cell_len - end.cell_len
     return cut_line(Text.assemble(start, ("─" * max(room, 0), "rule"), end), width)
 

@@ -102,7 +102,8 @@ def _add_criterion(
     several = len(found) > 1
     turns_have_reasons = several and any(turn.reason and turn.reason in result.reason for _, _, turn in found)
     # Rubrics and sentences below have the reasons that the sentence over the case only counts.
-    told = turns_have_reasons or bool(result.details.get("differences"))
+    listed = result.status in ("passed", "failed") and any(turn.details.get("rubrics") for _, _, turn in found)
+    told = turns_have_reasons or listed or bool(result.details.get("differences"))
     key = f"criterion/{name}"
     opened = view.is_open(key)
     document.add_item(key, _head(record, result, view, opened=opened), opens=True)
@@ -127,8 +128,8 @@ def _add_criterion(
         document.add(_turn_lines(turn, judged, record, view, inner, alone=not several))
         problems += claims.add_texts(document, subject, index, judged, view)
         problems += rubrics.add_rubrics(document, subject, index, judged, view)
-        listed = bool(judged.details.get("texts") or judged.details.get("rubrics"))
-        problems += add_questions(document, subject, judged, index, asked, brief=not listed)
+        brief = not (judged.details.get("texts") or judged.details.get("rubrics"))
+        problems += add_questions(document, subject, judged, index, asked, brief=brief)
     if found and questions(result.details):
         document.add([heading("whole case", view.width)])
     document.add(_end_judged(result, view))

@@ -124,7 +124,7 @@ def build(subject: Subject, view: View) -> Document:
         document.add(output_lines(stream, record.output[stream], view))
     if record.finished and not printed:
         document.gap()
-        document.add(remark("The agent printed nothing.", view))
+        document.add(remark("The agent printed nothing to stdout or stderr.", view))
     if record.error is not None:
         document.gap()
         document.add(error_lines(record.error, view, traceback=True))
@@ -182,7 +182,7 @@ def _add_steps(document: Document, number: int, turn: Turn, view: View) -> None:
     found = list(steps_of(turn))
     style = "label" if opened else "fold"
     head = cut_line(
-        Text.styled(f" {'▾' if opened else '▸'} {counted(len(found), 'step')}, word for word", style), view.width
+        Text.styled(f" {'▾' if opened else '▸'} full text of {counted(len(found), 'step')}", style), view.width
     )
     full = replace(view, full=True)
     document.add_item(key, [head, *(line for step in found if opened for line in step_lines(step, full))], opens=True)
