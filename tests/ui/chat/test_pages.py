@@ -222,6 +222,7 @@ async def test_one_key_goes_from_a_message_to_its_trace_row_and_back(repository:
         await app.mount(view)
         app.detail.display = False
         view.turn_page(3)
+        view.query_one(Body).focus()
         await pilot.pause()
         view.action_move("bottom")
         view.action_to_event()

@@ -1,5 +1,6 @@
 """The overview with the keyboard: where it is shown, its cursor, and the filters that it sets."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,24 @@ async def test_a_run_ends_on_the_first_cause_and_its_filter_can_be_taken_back(
         assert shown(screen) == ["odd"]
         assert screen.main.rows.query.text == "politeness<0.8"
         await pilot.press("escape", "escape")
+
+
+async def test_only_the_side_with_the_focus_has_the_strong_edge(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    screen = open_screen(make_workspace(SHAPE))
+    async with screen.open((80, 24)) as pilot:
+        await run(screen, pilot)
+        await screen.until(pilot, lambda: screen.main.in_right)
+        await screen.until(pilot, lambda: "▏everything" in screen.text)
+        assert edges(screen) == ["▏", "▌"]
+        await pilot.press("tab")
+        assert edges(screen) == ["▌", "▏"]
+
+
+def edges(screen: Screen) -> list[str]:
+    """Return the edge of the tree's row `everything` and that of the first cause."""
+    return re.findall(r"│(.)everything", screen.text) + re.findall(r"│(.) +4 ✗", screen.text)
 
 
 async def test_filter_and_marks_choose_the_cases(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:

@@ -19,7 +19,7 @@ from workbench.rendering.lines import rule
 from workbench.ui.detail.aside import Aside, Layout, layout
 from workbench.ui.detail.position import Position
 from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
-from workbench.ui.widgets.rows import thumb
+from workbench.ui.widgets.rows import EDGE, WEAK_EDGE, thumb
 from workbench.ui.widgets.strips import joined
 
 _USUAL = 80
@@ -42,6 +42,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         *COMPONENTS,
         "body--thumb",
         "body--edge",
+        "body--edge-blurred",
         "body--cursor",
         "body--cursor-blurred",
     }
@@ -50,6 +51,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         height: 1fr;
         & > .body--thumb { color: $scrollbar; }
         & > .body--edge { color: $accent; }
+        & > .body--edge-blurred { color: $status-muted; }
         & > .body--cursor { background: $block-cursor-background; }
         & > .body--cursor-blurred { background: $block-cursor-blurred-background; }
         /* Sixteen colours have no quiet background, so only the edge marks the cursor. */
@@ -262,7 +264,8 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         """Return a line of the item under the cursor."""
         look = "body--cursor" if self.has_focus else "body--cursor-blurred"
         background = Style(bgcolor=self.get_component_rich_style(look).bgcolor) if highlighted else Style()
-        edge = Segment("▌", self.get_component_rich_style("body--edge"))
+        sign, style = (EDGE, "body--edge") if self.has_focus else (WEAK_EDGE, "body--edge-blurred")
+        edge = Segment(sign, self.get_component_rich_style(style))
         rest = strip.crop(1, width)
         return Strip(Segment.apply_style([edge, *rest], post_style=background), width)
 

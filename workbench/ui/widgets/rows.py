@@ -20,6 +20,10 @@ from workbench.ui.widgets.strips import joined
 RowType = TypeVar("RowType")
 Piece: TypeAlias = tuple[str, str]
 """Safe text, and a component class without the widget's prefix ("" for the row's own style)."""
+EDGE, WEAK_EDGE = "▌", "▏"
+"""Edge of the row under the cursor with and without the focus. It tells them apart without colours."""
+_EDGES = {"cursor": EDGE, "cursor-blurred": WEAK_EDGE, "flash": "»"}
+"""Edge of a row by its look."""
 
 
 class RowView(ScrollView, can_focus=True):
@@ -173,10 +177,8 @@ class RowView(ScrollView, can_focus=True):
         bar = thumb(count, self.size.height, top)
         room = width - (3 if bar else 2)
         left, right = self.row_pieces(position, room)
-        edge = "*" if self.is_marked(position) else "▌" if position == self._cursor else " "
-        if look == "flash":
-            edge = "»"  # Without colours, it is the highlight.
-        segments = [Segment(edge, self._style(look, "edge"))]
+        edge = "*" if self.is_marked(position) else _EDGES.get(look, " ")
+        segments = [Segment(edge, self._style(look, "muted" if edge == WEAK_EDGE else "edge"))]
         segments += self._fill(left, right, room, look)
         if bar:
             segments.append(Segment(" ", self._style(look, "")))
