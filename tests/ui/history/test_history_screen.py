@@ -41,7 +41,7 @@ from workbench.history.stored_runs import list_runs
 from workbench.history.summary import Summary
 from workbench.model.evalset import case_or_none
 from workbench.ui.history.compare_screen import ChangeRows
-from workbench.ui.history.screen import RunRows
+from workbench.ui.history.screen import HistoryScreen, RunRows
 from workbench.ui.session import relative_times
 
 IDS = ["on_time", "late_parcel"]
@@ -143,7 +143,7 @@ async def test_history_opens_a_stored_run_and_returns(open_screen: OpenScreen, k
     screen = open_screen(kept)
     async with screen.open(size=(120, 30)) as pilot:
         await pilot.press("H")
-        await _shows(screen, pilot, "2 runs", "order_desk · refunds", "1✓ 1✗", "−1", "2.0 s")
+        await _shows(screen, pilot, "2 runs", "order_desk · refunds", "1✓ 1✗", "−1", "2.0 s", "C compare")
         await pilot.press("p")
         await _shows(screen, pilot, "baseline")
         await screen.until(pilot, lambda: baseline(kept.root / ".workbench") == "2026-01-02T10-00-00-bbbb")
@@ -166,6 +166,11 @@ async def test_history_opens_a_stored_run_and_returns(open_screen: OpenScreen, k
         await pilot.press("down", "enter")
         await screen.until(pilot, lambda: len(list_runs(kept.root / ".workbench").runs) == 1)
         await _shows(screen, pilot, "1 run deleted")
+        page = screen.app.screen
+        assert isinstance(page, HistoryScreen)
+        page.key_line.clear_message()
+        await _shows(screen, pilot, "enter open")
+        assert "C compare" not in screen.text, "no other run is left"
         await pilot.press("escape", "escape")
         assert screen.app.screen is screen.main
 

@@ -10,6 +10,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from workbench.actions import footer
 from workbench.counting import counted
 from workbench.history.listed_runs import ListedRun, list_all_runs, newest_runs
 from workbench.history.retention import pin, unpin
@@ -254,6 +255,7 @@ class HistoryScreen(ListScreen):
         if self.runs.marked:
             parts.append(f"{len(self.runs.marked)} marked")
         self.frame.border_subtitle = Content(" · ".join([*parts, "esc: back"]))
+        self.key_line.show_keys(footer("history", without=() if known > 1 else ("compare", "mark")), self._keys)
 
     def _show_about(self) -> None:
         run = self.runs.row_or_none
