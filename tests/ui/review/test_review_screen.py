@@ -72,7 +72,10 @@ async def test_each_key_is_one_verdict_and_early_keys_are_dropped(
         await run_all(screen, pilot)
         await pilot.press("g", "V")
         await shows(screen, pilot, "desk › talk › late_1")
-        assert "1/5" in screen.text
+        assert "case 1 of 5" in screen.text
+        assert "1 case: a agent bug" in " ".join(screen.text.split())
+        assert "A accept actual 1" in screen.text
+        assert "* verdict on all 3 of this cause" in screen.text
         assert "judge wrong" not in screen.text
         await pilot.press("d")
         await shows(screen, pilot, "no judge gave this verdict")
@@ -88,6 +91,7 @@ async def test_each_key_is_one_verdict_and_early_keys_are_dropped(
 
         burst(screen, "*", "f", "f")
         await shows(screen, pilot, "3 cases, 2 seen: f again to confirm")
+        assert "all 3: a agent bug" in " ".join(screen.text.split())
         await pilot.press("f")
         await shows(screen, pilot, "saved for 3 cases: flaky")
         assert verdicts(screen) == [
@@ -95,20 +99,20 @@ async def test_each_key_is_one_verdict_and_early_keys_are_dropped(
             ("late_2", "flaky", ""),
             ("late_3", "flaky", "cause"),
         ]
-        await shows(screen, pilot, "4/5")
+        await shows(screen, pilot, "case 4 of 5")
         await pilot.press("n", "n")
         await shows(screen, pilot, "Review done 5/5")
         for words in ("3 flaky", "X repeat each", "1 error", "F run again", "1 skipped", "V go through these again"):
             assert words in " ".join(screen.text.split()), words
         assert "1 of these verdicts was given by cause (*), unseen" in " ".join(screen.text.split())
         await pilot.press("V")
-        await shows(screen, pilot, "1/1")
+        await shows(screen, pilot, "case 1 of 1")
         await pilot.press("escape")
         await screen.until(pilot, lambda: not isinstance(screen.app.screen, CaseReviewScreen))
         assert screen.row == "odd"
 
         await pilot.press("g", "V")
-        await shows(screen, pilot, "4/5")
+        await shows(screen, pilot, "case 4 of 5")
         await pilot.press("n", "n", "y")
         await shows(screen, pilot, "no case has this verdict")
         await pilot.press("F")
@@ -130,7 +134,7 @@ async def test_errors_of_a_cause_are_skipped_together(open_screen: OpenScreen, m
         run.end()
         await screen.until(pilot, lambda: screen.main.in_right)
         await pilot.press("escape", "g", "V")
-        await shows(screen, pilot, "1/3")
+        await shows(screen, pilot, "case 1 of 3")
         await shows(screen, pilot, "* then n: skip all 2")
         await pilot.press("*")
         await shows(screen, pilot, "n skips all 2 of this cause")

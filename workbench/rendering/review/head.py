@@ -50,7 +50,8 @@ def done_lines(cases: int, width: int) -> list[Line]:
 def _cause_line(place: Place, width: int) -> Line:
     counts = f"{place.number}/{place.causes}" if width < WIDE else f"cause {place.number} of {place.causes}"
     counts = counts if place.causes else ""
-    right: Line = Text.styled(f"{place.position:,}/{place.cases:,} ", "label")
+    position = f"{place.position:,}/{place.cases:,}" if width < WIDE else f"case {place.position:,} of {place.cases:,}"
+    right: Line = Text.styled(f"{position} ", "label")
     left: Line = Text.assemble(
         (" Review", "heading"), (f" {counts}" if width < WIDE or not counts else f"  {counts}", "label")
     )

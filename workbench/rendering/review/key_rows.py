@@ -29,5 +29,10 @@ def key_row(parts: Sequence[Line], width: int) -> Line:
     return cut_line(_spaced(kept, 2), width)
 
 
+def width_of(parts: Sequence[Line]) -> int:
+    """Return the cells of a line with these keys, as close together as they may be."""
+    return _spaced(filter(None, parts), 2).cell_len
+
+
 def _spaced(parts: Iterable[Line], gap: int) -> Line:
     return Text.assemble(" ", joined(parts, " " * gap, ""))

@@ -155,8 +155,10 @@ class Review(Controller):
         passed = record.state == "passed"
         options = tuple(option for option in first_options(record) if option.value != "right" or passed)
         model = self._model
-        left = len(model.left()) if model.section.alike and len(model.section.names) > 1 else 0
-        return Offered(options, left=left, whole=model.whole, in_pane=self._screen is not None and self._screen.in_pane)
+        cases = len(model.section.names)
+        left = len(model.left()) if model.section.alike and cases > 1 else 0
+        in_pane = self._screen is not None and self._screen.in_pane
+        return Offered(options, left=left, cases=cases, whole=model.whole, in_pane=in_pane)
 
     # Verdicts
 

@@ -1,6 +1,6 @@
 """The lines of keys below a page of a review, made from the action table."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.text import Text
@@ -9,7 +9,7 @@ from workbench.actions import key_label
 from workbench.authoring.triage.entry import BY_NAME
 from workbench.rendering.frame import WIDE
 from workbench.rendering.lines import Line, cut_line
-from workbench.rendering.review.key_rows import key_row, key_words
+from workbench.rendering.review.key_rows import key_row, key_words, width_of
 from workbench.ui.triage.question import Option
 
 LOW = 16
@@ -30,13 +30,14 @@ class Offered:
     """What can be done with the current case.
 
     `options` are the verdicts, and `instead` says why there are none (safe). `left` is the number of cases of the cause
-    that a common verdict would be for, or that can be skipped together, or 0 if there can be none. `in_pane`: a pane
-    covers the page.
+    that a common verdict would be for, or that can be skipped together, or 0 if there can be none, of the `cases` of
+    the cause. `whole`: the next verdict is for all of them. `in_pane`: a pane covers the page.
     """
 
     options: Sequence[Option]
     instead: str = ""
     left: int = 0
+    cases: int = 0
     whole: bool = False
     in_pane: bool = False
     can_accept: bool = True
@@ -93,21 +94,30 @@ class KeyLines:
     def _verdicts(self, offered: Offered, width: int) -> Line:
         if not offered.options:
             return cut_line(Text.styled(f" {offered.instead}", "muted"), width)
-        name: Callable[[Option], str] = lambda option: option.word if width >= WIDE else _short(option)  # noqa: E731
-        return key_row([self._of(_BY_KEY[option.key], name(option)) for option in offered.options], width)
+        scope: Line = Text.styled(f"all {offered.left:,}:" if offered.whole else "1 case:", "label")
+        words = [option.word for option in offered.options]
+        short = [_short(option) for option in offered.options]
+        fault: Line = Text.styled("wrong:", "label") if short != words else Text()
+        forms = ([scope, *self._choices(offered, words)], self._choices(offered, words))
+        row = next((form for form in forms if width_of(form) <= width), [fault, *self._choices(offered, short)])
+        return key_row(row, width)
+
+    def _choices(self, offered: Offered, words: Sequence[str]) -> list[Line]:
+        return [self._of(_BY_KEY[one.key], word) for one, word in zip(offered.options, words, strict=True)]
 
     def _more(self, offered: Offered, width: int) -> Line:
         wide = width >= WIDE
         parts: list[Line] = []
         if offered.can_accept:
-            parts.append(self._of("accept", "accept actual" if wide else "accept"))
+            parts.append(self._of("accept", f"accept {'actual ' if wide else ''}1"))
         if offered.exists:
             parts.append(self._of("edit", "edit case" if wide else "edit"))
         if offered.options:
             parts.append(self._of("triage", "note"))
         if offered.left:
-            many = f"all {offered.left:,} left"
-            words = "one case" if offered.whole else f"then a verdict: {many}" if wide else many
+            many = f"all {offered.left:,}" if offered.left == offered.cases else f"{offered.left:,} left"
+            many = f"verdict on {many} of this cause" if wide else f"{many} of cause"
+            words = "one case" if offered.whole else many
             if not offered.options:
                 words = f"then {self._key('next_problem')}: skip all {offered.left:,}"
             parts.append(self._of("whole_cause", words))
