@@ -76,12 +76,14 @@ def test_table_opens_with_the_worst_verdicts_first(tree: Tree, feed: Feed) -> No
     run(feed, *SOME)
     table = table_of(tree)
     assert names(table) == [
-        *("late_parcel", "hello", "unknown_order", "on_time"),
+        *("unknown_order", "late_parcel", "hello", "on_time"),
         *("two_parcels", "good_night", "to_billing", "to_technician"),
     ]
     assert [column.title for column in table.columns] == ["case", "input", "traj", "resp", "time"]
-    assert cells(table, "resp") == ["✗0.50", "✗0.25", "!", "0.90", "", "", "", ""]
-    assert cells(table, "input")[0] == "Where is my parcel?"
+    assert cells(table, "resp") == ["!", "✗0.50", "✗0.25", "0.90", "", "", "", ""], "errors, then failures"
+    assert cells(table, "input")[1] == "Where is my parcel?"
+    table.sort_by_cursor()
+    assert names(table)[:2] == ["unknown_order", "on_time"], "errors stay first"
 
 
 def test_sorting_by_a_column_keeps_equal_cells_in_their_order_and_reverses(tree: Tree, feed: Feed) -> None:
@@ -111,7 +113,7 @@ def test_order_is_frozen_until_it_is_loaded_again(tree: Tree, feed: Feed) -> Non
     table.stand_on((1, 0))
     feed.finish()
     table.load(tree.entries, tree.marks)
-    assert names(table)[0] == "late_parcel"
+    assert names(table)[0] == "unknown_order"
     assert table.pair == (1, 0)
 
 
@@ -237,7 +239,7 @@ def test_cost_belongs_to_one_execution_and_is_empty_until_it_is_known(tree: Tree
     table.sort_by_cursor()
     assert str(table.order) == "most expensive first"
     assert table.source.explain(table.rows[0], table.current).endswith("0.25 EUR")
-    feed.start(("refunds", "late_parcel"), run_id="run-2")
+    feed.start(("refunds", "unknown_order"), run_id="run-2")
     assert cells(table, "cost")[0] == "", "a new execution has its own cost"
 
 

@@ -30,10 +30,13 @@ async def test_a_case_opens_in_the_pane_of_its_cell_and_esc_returns_to_the_cell(
         run(Feed(screen.session.store, screen.workspace), *SOME)
         await pilot.press("M")
         await screen.until(pilot, lambda: "Table: everything, cases × criteria" in screen.text)
-        assert "1 of 8, worst verdict first" in screen.text
+        assert "row 1 of 8, worst verdict first" in screen.text
+        titles, first = screen.text.splitlines()[2:4]
+        assert titles.startswith("│ ▾ case "), "the arrow is over the signs of the verdicts"
+        assert first.startswith("│▌! unknown_order")
         await pilot.press("l", "l", "l", "s", "j")
         assert cell(screen) == ("hello", "resp"), "the first row is the error"
-        assert "2 of 8, worst resp first" in screen.text
+        assert "row 2 of 8, worst resp first" in screen.text
         assert "response_match_score of hello: 0.25 < 0.80" in screen.text
         assert {strip.cell_length for strip in shown_strips(screen.app)} == {80}
         await pilot.press("enter")
@@ -46,7 +49,7 @@ async def test_a_case_opens_in_the_pane_of_its_cell_and_esc_returns_to_the_cell(
         assert "worst resp first" in screen.text
         # A burst while inputs are read: sort by them, worst verdict again, and back to the cell.
         await pilot.press("h", "h", "s", "s", "l", "l")
-        assert "1 of 8, input Z to A" in screen.text
+        assert "row 1 of 8, input Z to A" in screen.text
         # A burst: filter, sort, mark and leave.
         await pilot.press("/", *"parcel", "enter", "space", "escape", "escape")
         assert isinstance(screen.app.screen, MainScreen)
@@ -59,7 +62,8 @@ async def test_filter_selects_its_first_hit_and_narrow_terminals_scroll(open_scr
         run(Feed(screen.session.store, screen.workspace), *SOME)
         await pilot.press("M", "G", "/", *"hello")
         assert cell(screen)[0] == "hello"
-        assert "1 of 1" in screen.text
+        assert "(1 of 8)" in screen.text, "cases that the filter lets through"
+        assert "row 1 of 1" in screen.text
         assert "Where is" not in screen.text, "no input below 80 columns"
         await pilot.press("escape")
         assert cell(screen)[0] == "to_technician", "back where the filter was opened"

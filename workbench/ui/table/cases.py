@@ -103,6 +103,8 @@ class Cases:
         state = self.verdicts.state(*pair)
         if state == "not_run":
             return EMPTY._replace(status=state)
+        if state == "error":
+            return Cell("", state, Rank.ERROR)
         # Cases that always fail come before flaky ones.
         rank = FACES[state].rank + (0.5 if self.verdicts.flaky(*pair) else 0.0)
         return Cell("", state, Rank.VALUE, rank)

@@ -199,12 +199,12 @@ class TableScreen(ListScreen, inherit_bindings=False):
             self._explain()
 
     def _write_title(self) -> None:
-        """Write `Table: everything, cases × criteria ──── 3 of 312, worst traj first` into the frame."""
+        """Write `Table: everything, cases × criteria ──── row 3 of 312, worst traj first` into the frame."""
         table = self.table
         count = len(table.rows)
-        place = f"{min(table.row + 1, count):,} of {count:,}" if count else "none"
+        place = f"row {min(table.row + 1, count):,} of {count:,}" if count else "no row"
         marked = f", {len(self._tree.marks)} marked" if len(self._tree.marks) else ""
-        query = f", {table.query.text.strip()}" if not table.query.empty else ""
+        query = "" if table.query.empty else f", {table.query.text.strip()} ({count:,} of {len(table.pairs):,})"
         room = self.frame.size.width - 4
         for tail in (f"{place}{marked}, {table.order}", f"{place}, {table.order}", place):
             head = f"Table: {table.where}{query}, {table.source.title}"

@@ -179,9 +179,13 @@ class Titles(Widget):
             if place:
                 parts.append(("‹" if layout.more_left and shown.number == layout.first else " ", "$accent"))
             arrow = ("▴" if table.order.is_reversed else "▾") if table.order.is_by(column) else ""
-            title = f"{column.title}{column.marks}{arrow}"
-            left = column.kind in ("case", "input")
-            text = fit(f"  {title}" if column.kind == "case" else title, shown.width) if left else ""
+            title = f"{column.title}{column.marks}"
+            if column.kind == "case":
+                # The order is that of the signs of verdicts, not of the names.
+                text = fit(f"{arrow or ' '} {title}", shown.width)
+            else:
+                title += arrow
+                text = fit(title, shown.width) if column.kind == "input" else ""
             style = "$accent bold underline" if shown.number == table.column else "$label"
             words = (text or _right(title, shown.width)).partition(title)
             parts += [(words[0], ""), (words[1], style), (words[2], "")]
