@@ -46,6 +46,13 @@ def test_bar_fits_into_every_width_from_sixty_cells(width: int, name: str) -> No
             assert sum(cell_len(part) for part, _ in (*left, *right)) <= width
 
 
+def test_bar_counts_replayed_cases_at_every_width() -> None:
+    counts: Counter[CaseState] = Counter({"passed": 1, "failed": 1, "error": 3})
+    facts = Facts("shop", "", counts, 5, frozen=("frozen", "5"), when=("ran 14:00, 30 min ago", "14:00"))
+    assert "✓1 ✗1 !3 of 5   ❅ frozen" in text(facts, 80)
+    assert "✓1 ✗1 !3 of 5 ❅5 " in text(facts, 50)
+
+
 def test_bar_names_a_run_that_only_scored_again() -> None:
     facts = Facts("x", "", COUNTS, 31, rescored=True)
     assert "   scored again" in text(facts, 140)

@@ -36,7 +36,7 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
         interrupted=store.run.interrupted,
         rescored=bool(store.run.scored_from),
         other_criteria=store.run.other_criteria,
-        frozen=frozen_count(store.frozen, len(store.current)),
+        frozen=(frozen_count(store.frozen, len(store.current)), f"{store.frozen:,}" if store.frozen else ""),
         when=_when(session, now),
         loading=_LOADING[session.loading] or (_large_file(session) if session.workspace is not None else ""),
         elsewhere="" if session.elsewhere is None else "{}/{}".format(*session.elsewhere),

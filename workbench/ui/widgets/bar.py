@@ -52,8 +52,8 @@ class Facts:
     """Whether a function judged instead of a language model."""
     waiting: tuple[str, str] = ("", "")
     """Which judge waits, in full and in short."""
-    frozen: str = ""
-    """How many cases of the run were replayed, in words, or ""."""
+    frozen: tuple[str, str] = ("", "")
+    """How many cases of the run were replayed, in words and as a number, or ""."""
     other_criteria: bool = False
     """Whether the run was made with criteria that are not in the file."""
     criteria_changed: bool = False
@@ -200,8 +200,9 @@ def _counts(facts: Facts, *, words: bool, meter: int) -> list[Part]:
     if not facts.running and sum(counts[state] for state in DECIDED) == facts.total:
         parts.append((f" of {facts.total:,}", "status-muted"))
     gap = "   " if words else " "
-    if facts.frozen:
-        parts.append((gap + (f"{FROZEN.glyph} {facts.frozen}" if words else FROZEN.glyph), FROZEN.variable))
+    if facts.frozen[0]:
+        shown = f" {facts.frozen[0]}" if words else facts.frozen[1]
+        parts.append((gap + FROZEN.glyph + shown, FROZEN.variable))
     if facts.other_criteria:
         sign = OTHER_CRITERIA.glyph
         parts.append((gap + (f"{sign} {OTHER_CRITERIA.word}" if words else sign), OTHER_CRITERIA.variable))
