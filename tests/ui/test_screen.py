@@ -147,6 +147,7 @@ async def test_filter_shows_only_matching_cases(open_screen: OpenScreen) -> None
         assert screen.row == "everything"
         await pilot.press("/", *"parcel", "enter", "G")
         assert screen.row == "two_parcels"
+        assert "│ filter parcel " in screen.text, "without the label it would look like a case"
         await pilot.press("escape")
         assert "on_time" in screen.text
         assert screen.row == "two_parcels"

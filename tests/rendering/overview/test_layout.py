@@ -79,6 +79,17 @@ def test_totals_are_cut_and_errors_stand_outside_of_the_rate() -> None:
     assert "1 not run" in apart
 
 
+def test_errors_are_named_as_outside_of_the_rate_where_there_is_room() -> None:
+    few = replace(overview(), tally=Tally(Counter({"passed": 24, "failed": 48, "error": 7})), cases=79)
+    lines = shown(overview_document(few, 60, 30))
+    assert lines[0].strip().startswith("24 of 72 passed")
+    assert lines[1].strip().endswith("not in the rate: 7 errors")
+    lines = shown(overview_document(few, 38, 30))
+    assert any(line.strip().endswith("  7 errors") for line in lines)
+    no_rate = replace(few, tally=Tally(Counter({"error": 7})), cases=7)
+    assert not any("not in the rate" in line for line in shown(overview_document(no_rate, 60, 30)))
+
+
 def test_failed_cases_with_errors_are_counted_beside_the_errors() -> None:
     broken = CaseRecord(PlannedCase(CaseRef("a", "a.evalset.json", "a", "one"), None, ""), "failed")
     broken.error = CaseError("judge", "no connection")

@@ -32,6 +32,8 @@ _LEAST_CHANGES = 3
 _FEW_CHANGES = 4
 _MOST_PROBLEMS = 6
 """Lines about problems of the file that are shown above the causes."""
+_APART = "not in the rate: "
+"""Words before the cases outside of the pass rate. So the totals of bar and rate explain each other."""
 _LOW = 11
 """Height in which the first cause is more important than the time and cost."""
 _NAME, _SHORTEST_NAME, _MEAN = 14, 8, 4
@@ -107,7 +109,12 @@ def _totals(overview: Overview, width: int) -> list[Row]:
         spent.append(Text(counted(found.model_calls, "model call")))
     if overview.spent.cost:
         spent.append(Text(overview.spent.cost))
-    rows += _both_ends(_spaced(spent), _spaced(_apart(overview)), width)
+    left, within, apart = _spaced(spent), _with_errors(found), _spaced(_apart(overview))
+    named = Text.assemble((_APART, "muted"), apart) if apart and (live or frozen) else apart
+    right = _spaced(filter(None, (within, named)))
+    if left.cell_len + 2 + right.cell_len > width:
+        right = _spaced(filter(None, (within, apart)))
+    rows += _both_ends(left, right, width)
     return [Row(line) for line in rows]
 
 
@@ -136,13 +143,17 @@ def _moves(changes: Changes | None) -> Line:
     )
 
 
+def _with_errors(found: Tally) -> Line:
+    """Return the number of cases of the pass rate in which something else broke, or nothing."""
+    number = found.failed_with_errors
+    return Text.styled(f"{number:,} failed with errors", FACES["error"].variable) if number else Text()
+
+
 def _apart(overview: Overview) -> Iterator[Line]:
     """Yield the numbers of cases outside of the pass rate."""
     states = overview.tally.states
     if states["error"]:
         yield Text.styled(counted(states["error"], "error"), FACES["error"].variable)
-    if with_errors := overview.tally.failed_with_errors:
-        yield Text.styled(f"{with_errors:,} failed with errors", FACES["error"].variable)
     if states["not_evaluated"]:
         yield Text.styled(f"{states['not_evaluated']:,} not evaluated", FACES["not_evaluated"].variable)
     if states["cancelled"]:

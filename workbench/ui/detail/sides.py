@@ -3,11 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from rich.segment import Segment
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.strip import Strip
 from textual.widgets import Static
 
 from workbench.ui.tree.case_tree import CaseTree
@@ -36,6 +38,10 @@ class Shown(Protocol):
         """Scroll or move the cursor. Return whether that changed anything."""
 
 
+_KEPT = "filter "
+"""Label of a filter that is not being typed."""
+
+
 class FilterInput(PlainInput):
     """The filter field, visible while a filter is active."""
 
@@ -52,6 +58,14 @@ class FilterInput(PlainInput):
 
     typing = False
     """Whether the user is in the field, also until it has told that it was cleared."""
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the field. A kept filter has a label, because below a list it would look like one of its rows."""
+        strip = super().render_line(y)
+        if self.has_focus or y:
+            return strip
+        style = self.rich_style + self.get_component_rich_style("input--placeholder", partial=True)
+        return Strip([Segment(_KEPT, style), *strip]).crop(0, self.size.width)
 
     def on_focus(self) -> None:
         """Start typing."""
