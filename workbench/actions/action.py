@@ -74,6 +74,7 @@ class Action:
         group: Its group in the help.
         id: Its name in the keymap of the user's settings. Default: the name of the method.
         also: Further words that find it in the palette and in the help.
+        long: A label for footers in which all actions fit with it.
     """
 
     does: str
@@ -83,6 +84,7 @@ class Action:
     group: str
     id: str = ""
     also: str = ""
+    long: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "id", self.id or self.method)

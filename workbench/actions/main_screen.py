@@ -113,6 +113,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "run failed",
         "Rerun failures and errors. On a case: those of all cases shown.",
         RUN,
+        long="run failed and errors",
     ),
     Action(
         "run.repeat",

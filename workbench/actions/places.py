@@ -168,9 +168,12 @@ def footer_of(situation: Situation, keys: Mapping[str, tuple[str, ...]]) -> list
 
 
 def labelled(action: Action, situation: Situation) -> Action:
-    """Return an action with the label that says what it does in this situation."""
+    """Return an action with the labels that say what it does in this situation."""
     label = _LABELS.get(action.id)
-    return action if label is None else replace(action, label=label(situation) or action.label)
+    if label is None:
+        return action
+    shown = label(situation) or action.label
+    return replace(action, label=shown, long=action.long and shown.replace(action.label, action.long, 1))
 
 
 def _run_label(situation: Situation) -> str:

@@ -50,7 +50,13 @@ class KeyLine(Widget):
     def show_keys(self, actions: Sequence[Action], keys: Mapping[str, tuple[str, ...]]) -> None:
         """Replace the actions and keys. Paint only if that changes anything."""
         shown = [
-            _Shown(action.call, key_label(keys[action.id][0]), action.label, action.leads_on or action is actions[-1])
+            _Shown(
+                action.call,
+                key_label(keys[action.id][0]),
+                action.label,
+                action.leads_on or action is actions[-1],
+                action.long,
+            )
             for action in actions
             if keys[action.id]
         ]
@@ -105,6 +111,7 @@ class _Shown(NamedTuple):
     key: str
     label: str
     always: bool
+    long: str = ""
 
     @property
     def width(self) -> int:
@@ -114,14 +121,21 @@ class _Shown(NamedTuple):
 def fitting(actions: Sequence[_Shown], width: int) -> tuple[Sequence[_Shown], int]:
     """Return the actions that fit into a line of `width` cells, and the columns between them.
 
-    The last action that need not be shown always is left out first.
+    Long labels are used if all actions fit with them. The last action that need not be shown always is left out first.
     """
     shown = list(actions)
+    in_full = [action._replace(label=action.long or action.label) for action in actions]
+    if _width(in_full, _GAPS[0]) <= width:
+        return in_full, _GAPS[0]
     while True:
         for gap in _GAPS:
-            if 1 + sum(action.width for action in shown) + gap * (len(shown) - 1) <= width:
+            if _width(shown, gap) <= width:
                 return shown, gap
         optional = [number for number, action in enumerate(shown) if not action.always]
         if not optional:
             return shown, _GAPS[-1]
         del shown[optional[-1]]
+
+
+def _width(actions: Sequence[_Shown], gap: int) -> int:
+    return 1 + sum(action.width for action in actions) + gap * (len(actions) - 1)
