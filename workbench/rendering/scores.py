@@ -30,7 +30,7 @@ def chip(result: MetricResult, *, short: bool = False, width: int = 0) -> Line:
     score = score_text(result) or face.word
     room = width - sign.cell_len - cell_len(score) - 1
     if width and room < cell_len(name):
-        name = cut_name(name, max(room, _SHORTEST_NAME))
+        name = cut_words(name, max(room, _SHORTEST_NAME))
     return Text.assemble(sign, name, " ", (score, face.variable))
 
 
@@ -38,6 +38,19 @@ def short_name(criterion: str) -> str:
     """Return `response_match` for `response_match_score`, as safe text."""
     name = one_line(criterion, limit=60)
     return _SUFFIX.sub("", name) or name
+
+
+def cut_words(name: str, width: int) -> str:
+    """Return the safe name of a criterion in at most `width` cells, without words in its middle: `rubric…quality`.
+
+    A name whose first and last word have no room loses letters in its middle.
+    """
+    if cell_len(name) <= width:
+        return name
+    words = name.split("_")
+    ends = [(first, last) for first in range(1, len(words)) for last in range(1, len(words) - first)]
+    short = [f"{'_'.join(words[:first])}…{'_'.join(words[-last:])}" for first, last in ends]
+    return max((one for one in short if cell_len(one) <= width), key=cell_len, default="") or cut_name(name, width)
 
 
 def chips(results: Sequence[MetricResult], width: int) -> Line:

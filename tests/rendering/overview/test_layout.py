@@ -19,6 +19,7 @@ from workbench.rendering.overview.criteria import BINS, Scores
 from workbench.rendering.overview.facts import ChangedVerdict, Changes, Overview, Spent
 from workbench.rendering.overview.layout import CHANGED, case_of, overview_document
 from workbench.rendering.overview.tally import Tally, added, tally
+from workbench.rendering.scores import cut_words
 
 REFUND = make_cause("calls", "refund: amount is text, expected number")
 NO_KEY = make_cause("error", "GOOGLE_API_KEY is not set")
@@ -83,11 +84,25 @@ def test_errors_are_named_as_outside_of_the_rate_where_there_is_room() -> None:
     few = replace(overview(), tally=Tally(Counter({"passed": 24, "failed": 48, "error": 7})), cases=79)
     lines = shown(overview_document(few, 60, 30))
     assert lines[0].strip().startswith("24 of 72 passed")
-    assert lines[1].strip().endswith("not in the rate: 7 errors")
-    lines = shown(overview_document(few, 38, 30))
+    assert lines[1].strip().endswith("not in rate: 7 errors")
+    lines = shown(overview_document(few, 30, 30))
     assert any(line.strip().endswith("  7 errors") for line in lines)
     no_rate = replace(few, tally=Tally(Counter({"error": 7})), cases=7)
-    assert not any("not in the rate" in line for line in shown(overview_document(no_rate, 60, 30)))
+    assert not any("not in rate" in line for line in shown(overview_document(no_rate, 60, 30)))
+
+
+@pytest.mark.parametrize(
+    ("width", "short"),
+    [
+        (35, "rubric_based_final_response_quality"),
+        (32, "rubric…final_response_quality"),
+        (20, "rubric_based…quality"),
+        (15, "rubric…quality"),
+        (13, "rubric…uality"),
+    ],
+)
+def test_names_of_criteria_lose_whole_words_if_they_can(width: int, short: str) -> None:
+    assert cut_words("rubric_based_final_response_quality", width) == short
 
 
 def test_failed_cases_with_errors_are_counted_beside_the_errors() -> None:

@@ -1,5 +1,6 @@
 """The history screens: from H to a run, to a case in it, to a comparison, and back."""
 
+import re
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from hashlib import blake2b
@@ -210,6 +211,9 @@ async def test_compare_shows_what_changed_between_two_runs(open_screen: OpenScre
     async with screen.open(size=(120, 40)) as pilot:
         await _compares(screen, pilot)
         await _shows(screen, pilot, "1 regression", "✓→✗ late_parcel", "1 unchanged", "order_desk/agent.py")
+        title = screen.text.splitlines()[0]
+        assert re.match(r" ◂ compared: .+ → .+   order_desk · refunds +esc: back", title), title
+        assert "C swap" in screen.text
         await pilot.press("]")
         await _shows(screen, pilot, "code", "before and after", "− before    On its way.", "No idea")
         await pilot.press("C")

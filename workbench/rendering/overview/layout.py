@@ -19,7 +19,7 @@ from workbench.rendering.overview.criteria import BINS, Scores
 from workbench.rendering.overview.facts import LISTED_CHANGES, Changes, Overview
 from workbench.rendering.overview.tally import Tally
 from workbench.rendering.rows import View
-from workbench.rendering.scores import short_name
+from workbench.rendering.scores import cut_words, short_name
 from workbench.scores import cut_score
 from workbench.text import one_line
 
@@ -32,7 +32,7 @@ _LEAST_CHANGES = 3
 _FEW_CHANGES = 4
 _MOST_PROBLEMS = 6
 """Lines about problems of the file that are shown above the causes."""
-_APART = "not in the rate: "
+_APART = "not in rate: "
 """Words before the cases outside of the pass rate. So the totals of bar and rate explain each other."""
 _LOW = 11
 """Height in which the first cause is more important than the time and cost."""
@@ -254,8 +254,13 @@ def _distribution(one: Scores) -> Text:
 
 def _different(names: Sequence[str], signs: Sequence[str], room: int) -> list[str] | None:
     """Return the names with their signs, cut to `room` cells, or None if two of them would then look alike."""
-    cut = [cut_name(name, room - len(sign), names) + sign for name, sign in zip(names, signs, strict=True)]
-    return cut if len(set(cut)) == len(cut) else None
+    rooms = [room - len(sign) for sign in signs]
+    of_words = [cut_words(name, cells) for name, cells in zip(names, rooms, strict=True)]
+    of_letters = [cut_name(name, cells, names) for name, cells in zip(names, rooms, strict=True)]
+    for cut in (of_words, of_letters):
+        if len(set(zip(cut, signs, strict=True))) == len(cut):
+            return [name + sign for name, sign in zip(cut, signs, strict=True)]
+    return None
 
 
 def _changes(changes: Changes | None, width: int, most: int) -> list[Row]:

@@ -151,12 +151,9 @@ class CompareScreen(SplitScreen):
         self._pairs.clear()
         self.changes.show_message("comparing")
         before, after = self._names()
-        of = (
-            f"{run_labels.agents_and_evalsets(self._after)}:  "
-            if run_labels.agents_and_evalsets(self._before) == run_labels.agents_and_evalsets(self._after)
-            else ""
-        )
-        self.show_bar(f"◂ {of}{before} → {after}", "esc: back")
+        names = [run_labels.agents_and_evalsets(run) for run in (self._before, self._after)]
+        of = f"   {names[0]}" if names[0] == names[1] else ""
+        self.show_bar(f"◂ compared: {before} → {after}{of}", "esc: back")
         self._draw()
         self.run_worker(self._read(), group="read", exclusive=True)
 
