@@ -150,10 +150,10 @@ class CompareScreen(SplitScreen):
         self._found, self._trouble = None, ""
         self._pairs.clear()
         self.changes.show_message("comparing")
-        before, after = self._names()
-        names = [run_labels.agents_and_evalsets(run) for run in (self._before, self._after)]
-        of = f"   {names[0]}" if names[0] == names[1] else ""
-        self.show_bar(f"◂ compared: {before} → {after}{of}", "esc: back")
+        now, runs = datetime.now().astimezone(), (self._before, self._after)
+        times = " → ".join(run_labels.exact_time(run.started, now) for run in runs)
+        names = " → ".join(dict.fromkeys(map(run_labels.agents_and_evalsets, runs)))
+        self.show_bar(f"◂ compared: {times}   {names}", "esc: back")
         self._draw()
         self.run_worker(self._read(), group="read", exclusive=True)
 
