@@ -22,6 +22,7 @@ check: $(VENV)/.installed-dev
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy
 	$(RUN)/lint-imports --no-cache
+	$(RUN)/python -m tests.sizes
 	$(RUN)/python -m tests.habits $(BASE)
 
 # Work is stolen in long rows: what a file prepares once is prepared by one worker, two at most.
