@@ -147,11 +147,16 @@ async def test_screen_behind_a_dialog_is_painted_once_per_change(
         screen.main.go_to(0)
         await pilot.press("c")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, CriteriaScreen))
+        # The form is laid out again when its preview is computed.
+        await screen.until(pilot, lambda: all(one.is_finished for one in screen.app.workers if one.group == "look"))
         await pilot.press("plus")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
         main, form, pick = screen.app.screen_stack
         frames: list[Any] = []
         monkeypatch.setattr(screen.app, "_display", lambda shown, renderable: frames.append(shown))
+        for shown in (main, form):  # What is due from opening the dialog.
+            shown.refresh(layout=True)
+            await pilot.pause(0.05)
         for behind in (main, form):
             frames.clear()
             behind.refresh()
