@@ -84,7 +84,7 @@ def workspace_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]"
 
 def no_match_page(keys: "Mapping[str, tuple[str, ...]]", *, unrepeated: bool = False) -> list[Line]:
     """Explain what a filter can name. `unrepeated`: it asks for flaky cases, and none ran more than once."""
-    repeat = f" {key_label(keys['repeat'][0])} repeats cases." if keys["repeat"] else ""
+    repeat = f" Repeat cases with {key_label(keys['repeat'][0])}." if keys["repeat"] else ""
     flaky = "Only repeats can show that a case is flaky, and no case was repeated in its last run."
     return [
         *([("", flaky + repeat), ("", "")] if unrepeated else []),
