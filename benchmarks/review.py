@@ -65,7 +65,7 @@ def _pressed(sections: list[Section], *, whole: bool) -> int:
 
 def _times(folder: Path, cases: int) -> None:
     terminal = Terminal([sys.executable, "-m", "workbench", str(folder)])
-    terminal.wait_for(f"{cases} fail".encode())
+    terminal.wait_for(f"✗{cases:,}".encode())
     terminal.quiet(1.0)
     began = time.perf_counter()
     terminal.write(b"V")
