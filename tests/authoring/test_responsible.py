@@ -7,7 +7,7 @@ import pytest
 
 from workbench.agents.workspace import open_workspace
 from workbench.authoring.responsible import Place, agent_place, call_place, case_place, changed_place, criterion_place
-from workbench.history.changed_files import ChangedFile
+from workbench.dependencies.changed_files import ChangedFile
 
 AGENT = """
 def refund(amount: float) -> dict:

@@ -12,9 +12,10 @@ from workbench.agents.workspace import open_workspace
 from workbench.dependencies import agent_inputs
 from workbench.dependencies.agent_inputs import packages_bundle
 from workbench.dependencies.change import Change, describe
+from workbench.dependencies.comparison import compare
 from workbench.dependencies.current import CurrentInputs, Options, PastRun
 from workbench.dependencies.digests import Digests, project_digests
-from workbench.dependencies.record import Record, compare
+from workbench.dependencies.record import Record
 
 SECRET = "the-secret-of-the-desk-4711"
 AGENT = "import os\n\ndef root_agent(message, session):\n    return os.environ['TONE'] + message\n"

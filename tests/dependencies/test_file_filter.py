@@ -9,9 +9,10 @@ import pytest
 from workbench.agents.workspace import open_workspace
 from workbench.dependencies import agent_inputs
 from workbench.dependencies.agent_inputs import AgentFiles
+from workbench.dependencies.comparison import compare
 from workbench.dependencies.digests import Digests
 from workbench.dependencies.file_filter import files_in
-from workbench.dependencies.record import Bundle, Record, compare
+from workbench.dependencies.record import Bundle, Record
 from workbench.engine.watch.watcher import Watcher
 
 ANSWERS = "def root_agent(message, session):\n    return 'ok'\n"

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.dependencies.change import EFFECTS, KINDS, Change, Input, describe, describe_few, strongest
-from workbench.dependencies.record import Bundle, Record, Values, compare
+from workbench.dependencies.comparison import compare
+from workbench.dependencies.record import Bundle, Record, Values
 
 FILE = "desk/talk.evalset.json"
 CONFIG = "desk/test_config.json"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from workbench.database.database import database
 from workbench.database.values import add_contents
+from workbench.dependencies.changed_files import changed_files
 from workbench.events import (
     CaseError,
     CaseFinished,
@@ -27,7 +28,6 @@ from workbench.events import (
     TurnFinished,
 )
 from workbench.history.causes import causes
-from workbench.history.changed_files import changed_files
 from workbench.history.compare import compare
 from workbench.history.summary import Summary, summarize_events
 from workbench.model.invocation import content_text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.history.changed_files import is_prompt
+from workbench.dependencies.changed_files import is_prompt
 
 
 @pytest.mark.parametrize(

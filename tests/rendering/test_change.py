@@ -8,10 +8,10 @@ import pytest
 from tests.hostile import HOSTILE, leaks
 from tests.rendering.conftest import Texts
 from tests.ui.transcripts import LATE_PARCEL
+from workbench.dependencies.changed_files import ChangedFile
 from workbench.events import CaseError, MetricResult, MetricStatus, PlannedCase
 from workbench.execution import CaseRecord, CaseState, Turn
 from workbench.history.causes import Cause
-from workbench.history.changed_files import ChangedFile
 from workbench.history.compare import ChangedCase, ComparedCase
 from workbench.rendering.changed import Change
 from workbench.rendering.document import Subject

@@ -10,10 +10,10 @@ import pytest
 from tests.hostile import HOSTILE
 from tests.ui.judged import CLAIMS, FUNCTION, RUBRICS, judged_case, only, record_of, scenario_events, with_text
 from tests.ui.transcripts import RAISED, execute, late_parcel, recorded, turn
+from workbench.dependencies.changed_files import ChangedFile
 from workbench.events import CaseError, MetricResult, SpansRecorded, Thawed
 from workbench.execution import CaseRecord
 from workbench.history.causes import Cause
-from workbench.history.changed_files import ChangedFile
 from workbench.history.compare import ChangedCase, ComparedCase
 from workbench.model.evalset import EvalCase
 from workbench.model.invocation import content_text

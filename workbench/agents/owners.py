@@ -31,6 +31,18 @@ class LastOwner:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnersToKeep:
+    """Owners that a run stores, by evalset.
+
+    `last` are the agents that the evalsets run with now. `choices` are agents that the user named for evalsets whose
+    own agent is gone.
+    """
+
+    last: Mapping[str, LastOwner] = field(default_factory=dict)
+    choices: Mapping[str, Path] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class StoredOwners:
     """Stored owners: the user's `answers` (evalset → agent folder) and the `last` owners by evalset.
 

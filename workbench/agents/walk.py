@@ -13,6 +13,8 @@ from workbench.agents.gitignore import IgnoreFile, ignored_by, read_ignore_file
 from workbench.state_folder import STATE_FOLDER
 
 FROZEN_SUFFIX = ".frozen"
+TRIAGE_SUFFIX = ".triage.json"
+"""The end of the name of an evalset's triage notes."""
 """The end of the name of a folder with the recordings of an evalset's cases. They are opened with the evalset."""
 _HIDDEN = {
     ".adk": "ADK stores its results here",

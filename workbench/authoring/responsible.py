@@ -10,7 +10,7 @@ from workbench.model.breaches import Breach
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
     from workbench.agents.workspace import EvalsetEntry
-    from workbench.history.changed_files import ChangedFile
+    from workbench.dependencies.changed_files import ChangedFile
 
 _HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 

@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeAlias
 
 from workbench.counting import few
 from workbench.dependencies.change import KINDS, Change, Input, describe_few
-from workbench.dependencies.record import criterion_of
+from workbench.dependencies.changed_files import ChangedFile, FileKind
+from workbench.dependencies.comparison import criterion_of
 from workbench.execution import Execution
-from workbench.history.changed_files import ChangedFile, FileKind
 from workbench.history.changed_inputs import Side, changed_inputs, describe_with_values
 from workbench.history.summary import Summary
 from workbench.judge.judge_details import judge_name

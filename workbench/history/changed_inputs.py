@@ -7,7 +7,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from workbench.counting import counted
 from workbench.dependencies.case_inputs import LONG
 from workbench.dependencies.change import Change, Input, describe
-from workbench.dependencies.record import Bundle, Record, compare, criterion_of
+from workbench.dependencies.comparison import compare, criterion_of
+from workbench.dependencies.record import Bundle, Record
 from workbench.engine.plan.run_options import RESULT_OPTIONS
 from workbench.execution import Execution
 from workbench.history.adk_results import SALT_ID as ADK_SALT

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from workbench.dependencies.changed_files import ChangedFile, changed_files
 from workbench.events import CaseRef, MetricResult
 from workbench.execution import Execution
 from workbench.history.causes import Cause, causes, describe_run_differences
-from workbench.history.changed_files import ChangedFile, changed_files
 from workbench.history.changed_inputs import describe_input_differences
 from workbench.history.summary import Summary
 from workbench.rates import never_ran

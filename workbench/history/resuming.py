@@ -13,9 +13,10 @@ from workbench.database.values import model_answers
 from workbench.dependencies.agent_inputs import WRITTEN
 from workbench.dependencies.case_inputs import started_bundles
 from workbench.dependencies.change import CASE_INPUTS, Change, describe, not_recorded
+from workbench.dependencies.comparison import compare
 from workbench.dependencies.current import CurrentInputs, Options, PastRun
 from workbench.dependencies.digests import project_digests
-from workbench.dependencies.record import Bundle, Record, compare
+from workbench.dependencies.record import Bundle, Record
 from workbench.dependencies.run_inputs import RunInputs
 from workbench.engine.plan.interrupted import RETRIED, InterruptedCase, InterruptedRun, interrupted_run
 from workbench.engine.plan.plan import Plan, PlanEntry

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.owners import save_last_owners, save_owner
+from workbench.agents.owners import OwnersToKeep, save_last_owners, save_owner
 from workbench.database.database import Connection, database
 from workbench.database.runs import (
     EventRow,
@@ -34,7 +34,6 @@ from workbench.database.values import (
     drop_model_answers,
 )
 from workbench.dependencies.digests import Digests, project_digests
-from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.run.event_lines import Line
 from workbench.events import CaseRef, Noticed, RepeatsDropped, RunFinished, RunResumed, RunStarted
 from workbench.history.execution_rows import Place, RunRows, facts_text

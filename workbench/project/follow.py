@@ -10,9 +10,8 @@ from workbench import atomic
 from workbench.agents.criteria_choice import CONFIG_FILES
 from workbench.agents.discovery import DEFINITION_FILES, is_evalset_file
 from workbench.agents.targets import is_project
-from workbench.agents.walk import Walk
+from workbench.agents.walk import TRIAGE_SUFFIX, Walk
 from workbench.agents.workspace import Workspace
-from workbench.authoring.triage.triage_file import SUFFIX as TRIAGE_SUFFIX
 from workbench.database.opening import BESIDE, FILE_NAME
 from workbench.engine.watch.changes import Changes, is_watched
 from workbench.engine.watch.file_events import CALM

@@ -9,7 +9,7 @@ from workbench.dependencies.change import KINDS
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
     from workbench.dependencies.record import Bundle
-    from workbench.engine.processes.agent_process import Touched
+    from workbench.dependencies.touched import Touched
     from workbench.history.latest import LatestRun
 
 _NAMED = tuple(kind for kind, treated in KINDS.items() if treated.place == "name")
@@ -61,7 +61,7 @@ def touched_in(latest: "Iterable[LatestRun]", workspace: "Workspace") -> "dict[P
     does not tell which files the agent read.
     """
     from workbench.dependencies.agent_inputs import ALL, LISTED
-    from workbench.engine.processes.agent_process import Touched
+    from workbench.dependencies.touched import Touched
 
     agents = {agent.name: agent.folder for agent in workspace.agents}
     found = {folder: Touched() for folder in agents.values()}

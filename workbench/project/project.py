@@ -16,6 +16,7 @@ from workbench.agents.targets import find_root
 from workbench.agents.workspace import EvalsetEntry, Workspace, open_workspace
 from workbench.authoring.check.project import checked_agents
 from workbench.config import Settings
+from workbench.dependencies.touched import Touched
 from workbench.engine.chat.chat import Chat, ChatEvent
 from workbench.engine.dask.files import FilesError, find_files
 from workbench.engine.dask.needs import needs_of
@@ -26,7 +27,6 @@ from workbench.engine.plan.project_setting import with_project_setting
 from workbench.engine.plan.run_options import MATRIX, RunOptions, UsageFaultError
 from workbench.engine.plan.run_plan import plan_cases
 from workbench.engine.plan.secrets import Secrets
-from workbench.engine.processes.agent_process import Touched
 from workbench.engine.processes.children import Children
 from workbench.engine.processes.trial_imports import TrialImport, try_imports
 from workbench.engine.run.recorder import Publish

@@ -9,9 +9,10 @@ from workbench.agents.environment import agent_environment
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.dependencies.case_inputs import started_bundles
 from workbench.dependencies.change import Change
+from workbench.dependencies.comparison import compare
 from workbench.dependencies.current import CurrentInputs, Options, PastRun
 from workbench.dependencies.digests import project_digests
-from workbench.dependencies.record import Record, compare
+from workbench.dependencies.record import Record
 from workbench.engine.plan.project_setting import FILE, known_mode
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.transcripts import StoredCase

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Protocol
 from workbench.agents.workspace import Workspace
 from workbench.config import Settings
 from workbench.dependencies.change import Effect
+from workbench.dependencies.touched import Touched
 from workbench.details import read_details
 from workbench.engine.plan.run_options import RunOptions
-from workbench.engine.processes.agent_process import Touched
 from workbench.engine.watch.impact import relative
 from workbench.engine.watch.job_queue import Estimate, Job, JobQueue, Limit
 from workbench.engine.watch.recurring import Recurring

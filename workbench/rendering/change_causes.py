@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from rich.text import Text
 
-from workbench.history.changed_files import ChangedFile
+from workbench.dependencies.changed_files import ChangedFile
 from workbench.history.compare import ComparedCase
 from workbench.rendering.document import Document
 from workbench.rendering.lines import Line, hang_text, safe

@@ -10,8 +10,8 @@ from typing import Any
 from rich.text import Text
 
 from workbench import counting
+from workbench.dependencies.changed_files import ChangedFile
 from workbench.execution import CaseRecord, Execution
-from workbench.history.changed_files import ChangedFile
 from workbench.history.compare import ChangedCase, ComparedCase, Comparison
 from workbench.history.summary import Summary
 from workbench.rendering.change_causes import add_causes, difference_lines, file_lines

@@ -8,8 +8,9 @@ import pytest
 from tests.engine.project import Outcome, Project
 from tests.engine.scripted_place import ScriptedPlace
 from workbench.agents.channel import Frame
+from workbench.dependencies.touched import Touched
 from workbench.engine.plan.plan import Plan
-from workbench.engine.processes.agent_process import Reads, Touched, read_error
+from workbench.engine.processes.agent_process import Reads, read_error
 from workbench.engine.processes.children import Children
 from workbench.engine.run.run import Run
 

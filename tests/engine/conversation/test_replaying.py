@@ -14,9 +14,10 @@ from tests.engine.scripted_place import ScriptedPlace
 from workbench.agents.channel import Frame
 from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.dependencies.change import describe
+from workbench.dependencies.comparison import compare
 from workbench.dependencies.current import PastRun
 from workbench.dependencies.digests import project_digests
-from workbench.dependencies.record import Record, compare
+from workbench.dependencies.record import Record
 from workbench.dependencies.run_inputs import RunInputs
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.run_options import RunOptions

@@ -11,14 +11,16 @@ import pytest
 
 from tests.engine.project import Project, execute
 from workbench.dependencies.change import describe
+from workbench.dependencies.comparison import compare
 from workbench.dependencies.current import CurrentInputs, PastRun
 from workbench.dependencies.digests import Digests, project_digests
-from workbench.dependencies.record import Record, compare
+from workbench.dependencies.record import Record
+from workbench.dependencies.touched import Touched
 from workbench.engine.conversation.rescoring import Transcript
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.source import AgentSource
-from workbench.engine.processes.agent_process import Reads, Touched
+from workbench.engine.processes.agent_process import Reads
 from workbench.engine.processes.children import Children
 from workbench.engine.run import input_recorder
 from workbench.engine.run.input_recorder import InputRecorder, plan_inputs

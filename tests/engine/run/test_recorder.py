@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from workbench.agents.owners import OwnersToKeep
 from workbench.dependencies.digests import Digests
-from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.run.event_lines import Line
 from workbench.engine.run.recorder import _AHEAD, _WRITTEN_AT_ONCE, Recorder

@@ -11,9 +11,9 @@ import pytest
 from tests.engine.project import Outcome, Project, evalset, execute, turn
 from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
 from workbench.agents.discovery import AgentFolder, discover, name_agents
+from workbench.agents.owners import OwnersToKeep
 from workbench.dependencies.digests import Digests
 from workbench.details import read_details
-from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.rescore_plan import make_rescore_plan
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from workbench.agents.workspace import open_workspace
-from workbench.engine.processes.agent_process import Touched
+from workbench.dependencies.touched import Touched
 from workbench.engine.watch.impact import Impact, Saves, impact
 from workbench.engine.watch.rereading import Snapshot, take_snapshot
 from workbench.events import CaseName

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench.agents.walk import TRIAGE_SUFFIX
 from workbench.authoring.saving import ChangedOnDiskError, Saver
 from workbench.authoring.triage.entry import Entry, entry_json, entry_of
 from workbench.model.json_edit import EditError, apply_splices, rearrange, revised
@@ -18,7 +19,6 @@ from workbench.model.scanner import scan
 from workbench.regular_file import read_regular
 
 SCHEMA = "agent-workbench/triage/1"
-SUFFIX = ".triage.json"
 _MAX_BYTES = 32 << 20
 _TRIES = 5
 _REPAIR = "repair it or move it away (it was not changed)"
@@ -40,7 +40,7 @@ class Triage:
 def triage_path(evalset: Path) -> Path:
     """Return the path of an evalset's triage file."""
     name = evalset.name
-    return evalset.with_name(name.removesuffix(".json").removesuffix(".evalset") + SUFFIX)
+    return evalset.with_name(name.removesuffix(".json").removesuffix(".evalset") + TRIAGE_SUFFIX)
 
 
 def read_triage(evalset: Path) -> Triage:

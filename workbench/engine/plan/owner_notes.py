@@ -1,11 +1,10 @@
 """Notices about the owners of evalsets, and the owners that a run stores. An owner never changes silently."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from workbench.agents.owners import LastOwner
+from workbench.agents.owners import LastOwner, OwnersToKeep
 from workbench.agents.targets import find_agent
 from workbench.agents.walk import relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace, app_name
@@ -14,18 +13,6 @@ from workbench.events import Noticed
 from workbench.regular_file import real_path
 
 _NAMED = 5
-
-
-@dataclass(frozen=True, slots=True)
-class OwnersToKeep:
-    """Owners that a run stores, by evalset.
-
-    `last` are the agents that the evalsets run with now. `choices` are agents that the user named for evalsets whose
-    own agent is gone.
-    """
-
-    last: Mapping[str, LastOwner] = field(default_factory=dict)
-    choices: Mapping[str, Path] = field(default_factory=dict)
 
 
 def owners_to_keep(running: Iterable[EvalsetEntry], named: Iterable[EvalsetEntry], root: Path) -> OwnersToKeep:

@@ -12,10 +12,10 @@ from workbench.agents.discovery import AgentFolder
 from workbench.agents.drivers import driver_files
 from workbench.agents.environment import AgentEnvironment, agent_environment, working_directory
 from workbench.agents.interpreter import Interpreter, InterpreterError, choose_interpreter
+from workbench.agents.owners import OwnersToKeep
 from workbench.agents.walk import relative_to
 from workbench.counting import counted
 from workbench.engine.plan.interrupted import InterruptedRun
-from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.run_options import RunOptions, UsageFaultError
 from workbench.engine.plan.source import AgentSource, Source
 from workbench.events import CaseError, CaseRef, Noticed, PlannedCase

@@ -5,10 +5,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from workbench.dependencies.touched import Touched
 from workbench.engine.plan.plan import AgentSetting, Plan, PlanEntry
 from workbench.engine.plan.run_options import RunOptions
 from workbench.engine.plan.source import AgentSource
-from workbench.engine.processes.agent_process import AgentProcess, Imported, Touched
+from workbench.engine.processes.agent_process import AgentProcess, Imported
 from workbench.engine.processes.children import Children
 from workbench.events import CaseError, ErrorKind, Noticed
 from workbench.places.agent_clock import done_within

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from types import TracebackType
 
-from workbench.engine.processes.agent_process import Touched
+from workbench.dependencies.touched import Touched
 from workbench.engine.scoring.client import Scorer
 from workbench.places.local import LocalPlace
 

@@ -16,12 +16,13 @@ from workbench.dependencies.digests import ABSENT, Digests, was_written
 from workbench.dependencies.frozen_inputs import frozen_bundle
 from workbench.dependencies.record import Bundle
 from workbench.dependencies.run_inputs import RunInputs, planned_key
+from workbench.dependencies.touched import Touched
 from workbench.engine.conversation.rescoring import Transcript
 from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.project_setting import FILE
 from workbench.engine.plan.run_options import stored_options
 from workbench.engine.plan.source import AgentSource, StoredSource
-from workbench.engine.processes.agent_process import Reads, Touched
+from workbench.engine.processes.agent_process import Reads
 from workbench.engine.processes.children import Children
 from workbench.engine.run.provenance import SourceFiles, read_sources, versions
 from workbench.engine.run.recorder import EventWriter

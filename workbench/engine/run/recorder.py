@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
 
+from workbench.agents.owners import OwnersToKeep
 from workbench.dependencies.digests import Digests
-from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.run.event_lines import Line, as_line
 from workbench.events import CallsRecorded, CaseFinished, Event, Noticed, RunFinished, SpansRecorded

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from workbench.dependencies.touched import Touched
 from workbench.engine.conversation.case_flow import CaseFlow, StartAgent
 from workbench.engine.conversation.context import RunContext
 from workbench.engine.conversation.local_part import LocalPart
@@ -25,7 +26,6 @@ from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.source import AgentSource, AnswerStorage, DecidedSource
 from workbench.engine.plan.until_sure import UntilSure
 from workbench.engine.processes.agent_host import AgentHosts
-from workbench.engine.processes.agent_process import Touched
 from workbench.engine.processes.children import Children
 from workbench.engine.run.case_queue import CaseQueue
 from workbench.engine.run.input_recorder import InputRecorder

@@ -13,13 +13,14 @@ from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.dependencies.agent_inputs import environment_bundles
 from workbench.dependencies.case_inputs import criteria_bundle, simulator_bundle
 from workbench.dependencies.change import KINDS, Change, Effect, Input, strongest
+from workbench.dependencies.comparison import compare
 from workbench.dependencies.current import FROZEN, case_at
 from workbench.dependencies.digests import Digests
 from workbench.dependencies.file_filter import AgentFileFilter, may_name
 from workbench.dependencies.frozen_inputs import RECORDING, recording_files
 from workbench.dependencies.functions import other_files
-from workbench.dependencies.record import Bundle, Record, compare
-from workbench.engine.processes.agent_process import Touched
+from workbench.dependencies.record import Bundle, Record
+from workbench.dependencies.touched import Touched
 from workbench.engine.watch.rereading import Snapshot
 from workbench.engine.watch.unusable import has_lost_agent, is_invalid, with_last_valid
 from workbench.events import CaseName

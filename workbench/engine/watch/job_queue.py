@@ -8,7 +8,8 @@ from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.counting import counted
 from workbench.dependencies.case_inputs import criteria_bundle
 from workbench.dependencies.change import EFFECTS, Change, Effect, strongest
-from workbench.dependencies.record import Record, compare, criterion_of
+from workbench.dependencies.comparison import compare, criterion_of
+from workbench.dependencies.record import Record
 from workbench.engine.plan.blocking import lost_in
 from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.rescore_plan import make_rescore_plan

@@ -12,9 +12,9 @@ from workbench.agents.discovery import DEFINITION_FILES, is_evalset_file
 from workbench.agents.targets import is_project
 from workbench.agents.walk import Walk
 from workbench.agents.workspace import EvalsetEntry, Workspace
+from workbench.dependencies.touched import Touched
 from workbench.engine.plan.project_setting import FILE, known_mode
 from workbench.engine.plan.run_options import FrozenMode, RunOptions
-from workbench.engine.processes.agent_process import Touched
 from workbench.engine.watch.changes import Batch, Changes, files_in
 from workbench.engine.watch.contents import ABSENT, Contents, Links, Moment, without_twins
 from workbench.engine.watch.impact import Impact, Saves, frozen_change, impact, other_dependencies, owner_change
