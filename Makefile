@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin
 LOWEST ?= .venv-lowest
-LOWEST_TESTS ?= tests/test_samples.py tests/model tests/judge tests/rendering/test_plain_lines.py tests/cli/test_run.py tests/ui
+LOWEST_TESTS ?= tests/test_samples.py tests/files tests/judges tests/results/test_plain_lines.py tests/cli/test_run.py tests/ui
 
 # `call` splits at commas.
 DEV_EXTRAS := adk,dask,vertex,litellm,dev

@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.parts import marked
-from workbench.events import CaseFinished, Noticed, RunFinished
-from workbench.history.run_names import run_ids
-from workbench.history.state_dir import run_path
-from workbench.history.stored_events import is_reading_problem, read_run
+from workbench.events.events import CaseFinished, Noticed, RunFinished
+from workbench.store.history.run_names import run_ids
+from workbench.store.history.state_dir import run_path
+from workbench.store.history.stored_events import is_reading_problem, read_run
 
 VARIABLE = "AGENT_WORKBENCH_FORCE_MARK"
 AGENT = """

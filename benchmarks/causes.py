@@ -14,13 +14,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks import figures
-from workbench.causes.cause import Cause, make_cause
-from workbench.causes.first_cause import case_cause
-from workbench.events import MetricResult
-from workbench.metrics.base import ScoreRequest
-from workbench.metrics.registry import score
-from workbench.model.criteria import Criterion
-from workbench.store import Store
+from workbench.criteria.base import ScoreRequest
+from workbench.criteria.first_cause import case_cause
+from workbench.criteria.registry import score
+from workbench.events.events import MetricResult
+from workbench.files.criteria import Criterion
+from workbench.store.cause import Cause, make_cause
+from workbench.store.store import Store
 from workbench.ui.overview.contents import Figures
 from workbench.ui.tree.arrange import arrange
 from workbench.ui.tree.query import parse_query

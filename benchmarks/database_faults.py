@@ -45,21 +45,21 @@ from unittest import mock
 
 from benchmarks import aftermath, no_shared_memory
 from benchmarks.screen import Terminal
-from workbench.authoring.saving import Saver
-from workbench.database.database import close_databases, database
-from workbench.database.schema import PAGE_SIZE
-from workbench.engine.plan.run_options import UsageFaultError
-from workbench.engine.run.event_lines import as_line
-from workbench.events import CaseFinished, CaseRef, Event, Noticed, PlannedCase, RunFinished, RunStarted
-from workbench.history.compare import compare
-from workbench.history.latest import latest_runs
-from workbench.history.reading import open_run
-from workbench.history.resuming import read_results
-from workbench.history.run_names import run_ids
-from workbench.history.run_writer import RunWriter
-from workbench.history.state_dir import run_path
-from workbench.history.stored_events import is_reading_problem, read_run
-from workbench.history.stored_runs import list_runs, load_summary
+from workbench.editing.saving import Saver
+from workbench.events.events import CaseFinished, CaseRef, Event, Noticed, PlannedCase, RunFinished, RunStarted
+from workbench.files.run_options import UsageFaultError
+from workbench.results.compare.compare import compare
+from workbench.run.resuming import read_results
+from workbench.store.database.database import close_databases, database
+from workbench.store.database.schema import PAGE_SIZE
+from workbench.store.event_lines import as_line
+from workbench.store.history.latest import latest_runs
+from workbench.store.history.reading import open_run
+from workbench.store.history.run_names import run_ids
+from workbench.store.history.run_writer import RunWriter
+from workbench.store.history.state_dir import run_path
+from workbench.store.history.stored_events import is_reading_problem, read_run
+from workbench.store.history.stored_runs import list_runs, load_summary
 
 _CASES = 20
 _LONGEST = 120.0

@@ -20,11 +20,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.open_large import _cases
-from workbench.authoring.case_rows import rows_of
-from workbench.authoring.saving import Saver
-from workbench.authoring.value_edit import with_value
-from workbench.authoring.whole_cases import CaseSelection
-from workbench.model.evalset import EvalsetDocument, open_evalset
+from workbench.editing.case_rows import rows_of
+from workbench.editing.saving import Saver
+from workbench.editing.value_edit import with_value
+from workbench.editing.whole_cases import CaseSelection
+from workbench.files.evalset import EvalsetDocument, open_evalset
 from workbench.ui.editing.drafts import open_case
 
 GOAL = 3.0

@@ -26,7 +26,7 @@ from textual.pilot import Pilot
 
 from benchmarks import figures
 from tests.planted import write
-from workbench.config import Settings
+from workbench.files.settings import Settings
 from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.themes import DEFAULT, Themes

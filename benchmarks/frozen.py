@@ -89,14 +89,14 @@ def _run(root: Path, *words: str) -> None:
 
 async def _warm(evalset: Path, modes: Mapping[str, str], isolation: str, rounds: int) -> dict[str, Took]:
     """Return the medians of runs in these modes, in turn and with warm processes."""
-    from workbench.engine.plan.run_options import RunOptions
-    from workbench.engine.plan.run_plan import make_plan
-    from workbench.engine.plan.selection import open_selection
-    from workbench.engine.plan.target_parser import Selection, Target
-    from workbench.engine.processes.children import Children
-    from workbench.engine.run.run import Run
-    from workbench.events import CaseFinished, CaseStarted, Event
-    from workbench.history.run_writer import RunWriter
+    from workbench.events.events import CaseFinished, CaseStarted, Event
+    from workbench.files.run_options import RunOptions
+    from workbench.run.plan.run_plan import make_plan
+    from workbench.run.plan.selection import open_selection
+    from workbench.run.plan.target_parser import Selection, Target
+    from workbench.run.processes.children import Children
+    from workbench.run.run import Run
+    from workbench.store.history.run_writer import RunWriter
 
     selection = Selection((Target("set", evalset),))
     workspace = open_selection(selection, folder=evalset.parent)

@@ -18,14 +18,22 @@ from typing import Literal
 
 from benchmarks import figures
 from benchmarks.screen import Terminal
-from workbench.database.database import Connection, close_databases, database
-from workbench.database.runs import EventRow, add_events, add_run, execution_id, release, save_executions, save_facts
-from workbench.database.runs import save_run as save_stored_run
-from workbench.events import CaseRef, MetricResult, PlannedCase, Usage
-from workbench.execution import Execution
-from workbench.history.execution_rows import Place, execution_row, facts_text
-from workbench.history.summary import Summary, list_entry
-from workbench.state_folder import make_state_dir, state_dir
+from workbench.events.events import CaseRef, MetricResult, PlannedCase, Usage
+from workbench.files.state_folder import make_state_dir, state_dir
+from workbench.store.database.database import Connection, close_databases, database
+from workbench.store.database.runs import (
+    EventRow,
+    add_events,
+    add_run,
+    execution_id,
+    release,
+    save_executions,
+    save_facts,
+)
+from workbench.store.database.runs import save_run as save_stored_run
+from workbench.store.execution import Execution
+from workbench.store.history.execution_rows import Place, execution_row, facts_text
+from workbench.store.history.summary import Summary, list_entry
 
 CASES = 100
 """Cases of each run in the list."""

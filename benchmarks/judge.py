@@ -25,12 +25,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import figures
-from workbench.judge.base import JudgeOptions
-from workbench.judge.judge_pool import JudgeEnvironment, JudgePool, RunLimits
-from workbench.metrics import registry
-from workbench.metrics.base import ScoreRequest
-from workbench.metrics.judged.prompts import final_response_match as prompt
-from workbench.model.criteria import Criterion
+from workbench.criteria import registry
+from workbench.criteria.base import ScoreRequest
+from workbench.criteria.prompts import final_response_match as prompt
+from workbench.files.criteria import Criterion
+from workbench.judges.base import JudgeOptions
+from workbench.judges.judge_pool import JudgeEnvironment, JudgePool, RunLimits
 
 LATENCY = 0.2
 SAMPLES = 5

@@ -37,7 +37,7 @@ from benchmarks.screen import Terminal
 from tests.services.loopback import LoopbackServer, Request, Response
 from tests.services.scripted_vertex import ScriptedVertex, rated
 from workbench.agents.orphans import stat_fields
-from workbench.agents.worker import WORKER_DIR
+from workbench.worker import WORKER_DIR
 
 FRONTS = ("headless", "screen")
 SIGNALS = ("KILL", "TERM", "HUP", "STOP")
@@ -51,8 +51,8 @@ _STOPPED_FOR = 1.5
 _OPEN = b"cases"
 _RUN_ALL, _CANCEL_ALL, _QUIT = b"gr", b"gxgx", b"q"
 GONE_WITHIN = 15.0
-_MODULES = {"workbench.engine.scoring.scorer": "scorer", "workbench.judge.litellm_child": "litellm"}
-_MODULES |= {"workbench.judge.vertex_child": "vertex"}
+_MODULES = {"workbench.run.scoring.scorer": "scorer", "workbench.judges.litellm_child": "litellm"}
+_MODULES |= {"workbench.judges.vertex_child": "vertex"}
 
 
 @dataclass

@@ -11,10 +11,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from workbench.engine.plan.run_options import RunOptions
-from workbench.places.choice import PlaceChoice
+from workbench.files.place_choice import PlaceChoice
+from workbench.files.run_options import RunOptions
 from workbench.project.project import Project
-from workbench.store import Store
+from workbench.store.store import Store
 
 
 class Cluster(Protocol):

@@ -357,7 +357,7 @@ def _press(times: int) -> Callable[[Cluster, Command], None]:
 
 def _kill_client(cluster: Cluster, command: Command) -> None:
     for pid in _below(command.process.pid):
-        if b"workbench.engine.dask.client" in _command(pid):
+        if b"workbench.run.dask.client" in _command(pid):
             os.kill(pid, signal.SIGKILL)
 
 

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from benchmarks import figures
 from benchmarks.screen import Terminal
-from workbench.database.database import close_databases
-from workbench.history.run_names import run_ids
+from workbench.store.database.database import close_databases
+from workbench.store.history.run_names import run_ids
 
 PER_FILE = 2_500
 ONE_IN = 50

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.details import read_records
-from workbench.events import (
+from workbench.events.events import (
     AgentActed,
     AttemptLost,
     CaseFinished,
@@ -26,7 +25,8 @@ from workbench.events import (
     SpansRecorded,
     TurnFinished,
 )
-from workbench.history.stored_events import read_run
+from workbench.store.details import read_records
+from workbench.store.history.stored_events import read_run
 
 DESK = """
 import asyncio, os, uuid

@@ -104,7 +104,7 @@ def _measure(what: str, file: Path) -> dict[str, float]:
         began = time.perf_counter()
         count = len(load_eval_set_from_file(str(file), "large").eval_cases)
     else:
-        from workbench.model.evalset import open_evalset
+        from workbench.files.evalset import open_evalset
 
         open_evalset(file.parent / "small.evalset.json")
         began = time.perf_counter()

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import figures
-from workbench.causes.cause import make_cause
-from workbench.events import CaseRef, MetricResult, PlannedCase, Usage
-from workbench.execution import Execution, short_score
-from workbench.rendering.overview.layout import overview_document
-from workbench.store import RunSummary
+from workbench.events.events import CaseRef, MetricResult, PlannedCase, Usage
+from workbench.results.overview.layout import overview_document
+from workbench.store.cause import make_cause
+from workbench.store.execution import Execution, short_score
+from workbench.store.store import RunSummary
 from workbench.ui.overview.contents import Contents
 from workbench.ui.session.session import Session
 from workbench.ui.tree.labels import Labels

@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.scripted_desk import Call, DeskServer, make_project
-from workbench.history.resuming import read_results, stored_answers
-from workbench.history.run_names import run_ids
-from workbench.history.state_dir import run_path
+from workbench.run.resuming import read_results, stored_answers
+from workbench.store.history.run_names import run_ids
+from workbench.store.history.state_dir import run_path
 
 ON_ITS_WAY = 0.02
 """Seconds before the kill in which an answer is taken to be on its way still."""

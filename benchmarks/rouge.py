@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from benchmarks import figures
-from workbench.metrics import response_match
+from workbench.criteria import response_match
 
 Pairs = Sequence[tuple[str, str]]
 _ROOTS = (

@@ -264,12 +264,12 @@ def waiting_models(root: Path, rounds: int, cases: int) -> None:
 
 async def _warm_run(evalset: Path, limit: int, isolation: str) -> tuple[float, float]:
     """Return the seconds of the second of two runs, and its CPU over all processes."""
-    from workbench.engine.plan.run_options import RunOptions
-    from workbench.engine.plan.run_plan import make_plan
-    from workbench.engine.plan.selection import open_selection
-    from workbench.engine.plan.target_parser import Selection, Target
-    from workbench.engine.processes.children import Children
-    from workbench.engine.run.run import Run
+    from workbench.files.run_options import RunOptions
+    from workbench.run.plan.run_plan import make_plan
+    from workbench.run.plan.selection import open_selection
+    from workbench.run.plan.target_parser import Selection, Target
+    from workbench.run.processes.children import Children
+    from workbench.run.run import Run
 
     os.environ["BENCHMARK_LATENCY"] = "0.2"
     options = RunOptions(concurrency=limit, isolation="run" if isolation == "run" else "case")

@@ -10,7 +10,7 @@ import random
 import sys
 from pathlib import Path
 
-from workbench.events import (
+from workbench.events.events import (
     CaseFinished,
     CaseRef,
     CaseStarted,
@@ -77,7 +77,7 @@ class Decided(Busy):
 def main() -> None:
     """Open the screen. `r` starts the made-up run."""
     terminal.prepare()
-    from workbench import config
+    from workbench.files import settings as config
     from workbench.ui.main.workbench_app import WorkbenchApp
     from workbench.ui.running.engine_run import Engine
     from workbench.ui.session.session import Session

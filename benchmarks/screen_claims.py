@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from workbench.events import (
+from workbench.events.events import (
     CaseFinished,
     CaseRef,
     CaseStarted,
@@ -58,11 +58,11 @@ def _sentence(number: int) -> dict[str, Any]:
 
 def layout_seconds(sentences: int, rounds: int = 9) -> float:
     """Return the shortest time that the layout of the pane takes, in seconds."""
-    from workbench.details import read_details
-    from workbench.rendering.document import Subject
-    from workbench.rendering.judges.pane import build
-    from workbench.rendering.rows import View
-    from workbench.store import Store
+    from workbench.results.document import Subject
+    from workbench.results.judges.pane import build
+    from workbench.results.rows import View
+    from workbench.store.details import read_details
+    from workbench.store.store import Store
 
     ref, store = CaseRef("shop", "shop/many.evalset.json", "many", "case_000000"), Store()
     for event in happened(ref, "/", sentences):
@@ -101,7 +101,7 @@ def main() -> None:
     from workbench.ui.terminal import terminal
 
     terminal.prepare()
-    from workbench import config
+    from workbench.files import settings as config
     from workbench.ui.main.workbench_app import WorkbenchApp
     from workbench.ui.running.engine_run import Engine
     from workbench.ui.session.session import Session

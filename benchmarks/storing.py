@@ -22,14 +22,14 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 from benchmarks import figures
-from workbench.engine.plan.run_options import RunOptions
-from workbench.engine.plan.run_plan import make_plan
-from workbench.engine.plan.selection import open_selection
-from workbench.engine.plan.target_parser import parse_targets
-from workbench.engine.processes.children import Children
-from workbench.engine.run.run import Run
-from workbench.events import CaseFinished, Event, RunFinished
-from workbench.history.run_writer import RunWriter
+from workbench.events.events import CaseFinished, Event, RunFinished
+from workbench.files.run_options import RunOptions
+from workbench.run.plan.run_plan import make_plan
+from workbench.run.plan.selection import open_selection
+from workbench.run.plan.target_parser import parse_targets
+from workbench.run.processes.children import Children
+from workbench.run.run import Run
+from workbench.store.history.run_writer import RunWriter
 
 CASES, GOAL = 100, 0.02
 _TICK = os.sysconf("SC_CLK_TCK")

@@ -14,10 +14,7 @@ from typing import Any
 from textual.app import App, ComposeResult
 
 from benchmarks.figures import record as figure
-from workbench.agents.worker.spans import SPANS_LIMIT
-from workbench.details import read_details
-from workbench.engine.run.event_lines import as_line
-from workbench.events import (
+from workbench.events.events import (
     CaseFinished,
     CaseRef,
     CaseStarted,
@@ -28,16 +25,19 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.execution import CaseRecord
-from workbench.history.run_writer import RunWriter
-from workbench.prices import Price, Prices
-from workbench.rendering.document import Subject
-from workbench.rendering.rows import View
-from workbench.rendering.trace.pane import build
-from workbench.store import Store
+from workbench.files.prices import Price, Prices
+from workbench.results.document import Subject
+from workbench.results.rows import View
+from workbench.results.trace.pane import build
+from workbench.store.details import read_details
+from workbench.store.event_lines import as_line
+from workbench.store.execution import CaseRecord
+from workbench.store.history.run_writer import RunWriter
+from workbench.store.store import Store
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.pane import CaseDetail
 from workbench.ui.terminal.themes import read_theme, variable_defaults
+from workbench.worker.spans import SPANS_LIMIT
 
 EVENTS, LIMIT, ROUNDS = 5_000, 0.2, 7
 

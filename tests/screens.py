@@ -26,9 +26,9 @@ from tests import frozen, planted
 from tests.steady import steady
 from tests.ui.quiet import next_timer, quick_pilots
 from tests.ui.shown import shown_strips
-from workbench import config
 from workbench.__main__ import execute
-from workbench.state_folder import trust
+from workbench.files import settings as config
+from workbench.files.state_folder import trust
 from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.themes import DEFAULT, Themes

@@ -21,10 +21,18 @@ from textual.timer import Timer
 
 from docs.pictures.frame import read_frame
 from docs.pictures.svg import still
-from workbench.engine.plan import plan
-from workbench.engine.run.recorder import Recorder
-from workbench.event_json import from_json, to_json
-from workbench.events import CaseFinished, CaseStarted, Event, MetricScored, RunFinished, SpansRecorded, TurnFinished
+from workbench.events.event_json import from_json, to_json
+from workbench.events.events import (
+    CaseFinished,
+    CaseStarted,
+    Event,
+    MetricScored,
+    RunFinished,
+    SpansRecorded,
+    TurnFinished,
+)
+from workbench.run.plan import plan
+from workbench.run.recorder import Recorder
 from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.session.session import Session
 

@@ -6,9 +6,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from workbench.database.schema import EVENT_BITS
-from workbench.history.run_names import run_ids
-from workbench.history.state_dir import run_path
+from workbench.store.database.schema import EVENT_BITS
+from workbench.store.history.run_names import run_ids
+from workbench.store.history.state_dir import run_path
 
 
 def sql(state: Path, statement: str, values: Sequence[Any] = ()) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from benchmarks.installs import install_lines
-from workbench.events import ErrorKind
+from workbench.events.events import ErrorKind
 
 _ROOT = Path(__file__).parent.parent
 _PAGES = [*sorted(_ROOT.glob("*.md")), *sorted(_ROOT.glob(".github/**/*.md")), *sorted(_ROOT.glob("docs/*.md"))]

@@ -1,8 +1,10 @@
 """Modules loaded in fresh interpreters. An unnoticed heavy import makes every start slow."""
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -139,14 +141,14 @@ def test_run_loads_no_screen_and_no_framework(repository: Path, tmp_path: Path) 
 def test_opening_the_workbench_loads_no_framework(repository: Path) -> None:
     names = loaded(
         "import workbench.ui.app, workbench.ui.main.workbench_app; "
-        "import workbench.agents.workspace, workbench.engine.run.run",
+        "import workbench.agents.workspace.workspace, workbench.run.run",
         repository,
     )
     assert "textual" in names
     assert not names & HEAVY
 
 
-LOWER = ("model", "agents", "judge", "metrics", "simulation", "engine", "history", "store")
+LOWER = ("text", "events", "files", "store", "agents", "judges", "criteria", "freshness", "run")
 
 
 def test_no_lower_package_imports_the_screen(repository: Path) -> None:
@@ -162,13 +164,13 @@ def test_no_lower_package_imports_the_screen(repository: Path) -> None:
 
 
 def test_rendering_text_needs_no_screen(repository: Path) -> None:
-    assert not loaded("import workbench.rendering.plain_case", repository) & (HEAVY | SCREEN)
+    assert not loaded("import workbench.results.plain_case", repository) & (HEAVY | SCREEN)
 
 
 def test_worker_needs_only_the_standard_library(repository: Path) -> None:
     """The agent's interpreter may have nothing else installed. Modules for ADK agents load only for them."""
     code = (
-        "import importlib, pkgutil, sys\nroot = importlib.import_module('workbench.agents.worker')\n"
+        "import importlib, pkgutil, sys\nroot = importlib.import_module('workbench.worker')\n"
         "for item in pkgutil.iter_modules(root.__path__, root.__name__ + '.'):\n"
         "    if not item.name.endswith('__main__') and '.adk_' not in item.name:\n"
         "        importlib.import_module(item.name)"
@@ -181,3 +183,22 @@ def test_worker_needs_only_the_standard_library(repository: Path) -> None:
 def test_controllers_of_the_screen_load_no_textual(repository: Path) -> None:
     names = loaded("import workbench.ui.main.wiring", repository)
     assert not names & (HEAVY | SCREEN)
+
+
+def test_architecture_page_has_the_order_of_the_packages(repository: Path) -> None:
+    """The checked layers are the rows of the page, the other way round."""
+    project = tomllib.loads((repository / "pyproject.toml").read_text("utf-8"))
+    contract = project["tool"]["importlinter"]["contracts"][0]
+    layers = [sorted(re.findall(r"\w+", layer)) for layer in reversed(contract["layers"])]
+    page = (repository / "docs/architecture.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|", page.partition("\n## Packages\n")[2].partition("\n## ")[0], re.MULTILINE)
+    assert sorted(rows) == sorted(name for layer in layers for name in layer)
+    while layers:
+        layer = layers.pop(0)
+        assert sorted(rows[: len(layer)]) == layer
+        rows = rows[len(layer) :]
+
+
+def test_packages_have_at_most_one_level_of_folders(repository: Path) -> None:
+    paths = (path.relative_to(repository) for path in (repository / "workbench").rglob("*.py"))
+    assert not [path for path in paths if len(path.parts) > 4]

@@ -5,7 +5,7 @@ Importing the package is cheap: each public name is imported at its first use.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # Without importing `typing`: see above.
-    from workbench.engine.plan.run_options import RunOptions, UsageFaultError
+    from workbench.files.run_options import RunOptions, UsageFaultError
     from workbench.project.project import Project
     from workbench.testing.evaluation import evaluate
 
@@ -15,8 +15,8 @@ __all__ = ["Project", "RunOptions", "UsageFaultError", "__version__", "evaluate"
 
 _MODULES = {
     "Project": "workbench.project.project",
-    "RunOptions": "workbench.engine.plan.run_options",
-    "UsageFaultError": "workbench.engine.plan.run_options",
+    "RunOptions": "workbench.files.run_options",
+    "UsageFaultError": "workbench.files.run_options",
     "evaluate": "workbench.testing.evaluation",
 }
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from workbench.agents.worker.collector import collect_rarely
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
 from workbench.cli.names import COMMANDS
 from workbench.cli.streams import can_draw, flush_streams, prepare_streams, write_line
+from workbench.worker.collector import collect_rarely
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
@@ -28,7 +28,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         # A bug of ours must not look like a failed case: Python's own exit code for it is 1.
         import traceback
 
-        from workbench.text import plain
+        from workbench.text.safe_text import plain
 
         write_line(sys.stderr, plain(traceback.format_exc()) + "This is a bug in the workbench.")
         code = UNDECIDED

@@ -6,11 +6,11 @@ from tempfile import TemporaryDirectory
 
 from docs.pictures.frame import Frame, Line, Piece
 from docs.pictures.svg import still
-from tests.injection.fault_agents import write_project
+from tests.run.injection.fault_agents import write_project
 from workbench import Project, RunOptions
-from workbench.prices import Prices
-from workbench.rendering.cells import cell_len
-from workbench.rendering.plain_summary import SummaryLine, summary_lines
+from workbench.files.prices import Prices
+from workbench.results.cells import cell_len
+from workbench.results.plain_summary import SummaryLine, summary_lines
 
 FILE = Path(__file__).parent / "faults.svg"
 _COMMAND = "agent-workbench run . --inject matrix"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import unescape
 from typing import NamedTuple
 
-from workbench.rendering.cells import cell_len
+from workbench.results.cells import cell_len
 
 CELL, LINE = 12.2, 24.4
 """Width and height of a cell in Textual's SVG, in its units."""

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory, gettempdir
 from textual.pilot import Pilot
 
 from docs.pictures.frame import Frame, read_frame
-from workbench import config
+from workbench.files import settings as config
 from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.themes import DEFAULT, Themes

@@ -11,7 +11,7 @@ from html import escape
 from typing import NamedTuple
 
 from docs.pictures.frame import CELL, LINE, Frame, Line
-from workbench.rendering.cells import cell_len
+from workbench.results.cells import cell_len
 
 _EDGE = 9.0
 """Space around the text, in units of the SVG. A cell is 12.2 wide."""

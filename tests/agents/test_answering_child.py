@@ -15,7 +15,7 @@ from workbench.agents.child_process import ChildProcess, Command
 
 SOURCE = """
 import argparse, asyncio, os
-from workbench.agents.worker.serving import CallFailedError, serve
+from workbench.worker.serving import CallFailedError, serve
 
 async def answer(payload):
     match payload["do"]:

@@ -12,8 +12,8 @@ import pytest
 
 from workbench.agents.channel import Channel, Frame
 from workbench.agents.output import OutputPipe
-from workbench.agents.worker.frames import Channel as Blocking
-from workbench.agents.worker.frames import FrameTooLargeError, encode
+from workbench.worker.frames import Channel as Blocking
+from workbench.worker.frames import FrameTooLargeError, encode
 
 
 class Heard:

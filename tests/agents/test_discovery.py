@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.agents.conftest import AGENT, Tree, evalset
-from workbench.agents.discovery import AgentFolder, Discovery, discover, is_evalset_file, name_agents
+from workbench.agents.workspace.discovery import AgentFolder, Discovery, discover, is_evalset_file, name_agents
 
 DATASET = '{"eval_cases": [{"eval_case_id": "a", "prompt": {"role": "user", "parts": [{"text": "hi"}]}}]}'
 
@@ -203,7 +203,7 @@ def test_json_that_looks_like_an_evalset_is_named(tree: Tree) -> None:
 
 
 def test_only_a_limited_number_of_json_files_is_checked(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.agents.discovery._HEADS_READ", 2)
+    monkeypatch.setattr("workbench.agents.workspace.discovery._HEADS_READ", 2)
     project = tree({f"data/{number}.json": evalset() for number in range(5)})
     reasons = _reasons(project, discover(project))
     assert sorted(reasons) == [".", "data/0.json", "data/1.json"]

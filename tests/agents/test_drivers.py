@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agents.drivers import _usable
-from workbench.agents.worker.drivers import _drivers
-from workbench.plugins import OWN, Extension, Trouble, module_file
+from workbench.agents.workspace.drivers import _usable
+from workbench.files.plugins import OWN, Extension, Trouble, module_file
+from workbench.worker.drivers import _drivers
 
 GOOD = "import json\ndef recognise(found): ...\nasync def answer(agent, message, session): ...\n"
 

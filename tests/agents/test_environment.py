@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.agents.conftest import Tree
-from workbench.agents.environment import agent_environment
+from workbench.agents.workspace.environment import agent_environment
 
 
 def test_nearest_env_file_is_used_up_to_the_file_system_root(tree: Tree) -> None:

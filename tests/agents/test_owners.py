@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.stored import sql
-from workbench.agents.owners import LastOwner, OwnersFileError, StoredOwners, read_owners, save_last_owners, save_owner
-from workbench.state_folder import state_dir
+from workbench.files.state_folder import state_dir
+from workbench.store.owners import LastOwner, OwnersFileError, StoredOwners, read_owners, save_last_owners, save_owner
 
 
 def test_saved_answers_are_read_back(tmp_path: Path) -> None:

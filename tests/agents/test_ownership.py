@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.agents.conftest import AGENT, Tree, evalset
-from workbench.agents.owners import StoredOwners
-from workbench.agents.workspace import EvalsetEntry, open_workspace
+from workbench.agents.workspace.workspace import EvalsetEntry, open_workspace
+from workbench.store.owners import StoredOwners
 
 
 def _entry(project: Path, relative: str, stored: StoredOwners | None = None) -> EvalsetEntry:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from workbench.agents.python_source import LARGEST_SOURCE, parse_source
+from workbench.agents.workspace.python_source import LARGEST_SOURCE, parse_source
 
 
 @pytest.mark.parametrize(

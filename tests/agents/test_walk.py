@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agents.walk import relative_to
+from workbench.files.walk import relative_to
 
 
 @pytest.mark.parametrize("root", ["/a", "/a/b", "/", ".", "..", "/a/b/c", "a"])

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.agents.conftest import AGENT, Tree, evalset
-from workbench.agents.owners import StoredOwners, save_owner
-from workbench.agents.targets import find_agent, find_root, project_around
-from workbench.agents.workspace import Workspace, assign_agent, duplicate_set_ids, open_workspace
-from workbench.state_folder import make_state_dir
+from workbench.agents.workspace.targets import find_agent, find_root, project_around
+from workbench.agents.workspace.workspace import Workspace, assign_agent, duplicate_set_ids, open_workspace
+from workbench.files.state_folder import make_state_dir
+from workbench.store.owners import StoredOwners, save_owner
 
 _PROJECT = {
     ".git/": "",

@@ -9,9 +9,9 @@ import pytest
 from benchmarks import aftermath
 from benchmarks.parts import marked
 from tests.stored import change_event
-from workbench.engine.run.event_lines import as_line
-from workbench.events import CaseError, CaseFinished, CaseRef, CaseStatus, Event, PlannedCase, RunStarted
-from workbench.history.run_writer import RunWriter
+from workbench.events.events import CaseError, CaseFinished, CaseRef, CaseStatus, Event, PlannedCase, RunStarted
+from workbench.store.event_lines import as_line
+from workbench.store.history.run_writer import RunWriter
 
 RUN = "2026-11-21T10-30-00-3f2a"
 

@@ -7,7 +7,7 @@ import pytest
 from tests.cli.projects import Project, python_path
 from tests.cli.stores import all_statuses
 from workbench.__main__ import main
-from workbench.store import Store
+from workbench.store.store import Store
 
 
 @pytest.fixture(autouse=True)

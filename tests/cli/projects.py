@@ -18,7 +18,7 @@ from unittest.mock import patch
 import pytest
 
 from workbench.__main__ import main
-from workbench.database.database import close_databases
+from workbench.store.database.database import close_databases
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from workbench.events import (
+from workbench.events.events import (
     AgentActed,
     CaseError,
     CaseFinished,
@@ -20,7 +20,7 @@ from workbench.events import (
     TurnStarted,
     Usage,
 )
-from workbench.store import Store
+from workbench.store.store import Store
 
 FILE = "desk/refunds.evalset.json"
 SOURCE = "test_config.json beside the evalset"

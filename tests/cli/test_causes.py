@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.cli.projects import Project
 from tests.planted import ERRORS, FAILING, write
-from workbench.history.reading import open_summary
+from workbench.store.history.reading import open_summary
 
 PLANTED = {**FAILING, **ERRORS}
 SHARED = {text: count for text, count in PLANTED.items() if count > 1}

@@ -165,7 +165,7 @@ def test_hanging_import_does_not_delay_other_agents(
     project.evalset({**GOOD, "eval_set_id": "second"}, path="zulu/talk.test.json")
     project.write("echo/agent.py", "import time\ntime.sleep(1000)\nroot_agent = 1\n")
     project.write("zulu/agent.py", "root_agent = None\n")
-    monkeypatch.setattr("workbench.engine.processes.trial_imports.IMPORT_SECONDS", 1.0)
+    monkeypatch.setattr("workbench.run.processes.trial_imports.IMPORT_SECONDS", 1.0)
     monkeypatch.chdir(project.root)
     assert execute(["check", "--import"]) == 2
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("error: ")]
@@ -185,7 +185,7 @@ def test_problems_of_a_file_are_printed_before_the_next_file_is_read(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from workbench.__main__ import execute
-    from workbench.model.evalset import open_evalset as real
+    from workbench.files.evalset import open_evalset as real
 
     for name in ("a", "b"):
         project.write(f"echo/{name}.evalset.json", "{")
@@ -195,7 +195,7 @@ def test_problems_of_a_file_are_printed_before_the_next_file_is_read(
         said.append(capsys.readouterr().out)
         return real(path, **options)
 
-    monkeypatch.setattr("workbench.agents.workspace.open_evalset", open_evalset)
+    monkeypatch.setattr("workbench.agents.workspace.workspace.open_evalset", open_evalset)
     monkeypatch.chdir(project.root)
     assert execute(["check"]) == 2
     assert [text.count("error: echo/a.evalset.json") for text in said] == [0, 1]

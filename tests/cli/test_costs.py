@@ -6,11 +6,19 @@ from typing import Any
 import jsonschema
 
 from tests.cli.stores import feed, ref, started
-from workbench.events import CaseFinished, CaseStarted, MetricResult, MetricScored, RunFinished, RunStarted, Usage
+from workbench.events.events import (
+    CaseFinished,
+    CaseStarted,
+    MetricResult,
+    MetricScored,
+    RunFinished,
+    RunStarted,
+    Usage,
+)
 from workbench.exporting.report import json_schema, report_pieces
-from workbench.prices import Price, Prices
-from workbench.rendering.plain_summary import summary_lines
-from workbench.store import Store
+from workbench.files.prices import Price, Prices
+from workbench.results.plain_summary import summary_lines
+from workbench.store.store import Store
 
 PRICES = Prices({"gemini-2.5-flash": Price(0.30, 2.50)}, "EUR")
 ONE, TWO = ref("one"), ref("two")

@@ -4,8 +4,8 @@ import pytest
 
 from tests.cli.stores import all_statuses, case_events, feed, ref, started
 from workbench.cli.exit_codes import exit_code
-from workbench.events import CaseStatus, RunFinished
-from workbench.store import Store
+from workbench.events.events import CaseStatus, RunFinished
+from workbench.store.store import Store
 
 
 def run_of(*statuses: CaseStatus, interrupted: bool = False) -> Store:

@@ -31,22 +31,22 @@ from tests.cli.stores import (
     started,
 )
 from tests.hostile import HOSTILE
-from workbench.authoring.triage.entry import About, Entry, Judged
-from workbench.authoring.triage.triage_file import changed, triage_path
 from workbench.cli.export_command import _write
 from workbench.cli.refusal import Refused
-from workbench.details import read_details
-from workbench.events import MetricResult, MetricStatus, Noticed, RunFinished, SpansRecorded, TurnFinished
+from workbench.editing.triage.entry import About, Entry, Judged
+from workbench.editing.triage.triage_file import changed, triage_path
+from workbench.events.events import MetricResult, MetricStatus, Noticed, RunFinished, SpansRecorded, TurnFinished
 from workbench.exporting import html as export_html
 from workbench.exporting.adk import build_adk
 from workbench.exporting.case_table import SCRIPT, SCRIPT_DIGEST
 from workbench.exporting.exporter import Pieces, RunContext
 from workbench.exporting.html import STYLE, build_html
 from workbench.exporting.tables import build_csv, build_markdown, code_span
-from workbench.history.pass_rates import RunRate, Trend
-from workbench.rendering.document import Subject
-from workbench.rendering.evidence import pane as evidence
-from workbench.rendering.rows import View
+from workbench.results.document import Subject
+from workbench.results.evidence import pane as evidence
+from workbench.results.rows import View
+from workbench.store.details import read_details
+from workbench.store.history.pass_rates import RunRate, Trend
 
 ATTACK = '</pre><script>alert(1)</script><img src=x onerror=alert(1)> " onload="x" \x1b[31m \ud800 `|` @team =1+1'
 _TAGS = {

@@ -4,8 +4,8 @@ import json
 
 from tests.cli.conftest import Here
 from tests.cli.projects import GOOD, Project
-from workbench.recordings.frozen_file import read_frozen
-from workbench.recordings.frozen_path import frozen_folder, frozen_path
+from workbench.files.frozen_path import frozen_folder, frozen_path
+from workbench.run.recordings.frozen_file import read_frozen
 
 AGENT = """
 from pathlib import Path

@@ -8,8 +8,8 @@ import pytest
 
 from tests.cli.projects import BAD, GOOD, Project
 from tests.stored import only_run
-from workbench.history.run_writer import RunWriter
 from workbench.project.history_report import json_schema
+from workbench.store.history.run_writer import RunWriter
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from workbench.cli import interruption as interruption_module
 from workbench.cli.interruption import Interruption
 from workbench.cli.streams import let_go_of_streams, write_line
-from workbench.events import CaseRef
+from workbench.events.events import CaseRef
 
 
 class Recorded:

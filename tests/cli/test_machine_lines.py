@@ -1,7 +1,7 @@
 """Lines about machines: each is told once, lost attempts have their reason, and the end counts what each did."""
 
 from workbench.cli.machine_lines import MachineLines
-from workbench.events import (
+from workbench.events.events import (
     AttemptLost,
     CaseError,
     CaseFinished,
@@ -14,10 +14,10 @@ from workbench.events import (
     RunFinished,
     RunStarted,
 )
-from workbench.places.choice import PlaceChoice
-from workbench.places.place import MachineState
-from workbench.rendering.machines import fleet_brief, machine_lines, megabytes, place_words
-from workbench.store import Store
+from workbench.files.place_choice import PlaceChoice
+from workbench.results.machines import fleet_brief, machine_lines, megabytes, place_words
+from workbench.run.places.place import MachineState
+from workbench.store.store import Store
 
 REFS = [CaseRef("desk", "desk/a.evalset.json", "a", f"case_{number}") for number in range(3)]
 LOST = LostAttempt(1, "two", "two: the connection\nwas closed")

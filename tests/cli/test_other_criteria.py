@@ -8,24 +8,24 @@ import pytest
 
 from tests.cli.stores import ANSWER_PASSED, FILE, case_events, ref
 from workbench.__main__ import main
-from workbench.details import read_details, read_records
-from workbench.engine.run.event_lines import as_line
-from workbench.events import Event, PlannedCase, RunFinished, RunStarted
-from workbench.execution import CaseRecord
+from workbench.events.events import Event, PlannedCase, RunFinished, RunStarted
 from workbench.exporting.html import build_html
 from workbench.exporting.junit import junit_pieces
 from workbench.exporting.report import report_pieces
 from workbench.exporting.tables import build_csv, build_markdown
-from workbench.history.listed_runs import list_all_runs
-from workbench.history.reading import read_run_events
-from workbench.history.run_writer import RunWriter
-from workbench.history.stored_report import read_report
-from workbench.history.stored_runs import load_summary
-from workbench.rendering.document import Subject
-from workbench.rendering.plain_case import plain_case
-from workbench.rendering.plain_lines import case_line
-from workbench.rendering.title import notes
-from workbench.store import Store
+from workbench.results.document import Subject
+from workbench.results.plain_case import plain_case
+from workbench.results.plain_lines import case_line
+from workbench.results.title import notes
+from workbench.store.details import read_details, read_records
+from workbench.store.event_lines import as_line
+from workbench.store.execution import CaseRecord
+from workbench.store.history.listed_runs import list_all_runs
+from workbench.store.history.reading import read_run_events
+from workbench.store.history.run_writer import RunWriter
+from workbench.store.history.stored_report import read_report
+from workbench.store.history.stored_runs import load_summary
+from workbench.store.store import Store
 from workbench.ui.session.run_labels import flags
 
 RUN = "2026-11-21T10-30-00-3f2a"

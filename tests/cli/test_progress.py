@@ -11,8 +11,8 @@ from tests.cli.stores import BROKEN, FAILED, PASSED, all_statuses, case_events, 
 from tests.hostile import HOSTILE, leaks
 from workbench.cli.live_progress import LiveProgress
 from workbench.cli.plain_progress import PlainProgress
-from workbench.events import CaseError, CaseFinished, CaseRef, CaseStarted, JudgeWaits, Noticed, RunFinished
-from workbench.store import Store
+from workbench.events.events import CaseError, CaseFinished, CaseRef, CaseStarted, JudgeWaits, Noticed, RunFinished
+from workbench.store.store import Store
 
 _OURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 """The codes with which the block is redrawn, the cursor hidden and words are coloured."""

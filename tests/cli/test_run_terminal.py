@@ -13,7 +13,7 @@ from tests.cli import projects
 from tests.cli.projects import BAD, GOOD, REPOSITORY, Project
 from tests.cli.stores import PASSED, all_statuses, case_events, feed, started
 from workbench.cli.following import next_steps
-from workbench.store import Store
+from workbench.store.store import Store
 
 pytestmark = pytest.mark.usefixtures("warm_programs")
 

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.cli.stores import all_statuses
-from workbench.store import Store
+from workbench.store.store import Store
 
 
 @pytest.fixture

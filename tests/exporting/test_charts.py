@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from workbench.events import CaseRef, MetricResult, PlannedCase, Usage
-from workbench.execution import CaseRecord
+from workbench.events.events import CaseRef, MetricResult, PlannedCase, Usage
 from workbench.exporting.case_table import distribution, most_expensive, most_tokens, slowest, trend_words
-from workbench.history.pass_rates import RunRate, Trend
-from workbench.rendering.costs import Costs
-from workbench.rendering.overview.criteria import scores
+from workbench.results.costs import Costs
+from workbench.results.overview.criteria import scores
+from workbench.store.execution import CaseRecord
+from workbench.store.history.pass_rates import RunRate, Trend
 
 
 def record(name: str, seconds: float = 1.0, tokens: int = 10) -> CaseRecord:

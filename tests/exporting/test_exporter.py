@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.cli.stores import all_statuses
 from workbench.exporting.exporter import EXPORTERS, ExportedRun, Exporter
-from workbench.plugins import OWN
+from workbench.files.plugins import OWN
 
 
 def test_every_exporter_loads_and_writes_a_run() -> None:

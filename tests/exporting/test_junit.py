@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from tests.cli.stores import FAILED, all_statuses, case_events, failed_with_errors, feed, ref, started
 from tests.hostile import HOSTILE, leaks
-from workbench.events import CaseError, CaseRef, MetricResult, OutputCaptured, RunFinished
+from workbench.events.events import CaseError, CaseRef, MetricResult, OutputCaptured, RunFinished
 from workbench.exporting.junit import junit_pieces
-from workbench.store import Store
+from workbench.store.store import Store
 
 
 def parsed(store: Store) -> Tree.Element:

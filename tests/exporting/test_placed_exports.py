@@ -3,15 +3,15 @@
 import csv
 import io
 
-from workbench.details import read_details
-from workbench.events import LostAttempt
-from workbench.execution import CaseRecord
+from workbench.events.events import LostAttempt
 from workbench.exporting.exporter import EXPORTERS, ExportedRun
-from workbench.rendering.document import Subject
-from workbench.rendering.placed import placed_texts, placed_words
-from workbench.rendering.rows import View
-from workbench.rendering.trace.pane import build as build_trace
-from workbench.store import Store
+from workbench.results.document import Subject
+from workbench.results.placed import placed_texts, placed_words
+from workbench.results.rows import View
+from workbench.results.trace.pane import build as build_trace
+from workbench.store.details import read_details
+from workbench.store.execution import CaseRecord
+from workbench.store.store import Store
 
 
 def placed(store: Store) -> CaseRecord:

@@ -11,8 +11,7 @@ import pytest
 from tests.cli.stores import BROKEN, CRASH, FAILED, all_statuses, case_events, failed_with_errors, feed, ref, started
 from tests.hostile import HOSTILE
 from workbench.cli.refusal import Refused, refusal_json
-from workbench.details import read_details
-from workbench.events import (
+from workbench.events.events import (
     CaseRef,
     CaseStarted,
     ForkOf,
@@ -23,8 +22,9 @@ from workbench.events import (
     TurnStarted,
 )
 from workbench.exporting.report import json_schema, report_pieces
-from workbench.history.stored_report import report_events
-from workbench.store import Store
+from workbench.store.details import read_details
+from workbench.store.history.stored_report import report_events
+from workbench.store.store import Store
 
 
 def written(store: Store) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def test_themes_samples_and_types_are_in_the_wheel(wheel: Path) -> None:
     assert "workbench/sample_agents/order_desk/refunds.evalset.json" in names
     assert any(name.startswith("workbench/themes/") and name.endswith(".toml") for name in names)
     assert "workbench/py.typed" in names
-    assert "workbench/agents/worker/__main__.py" in names
+    assert "workbench/worker/__main__.py" in names
     assert not [name for name in names if ".workbench" in name or "__pycache__" in name or name.startswith("tests/")]
 
 
@@ -62,7 +62,7 @@ def test_installed_program_runs_a_sample(installed: Path, tmp_path: Path) -> Non
     found = run(installed, "-c", "import workbench; print(workbench.__path__[0])", cwd=tmp_path)
     package = Path(found.stdout.strip())
     assert package.is_relative_to(installed.parents[1])
-    copying = "import pathlib, workbench.shipped; workbench.shipped.copy_samples(pathlib.Path())"
+    copying = "import pathlib, workbench.files.shipped; workbench.files.shipped.copy_samples(pathlib.Path())"
     assert run(installed, "-c", copying, cwd=tmp_path).returncode == 0
     result = run(installed, "-m", "workbench", "run", "sample_agents/order_desk/greetings.test.json", cwd=tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr

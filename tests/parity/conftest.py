@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from workbench.metrics.registry import descriptions
+from workbench.criteria.registry import descriptions
 
 OUTCOMES = ("equal", "differ as documented", "wrong")
 _PROPERTY = "parity"

@@ -10,8 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from workbench.judge.base import JudgeFault, JudgeIdentity, JudgeOptions, Question, Reply
-from workbench.metrics.base import Functions
+from workbench.criteria.base import Functions
+from workbench.judges.base import JudgeFault, JudgeIdentity, JudgeOptions, Question, Reply
 
 Vector = dict[str, Any]
 UNPARSABLE = "I would rather not say."

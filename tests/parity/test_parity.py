@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from tests.model.invocations import normalise_invocation
+from tests.files.invocations import normalise_invocation
 from tests.parity.oracles import BY_METRIC
 from tests.parity.scripted import ScriptedBench
-from workbench.events import MetricResult
-from workbench.metrics.base import NotScorableError, Scored, ScoreRequest
-from workbench.metrics.registry import check_criteria, needs_bench, score_with_bench
-from workbench.model.criteria import read_config
-from workbench.model.validation import validate_case
+from workbench.criteria.base import NotScorableError, Scored, ScoreRequest
+from workbench.criteria.registry import check_criteria, needs_bench, score_with_bench
+from workbench.events.events import MetricResult
+from workbench.files.criteria import read_config
+from workbench.files.validation import validate_case
 
 Vector = dict[str, Any]
 Result = dict[str, Any]

@@ -173,8 +173,8 @@ def test_broken_package_is_named_and_affects_nothing_else(project: Project, site
 
 
 JUDGE = """
-from workbench.judge.base import JudgeIdentity
-from workbench.judge.kinds import JudgeKind
+from workbench.judges.base import JudgeIdentity
+from workbench.judges.kinds import JudgeKind
 
 class Odd:
     async def ready(self): ...

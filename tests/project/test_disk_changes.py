@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.projects import BAD, GOOD, Project, case
-from workbench.agents.workspace import Workspace, open_workspace
-from workbench.atomic import replace_content
-from workbench.project.disk_changes import disk_words
-from workbench.project.follow import DiskNews, read_news
+from workbench.agents.workspace.workspace import Workspace, open_workspace
+from workbench.files.atomic import replace_content
+from workbench.freshness.disk_changes import disk_words
+from workbench.freshness.follow import DiskNews, read_news
 
 
 class Folder:

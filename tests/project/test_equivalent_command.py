@@ -11,16 +11,14 @@ import pytest
 
 from tests.ui.conftest import case_json
 from workbench.__main__ import main
-from workbench.agents.workspace import Workspace, open_workspace
+from workbench.agents.workspace.workspace import Workspace, open_workspace
 from workbench.cli import following
 from workbench.cli.compare_command import compare_command as compare_parser
 from workbench.cli.export_command import export_command as export_parser
 from workbench.cli.score_command import score_command as score_parser
 from workbench.cli.status_command import status_command as status_parser
-from workbench.engine.plan.plan import Plan
-from workbench.engine.plan.run_options import FrozenMode, RunOptions
-from workbench.engine.plan.run_plan import plan_cases
-from workbench.places.choice import PlaceChoice
+from workbench.files.place_choice import PlaceChoice
+from workbench.files.run_options import FrozenMode, RunOptions
 from workbench.project import equivalent_command
 from workbench.project.equivalent_command import (
     Shell,
@@ -30,6 +28,8 @@ from workbench.project.equivalent_command import (
     export_command,
     status_command,
 )
+from workbench.run.plan.plan import Plan
+from workbench.run.plan.run_plan import plan_cases
 
 HOSTILE = ["plain", "a,b", "a:b", "back\\slash", "it's", "$(rm -rf ~)", "two words", "返金", "-x", "*", "line\nbreak"]
 ReadBack = Callable[[ShellCommand], Plan]

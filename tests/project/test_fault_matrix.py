@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.injection import eight_agents
-from tests.injection.fault_agents import STYLES, write_project
+from tests.run.injection import eight_agents
+from tests.run.injection.fault_agents import STYLES, write_project
 from workbench import Project, RunOptions, UsageFaultError
 from workbench.cli.exit_codes import exit_code
-from workbench.details import read_details
-from workbench.events import FaultOutcome
-from workbench.history.run_names import run_ids
-from workbench.injection.injection_file import parse_injection
-from workbench.injection.matrix import WAYS
-from workbench.rendering.fault_table import fault_rows
-from workbench.store import Store
+from workbench.events.events import FaultOutcome
+from workbench.files.injection_file import parse_injection
+from workbench.results.fault_table import fault_rows
+from workbench.run.injection.matrix import WAYS
+from workbench.store.details import read_details
+from workbench.store.history.run_names import run_ids
+from workbench.store.store import Store
 
 EXPECTED: dict[str, dict[str, FaultOutcome]] = {
     "retrying": dict.fromkeys(WAYS, "recovered"),

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.forking.desk import counted, write_desk
+from tests.run.forking.desk import counted, write_desk
 from workbench import Project, UsageFaultError
-from workbench.events import ForkOf
-from workbench.execution import CaseRecord
-from workbench.history.run_names import last_run
-from workbench.history.state_dir import run_path
-from workbench.history.stored_runs import list_runs
+from workbench.events.events import ForkOf
+from workbench.store.execution import CaseRecord
+from workbench.store.history.run_names import last_run
+from workbench.store.history.state_dir import run_path
+from workbench.store.history.stored_runs import list_runs
 
 pytest.importorskip("google.adk")
 

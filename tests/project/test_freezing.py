@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from tests.cli.projects import GOOD, Project
-from tests.recordings.recordings import recording
-from workbench.authoring.capture import Choice, of_turns, recording_of
-from workbench.details import read_details
+from tests.run.recordings.recordings import recording
+from workbench.editing.capture import Choice, of_turns, recording_of
+from workbench.files.state_folder import state_dir
 from workbench.project.freezing import freezing_of_cases
 from workbench.project.project import Project as OpenProject
-from workbench.recordings.recording import ToolCall
-from workbench.state_folder import state_dir
+from workbench.run.recordings.recording import ToolCall
+from workbench.store.details import read_details
 from workbench.ui.chat.capturing import captured_from_record, with_recording
 
 AGENT = """

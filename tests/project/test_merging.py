@@ -14,12 +14,7 @@ import pytest
 from tests.cli.stores import all_statuses, case_events, feed
 from tests.stored import change_event, drop_events, event_texts, forget_rows, number_of, sql
 from workbench.cli.exit_codes import exit_code
-from workbench.database.database import database
-from workbench.database.runs import delete_runs
-from workbench.details import read_details
-from workbench.engine.plan.run_options import UsageFaultError
-from workbench.engine.run.event_lines import as_line
-from workbench.events import (
+from workbench.events.events import (
     CaseFinished,
     CaseRef,
     Event,
@@ -32,15 +27,20 @@ from workbench.events import (
     RunStarted,
     UserSimulated,
 )
+from workbench.events.shards import Shard
 from workbench.exporting.junit import junit_pieces
 from workbench.exporting.report import json_schema, report_pieces
-from workbench.history.run_writer import RunWriter
-from workbench.history.state_dir import run_path
+from workbench.files.run_options import UsageFaultError
+from workbench.files.state_folder import why_untrusted
 from workbench.project.merging import merge_shards
 from workbench.project.shards import plan_digest
-from workbench.shards import Shard
-from workbench.state_folder import why_untrusted
-from workbench.store import Store
+from workbench.store.database.database import database
+from workbench.store.database.runs import delete_runs
+from workbench.store.details import read_details
+from workbench.store.event_lines import as_line
+from workbench.store.history.run_writer import RunWriter
+from workbench.store.history.state_dir import run_path
+from workbench.store.store import Store
 
 Change = Callable[[dict[str, Any]], object]
 

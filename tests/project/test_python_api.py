@@ -16,8 +16,8 @@ import pytest
 
 from tests.stored import only_run
 from workbench import Project, RunOptions, UsageFaultError
-from workbench.events import CaseFinished, CaseStarted, Event, RunFinished, RunStarted
-from workbench.model.criteria import parse_config
+from workbench.events.events import CaseFinished, CaseStarted, Event, RunFinished, RunStarted
+from workbench.files.criteria import parse_config
 
 AGENT = """
 def root_agent(message, session):

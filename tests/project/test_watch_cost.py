@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from workbench.dependencies.change import Effect
-from workbench.engine.watch.job_queue import Limit
-from workbench.events import CaseRef, MetricResult, PlannedCase, SpansRecorded, Usage
-from workbench.execution import CaseRecord, Turn
-from workbench.model.criteria import stored_config
-from workbench.prices import Price, Prices
+from workbench.events.events import CaseRef, MetricResult, PlannedCase, SpansRecorded, Usage
+from workbench.files.criteria import stored_config
+from workbench.files.prices import Price, Prices
 from workbench.project.watch_cost import estimate, limit_words
+from workbench.project.watch_queue import Limit
+from workbench.store.execution import CaseRecord, Turn
+from workbench.store.inputs.change import Effect
 
 PRICES = Prices({"gemini-2.5-flash": Price(1.0, 10.0), "judge": Price(2.0, 0.0)})
 

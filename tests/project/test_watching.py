@@ -14,9 +14,9 @@ from textual.pilot import Pilot
 
 from tests.cli.projects import BAD, GOOD, Project
 from tests.ui.conftest import Screen
-from workbench import config
-from workbench.details import read_details
-from workbench.events import Usage
+from workbench.events.events import Usage
+from workbench.files import settings as config
+from workbench.store.details import read_details
 from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.themes import Themes

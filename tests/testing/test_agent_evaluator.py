@@ -106,7 +106,7 @@ def test_module_for_adk_works_after_changing_the_import(tmp_path: Path, where: s
     project.evalset(child, path="talker/sub/child.test.json")
     (tmp_path / "nothing_here").mkdir()
     (tmp_path / "old.test.json").write_text(json.dumps(OLD), encoding="utf-8")
-    project.write("conftest.py", "import tests.metrics.no_services\n")
+    project.write("conftest.py", "import tests.criteria.no_services\n")
     project.write("test_talker.py", MODULE.format(where=where))
     plugins = ("workbench.testing.plugin", "pytest_asyncio.plugin")
     done = run_pytest(tmp_path, "-W", "ignore", "-o", "pythonpath=.", "test_talker.py", plugins=plugins)

@@ -17,11 +17,10 @@ from tests.ui.fake_view import Bench, FakeView
 from tests.ui.feed import Feed, user
 from tests.ui.quiet import quick_pilots
 from tests.ui.shown import record_writes, shown_strips
-from workbench import config
-from workbench.agents.criteria_choice import CriteriaChoice
-from workbench.agents.discovery import AgentFolder
-from workbench.agents.workspace import EvalsetEntry, Workspace
-from workbench.events import (
+from workbench.agents.workspace.criteria_choice import CriteriaChoice
+from workbench.agents.workspace.discovery import AgentFolder
+from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
+from workbench.events.events import (
     CaseFinished,
     CaseRef,
     CaseStarted,
@@ -30,11 +29,12 @@ from workbench.events import (
     RunFinished,
     RunStarted,
 )
-from workbench.model.criteria import default_config
-from workbench.model.evalset import open_evalset
-from workbench.places.place import MachineState
-from workbench.project import staleness
-from workbench.store import Store
+from workbench.files import settings as config
+from workbench.files.criteria import default_config
+from workbench.files.evalset import open_evalset
+from workbench.freshness import staleness
+from workbench.run.places.place import MachineState
+from workbench.store.store import Store
 from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.running.engine_run import ONCE, Engine, RepeatOptions
 from workbench.ui.running.run_thread import Publish

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.ui.feed import Feed
-from workbench import config
-from workbench.actions import Situation, keymap
-from workbench.agents.workspace import Workspace
-from workbench.authoring.responsible import Place, case_place
-from workbench.details import read_details
-from workbench.events import CaseRef, PlannedCase, RunStarted
-from workbench.rendering.document import Subject
+from workbench.agents.workspace.workspace import Workspace
+from workbench.editing.responsible import Place, case_place
+from workbench.events.events import CaseRef, PlannedCase, RunStarted
+from workbench.files import settings as config
+from workbench.results.document import Subject
+from workbench.store.details import read_details
+from workbench.ui.actions import Situation, keymap
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
 from workbench.ui.freshness.staleness import Staleness

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from workbench.agents.workspace import Workspace
-from workbench.events import (
+from workbench.agents.workspace.workspace import Workspace
+from workbench.events.events import (
     CaseError,
     CaseFinished,
     CaseRef,
@@ -17,7 +17,7 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.store import Store
+from workbench.store.store import Store
 
 
 def user(text: str) -> dict[str, Any]:

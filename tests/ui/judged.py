@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.ui.transcripts import content
-from workbench.details import read_details
-from workbench.events import (
+from workbench.events.events import (
     CaseError,
     CaseFinished,
     CaseRef,
@@ -23,9 +22,10 @@ from workbench.events import (
     Usage,
     UserSimulated,
 )
-from workbench.execution import CaseRecord
-from workbench.judge.base import JudgeFault, JudgeIdentity, Question, Reply, record, reply_record
-from workbench.store import Store
+from workbench.judges.base import JudgeFault, JudgeIdentity, Question, Reply, record, reply_record
+from workbench.store.details import read_details
+from workbench.store.execution import CaseRecord
+from workbench.store.store import Store
 
 GEMINI = JudgeIdentity("gemini-2.5-flash", "gemini", base_url="http://127.0.0.1:8123")
 FUNCTION = JudgeIdentity("python:desk.judge:decide", "python", "a Python function", by="function")

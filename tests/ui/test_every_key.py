@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from tests.ui.test_running import started
-from workbench.actions import actions_in
+from workbench.ui.actions import actions_in
 
 LEAVES = ("quit", "suspend")
 """Actions that end or stop the program."""

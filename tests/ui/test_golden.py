@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from tests.screens import SCENES, Projects, Scene, go, open_app
 from tests.steady import steady
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
-from workbench.events import CaseError, CaseFinished, MetricResult, MetricScored, TurnFinished, TurnStarted
+from workbench.events.events import CaseError, CaseFinished, MetricResult, MetricScored, TurnFinished, TurnStarted
 
 Compare: TypeAlias = Callable[..., bool]
 MAIN = ("overview", "evidence-calls", "review", "table", "criteria")

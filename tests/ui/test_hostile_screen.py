@@ -8,11 +8,11 @@ import pytest
 from tests.hostile import HOSTILE, leaks
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from tests.ui.shown import shown_strips
-from workbench.agents.criteria_choice import CriteriaChoice
-from workbench.agents.discovery import Ignored
-from workbench.agents.workspace import Workspace
-from workbench.events import Noticed
-from workbench.model.criteria import CriteriaConfig, Criterion
+from workbench.agents.workspace.criteria_choice import CriteriaChoice
+from workbench.agents.workspace.discovery import Ignored
+from workbench.agents.workspace.workspace import Workspace
+from workbench.events.events import Noticed
+from workbench.files.criteria import CriteriaConfig, Criterion
 
 
 def hostile_workspace(make_workspace: MakeWorkspace) -> Workspace:

@@ -7,10 +7,10 @@ import pytest
 
 from tests.ui import judged
 from tests.ui.conftest import OpenScreen, Screen
-from workbench.details import read_details
-from workbench.events import CaseFinished, CaseRef, CaseStarted, Event, JudgeWaits, Usage
-from workbench.judge.base import JudgeIdentity
-from workbench.store import Store
+from workbench.events.events import CaseFinished, CaseRef, CaseStarted, Event, JudgeWaits, Usage
+from workbench.judges.base import JudgeIdentity
+from workbench.store.details import read_details
+from workbench.store.store import Store
 from workbench.ui.detail.body import Body
 from workbench.ui.tree.labels import Labels
 from workbench.ui.tree.model import Tree

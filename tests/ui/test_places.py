@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen
-from workbench.engine.plan.place_consent import Sending, is_confirmed
-from workbench.engine.plan.project_setting import known_places
-from workbench.places.choice import PlaceChoice
-from workbench.places.place import MachineState
+from workbench.files.place_choice import PlaceChoice
+from workbench.files.project_setting import known_places
+from workbench.run.places.place import MachineState
+from workbench.run.plan.place_consent import Sending, is_confirmed
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.next_run.place_options import PlaceOptions, read_place

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from tests.engine.recorded_inputs import Recorded
+from tests.run.recorded_inputs import Recorded
 from tests.stored import sql
 from tests.ui.conftest import MakeWorkspace, OpenScreen
-from workbench.agents.workspace import Workspace
-from workbench.engine.plan.run_options import RunOptions
-from workbench.engine.plan.run_plan import make_plan
-from workbench.engine.plan.selection import select_cases
-from workbench.engine.run.event_lines import as_line
-from workbench.events import AgentActed, CaseFinished, CaseRef, CaseStarted, Event, RunFinished, RunStarted
-from workbench.history.run_writer import RunWriter
+from workbench.agents.workspace.workspace import Workspace
+from workbench.events.events import AgentActed, CaseFinished, CaseRef, CaseStarted, Event, RunFinished, RunStarted
+from workbench.files.run_options import RunOptions
 from workbench.project.resuming import describe_resumable
+from workbench.run.plan.run_plan import make_plan
+from workbench.run.plan.selection import select_cases
+from workbench.store.event_lines import as_line
+from workbench.store.history.run_writer import RunWriter
 from workbench.ui.running.engine_run import RepeatOptions
 
 
@@ -68,7 +68,7 @@ def test_offer_parses_few_events(workspace: Workspace, monkeypatch: pytest.Monke
         parsed.append(len(text))
         return json.loads(text)
 
-    monkeypatch.setattr("workbench.history.stored_events.json", SimpleNamespace(loads=parse))
+    monkeypatch.setattr("workbench.store.history.stored_events.json", SimpleNamespace(loads=parse))
     assert describe_resumable(workspace, state).endswith(": 1 of 2 cases have results")
     ((everything,),) = sql(state, "SELECT sum(length(data)) FROM event")
     assert sum(parsed) < everything / 20, "steps are not parsed"

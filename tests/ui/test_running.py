@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
-from workbench.events import Noticed, RunFinished
+from workbench.events.events import Noticed, RunFinished
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.running.engine_run import RepeatOptions

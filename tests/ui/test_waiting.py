@@ -1,8 +1,8 @@
 """Judge calls and waits in the bar."""
 
 from tests.ui.judged import FUNCTION, GEMINI, REF, claims, events, match
-from workbench.events import CaseFinished, JudgeWaits, MetricScored, Usage
-from workbench.store import Store
+from workbench.events.events import CaseFinished, JudgeWaits, MetricScored, Usage
+from workbench.store.store import Store
 from workbench.ui.session.judge_count import JudgeCount, wait_text
 
 

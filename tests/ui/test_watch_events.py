@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
-from workbench.engine.watch.job_queue import Job, JobQueue
-from workbench.events import CaseError, CaseFinished, CaseName, CaseRef, PlannedCase, RunFinished, RunStarted
+from workbench.events.events import CaseError, CaseFinished, CaseName, CaseRef, PlannedCase, RunFinished, RunStarted
+from workbench.project.watch_queue import Job, JobQueue
 from workbench.project.watching import Watching
-from workbench.store import Store
+from workbench.store.store import Store
 
 CASE = PlannedCase(CaseRef("desk", "f.evalset.json", "s", "c"), None, "")
 KEY = ("f.evalset.json", "c")

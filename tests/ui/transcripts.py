@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from workbench.details import read_details
-from workbench.events import (
+from workbench.criteria import registry
+from workbench.criteria.base import ScoreRequest
+from workbench.events.events import (
     AgentActed,
     CaseError,
     CaseFinished,
@@ -19,11 +20,10 @@ from workbench.events import (
     TurnStarted,
     Usage,
 )
-from workbench.execution import CaseRecord
-from workbench.metrics import registry
-from workbench.metrics.base import ScoreRequest
-from workbench.model.criteria import Criterion
-from workbench.store import Store
+from workbench.files.criteria import Criterion
+from workbench.store.details import read_details
+from workbench.store.execution import CaseRecord
+from workbench.store.store import Store
 
 Call: TypeAlias = tuple[str, dict[str, Any] | None]
 CRITERIA = (Criterion("tool_trajectory_avg_score", 1.0, 1.0, {}), Criterion("response_match_score", 0.8, 0.8, {}))

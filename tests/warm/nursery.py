@@ -14,10 +14,10 @@ from typing import Any
 
 from workbench.agents import child_process
 from workbench.agents.child_process import own_python
-from workbench.engine.scoring.client import MODULE
+from workbench.run.scoring.client import MODULE
 
 SERVER = Path(__file__).with_name("server.py")
-_SCORERS = (MODULE, "tests.engine.scripted_scorer")
+_SCORERS = (MODULE, "tests.run.scripted_scorer")
 _PROGRAMS = ("workbench", "pytest")
 _SET_CHILD_SUBREAPER = 36
 

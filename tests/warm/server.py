@@ -20,9 +20,9 @@ from contextlib import suppress
 from typing import Any
 
 from tests.warm.nursery import use_in_program
-from workbench.engine.scoring import scorer
-from workbench.judge.gemini_client import make_client
-from workbench.judge.google_access import GoogleAccess
+from workbench.judges.gemini_client import make_client
+from workbench.judges.google_access import GoogleAccess
+from workbench.run.scoring import scorer
 
 _OF_PROGRAMS = (
     "workbench.cli.command_line",
@@ -40,7 +40,7 @@ def import_all() -> None:
     scorer._warm(["response_match_score"])
     with suppress(ImportError):
         asyncio.run(_make_client())
-    for name in ("workbench.engine.scoring.async_scorer", "workbench.judge.gemini", *_OF_PROGRAMS):
+    for name in ("workbench.run.scoring.async_scorer", "workbench.judges.gemini", *_OF_PROGRAMS):
         importlib.import_module(name)
     assert threading.active_count() == 1, "threads do not survive a fork"
     gc.collect()

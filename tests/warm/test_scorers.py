@@ -10,7 +10,7 @@ from tests.cli.projects import Project, case
 from tests.warm.nursery import SERVER
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, own_python
-from workbench.engine.scoring.client import MODULE
+from workbench.run.scoring.client import MODULE
 
 pytestmark = [
     pytest.mark.usefixtures("warm_scorers"),

@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, Command
-from workbench.agents.worker.frames import MAX_FRAME, FrameTooLargeError, encode
+from workbench.worker.frames import MAX_FRAME, FrameTooLargeError, encode
 
 _READY_WITHIN = 120.0
 """Seconds that a child may take to start: it may import large packages from a cold, slow disk."""

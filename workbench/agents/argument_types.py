@@ -4,7 +4,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.agents.worker.imports import syntax_tree
+from workbench.worker.imports import syntax_tree
 
 _NAMED = {
     "str": "text",

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from workbench.agents.worker.frames import Decoder, FrameTooLargeError, encode
+from workbench.worker.frames import Decoder, FrameTooLargeError, encode
 
 _READ = 256 * 1024
 _SENT_TOGETHER = 64 * 1024

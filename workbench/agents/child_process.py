@@ -14,7 +14,7 @@ from pathlib import Path
 from workbench.agents.channel import Channel, Frame
 from workbench.agents.orphans import STOPPED, kill_marked, new_mark, stat_fields
 from workbench.agents.output import OutputPipe
-from workbench.agents.worker.processes import MARK
+from workbench.worker.processes import MARK
 
 _OUTPUT_KEPT = 4000
 _REAPED_WITHIN = 5.0

@@ -15,9 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from workbench.agents.argument_types import ArgumentType, argument_type, either
-from workbench.agents.discovery import AgentFolder
-from workbench.agents.python_source import module_at, read_source
-from workbench.regular_file import read_regular
+from workbench.agents.workspace.discovery import AgentFolder
+from workbench.agents.workspace.python_source import module_at, read_source
+from workbench.files.regular_file import read_regular
 
 _AGENTS = frozenset({"Agent", "LlmAgent"})
 _GROUPS = frozenset({"SequentialAgent", "ParallelAgent", "LoopAgent"})

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from workbench.agents.answering_child import AnsweringChild, CallRefusedError, CallTimeoutError, ChildLostError
 from workbench.agents.child_process import Command
-from workbench.agents.worker import WORKER_DIR
+from workbench.worker import WORKER_DIR
 
 _ANSWER_WITHIN = 240.0
 _AT_ONCE = 64
@@ -39,7 +39,7 @@ class FunctionFailedError(Exception):
 
 
 class CallEnvironment(Protocol):
-    """The environment of an agent's functions; `workbench.judge.environment.JudgeEnvironment` implements it."""
+    """The environment of an agent's functions; `workbench.judges.environment.JudgeEnvironment` implements it."""
 
     @property
     def values(self) -> Mapping[str, str]:

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.agents.walk import up_to
-from workbench.agents.worker.installer import install
-from workbench.home import expanded
+from workbench.files.home import expanded
+from workbench.files.walk import up_to
+from workbench.worker.installer import install
 
 
 class InterpreterError(ValueError):

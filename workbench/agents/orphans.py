@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from workbench.agents.worker.processes import MARK
+from workbench.worker.processes import MARK
 
 _ROUNDS = 50
 """Maximum number of searches in a row, because a process may start others before it ends."""

@@ -11,15 +11,15 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_line
-from workbench.counting import counted
-from workbench.places.choice import PlaceChoice
-from workbench.text import one_line, plain
+from workbench.files.place_choice import PlaceChoice
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from workbench.agents.workspace import Workspace
-    from workbench.authoring.check.problem import Problem
+    from workbench.agents.workspace.workspace import Workspace
+    from workbench.editing.check.problem import Problem
     from workbench.project.place_check import PlaceCheck
 
 SCHEMA = "agent-workbench/check/1"
@@ -64,10 +64,10 @@ def check_command(
     """Check a project and return the exit code."""
     _refuse_missing(paths, config)
     choice = _choice(on, remote_python, env, lists=lists)
-    from workbench.agents.owners import read_owners
-    from workbench.agents.workspace import open_workspace, root_of
-    from workbench.authoring.check.project import ProjectCheck, in_order
+    from workbench.agents.workspace.workspace import open_workspace, root_of
+    from workbench.editing.check.project import ProjectCheck, in_order
     from workbench.project.extensions import extension_problems
+    from workbench.store.owners import read_owners
 
     check, problems = ProjectCheck(), []
 
@@ -128,7 +128,7 @@ def _import_agents(workspace: "Workspace", tell: "Callable[[Problem], None]") ->
     """Import each agent, and report each failure as soon as it happens."""
     import asyncio  # Slow to import, and only needed here.
 
-    from workbench.authoring.check.agent_rules import import_problem
+    from workbench.editing.check.agent_rules import import_problem
     from workbench.project.project import Project
 
     async def import_all() -> None:
@@ -167,7 +167,7 @@ def _check_place(
 
 def _place_lines(place: "PlaceCheck", *, lists: bool) -> "Iterator[str]":
     """Yield what was found at a place, apart from the problems."""
-    from workbench.rendering.machines import machine_facts, sending_lines
+    from workbench.results.machines import machine_facts, sending_lines
 
     if place.sending is not None and lists:
         yield from (one_line(name, limit=1000) for name in place.sending.sizes)
@@ -265,6 +265,6 @@ def _summary(workspace: "Workspace", problems: "list[Problem]") -> dict[str, int
 
 
 def _shown(workspace: "Workspace", file: Path) -> str:
-    from workbench.agents.walk import relative_to
+    from workbench.files.walk import relative_to
 
     return relative_to(file, workspace.root)

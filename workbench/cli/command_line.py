@@ -19,9 +19,9 @@ from workbench.cli.exit_codes import INTERRUPTED, USAGE
 from workbench.cli.names import COMMANDS, PROGRAM
 from workbench.cli.refusal import Refused, wants_json_on_stdout, write_refusal
 from workbench.cli.streams import can_draw, on_terminal, write_line
-from workbench.engine.plan.run_options import UsageFaultError
-from workbench.plugins import installed, summary
-from workbench.text import one_line
+from workbench.files.plugins import installed, summary
+from workbench.files.run_options import UsageFaultError
+from workbench.text.safe_text import one_line
 
 OpenScreen: TypeAlias = Callable[..., int]
 """`workbench.ui.app.open_screen`, which opens the workbench on a path and returns the exit code."""
@@ -79,7 +79,7 @@ class _WorkbenchCommand(click.Command):
             formatter.write_dl([(name, _command(module).get_short_help_str(limit=80)) for name, module in names])
         formatter.write_paragraph()
         formatter.write_text("If a folder has the name of a command, write ./run")
-        from workbench.home import settings_folder
+        from workbench.files.home import settings_folder
 
         formatter.write_paragraph()
         # Not wrapped: a path that is cut in two cannot be copied.

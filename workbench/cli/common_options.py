@@ -9,8 +9,8 @@ import click
 
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import warn
-from workbench.places.choice import PlaceChoice
-from workbench.regular_file import real_path
+from workbench.files.place_choice import PlaceChoice
+from workbench.files.regular_file import real_path
 
 FILE = click.Path(path_type=Path)
 STANDARD_OUTPUT = Path("-")
@@ -154,7 +154,7 @@ def python(help_text: str) -> Callable[[Callable[..., int]], Callable[..., int]]
 
 def project_state(root: Path, explicit: Path | None) -> Path:
     """Return the state folder of the project in `root`, and warn if it is not trusted."""
-    from workbench.state_folder import state_dir, untrusted_root, untrusted_text
+    from workbench.files.state_folder import state_dir, untrusted_root, untrusted_text
 
     state = state_dir(root, explicit)
     if untrusted_root(state):
@@ -168,8 +168,8 @@ def known_runs(words: Sequence[str], explicit: Path | None) -> Path:
     Raises:
         UsageFaultError: one of `words` names no run.
     """
-    from workbench.agents.targets import find_root
-    from workbench.history.run_names import refuse_unknown_runs
+    from workbench.agents.workspace.targets import find_root
+    from workbench.store.history.run_names import refuse_unknown_runs
 
     here = Path.cwd()
     state = project_state(find_root(here), explicit)

@@ -12,15 +12,15 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_line
-from workbench.counting import counted, few
-from workbench.judge.judge_details import is_without_model, judge_name, judged_by
-from workbench.text import one_line, plain
+from workbench.store.judge_details import is_without_model, judge_name, judged_by
+from workbench.text.counting import counted, few
+from workbench.text.safe_text import one_line, plain
 
 if TYPE_CHECKING:
-    from workbench.events import CaseRef, MetricResult
-    from workbench.execution import Execution
-    from workbench.history.compare import ChangedCase, Comparison
-    from workbench.history.summary import Summary
+    from workbench.events.events import CaseRef, MetricResult
+    from workbench.results.compare.compare import ChangedCase, Comparison
+    from workbench.store.execution import Execution
+    from workbench.store.history.summary import Summary
 
 SCHEMA = "agent-workbench/compare/1"
 _SHOWN = 50
@@ -56,8 +56,8 @@ def compare_command(words: tuple[str, ...], as_json: bool, state_dir: Path | Non
     first, second = words if len(words) == 2 else ("baseline", words[0])
 
     state = common.known_runs((first, second), state_dir)
-    from workbench.history.compare import compare
-    from workbench.history.reading import open_summary
+    from workbench.results.compare.compare import compare
+    from workbench.store.history.reading import open_summary
 
     here = Path.cwd()
     before, trouble = open_summary(first, state, here)
@@ -124,15 +124,15 @@ def _verdict(execution: "Execution") -> str:
 def _score(result: "MetricResult | None") -> str:
     if result is None:
         return "none"
-    from workbench.scores import cut_score
+    from workbench.text.scores import cut_score
 
     return result.status.replace("_", " ") if result.score is None else cut_score(result.score)
 
 
 def _run_line(name: str, run: "Summary") -> str:
     counts = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in run.counts().items() if count)
-    from workbench.rendering.frozen import frozen_part
-    from workbench.rendering.plain_lines import commit_words
+    from workbench.results.frozen import frozen_part
+    from workbench.results.plain_lines import commit_words
 
     commit = commit_words(run.git.get("commit"), run.git.get("dirty"))
     at = f", commit {commit}" if commit else ""
@@ -161,7 +161,7 @@ def _label(ref: "CaseRef") -> str:
 
 
 def _report(found: "Comparison") -> dict[str, Any]:
-    from workbench.history.compare import ORDER
+    from workbench.results.compare.compare import ORDER
 
     return {
         "schema": SCHEMA,

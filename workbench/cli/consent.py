@@ -4,9 +4,9 @@ import sys
 from collections.abc import Callable
 
 from workbench.cli.streams import write_line
-from workbench.engine.plan.place_consent import Sending
-from workbench.places.choice import PlaceChoice
-from workbench.rendering.machines import sending_lines
+from workbench.files.place_choice import PlaceChoice
+from workbench.results.machines import sending_lines
+from workbench.run.plan.place_consent import Sending
 
 _YES = ("y", "yes")
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from workbench.agents.worker.installer import install
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_line, write_pieces
-from workbench.counting import counted
-from workbench.plugins import OWN, BrokenExtensionError, installed
-from workbench.text import one_line
+from workbench.files.plugins import OWN, BrokenExtensionError, installed
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
+from workbench.worker.installer import install
 
 if TYPE_CHECKING:
     from workbench.exporting.exporter import ExportedRun, Exporter, Pieces
@@ -94,12 +94,12 @@ def _exporter(name: str) -> "Exporter":
 def _read(word: str, state: Path) -> "ExportedRun":
     """Read the run that `word` names."""
     from workbench.cli.following import read_prices
-    from workbench.events import Noticed, RunStarted
+    from workbench.events.events import Noticed, RunStarted
     from workbench.exporting.exporter import ExportedRun
-    from workbench.history.reading import read_run_events
-    from workbench.history.run_names import find_run
-    from workbench.history.stored_events import is_reading_problem
-    from workbench.store import Store
+    from workbench.store.history.reading import read_run_events
+    from workbench.store.history.run_names import find_run
+    from workbench.store.history.stored_events import is_reading_problem
+    from workbench.store.store import Store
 
     store, versions = Store(), dict[str, Any]()
     file = find_run(word, state, Path.cwd())
@@ -114,7 +114,7 @@ def _read(word: str, state: Path) -> "ExportedRun":
 
 def _write(files: "Mapping[str, Pieces]", output: Path | None, *, is_folder: bool) -> None:
     """Write files to `output`, a folder if `is_folder`, or to standard output."""
-    from workbench.atomic import replace_pieces
+    from workbench.files.atomic import replace_pieces
 
     if output is not None and is_folder and not output.suffix and not output.exists():
         output.mkdir(parents=True)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from workbench.agents.targets import find_root
+from workbench.agents.workspace.targets import find_root
 from workbench.cli.exit_codes import INTERRUPTED, PASSED, UNDECIDED, exit_code
 from workbench.cli.interruption import Interruption
 from workbench.cli.machine_lines import MachineLines, machine_lines
@@ -19,17 +19,17 @@ from workbench.cli.names import COMMANDS, PROGRAM
 from workbench.cli.plain_progress import PlainProgress, Progress, QuietProgress
 from workbench.cli.run_request import Outputs
 from workbench.cli.streams import has_failed, write_file, write_line, write_pieces
-from workbench.config import Settings, read_settings
-from workbench.engine.plan.place_consent import Sending
-from workbench.engine.plan.plan import Plan, new_run_id
-from workbench.engine.plan.run_options import MATRIX, UsageFaultError
-from workbench.events import Noticed, RunFinished, RunStarted
-from workbench.prices import Prices
+from workbench.events.events import Noticed, RunFinished, RunStarted
+from workbench.files.prices import Prices
+from workbench.files.run_options import MATRIX, UsageFaultError
+from workbench.files.settings import Settings, read_settings
 from workbench.project.project import Project, Running
-from workbench.rendering.plain_lines import notice_line
-from workbench.rendering.plain_summary import summary_lines
-from workbench.store import Store
-from workbench.text import plain
+from workbench.results.plain_lines import notice_line
+from workbench.results.plain_summary import summary_lines
+from workbench.run.plan.place_consent import Sending
+from workbench.run.plan.plan import Plan, new_run_id
+from workbench.store.store import Store
+from workbench.text.safe_text import plain
 
 if TYPE_CHECKING:
     from workbench.project.fault_matrix import FaultMatrix
@@ -264,7 +264,7 @@ def _exported(name: str, store: Store, prices: Prices) -> Iterable[bytes]:
 
 
 def _write_details(store: Store, results: TextIO) -> None:
-    from workbench.rendering.plain_case import plain_case
+    from workbench.results.plain_case import plain_case
 
     fallback = (_WIDTH_WITHOUT_TERMINAL, 24)
     width = shutil.get_terminal_size(fallback).columns if results.isatty() else _WIDTH_WITHOUT_TERMINAL

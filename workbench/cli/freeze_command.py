@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from workbench.agents.walk import relative_to
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, write_line
-from workbench.counting import counted, few
-from workbench.text import one_line
+from workbench.files.walk import relative_to
+from workbench.text.counting import counted, few
+from workbench.text.safe_text import one_line
 
 if TYPE_CHECKING:
-    from workbench.authoring.freezing import Freezing, FrozenCase
+    from workbench.editing.freezing import Freezing, FrozenCase
 
 _DESCRIPTION = """Keep the answers of tools in a run, so that `run --frozen` needs no tools, servers or keys. Each
 finished case gets a file beside its evalset: refunds.evalset.frozen/late_parcel.frozen.json. Review and commit it.

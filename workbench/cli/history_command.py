@@ -10,13 +10,13 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_line
-from workbench.counting import counted_status, few
-from workbench.text import one_line
+from workbench.text.counting import counted_status, few
+from workbench.text.safe_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workbench.history.summary import ListEntry
+    from workbench.store.history.summary import ListEntry
 
 _ACTIONS = ("delete", "pin", "unpin")
 _TAKES = {"delete": "one run or more", "pin": "one run", "unpin": "no run"}
@@ -60,9 +60,9 @@ def history_command(
 
 def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
     """Delete, pin or unpin. Return whether it succeeded."""
-    from workbench.agents.targets import find_root
-    from workbench.history.run_names import find_stored_run
-    from workbench.history.state_dir import state_of, states_of
+    from workbench.agents.workspace.targets import find_root
+    from workbench.store.history.run_names import find_stored_run
+    from workbench.store.history.state_dir import state_of, states_of
 
     wanted = {"delete": 1, "pin": 1, "unpin": 0}[action]
     if len(words) < wanted or (action != "delete" and len(words) > wanted):
@@ -75,7 +75,7 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
     # Resolve all of them before the first is deleted.
     runs = list(dict.fromkeys(find_stored_run(word, state) for word in words))
     _say_where({state_of(run) for run in runs} - {state}, state)
-    from workbench.history.retention import pin, unpin
+    from workbench.store.history.retention import pin, unpin
 
     if action == "pin":
         pin(state_of(runs[0]), runs[0].name)
@@ -101,7 +101,7 @@ def _say_where(states: "Iterable[Path]", own: Path) -> None:
 
 def _delete(state: Path, ids: list[str]) -> bool:
     """Delete runs. Return whether all of them were deleted."""
-    from workbench.history.retention import delete_runs
+    from workbench.store.history.retention import delete_runs
 
     gone = delete_runs(state, ids)
     for run_id in ids:
@@ -113,23 +113,23 @@ def _delete(state: Path, ids: list[str]) -> bool:
 
 
 def _root(words: tuple[str, ...]) -> Path:
-    from workbench.agents.targets import find_root
+    from workbench.agents.workspace.targets import find_root
 
     return find_root(common.one_path([Path(word) for word in words], "agent-workbench history"))
 
 
 def _keep(words: tuple[str, ...], keep: int, state_dir: Path | None) -> bool:
     """Delete all runs but the newest. Return whether it succeeded."""
-    from workbench.history.retention import deletable_runs
+    from workbench.store.history.retention import deletable_runs
 
     state = common.project_state(_root(words), state_dir)
     return _delete(state, deletable_runs(state, keep))
 
 
 def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: Path | None) -> bool:
-    from workbench.history.run_names import baseline, no_run_message
-    from workbench.history.state_dir import ages, not_shown, states_of
-    from workbench.history.stored_runs import list_runs
+    from workbench.store.history.run_names import baseline, no_run_message
+    from workbench.store.history.state_dir import ages, not_shown, states_of
+    from workbench.store.history.stored_runs import list_runs
 
     root = _root(words)
     state = common.project_state(root, state_dir)
@@ -160,9 +160,9 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
 
 
 def _of_adk(root: Path, kept: set[str]) -> "tuple[list[ListEntry], list[str]]":
-    from workbench.agents.targets import discover_for
-    from workbench.history.adk_results import adk_entries
-    from workbench.history.agents_cli_results import agents_cli_entries
+    from workbench.agents.workspace.targets import discover_for
+    from workbench.store.history.adk_results import adk_entries
+    from workbench.store.history.agents_cli_results import agents_cli_entries
 
     found, _ = discover_for([root], root)
     folders = [agent.folder for agent in found.agents]
@@ -185,7 +185,7 @@ def _kinds(run: dict[str, Any]) -> Iterator[str]:
     if run.get("fork"):
         yield f"fork of {run['fork']}"
     if run.get("frozen"):
-        from workbench.rendering.frozen import frozen_count
+        from workbench.results.frozen import frozen_count
 
         yield frozen_count(run["frozen"], sum(run["counts"].values()))
     if run["scored_from"]:
@@ -193,8 +193,8 @@ def _kinds(run: dict[str, Any]) -> Iterator[str]:
 
 
 def _line(run: dict[str, Any], *, is_baseline: bool) -> str:
-    from workbench.history.summary import split_unreached
-    from workbench.rendering.plain_lines import commit_words
+    from workbench.results.plain_lines import commit_words
+    from workbench.store.history.summary import split_unreached
 
     unreached = (run.get("no_verdict") or 0) if run["seconds"] is None else 0
     counts = split_unreached(run["counts"], unreached)

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from workbench.cli.streams import let_go_of_streams
-from workbench.events import CaseRef
+from workbench.events.events import CaseRef
 
 _BLOCKED = 2.0
 """Seconds without an iteration after which the event loop counts as blocked by a write."""

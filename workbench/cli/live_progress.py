@@ -15,17 +15,17 @@ from rich.live import Live
 from rich.text import Text
 
 from workbench.cli.streams import can_show, silence, spelled_for, write_line
-from workbench.details import read_details
-from workbench.events import CaseFinished, Event, JudgeWaits, Noticed, RunStarted
-from workbench.places.place import MachineState
-from workbench.remaining import STARTING_AGENTS, RemainingTime, is_waiting_for_agents, left_words
-from workbench.rendering.cells import cut_name
-from workbench.rendering.faces import COUNTED, FACES
-from workbench.rendering.machines import fleet_brief
-from workbench.rendering.plain_lines import case_label, notice_line, wait_line
-from workbench.rendering.plain_summary import STYLES, SummaryLine, brief_lines
-from workbench.store import Store
-from workbench.text import one_line
+from workbench.events.events import CaseFinished, Event, JudgeWaits, Noticed, RunStarted
+from workbench.results.cells import cut_name
+from workbench.results.faces import COUNTED, FACES
+from workbench.results.machines import fleet_brief
+from workbench.results.plain_lines import case_label, notice_line, wait_line
+from workbench.results.plain_summary import STYLES, SummaryLine, brief_lines
+from workbench.run.places.place import MachineState
+from workbench.store.details import read_details
+from workbench.store.remaining import STARTING_AGENTS, RemainingTime, is_waiting_for_agents, left_words
+from workbench.store.store import Store
+from workbench.text.safe_text import one_line
 
 _INTERVAL = 0.125
 """Minimum seconds between two drawings."""

@@ -6,15 +6,15 @@ A machine that is lost or cannot be used is a notice of the run, which has its o
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from workbench.engine.plan.run_options import RunOptions
-from workbench.events import AttemptLost, CaseFinished, CasePlaced, Event, Noticed, RunFinished, RunStarted
-from workbench.places.place import MachineState
+from workbench.events.events import AttemptLost, CaseFinished, CasePlaced, Event, Noticed, RunFinished, RunStarted
+from workbench.files.run_options import RunOptions
 from workbench.project.project import Project
-from workbench.rendering.machines import fleet_busy, fleet_line, machine_line, place_words
-from workbench.rendering.placed import lost_words
-from workbench.rendering.plain_lines import label
-from workbench.store import Store
-from workbench.text import one_line
+from workbench.results.machines import fleet_busy, fleet_line, machine_line, place_words
+from workbench.results.placed import lost_words
+from workbench.results.plain_lines import label
+from workbench.run.places.place import MachineState
+from workbench.store.store import Store
+from workbench.text.safe_text import one_line
 
 _OF_MACHINES = {"attempt_lost"}
 """Errors that are no fault of the agent or the case."""

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from workbench.atomic import replace_content
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, write_line
-from workbench.counting import counted
-from workbench.regular_file import read_regular
-from workbench.text import one_line, plain
+from workbench.files.atomic import replace_content
+from workbench.files.regular_file import read_regular
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line, plain
 
 if TYPE_CHECKING:
-    from workbench.authoring.migrate import MigratedFile, Migration
-    from workbench.authoring.migrate_conversations import ConvertedConversations
+    from workbench.editing.migrate import MigratedFile, Migration
+    from workbench.editing.migrate_conversations import ConvertedConversations
 
 _KEPT = ".old"
 
@@ -52,13 +52,13 @@ def migrate_command(
             raise Refused(f"{named} does not exist", kind="broken_file")
     if new is not None and new.exists():
         raise Refused(f"{new} exists already", hint="Name another file, or delete it first")
-    from workbench.model.evalset import BrokenFileError, read_initial_session
+    from workbench.files.evalset import BrokenFileError, read_initial_session
 
     try:
         session = read_initial_session(initial_session_file) if initial_session_file else None
     except BrokenFileError as error:
         raise Refused(str(error), kind="broken_file") from None
-    from workbench.authoring.migrate_conversations import saved_conversations
+    from workbench.editing.migrate_conversations import saved_conversations
 
     conversations, others = saved_conversations(old)
     if conversations:
@@ -80,9 +80,9 @@ def _migrate_one(old: Path, session: "dict[str, Any] | None", new: Path | None, 
     Raises:
         Refused: The file is broken, or a target exists already.
     """
-    from workbench.authoring.migrate import AlreadyCurrentError, migrate
-    from workbench.model.evalset import BrokenFileError
-    from workbench.model.opening import name_of
+    from workbench.editing.migrate import AlreadyCurrentError, migrate
+    from workbench.files.evalset import BrokenFileError
+    from workbench.files.opening import name_of
 
     kept = _kept(old)
     if new is None and not printed and kept.exists():
@@ -112,7 +112,7 @@ def _convert_conversations(paths: list[Path], new: Path | None, dry_run: bool) -
     Raises:
         Refused: None can be converted, or a target exists already.
     """
-    from workbench.authoring.migrate_conversations import convert_conversations
+    from workbench.editing.migrate_conversations import convert_conversations
 
     try:
         every = convert_conversations(paths, new)
@@ -153,7 +153,7 @@ def _keep(converted: "ConvertedConversations", dry_run: bool) -> None:
 
 def _migrate_all(old: tuple[Path, ...], session: "dict[str, Any] | None", dry_run: bool) -> int:
     """Convert every old file in files and folders. A broken file does not stop the others."""
-    from workbench.authoring.migrate import migrate_each
+    from workbench.editing.migrate import migrate_each
 
     converted = left = 0
     for item in migrate_each(old, session):

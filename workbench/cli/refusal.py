@@ -11,9 +11,9 @@ from typing import Self
 import click
 
 from workbench.cli.streams import write_file, write_line
-from workbench.engine.plan.run_options import UsageFaultError
 from workbench.exporting import SCHEMA
-from workbench.text import plain
+from workbench.files.run_options import UsageFaultError
+from workbench.text.safe_text import plain
 
 
 class Refused(click.ClickException):

@@ -14,8 +14,8 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, reported
 from workbench.cli.run_request import RunRequest
-from workbench.engine.plan.run_options import MATRIX, MOST_UNTIL_SURE, OFF, RunOptions, UsageFaultError
-from workbench.shards import ShardNumber
+from workbench.events.shards import ShardNumber
+from workbench.files.run_options import MATRIX, MOST_UNTIL_SURE, OFF, RunOptions, UsageFaultError
 
 _MODES = ("tools", "all", OFF)
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -233,8 +233,8 @@ def _injection(word: str | None) -> Any:
     """
     if word is None or word == MATRIX:
         return word
-    from workbench.injection.injection_file import read_injection
-    from workbench.model.own_file import OwnFileError
+    from workbench.files.injection_file import read_injection
+    from workbench.files.own_file import OwnFileError
 
     try:
         return read_injection(Path(word))

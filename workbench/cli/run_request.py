@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.engine.plan.run_options import RunOptions
+from workbench.files.run_options import RunOptions
 
 if TYPE_CHECKING:
     from workbench.project.targets import Targets

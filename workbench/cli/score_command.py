@@ -8,10 +8,10 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, reported
 from workbench.cli.run_request import Outputs
-from workbench.engine.plan.run_options import RunOptions
+from workbench.files.run_options import RunOptions
 
 if TYPE_CHECKING:
-    from workbench.engine.plan.plan import Plan
+    from workbench.run.plan.plan import Plan
 
 _DESCRIPTION = """Score the transcripts of a stored run again, with the current criteria or those of --config. Calls no
 agent, and asks judges only questions without a cached answer. The result is a new run.

@@ -10,9 +10,9 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_line, write_pieces
-from workbench.counting import counted
-from workbench.judge.judge_details import is_without_model
-from workbench.text import one_line
+from workbench.store.judge_details import is_without_model
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 
 if TYPE_CHECKING:
     from workbench.project.last_verdicts import LastVerdict
@@ -39,10 +39,10 @@ Exit codes
 def status_command(paths: tuple[Path, ...], as_json: bool, fail_stale: bool, state_dir: Path | None) -> int:
     """Show the last verdicts; return the exit code."""
     path = common.one_path(paths, "agent-workbench status")
-    from workbench.agents.owners import read_owners
-    from workbench.agents.targets import find_root
-    from workbench.agents.workspace import open_workspace
+    from workbench.agents.workspace.targets import find_root
+    from workbench.agents.workspace.workspace import open_workspace
     from workbench.project.last_verdicts import last_verdicts
+    from workbench.store.owners import read_owners
 
     state = common.project_state(find_root(path), state_dir)
     try:
@@ -65,9 +65,9 @@ def status_command(paths: tuple[Path, ...], as_json: bool, fail_stale: bool, sta
 
 def _print(verdicts: "Iterable[LastVerdict]") -> None:
     """Write one line for each case to standard output, and the counts to standard error."""
-    from workbench.rendering.frozen import frozen_mark
-    from workbench.rendering.plain_lines import VERDICTS, label
-    from workbench.rendering.staleness import stale_line
+    from workbench.results.frozen import frozen_mark
+    from workbench.results.plain_lines import VERDICTS, label
+    from workbench.results.staleness import stale_line
 
     cases = stale = without = 0
     for verdict in verdicts:

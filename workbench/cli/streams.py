@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TextIO
 
-from workbench.atomic import replace_pieces
-from workbench.terminal_locale import shows_unicode
-from workbench.text import one_line
+from workbench.files.atomic import replace_pieces
+from workbench.text.safe_text import one_line
+from workbench.text.terminal_locale import shows_unicode
 
 _GONE = {errno.EPIPE, errno.EIO, errno.EBADF, errno.ESHUTDOWN}
 """Errors of a write whose reader or terminal no longer exists."""
@@ -142,7 +142,7 @@ def spelled_for(stream: TextIO, text: str) -> str:
     """Return `text`, with our own signs in ASCII if the stream's encoding lacks one of its characters."""
     if can_show(stream, text):
         return text
-    from workbench.ascii_signs import in_lines  # Needed by few.
+    from workbench.text.ascii_signs import in_lines  # Needed by few.
 
     return in_lines(text)
 

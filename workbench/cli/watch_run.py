@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
-from workbench import config
-from workbench.agents.workspace import Workspace
+from workbench.agents.workspace.workspace import Workspace
 from workbench.cli.consent import ask_if_typed
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
 from workbench.cli.interruption import Interruption
@@ -16,20 +15,21 @@ from workbench.cli.machine_lines import machine_lines
 from workbench.cli.plain_progress import PlainProgress, QuietProgress
 from workbench.cli.run_request import RunRequest
 from workbench.cli.streams import has_failed, is_unread, write_line
-from workbench.counting import few
-from workbench.engine.plan.plan import Plan
-from workbench.engine.watch.watcher import Saved
-from workbench.events import CaseName, CaseRef, RunFinished
-from workbench.execution import Execution
+from workbench.events.events import CaseName, CaseRef, RunFinished
+from workbench.files import settings as config
+from workbench.freshness.watcher import Saved
 from workbench.project.project import Project
 from workbench.project.watch import News, RunningWatch, Waiting
 from workbench.project.watch_cost import limit_words
 from workbench.project.watching import Start
-from workbench.remaining import latency_words
-from workbench.rendering.faces import COUNTED
-from workbench.rendering.plain_lines import label
-from workbench.rendering.repeat_lines import repeat_lines, repeats_of
-from workbench.repeats.outcome_change import Outcome, differs, outcome
+from workbench.results.faces import COUNTED
+from workbench.results.plain_lines import label
+from workbench.results.repeat_lines import repeat_lines, repeats_of
+from workbench.results.repeats.outcome_change import Outcome, differs, outcome
+from workbench.run.plan.plan import Plan
+from workbench.store.execution import Execution
+from workbench.store.remaining import latency_words
+from workbench.text.counting import few
 
 Outcomes: TypeAlias = dict[CaseName, tuple[CaseRef, Outcome]]
 """Results of cases, each with its first execution. The agent of a case may have been another one before."""

@@ -11,12 +11,12 @@ from datetime import datetime
 from itertools import count
 from typing import Any, Final
 
-from workbench.execution import CaseRecord
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.report import plain, report_cases
-from workbench.history.adk_results import ENDING
-from workbench.model.invocation import recorded_events
-from workbench.store import Store
+from workbench.files.invocation import recorded_events
+from workbench.store.execution import CaseRecord
+from workbench.store.history.adk_results import ENDING
+from workbench.store.store import Store
 
 _NAME_BYTES = 200
 """Maximum size of a file name before the time and the extension, in bytes. File systems allow 255 in all."""

@@ -10,20 +10,20 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from workbench.authoring.triage.agreement import JudgeAgreement, left_out_text
-from workbench.counting import counted, cut_to_tenths, percent
-from workbench.events import CaseName
-from workbench.execution import Execution
+from workbench.editing.triage.agreement import JudgeAgreement, left_out_text
+from workbench.events.events import CaseName
 from workbench.exporting.html_text import class_name, html_line
-from workbench.history.pass_rates import RunRate, Trend
-from workbench.rendering.case_table.cells import Cell, Rank, criterion_cell, seconds_cell, tokens_cell
-from workbench.rendering.case_table.columns import CASE, TIME, TOKENS, Column, criterion_columns
-from workbench.rendering.costs import Costs
-from workbench.rendering.faces import FACES
-from workbench.rendering.overview.criteria import BINS, STEPS, Scores
-from workbench.rendering.plain_lines import case_label
-from workbench.scores import compared, cut_score
-from workbench.text import one_line
+from workbench.results.case_table.cells import Cell, Rank, criterion_cell, seconds_cell, tokens_cell
+from workbench.results.case_table.columns import CASE, TIME, TOKENS, Column, criterion_columns
+from workbench.results.costs import Costs
+from workbench.results.faces import FACES
+from workbench.results.overview.criteria import BINS, STEPS, Scores
+from workbench.results.plain_lines import case_label
+from workbench.store.execution import Execution
+from workbench.store.history.pass_rates import RunRate, Trend
+from workbench.text.counting import counted, cut_to_tenths, percent
+from workbench.text.safe_text import one_line
+from workbench.text.scores import compared, cut_score
 
 # Charts of the HTML page: inline SVG, each with a title that gives the same figures as text
 

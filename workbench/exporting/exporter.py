@@ -8,16 +8,16 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeAlias
 
-from workbench.authoring.triage.entry import Entry
-from workbench.authoring.triage.judged import standing
-from workbench.authoring.triage.triage_file import BrokenTriageError, read_triage
-from workbench.events import CaseName
-from workbench.execution import Execution
-from workbench.history.pass_rates import Trend, pass_rates
-from workbench.history.votes import case_keys
-from workbench.plugins import ExtensionPoint
-from workbench.prices import Prices
-from workbench.store import Store
+from workbench.editing.triage.entry import Entry
+from workbench.editing.triage.judged import standing
+from workbench.editing.triage.triage_file import BrokenTriageError, read_triage
+from workbench.events.events import CaseName
+from workbench.files.plugins import ExtensionPoint
+from workbench.files.prices import Prices
+from workbench.store.execution import Execution
+from workbench.store.history.pass_rates import Trend, pass_rates
+from workbench.store.history.votes import case_keys
+from workbench.store.store import Store
 
 # Data exported with a run: pass rates of past runs, and the user's triage
 

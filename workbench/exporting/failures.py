@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from workbench.causes.cause import Cause
-from workbench.counting import counted
-from workbench.execution import CaseRecord
 from workbench.exporting.tables import code_span, evidence_block
-from workbench.rendering.causes import cause_text
-from workbench.rendering.plain_lines import case_label
+from workbench.results.cause_lines import cause_text
+from workbench.results.plain_lines import case_label
+from workbench.store.cause import Cause
+from workbench.store.execution import CaseRecord
+from workbench.text.counting import counted
 
 _MAX_NAMES = 50
 """Cases of one cause that are listed by name."""

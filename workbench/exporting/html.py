@@ -6,10 +6,7 @@ Each case has the lines and styles that the terminal shows. Cases that did not p
 from collections.abc import Iterator
 from typing import Final
 
-from workbench.authoring.triage.agreement import agreements, left_out
-from workbench.counting import cut_to_tenths
-from workbench.details import read_details
-from workbench.execution import CaseRecord, Execution
+from workbench.editing.triage.agreement import agreements, left_out
 from workbench.exporting.case_table import (
     SCRIPT_DIGEST,
     agreement_tables,
@@ -23,26 +20,29 @@ from workbench.exporting.case_table import (
 )
 from workbench.exporting.exporter import Exporter, RunContext
 from workbench.exporting.html_text import class_name, html_body, html_line
-from workbench.injection.matrix import WAYS
-from workbench.injection.outcome import STATUS
-from workbench.prices import Prices, money
-from workbench.rendering.causes import by_cause, cause_text, failing_groups, is_shared
-from workbench.rendering.costs import NO_PRICES, costs, not_known
-from workbench.rendering.explain import other_criteria, reasons, score_text
-from workbench.rendering.fault_table import cell_text, fault_rows, handling_text
-from workbench.rendering.frozen import frozen_mark, frozen_total
-from workbench.rendering.lines import Line, pieces
-from workbench.rendering.overview.criteria import scores
-from workbench.rendering.placed import placed_texts
-from workbench.rendering.plain_case import case_lines
-from workbench.rendering.plain_lines import case_label, label, marks
-from workbench.rendering.plain_summary import count_text
-from workbench.rendering.repeat_lines import by_need, repeats_of
-from workbench.rendering.thawed import drift_texts, thawed_total
-from workbench.rendering.trace.pane import trace_lines
-from workbench.repeats.repeat_texts import cells
-from workbench.scores import cut_score
-from workbench.store import Store
+from workbench.files.prices import Prices, money
+from workbench.results.cause_lines import by_cause, cause_text, failing_groups, is_shared
+from workbench.results.costs import NO_PRICES, costs, not_known
+from workbench.results.explain import other_criteria, reasons, score_text
+from workbench.results.fault_table import cell_text, fault_rows, handling_text
+from workbench.results.frozen import frozen_mark, frozen_total
+from workbench.results.lines import Line, pieces
+from workbench.results.overview.criteria import scores
+from workbench.results.placed import placed_texts
+from workbench.results.plain_case import case_lines
+from workbench.results.plain_lines import case_label, label, marks
+from workbench.results.plain_summary import count_text
+from workbench.results.repeat_lines import by_need, repeats_of
+from workbench.results.repeats.repeat_texts import cells
+from workbench.results.thawed import drift_texts, thawed_total
+from workbench.results.trace.pane import trace_lines
+from workbench.run.injection.matrix import WAYS
+from workbench.run.injection.outcome import STATUS
+from workbench.store.details import read_details
+from workbench.store.execution import CaseRecord, Execution
+from workbench.store.store import Store
+from workbench.text.counting import cut_to_tenths
+from workbench.text.scores import cut_score
 
 # Style sheet of the HTML page: light or dark, narrow or wide, and printed
 

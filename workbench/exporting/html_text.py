@@ -2,7 +2,7 @@
 
 from html import escape
 
-from workbench.text import one_line
+from workbench.text.safe_text import one_line
 
 
 def html_line(text: str) -> str:

@@ -11,23 +11,23 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 from xml.etree import ElementTree as Tree
 
-from workbench.details import read_details
-from workbench.execution import CaseRecord, Execution
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.report import OUTPUT_LIMIT
-from workbench.rendering.explain import criteria_and_source, matched_by_location, other_criteria, reasons
-from workbench.rendering.faces import BY_FUNCTION
-from workbench.rendering.fault_table import by_function as fault_by_function
-from workbench.rendering.fault_table import fault_title, handling_text
-from workbench.rendering.frozen import FROZEN, frozen_words
-from workbench.rendering.judged import is_function
-from workbench.rendering.placed import lost_words, placed_words
-from workbench.rendering.plain_case import plain_case
-from workbench.rendering.thawed import drift_texts
-from workbench.repeats.repeat_texts import sentence
-from workbench.repeats.summary import summarize_all
-from workbench.store import RunSummary, Store
-from workbench.text import one_line, plain
+from workbench.results.explain import criteria_and_source, matched_by_location, other_criteria, reasons
+from workbench.results.faces import BY_FUNCTION
+from workbench.results.fault_table import by_function as fault_by_function
+from workbench.results.fault_table import fault_title, handling_text
+from workbench.results.frozen import FROZEN, frozen_words
+from workbench.results.judged import is_function
+from workbench.results.placed import lost_words, placed_words
+from workbench.results.plain_case import plain_case
+from workbench.results.repeats.repeat_texts import sentence
+from workbench.results.repeats.summary import summarize_all
+from workbench.results.thawed import drift_texts
+from workbench.store.details import read_details
+from workbench.store.execution import CaseRecord, Execution
+from workbench.store.store import RunSummary, Store
+from workbench.text.safe_text import one_line, plain
 
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 forbids, even escaped. One of them makes the whole file invalid."""

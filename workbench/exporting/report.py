@@ -14,11 +14,9 @@ from typing import Any, Final, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from workbench.agents.ownership import OwnerRule
-from workbench.agents.worker.usage import is_other_model
-from workbench.event_json import to_json
-from workbench.events import ForkOf, Frozen, MetricResult, Thawed
-from workbench.execution import CaseRecord, Execution
+from workbench.agents.workspace.ownership import OwnerRule
+from workbench.events.event_json import to_json
+from workbench.events.events import ForkOf, Frozen, MetricResult, Thawed
 from workbench.exporting import SCHEMA
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.report_parts import Part
@@ -45,14 +43,16 @@ from workbench.exporting.report_shape import (
     TrajectoryRepeats,
     TurnMetric,
 )
-from workbench.json_values import mapping, objects, string
-from workbench.judge.judge_details import judged_by
-from workbench.judge.retiring import retires
-from workbench.prices import Prices, case_cost, criterion_cost, total
-from workbench.rendering.fault_table import fault_rows, outcomes
-from workbench.rendering.judged import judge_questions, versions
-from workbench.repeats.summary import CaseRepeats, summarize_all
-from workbench.store import Store
+from workbench.files.prices import Prices, case_cost, criterion_cost, total
+from workbench.judges.retiring import retires
+from workbench.results.fault_table import fault_rows, outcomes
+from workbench.results.judged import judge_questions, versions
+from workbench.results.repeats.summary import CaseRepeats, summarize_all
+from workbench.store.execution import CaseRecord, Execution
+from workbench.store.judge_details import judged_by
+from workbench.store.store import Store
+from workbench.text.json_values import mapping, objects, string
+from workbench.worker.usage import is_other_model
 
 PartT = TypeVar("PartT", bound=Part)
 _NO_PRICES = Prices()

@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from workbench.agents.ownership import OwnerRule
-from workbench.events import CaseStatus, ErrorKind, FaultOutcome, FaultWay, ForkChange, MetricStatus
+from workbench.agents.workspace.ownership import OwnerRule
+from workbench.events.events import CaseStatus, ErrorKind, FaultOutcome, FaultWay, ForkChange, MetricStatus
 from workbench.exporting.report_parts import Count, Object, Part, Seconds, Words
-from workbench.judge.judge_details import JudgedBy
+from workbench.store.judge_details import JudgedBy
 
 
 class ReportError(Part):

@@ -8,27 +8,27 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from workbench.counting import counted
-from workbench.details import read_details
-from workbench.execution import CaseRecord, Execution
 from workbench.exporting.exporter import Exporter, RunContext
-from workbench.injection.matrix import WAYS
-from workbench.judge.judge_details import judged_by
-from workbench.rendering.causes import by_cause, cause_text, failing_groups, is_shared
-from workbench.rendering.document import Subject
-from workbench.rendering.evidence import pane as evidence
-from workbench.rendering.explain import matched_by_location, other_criteria, reasons, verdict
-from workbench.rendering.fault_table import cell_text, fault_rows, handling_text
-from workbench.rendering.frozen import FROZEN, frozen_total, frozen_words
-from workbench.rendering.placed import lost_words, placed_texts
-from workbench.rendering.plain_lines import case_label, label, marks
-from workbench.rendering.plain_summary import count_text
-from workbench.rendering.repeat_lines import by_need, repeats_of
-from workbench.rendering.rows import View
-from workbench.rendering.thawed import drift_texts, thawed_total
-from workbench.repeats.repeat_texts import cells
-from workbench.store import Store
-from workbench.text import one_line
+from workbench.results.cause_lines import by_cause, cause_text, failing_groups, is_shared
+from workbench.results.document import Subject
+from workbench.results.evidence import pane as evidence
+from workbench.results.explain import matched_by_location, other_criteria, reasons, verdict
+from workbench.results.fault_table import cell_text, fault_rows, handling_text
+from workbench.results.frozen import FROZEN, frozen_total, frozen_words
+from workbench.results.placed import lost_words, placed_texts
+from workbench.results.plain_lines import case_label, label, marks
+from workbench.results.plain_summary import count_text
+from workbench.results.repeat_lines import by_need, repeats_of
+from workbench.results.repeats.repeat_texts import cells
+from workbench.results.rows import View
+from workbench.results.thawed import drift_texts, thawed_total
+from workbench.run.injection.matrix import WAYS
+from workbench.store.details import read_details
+from workbench.store.execution import CaseRecord, Execution
+from workbench.store.judge_details import judged_by
+from workbench.store.store import Store
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 
 _MAX_TEXT = 300
 _MOST_CHANGES = 5

@@ -1,1 +1,1 @@
-"""The project: what the screen, the command line and the pytest plugin need above the engine."""
+"""The project: all that a user can do, as a Python API. Screen, command line and pytest plugin use it."""

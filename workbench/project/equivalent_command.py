@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from workbench.agents.targets import find_root
-from workbench.agents.workspace import Workspace
-from workbench.counting import exact
-from workbench.engine.plan.plan import Plan
-from workbench.engine.plan.project_setting import known_mode, known_places
-from workbench.engine.plan.run_options import OFF, RESULT_OPTIONS, RunOptions
-from workbench.engine.plan.target_parser import escape
-from workbench.places.choice import PlaceChoice
+from workbench.agents.workspace.targets import find_root
+from workbench.agents.workspace.workspace import Workspace
+from workbench.files.place_choice import PlaceChoice
+from workbench.files.project_setting import known_mode, known_places
+from workbench.files.run_options import OFF, RESULT_OPTIONS, RunOptions
+from workbench.run.plan.plan import Plan
+from workbench.run.plan.target_parser import escape
+from workbench.text.counting import exact
 
 PROGRAM = "agent-workbench"
 _LONGEST = 100_000

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from workbench.authoring.check.problem import Problem
-from workbench.model.faults import Fault
-from workbench.plugins import Point, Trouble, installed
+from workbench.editing.check.problem import Problem
+from workbench.files.faults import Fault
+from workbench.files.plugins import Point, Trouble, installed
 
 
 def extension_problems() -> list[Problem]:
@@ -18,15 +18,15 @@ def extension_problems() -> list[Problem]:
 def _troubles(point: Point) -> list[Trouble]:
     # An extension point is imported only if a package extends it.
     if point == "agents":
-        from workbench.agents.drivers import driver_troubles
+        from workbench.agents.workspace.drivers import driver_troubles
 
         return driver_troubles()
     if point == "criteria":
-        from workbench.metrics.registry import CRITERIA
+        from workbench.criteria.registry import CRITERIA
 
         return CRITERIA.troubles()
     if point == "judges":
-        from workbench.judge.kinds import JUDGES
+        from workbench.judges.kinds import JUDGES
 
         return JUDGES.troubles()
     if point == "exporters":
@@ -34,7 +34,7 @@ def _troubles(point: Point) -> list[Trouble]:
 
         return EXPORTERS.troubles()
     if point == "sections":
-        from workbench.rendering.sections import SECTIONS
+        from workbench.results.sections import SECTIONS
 
         return SECTIONS.troubles()
     extensions = [one for one in installed().extensions if one.point == point]

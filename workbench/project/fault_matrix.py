@@ -6,26 +6,26 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from workbench.agents.workspace import Workspace
-from workbench.counting import counted
-from workbench.engine.plan.judge_calls import CallRange, criterion_calls, options_of
-from workbench.engine.plan.plan import Plan, PlanEntry, new_run_id
-from workbench.engine.plan.run_plan import matrix_of, variants_of
-from workbench.engine.plan.source import AgentSource
-from workbench.events import CaseName, CaseRef, Event
-from workbench.execution import CaseRecord
-from workbench.history.latest import LatestRun, latest_runs
-from workbench.history.reading import case_events
-from workbench.judge.vertex import SERVICE_NAME
-from workbench.metrics.registry import descriptions
-from workbench.model.criteria import Criterion
-from workbench.model.evalset import BrokenCaseError
-from workbench.model.own_file import OwnFileError
-from workbench.project.staleness import stale_cases
-from workbench.recordings.from_run import NotRecordedError, take_recording
-from workbench.recordings.frozen_file import read_frozen
-from workbench.recordings.frozen_path import frozen_path
-from workbench.recordings.recording import Origin
+from workbench.agents.workspace.workspace import Workspace
+from workbench.criteria.registry import descriptions
+from workbench.events.events import CaseName, CaseRef, Event
+from workbench.files.criteria import Criterion
+from workbench.files.evalset import BrokenCaseError
+from workbench.files.frozen_path import frozen_path
+from workbench.files.own_file import OwnFileError
+from workbench.freshness.staleness import stale_cases
+from workbench.judges.vertex import SERVICE_NAME
+from workbench.run.plan.judge_calls import CallRange, criterion_calls, options_of
+from workbench.run.plan.plan import Plan, PlanEntry, new_run_id
+from workbench.run.plan.run_plan import matrix_of, variants_of
+from workbench.run.plan.source import AgentSource
+from workbench.run.recordings.from_run import NotRecordedError, take_recording
+from workbench.run.recordings.frozen_file import read_frozen
+from workbench.run.recordings.recording import Origin
+from workbench.store.execution import CaseRecord
+from workbench.store.history.latest import LatestRun, latest_runs
+from workbench.store.history.reading import case_events
+from workbench.text.counting import counted
 
 
 @dataclass(frozen=True, slots=True)

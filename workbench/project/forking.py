@@ -5,18 +5,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.targets import find_root
-from workbench.engine.plan.run_options import UsageFaultError
-from workbench.engine.plan.run_plan import fork_plan as plan_of_fork
-from workbench.engine.plan.transcripts import StoredCase
-from workbench.events import CaseRef, CaseStarted, Event, ForkChange, TurnFinished, TurnStarted
-from workbench.execution import CaseRecord, Turn
-from workbench.forking.fork import Change, Fork
-from workbench.forking.original import CannotForkError, Original, read_original
-from workbench.history.reading import open_run
-from workbench.history.state_dir import is_stored, state_of
-from workbench.project.transcripts import stored_case
-from workbench.state_folder import state_dir
+from workbench.agents.workspace.targets import find_root
+from workbench.events.events import CaseRef, CaseStarted, Event, ForkChange, TurnFinished, TurnStarted
+from workbench.files.run_options import UsageFaultError
+from workbench.files.state_folder import state_dir
+from workbench.run.forking.fork import Change, Fork
+from workbench.run.forking.original import CannotForkError, Original, read_original
+from workbench.run.plan.run_plan import fork_plan as plan_of_fork
+from workbench.store.execution import CaseRecord, Turn
+from workbench.store.history.reading import open_run
+from workbench.store.history.state_dir import is_stored, state_of
+from workbench.store.stored_cases import stored_case
+from workbench.store.transcripts import StoredCase
 
 CHAT = "chat"
 """The name of a live conversation, which has no run."""

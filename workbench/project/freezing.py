@@ -4,28 +4,28 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from workbench.agents.targets import find_root
-from workbench.authoring.freezing import Freezing, freezing_of, taken_from
-from workbench.authoring.saving import ChangedOnDiskError, Saver
-from workbench.authoring.thawing import ThawedFile, thawed_file
-from workbench.details import read_details
-from workbench.engine.plan.run_options import UsageFaultError
-from workbench.engine.plan.selection import refuse_unknown_cases
-from workbench.engine.plan.transcripts import StoredRun
-from workbench.events import CaseRef, RunStarted
-from workbench.execution import Execution
-from workbench.history.reading import open_run
-from workbench.history.run_names import LAST, find_stored_run, last_unharmed_run
-from workbench.history.stored_events import read_run
-from workbench.model.own_file import OwnFileError
+from workbench.agents.workspace.targets import find_root
+from workbench.editing.freezing import Freezing, freezing_of, taken_from
+from workbench.editing.saving import ChangedOnDiskError, Saver
+from workbench.editing.thawing import ThawedFile, thawed_file
+from workbench.events.events import CaseRef, RunStarted
+from workbench.files.frozen_path import frozen_path
+from workbench.files.own_file import OwnFileError
+from workbench.files.run_options import UsageFaultError
+from workbench.files.state_folder import state_dir
 from workbench.project.scoring import root_of_run
-from workbench.project.transcripts import stored_case
-from workbench.recordings.from_run import NotRecordedError
-from workbench.recordings.frozen_file import read_frozen
-from workbench.recordings.frozen_path import frozen_path
-from workbench.recordings.merging import merged
-from workbench.recordings.recording import Recording
-from workbench.state_folder import state_dir
+from workbench.run.plan.selection import refuse_unknown_cases
+from workbench.run.recordings.from_run import NotRecordedError
+from workbench.run.recordings.frozen_file import read_frozen
+from workbench.run.recordings.merging import merged
+from workbench.run.recordings.recording import Recording
+from workbench.store.details import read_details
+from workbench.store.execution import Execution
+from workbench.store.history.reading import open_run
+from workbench.store.history.run_names import LAST, find_stored_run, last_unharmed_run
+from workbench.store.history.stored_events import read_run
+from workbench.store.stored_cases import stored_case
+from workbench.store.transcripts import StoredRun
 
 _TRIES = 3
 

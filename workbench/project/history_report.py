@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from workbench.exporting.report_parts import Part, Words
-from workbench.history.summary import ListEntry
+from workbench.store.history.summary import ListEntry
 
 SCHEMA = "agent-workbench/history/1"
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from workbench.agents.workspace import EvalsetEntry, Workspace
-from workbench.dependencies.change import Change
-from workbench.events import CaseName, CaseRef, CaseStatus, Frozen
-from workbench.execution import Execution
-from workbench.history.latest import latest_runs
-from workbench.judge.judge_details import JudgedBy, judged_by
-from workbench.project.staleness import stale_cases
-from workbench.rendering.faces import FACES
+from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
+from workbench.events.events import CaseName, CaseRef, CaseStatus, Frozen
+from workbench.freshness.staleness import stale_cases
+from workbench.results.faces import FACES
+from workbench.store.execution import Execution
+from workbench.store.history.latest import latest_runs
+from workbench.store.inputs.change import Change
+from workbench.store.judge_details import JudgedBy, judged_by
 
 _ALL_KINDS: tuple[JudgedBy, ...] = ("rules", "function", "model")
 _WORST_FIRST: Sequence[CaseStatus] = sorted(get_args(CaseStatus), key=lambda status: FACES[status].rank)

@@ -14,27 +14,27 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from workbench.counting import counted, few
-from workbench.database.database import database
-from workbench.database.opening import FILE_NAME
-from workbench.database.runs import runs_by_age
-from workbench.database.salvage import last_set_aside
-from workbench.details import read_details
-from workbench.engine.plan.plan import new_run_id
-from workbench.engine.plan.run_options import UsageFaultError
-from workbench.engine.scoring.verdict import case_status
-from workbench.event_json import sentences
-from workbench.events import CallsRecorded, Event, Noticed, PlannedCase, RunFinished, RunStarted, SpansRecorded
-from workbench.execution import CaseRecord
+from workbench.events.event_json import sentences
+from workbench.events.events import CallsRecorded, Event, Noticed, PlannedCase, RunFinished, RunStarted, SpansRecorded
+from workbench.events.shards import Shard
 from workbench.exporting.report import report_pieces
 from workbench.exporting.report_shape import Report, ReportCase, Summary
-from workbench.history.state_dir import old_runs_text, run_path, started_at
-from workbench.history.stored_events import UNREADABLE_CASES, is_reading_problem, read_run
-from workbench.history.stored_report import events_of_report, read_report_data
+from workbench.files.run_options import UsageFaultError
+from workbench.files.state_folder import STATE_FOLDER, state_dir
 from workbench.project.shards import plan_digest
-from workbench.shards import Shard
-from workbench.state_folder import STATE_FOLDER, state_dir
-from workbench.store import Store
+from workbench.run.plan.plan import new_run_id
+from workbench.run.scoring.verdict import case_status
+from workbench.store.database.database import database
+from workbench.store.database.opening import FILE_NAME
+from workbench.store.database.runs import runs_by_age
+from workbench.store.database.salvage import last_set_aside
+from workbench.store.details import read_details
+from workbench.store.execution import CaseRecord
+from workbench.store.history.state_dir import old_runs_text, run_path, started_at
+from workbench.store.history.stored_events import UNREADABLE_CASES, is_reading_problem, read_run
+from workbench.store.history.stored_report import events_of_report, read_report_data
+from workbench.store.store import Store
+from workbench.text.counting import counted, few
 
 _RUN = "agent-workbench run … --shard {} --json FILE"
 _AGAIN = f"Run this shard again: `{_RUN.format('K/N')}`"

@@ -6,20 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.agents.workspace import Workspace
-from workbench.authoring.check.problem import Problem, Rule
-from workbench.authoring.check.project import checked_agents
-from workbench.engine.dask.needs import needs_of
-from workbench.engine.dask.place import DaskPlace
-from workbench.engine.plan.place_consent import Sending
-from workbench.engine.plan.plan import AgentSetting, agent_setting
-from workbench.engine.plan.project_setting import with_project_setting
-from workbench.engine.plan.run_options import RunOptions, UsageFaultError
-from workbench.engine.plan.secrets import Secrets
-from workbench.model.faults import Fault
-from workbench.places.choice import PlaceChoice
-from workbench.places.place import MachineState, cleaned_states
+from workbench.agents.workspace.workspace import Workspace
+from workbench.criteria.secrets import Secrets
+from workbench.editing.check.problem import Problem, Rule
+from workbench.editing.check.project import checked_agents
+from workbench.files.faults import Fault
+from workbench.files.place_choice import PlaceChoice
+from workbench.files.project_setting import with_project_setting
+from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.project.project import Project
+from workbench.run.dask.needs import needs_of
+from workbench.run.dask.place import DaskPlace
+from workbench.run.places.place import MachineState, cleaned_states
+from workbench.run.plan.place_consent import Sending
+from workbench.run.plan.plan import AgentSetting, agent_setting
 
 
 @dataclass

@@ -10,46 +10,46 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from workbench.agents.discovery import AgentFolder
-from workbench.agents.owners import read_owners
-from workbench.agents.targets import find_root
-from workbench.agents.workspace import EvalsetEntry, Workspace, open_workspace
-from workbench.authoring.check.project import checked_agents
-from workbench.config import Settings
-from workbench.dependencies.touched import Touched
-from workbench.engine.chat.chat import Chat, ChatEvent
-from workbench.engine.dask.files import FilesError, find_files
-from workbench.engine.dask.needs import needs_of
-from workbench.engine.dask.place import DaskPlace
-from workbench.engine.plan.place_consent import Sending, UnconfirmedError, confirm, is_confirmed
-from workbench.engine.plan.plan import AgentSetting, Plan, agent_setting
-from workbench.engine.plan.project_setting import with_project_setting
-from workbench.engine.plan.run_options import MATRIX, RunOptions, UsageFaultError
-from workbench.engine.plan.run_plan import plan_cases
-from workbench.engine.plan.secrets import Secrets
-from workbench.engine.processes.children import Children
-from workbench.engine.processes.trial_imports import TrialImport, try_imports
-from workbench.engine.run.recorder import Publish
-from workbench.engine.run.run import Run
-from workbench.events import CaseName, ForkChange
-from workbench.history.latest import latest_runs
-from workbench.history.resuming import resume
-from workbench.history.retention import tidy
-from workbench.history.run_writer import RunWriter
-from workbench.places.choice import PlaceChoice
-from workbench.places.place import MachineState, Place, cleaned_states
+from workbench.agents.workspace.discovery import AgentFolder
+from workbench.agents.workspace.targets import find_root
+from workbench.agents.workspace.workspace import EvalsetEntry, Workspace, open_workspace
+from workbench.criteria.secrets import Secrets
+from workbench.editing.check.project import checked_agents
+from workbench.events.events import CaseName, ForkChange
+from workbench.files.place_choice import PlaceChoice
+from workbench.files.project_setting import with_project_setting
+from workbench.files.run_options import MATRIX, RunOptions, UsageFaultError
+from workbench.files.settings import Settings
+from workbench.files.state_folder import state_dir as state_of
+from workbench.freshness.touched import Touched
 from workbench.project.running import Running, end
 from workbench.project.scoring import plan_of_run
 from workbench.project.targets import NamedTargets, Targets
 from workbench.project.watch import News, RunningWatch
-from workbench.state_folder import state_dir as state_of
-from workbench.store import Store
+from workbench.run.chat import Chat, ChatEvent
+from workbench.run.dask.files import FilesError, find_files
+from workbench.run.dask.needs import needs_of
+from workbench.run.dask.place import DaskPlace
+from workbench.run.places.place import MachineState, Place, cleaned_states
+from workbench.run.plan.place_consent import Sending, UnconfirmedError, confirm, is_confirmed
+from workbench.run.plan.plan import AgentSetting, Plan, agent_setting
+from workbench.run.plan.run_plan import plan_cases
+from workbench.run.processes.children import Children
+from workbench.run.processes.trial_imports import TrialImport, try_imports
+from workbench.run.recorder import Publish
+from workbench.run.resuming import resume
+from workbench.run.run import Run
+from workbench.store.history.latest import latest_runs
+from workbench.store.history.retention import tidy
+from workbench.store.history.run_writer import RunWriter
+from workbench.store.owners import read_owners
+from workbench.store.store import Store
 
 if TYPE_CHECKING:
-    from workbench.authoring.freezing import Freezing
-    from workbench.history.compare import Comparison
+    from workbench.editing.freezing import Freezing
     from workbench.project.fault_matrix import FaultMatrix
     from workbench.project.last_verdicts import LastVerdict
+    from workbench.results.compare.compare import Comparison
 
 __all__ = ["Project", "Running", "TrialImport"]
 
@@ -461,8 +461,8 @@ class Project:
         Raises:
             UsageFaultError: a run does not exist.
         """
-        from workbench.history.compare import compare
-        from workbench.history.reading import open_summary
+        from workbench.results.compare.compare import compare
+        from workbench.store.history.reading import open_summary
 
         folder = self.targets().folder
         state = state_of(find_root(folder), self._explicit_state)
@@ -535,7 +535,7 @@ class Project:
 
     def load_touched(self, workspace: Workspace) -> None:
         """Load the files that agents used in the runs of the last verdicts. Call it in a thread: it reads files."""
-        from workbench.project.input_files import touched_in
+        from workbench.freshness.input_files import touched_in
 
         cases = workspace.case_ids
         latest = latest_runs(state_of(workspace.root, self._explicit_state), cases)

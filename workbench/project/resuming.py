@@ -3,14 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.agents.workspace import Workspace
-from workbench.engine.plan.plan import Plan
-from workbench.engine.plan.run_options import UsageFaultError
-from workbench.engine.plan.run_plan import plan_cases
-from workbench.events import RunStarted
-from workbench.history.resuming import newest_interrupted, options_of, resumable_results
-from workbench.places.choice import PlaceChoice
+from workbench.agents.workspace.workspace import Workspace
+from workbench.events.events import RunStarted
+from workbench.files.place_choice import PlaceChoice
+from workbench.files.run_options import UsageFaultError
 from workbench.project.project import Project
+from workbench.run.plan.plan import Plan
+from workbench.run.plan.run_plan import plan_cases
+from workbench.run.resuming import newest_interrupted, options_of, resumable_results
 
 
 def find_resumable(project: Project, workspace: Workspace, state: Path, place: PlaceChoice | None = None) -> Plan:

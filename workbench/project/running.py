@@ -6,12 +6,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import AbstractAsyncContextManager
 from typing import Generic, TypeVar
 
-from workbench.engine.run.recorder import Publish
-from workbench.engine.run.run import Run
-from workbench.events import CaseRef, Event
-from workbench.history.run_writer import RunWriter
-from workbench.places.place import MachineState
-from workbench.store import Store
+from workbench.events.events import CaseRef, Event
+from workbench.run.places.place import MachineState
+from workbench.run.recorder import Publish
+from workbench.run.run import Run
+from workbench.store.history.run_writer import RunWriter
+from workbench.store.store import Store
 
 NewsT = TypeVar("NewsT")
 

@@ -6,30 +6,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
-from workbench.agents.discovery import name_agents
-from workbench.agents.owners import StoredOwners, read_owners
-from workbench.agents.ownership import Owner, Ownership
-from workbench.agents.targets import discover_for, find_root
-from workbench.agents.workspace import EvalsetEntry, Workspace, app_name
-from workbench.counting import few
-from workbench.dependencies.change import Input, describe_few
-from workbench.details import read_details
-from workbench.engine.plan.blocking import lost_agent, lost_in
-from workbench.engine.plan.plan import Plan
-from workbench.engine.plan.rescore_plan import CriteriaOf, make_rescore_plan
-from workbench.engine.plan.run_options import RunOptions, UsageFaultError
-from workbench.engine.plan.transcripts import StoredCase, StoredRun
-from workbench.events import CaseError, CaseName, Noticed
-from workbench.execution import Execution
-from workbench.history.reading import open_run
-from workbench.history.run_names import LAST, last_run
-from workbench.history.state_dir import states_of
-from workbench.model.criteria import parse_config
-from workbench.model.evalset import EvalCase, EvalsetDocument, case_or_none, open_evalset
-from workbench.project.staleness import stale_transcripts
-from workbench.project.transcripts import stored_case
-from workbench.state_folder import state_dir
+from workbench.agents.workspace.criteria_choice import CriteriaChoice, CriteriaChooser
+from workbench.agents.workspace.discovery import name_agents
+from workbench.agents.workspace.ownership import Owner, Ownership
+from workbench.agents.workspace.targets import discover_for, find_root
+from workbench.agents.workspace.workspace import EvalsetEntry, Workspace, app_name
+from workbench.events.events import CaseError, CaseName, Noticed
+from workbench.files.criteria import parse_config
+from workbench.files.evalset import EvalCase, EvalsetDocument, case_or_none, open_evalset
+from workbench.files.run_options import RunOptions, UsageFaultError
+from workbench.files.state_folder import state_dir
+from workbench.freshness.staleness import stale_transcripts
+from workbench.run.plan.blocking import lost_agent, lost_in
+from workbench.run.plan.plan import Plan
+from workbench.run.plan.rescore_plan import CriteriaOf, make_rescore_plan
+from workbench.store.details import read_details
+from workbench.store.execution import Execution
+from workbench.store.history.reading import open_run
+from workbench.store.history.run_names import LAST, last_run
+from workbench.store.history.state_dir import states_of
+from workbench.store.inputs.change import Input, describe_few
+from workbench.store.owners import StoredOwners, read_owners
+from workbench.store.stored_cases import stored_case
+from workbench.store.transcripts import StoredCase, StoredRun
+from workbench.text.counting import few
 
 _NAMED = 10
 _LISTED = 5

@@ -6,19 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.walk import Walk, relative_to
-from workbench.dependencies.digests import Digests
-from workbench.dependencies.functions import other_files
-from workbench.dependencies.record import digest
-from workbench.engine.plan.plan import Plan, PlanEntry
-from workbench.engine.plan.run_options import RESULT_OPTIONS, RunOptions, stored_options
-from workbench.engine.plan.source import AgentSource
-from workbench.engine.run.provenance import is_source, versions
-from workbench.events import CaseRef, Noticed
-from workbench.git import commit_of, run_git
-from workbench.model.criteria import CriteriaConfig
-from workbench.recordings.frozen_path import FILE_SUFFIX, frozen_folder
-from workbench.shards import Shard, ShardNumber
+from workbench.events.events import CaseRef, Noticed
+from workbench.events.shards import Shard, ShardNumber
+from workbench.files.criteria import CriteriaConfig
+from workbench.files.frozen_path import FILE_SUFFIX, frozen_folder
+from workbench.files.git import commit_of, run_git
+from workbench.files.run_options import RESULT_OPTIONS, RunOptions, stored_options
+from workbench.files.walk import Walk, relative_to
+from workbench.freshness.functions import other_files
+from workbench.run.plan.plan import Plan, PlanEntry
+from workbench.run.plan.source import AgentSource
+from workbench.run.provenance import is_source, versions
+from workbench.store.inputs.digests import Digests
+from workbench.store.inputs.record import digest
 
 _SALT = "shards"
 """A salt that is not secret, so that digests can be compared between machines."""

@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from workbench.dependencies.change import Effect, Input
-from workbench.events import CaseStatus
+from workbench.events.events import CaseStatus
 from workbench.exporting.report_parts import Part, Words
-from workbench.judge.judge_details import JudgedBy
 from workbench.project.last_verdicts import LastVerdict
+from workbench.store.inputs.change import Effect, Input
+from workbench.store.judge_details import JudgedBy
 
 SCHEMA = "agent-workbench/status/1"
 

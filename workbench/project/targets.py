@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from workbench.engine.plan.run_options import RunOptions, UsageFaultError, UsageKind
-from workbench.engine.plan.selection import open_selection, refuse_unknown
-from workbench.engine.plan.target_parser import Selection, parse_targets
-from workbench.shards import ShardNumber
-from workbench.state_folder import state_dir
+from workbench.events.shards import ShardNumber
+from workbench.files.run_options import RunOptions, UsageFaultError, UsageKind
+from workbench.files.state_folder import state_dir
+from workbench.run.plan.selection import open_selection, refuse_unknown
+from workbench.run.plan.target_parser import Selection, parse_targets
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import Workspace
-    from workbench.engine.plan.plan import Plan
+    from workbench.agents.workspace.workspace import Workspace
+    from workbench.run.plan.plan import Plan
 
 
 class NamedTargets(TypedDict, total=False):
@@ -77,8 +77,8 @@ class Targets:
         Raises:
             UsageFaultError: a path does not exist, or a file cannot be read.
         """
-        from workbench.agents.owners import read_owners
-        from workbench.model.evalset import BrokenFileError, read_initial_session
+        from workbench.files.evalset import BrokenFileError, read_initial_session
+        from workbench.store.owners import read_owners
 
         file = self.initial_session_file
         try:
@@ -100,10 +100,10 @@ class Targets:
         `workspace` is the result of `open`, if it was called before.
 
         Raises:
-            UsageFaultError: see `open` and `workbench.engine.plan.run_plan.make_plan`.
+            UsageFaultError: see `open` and `workbench.run.plan.run_plan.make_plan`.
         """
-        from workbench.engine.plan.run_plan import make_plan
-        from workbench.events import Noticed
+        from workbench.events.events import Noticed
+        from workbench.run.plan.run_plan import make_plan
 
         workspace = workspace or self.open()
         plan = self._plan_of_failed(workspace, options) if self.last_failed else None
@@ -120,8 +120,8 @@ class Targets:
 
     def _plan_of_failed(self, workspace: "Workspace", options: RunOptions) -> "Plan | None":
         """Return the plan for the cases whose last verdict is failed or error, or None if there are none."""
-        from workbench.engine.plan.run_plan import make_plan
         from workbench.project.last_verdicts import failed_cases
+        from workbench.run.plan.run_plan import make_plan
 
         failed = failed_cases(workspace, state_dir(workspace.root, self.state_dir))
         try:

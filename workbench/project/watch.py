@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from workbench.agents.walk import relative_to
-from workbench.agents.workspace import Workspace
-from workbench.engine.plan.plan import Plan
-from workbench.engine.plan.run_options import RunOptions, UsageFaultError
-from workbench.engine.watch.job_queue import Estimate
-from workbench.engine.watch.watcher import Saved
-from workbench.events import CaseRef, Event, Noticed
+from workbench.agents.workspace.workspace import Workspace
+from workbench.events.events import CaseRef, Event, Noticed
+from workbench.files.run_options import RunOptions, UsageFaultError
+from workbench.files.walk import relative_to
+from workbench.freshness.watcher import Saved
 from workbench.project.last_verdicts import fresh_cases
 from workbench.project.running import Followed, Running
 from workbench.project.targets import Targets
+from workbench.project.watch_queue import Estimate
 from workbench.project.watching import Start, Watched, Watching, watch_over
-from workbench.text import one_line
+from workbench.run.plan.plan import Plan
+from workbench.text.safe_text import one_line
 
 _CLOSING = 1.0
 """Seconds that a save waits for a run to be closed whose last event has come."""

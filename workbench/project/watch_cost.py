@@ -4,16 +4,16 @@ import itertools
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from workbench.counting import counted
-from workbench.dependencies.change import Effect
-from workbench.details import read_details
-from workbench.engine.watch.job_queue import Estimate, Limit
-from workbench.events import CaseRef
-from workbench.execution import CaseRecord, Execution
-from workbench.model.criteria import CriteriaConfig
-from workbench.prices import Prices, criterion_cost, judge_name, money, simulation_cost, total
-from workbench.text import one_line
-from workbench.trace.totals import ConversationCost, conversation_cost
+from workbench.events.events import CaseRef
+from workbench.files.criteria import CriteriaConfig
+from workbench.files.prices import Prices, criterion_cost, judge_name, money, simulation_cost, total
+from workbench.project.watch_queue import Estimate, Limit
+from workbench.results.trace.totals import ConversationCost, conversation_cost
+from workbench.store.details import read_details
+from workbench.store.execution import CaseRecord, Execution
+from workbench.store.inputs.change import Effect
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 
 _SAMPLE = 400
 """Number of past runs used for the cost estimate. In a large folder, the other runs are assumed to cost the same."""
@@ -82,8 +82,8 @@ def _cost(record: CaseRecord, depth: Effect, prices: Prices) -> _Cost:
 
 def _with_new(cost: _Cost, record: CaseRecord, config: CriteriaConfig | None) -> _Cost:
     """Add the maximum number of judge calls for criteria that never judged the case before."""
-    from workbench.engine.plan.judge_calls import CallRange, criterion_calls, options_of
-    from workbench.metrics.registry import needs_bench
+    from workbench.criteria.registry import needs_bench
+    from workbench.run.plan.judge_calls import CallRange, criterion_calls, options_of
 
     calls = 0
     for criterion in () if config is None else config.criteria:

@@ -12,26 +12,35 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from workbench.agents.workspace import Workspace
-from workbench.config import Settings
-from workbench.dependencies.change import Effect
-from workbench.dependencies.touched import Touched
-from workbench.details import read_details
-from workbench.engine.plan.run_options import RunOptions
-from workbench.engine.watch.impact import relative
-from workbench.engine.watch.job_queue import Estimate, Job, JobQueue, Limit
-from workbench.engine.watch.recurring import Recurring
-from workbench.engine.watch.watcher import Saved, Watcher
-from workbench.events import CaseFinished, CaseName, CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
-from workbench.execution import CaseRecord, Execution
-from workbench.metrics.base import Scored
-from workbench.prices import Prices
-from workbench.project.transcripts import stored_case
+from workbench.agents.workspace.workspace import Workspace
+from workbench.criteria.base import Scored
+from workbench.events.events import (
+    CaseFinished,
+    CaseName,
+    CaseRef,
+    Event,
+    Noticed,
+    RepeatsDropped,
+    RunFinished,
+    RunStarted,
+)
+from workbench.files.prices import Prices
+from workbench.files.run_options import RunOptions
+from workbench.files.settings import Settings
+from workbench.freshness.impact import relative
+from workbench.freshness.recurring import Recurring
+from workbench.freshness.touched import Touched
+from workbench.freshness.watcher import Saved, Watcher
 from workbench.project.watch_cost import estimate
-from workbench.store import Store
+from workbench.project.watch_queue import Estimate, Job, JobQueue, Limit
+from workbench.store.details import read_details
+from workbench.store.execution import CaseRecord, Execution
+from workbench.store.inputs.change import Effect
+from workbench.store.store import Store
+from workbench.store.stored_cases import stored_case
 
 if TYPE_CHECKING:
-    from workbench.engine.plan.plan import Plan
+    from workbench.run.plan.plan import Plan
 
 DEPTH_WORDS: dict[Effect, str] = {
     "run": "running the agent",
@@ -222,7 +231,7 @@ class Watching:
         Raises:
             UsageFaultError: a config is wrong, or none of its cases exists any more.
         """
-        from workbench.engine.watch.job_queue import run_plan, scoring_plan
+        from workbench.project.watch_queue import run_plan, scoring_plan
 
         workspace = self.watcher.snapshot.workspace
         if job.depth == "run":

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from workbench.agents.worker.driver import Loaded
-from workbench.agents.worker.drivers import NoAgentError, recognised
 from workbench.testing.evaluation import name_of
+from workbench.worker.driver import Loaded
+from workbench.worker.drivers import NoAgentError, recognised
 
 
 async def load_module(name: str, agent_name: str | None) -> tuple[Loaded, Path | None]:

@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.atomic import replace_content
-from workbench.authoring.migrate import migrate
-from workbench.engine.plan.run_options import RunOptions
-from workbench.model.evalset import read_initial_session
-from workbench.model.invocation import content_text, tool_calls
-from workbench.model.opening import name_of
+from workbench.editing.migrate import migrate
+from workbench.files.atomic import replace_content
+from workbench.files.evalset import read_initial_session
+from workbench.files.invocation import content_text, tool_calls
+from workbench.files.opening import name_of
+from workbench.files.run_options import RunOptions
 from workbench.project.targets import Targets
 from workbench.testing.adk_module import load_module
 from workbench.testing.evaluation import Request, evaluate_request

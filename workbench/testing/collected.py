@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 
-from workbench.agents.targets import find_root
-from workbench.counting import counted
-from workbench.engine.plan.project_setting import project_mode
-from workbench.engine.plan.run_options import FrozenMode, UsageFaultError
-from workbench.model.evalset import EvalsetDocument, open_evalset
-from workbench.regular_file import read_regular
-from workbench.text import one_line, plain
+from workbench.agents.workspace.targets import find_root
+from workbench.files.evalset import EvalsetDocument, open_evalset
+from workbench.files.project_setting import project_mode
+from workbench.files.regular_file import read_regular
+from workbench.files.run_options import FrozenMode, UsageFaultError
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line, plain
 
 _NAME_LIMIT = 200
 _FAULTS_SHOWN = 20

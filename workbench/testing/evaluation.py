@@ -8,22 +8,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.discovery import AgentFolder
-from workbench.agents.drivers import driver_files
-from workbench.agents.ownership import Owned
-from workbench.agents.worker.driver import Loaded
-from workbench.agents.worker.drivers import NoAgentError, recognised, use_plugins
-from workbench.agents.workspace import Workspace
-from workbench.engine.plan.plan import Plan
-from workbench.engine.plan.run_options import FrozenMode, OnMiss, RunOptions, UsageFaultError
-from workbench.places.choice import PlaceChoice
+from workbench.agents.workspace.discovery import AgentFolder
+from workbench.agents.workspace.drivers import driver_files
+from workbench.agents.workspace.ownership import Owned
+from workbench.agents.workspace.workspace import Workspace
+from workbench.files.place_choice import PlaceChoice
+from workbench.files.run_options import FrozenMode, OnMiss, RunOptions, UsageFaultError
 from workbench.project.project import Project
 from workbench.project.targets import Targets
-from workbench.rendering.plain_lines import notice_line
-from workbench.store import Store
+from workbench.results.plain_lines import notice_line
+from workbench.run.plan.plan import Plan
+from workbench.store.store import Store
 from workbench.testing.in_process import InProcessPlace
 from workbench.testing.results import Evaluation, evaluation
-from workbench.text import plain
+from workbench.text.safe_text import plain
+from workbench.worker.driver import Loaded
+from workbench.worker.drivers import NoAgentError, recognised, use_plugins
 
 
 class RefusedError(ValueError):

@@ -9,14 +9,14 @@ import json
 from typing import Any
 
 from workbench.agents.channel import Frame
-from workbench.agents.worker.case import Case
-from workbench.agents.worker.cases import case_of
-from workbench.agents.worker.driver import Loaded
-from workbench.agents.worker.drivers import driver_of
-from workbench.agents.worker.frames import Decoder
-from workbench.agents.worker.stacks import stack_of_tasks
-from workbench.agents.worker.wire import SharedWire
-from workbench.places.place import AgentStart, OnFrame
+from workbench.run.places.place import AgentStart, OnFrame
+from workbench.worker.case import Case
+from workbench.worker.cases import case_of
+from workbench.worker.driver import Loaded
+from workbench.worker.drivers import driver_of
+from workbench.worker.frames import Decoder
+from workbench.worker.stacks import stack_of_tasks
+from workbench.worker.wire import SharedWire
 
 _WHY = "the agent was given as an object"
 _GIVE_UP = 5.0

@@ -50,7 +50,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     config = parent.config
     if not (config.getoption("evalsets") or config.getini("evalsets")):
         return None
-    from workbench.agents.discovery import is_evalset_file
+    from workbench.agents.workspace.discovery import is_evalset_file
 
     if not is_evalset_file(file_path):
         return None
@@ -74,7 +74,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     for name, words in _NOTES.items():
         number = sum(name in properties for properties in tests.values())
         if number:
-            from workbench.counting import counted
+            from workbench.text.counting import counted
 
             terminalreporter.write_line(f"{words}: {counted(number, 'test')}")
 
@@ -157,7 +157,7 @@ class EvalCaseItem(pytest.Item):
             self.user_properties.append(("agent", f"{outcome.agent}, matched by location"))
             self.add_report_section("setup", "agent", f"{outcome.agent} was matched by location")
         if outcome.frozen is not None:
-            from workbench.rendering.frozen import frozen_words
+            from workbench.results.frozen import frozen_words
 
             self.user_properties.append((_FROZEN, frozen_words(outcome.frozen)))
         if by_function := outcome.judged_by_function:

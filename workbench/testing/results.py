@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.events import CaseError, CaseStatus, Frozen, MetricResult
-from workbench.execution import CaseRecord, Turn
-from workbench.judge.judge_details import is_without_model, judged_by
-from workbench.rendering.explain import criteria_and_source, reasons, way_out
-from workbench.rendering.faces import FACES
-from workbench.rendering.plain_case import plain_case
-from workbench.rendering.plain_lines import case_line
-from workbench.repeats.repeat_texts import sentence
-from workbench.repeats.summary import CaseRepeats, summarize_all
-from workbench.store import Store
-from workbench.text import one_line, plain
+from workbench.events.events import CaseError, CaseStatus, Frozen, MetricResult
+from workbench.results.explain import criteria_and_source, reasons, way_out
+from workbench.results.faces import FACES
+from workbench.results.plain_case import plain_case
+from workbench.results.plain_lines import case_line
+from workbench.results.repeats.repeat_texts import sentence
+from workbench.results.repeats.summary import CaseRepeats, summarize_all
+from workbench.store.execution import CaseRecord, Turn
+from workbench.store.judge_details import is_without_model, judged_by
+from workbench.store.store import Store
+from workbench.text.safe_text import one_line, plain
 
 _EXPLAINED = 20
 

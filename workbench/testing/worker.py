@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workbench.engine.plan.plan import Plan, new_run_id
-from workbench.engine.plan.run_options import FrozenMode, RunOptions, UsageFaultError
-from workbench.places.choice import PlaceChoice
+from workbench.files.place_choice import PlaceChoice
+from workbench.files.run_options import FrozenMode, RunOptions, UsageFaultError
 from workbench.project.project import Project
 from workbench.project.targets import Targets
+from workbench.run.plan.plan import Plan, new_run_id
 from workbench.testing.collected import CollectedCase, CollectedFile
 from workbench.testing.evaluation import refusal, run_plan
 from workbench.testing.results import CaseOutcome

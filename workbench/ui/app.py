@@ -6,10 +6,10 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from workbench import config
-from workbench.collecting import scan_everything
-from workbench.home import settings_folder
-from workbench.text import one_line, plain
+from workbench.files import settings as config
+from workbench.files.home import settings_folder
+from workbench.text.collecting import scan_everything
+from workbench.text.safe_text import one_line, plain
 from workbench.ui.terminal import terminal
 from workbench.ui.terminal.display import SIXTEEN_COLORS, Display, find_display, tell_textual
 from workbench.ui.terminal.watchdog import Watchdog

@@ -14,8 +14,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.worker import WORKER_DIR
-from workbench.agents.worker.frames import Channel, send
+from workbench.worker import WORKER_DIR
+from workbench.worker.frames import Channel, send
 
 PATIENCE = 60.0
 """Seconds after which a test gives up, whatever it waits for."""

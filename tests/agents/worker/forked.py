@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.agents.worker.client import Agent, Outcome, user
-from workbench.events import (
+from workbench.events.events import (
     AgentActed,
     CallsRecorded,
     CaseRef,
@@ -13,8 +13,8 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.forking.fork import Change, Fork
-from workbench.forking.original import Original, read_original
+from workbench.run.forking.fork import Change, Fork
+from workbench.run.forking.original import Original, read_original
 
 REF = CaseRef("desk", "desk.evalset.json", "desk", "case")
 _KINDS = {"AgentActed": AgentActed, "Spans": SpansRecorded, "Calls": CallsRecorded, "TurnFinished": TurnFinished}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.agents.worker.client import Outcome
-from workbench.recordings.from_run import ends_of
+from workbench.run.recordings.from_run import ends_of
 
 HEAD = '''
 import os

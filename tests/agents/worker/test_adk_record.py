@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.agents.worker.adk_record import Turn
-from workbench.agents.worker.jsonable import dumps
+from workbench.worker.adk_record import Turn
+from workbench.worker.jsonable import dumps
 
 
 @pytest.fixture(scope="module", autouse=True)

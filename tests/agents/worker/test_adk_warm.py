@@ -11,7 +11,7 @@ pytestmark = [needs_adk, needs_fork]
 
 
 def test_dummy_cases_leave_no_timer_and_no_descriptor() -> None:
-    from workbench.agents.worker.adk_warm import run_dummy_cases
+    from workbench.worker.adk_warm import run_dummy_cases
 
     run_dummy_cases(1)
     open_before = len(list(Path("/proc/self/fd").iterdir()))
@@ -22,7 +22,7 @@ def test_dummy_cases_leave_no_timer_and_no_descriptor() -> None:
 
 
 def test_failing_dummy_case_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    from workbench.agents.worker import adk_warm
+    from workbench.worker import adk_warm
 
     monkeypatch.setattr(adk_warm, "_MESSAGE", {"role": "user", "parts": [{"text": ["no text"]}]})
     with pytest.raises(RuntimeError, match="text"):

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from workbench.agents.worker import calls as module
-from workbench.agents.worker.calls import Calls, TooLargeError
+from workbench.worker import calls as module
+from workbench.worker.calls import Calls, TooLargeError
 
 
 def reported(calls: Calls) -> tuple[list[dict[str, Any]], dict[str, str]]:

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from workbench.agents.worker import case as case_module
-from workbench.agents.worker import footprint, opening
-from workbench.agents.worker.case import Case
-from workbench.agents.worker.chat import Chat
-from workbench.agents.worker.driver import Loaded
-from workbench.agents.worker.frames import Channel, send
-from workbench.agents.worker.wire import SocketWire
+from workbench.worker import case as case_module
+from workbench.worker import footprint, opening
+from workbench.worker.case import Case
+from workbench.worker.chat import Chat
+from workbench.worker.driver import Loaded
+from workbench.worker.frames import Channel, send
+from workbench.worker.wire import SocketWire
 
 
 class Stack:

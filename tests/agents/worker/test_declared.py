@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from workbench.agents.worker import declared
-from workbench.agents.worker.declared import no_longer_fits, signature_declaration, source_digest
+from workbench.worker import declared
+from workbench.worker.declared import no_longer_fits, signature_declaration, source_digest
 
 THEN: dict[str, Any] = {
     "parameters_json_schema": {

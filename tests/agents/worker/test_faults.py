@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from workbench.agents.worker import adk_version, faults
+from workbench.worker import adk_version, faults
 
 PROJECT = """
 import json

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from workbench.agents.worker.fork import Asked, Fork
-from workbench.agents.worker.matching import BrokenRecordingError, Recorded
+from workbench.worker.fork import Asked, Fork
+from workbench.worker.matching import BrokenRecordingError, Recorded
 
 POINT = {"kind": "tool", "agent": "desk", "branch": "", "tool": "pay", "state": "s3"}
 

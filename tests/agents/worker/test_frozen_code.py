@@ -9,9 +9,9 @@ import pytest
 from tests.agents.worker import forked
 from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork
 from tests.agents.worker.frozen_agents import HEAD, RECORDING, differences, frozen, shown, tool_calls
-from workbench.forking.fork import Fork
-from workbench.forking.original import OriginalCall
-from workbench.recordings.recording import ToolCall
+from workbench.run.forking.fork import Fork
+from workbench.run.forking.original import OriginalCall
+from workbench.run.recordings.recording import ToolCall
 
 pytestmark = [needs_adk, needs_fork]
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.agents.worker.gate import Gate, Inject, Live, Miss, Replay
-from workbench.agents.worker.injection import Fault, Injection, damaged, is_within
-from workbench.agents.worker.matching import BrokenRecordingError, ToolCall
+from workbench.worker.gate import Gate, Inject, Live, Miss, Replay
+from workbench.worker.injection import Fault, Injection, damaged, is_within
+from workbench.worker.matching import BrokenRecordingError, ToolCall
 
 
 def due(rule: dict[str, Any], calls: int, seed: int = 1) -> list[int]:

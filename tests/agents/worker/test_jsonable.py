@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.agents.worker.jsonable import dumps
+from workbench.worker.jsonable import dumps
 
 
 class Colour(enum.Enum):

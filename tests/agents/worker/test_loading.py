@@ -7,7 +7,7 @@ import pytest
 
 from tests.agents.worker.client import Worker, is_alive, wait_until
 from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork, write
-from workbench.agents.worker.faults import install_adk
+from workbench.worker.faults import install_adk
 
 pytestmark = needs_fork
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.agents.worker.gate import Gate, Live, Miss, ModelCall, Replay
-from workbench.agents.worker.matching import BrokenRecordingError, Recorded, ToolCall, canonical, plain_branch
+from workbench.worker.gate import Gate, Live, Miss, ModelCall, Replay
+from workbench.worker.matching import BrokenRecordingError, Recorded, ToolCall, canonical, plain_branch
 
 _SCALARS = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=5)
 _VALUES = st.recursive(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agents.worker import missing
-from workbench.agents.worker.missing import Missing, find_missing, install_command
+from workbench.worker import missing
+from workbench.worker.missing import Missing, find_missing, install_command
 
 PYTHON = "/opt/bin/python"
 ADK = [

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from workbench.agents.worker import adk_driver, missing_a2a
+from workbench.worker import adk_driver, missing_a2a
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.agents.worker.client import Agent
 from tests.agents.worker.conftest import MakeAgent, needs_fork
-from workbench import event_json
+from workbench.events import event_json
 
 pytestmark = needs_fork
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.agents.worker.client import Worker
 from tests.agents.worker.conftest import needs_fork, write
-from workbench.agents.worker import sources
+from workbench.worker import sources
 
 
 @needs_fork

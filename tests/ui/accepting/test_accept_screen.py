@@ -10,8 +10,7 @@ from textual.pilot import Pilot
 from tests.hostile import HOSTILE, leaks
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen, case_json
 from tests.ui.feed import user
-from workbench import config
-from workbench.events import (
+from workbench.events.events import (
     CaseFinished,
     CaseRef,
     CaseStarted,
@@ -23,6 +22,7 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
+from workbench.files import settings as config
 from workbench.ui.accepting.screen import AcceptScreen
 from workbench.ui.accepting.several import SeveralScreen
 from workbench.ui.main.workbench_app import WorkbenchApp

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.ui.transcripts import CRITERIA, execute, recorded, turn
-from workbench.authoring.accept import Comparison, NotComparableError
-from workbench.metrics.session_state import rules_of
-from workbench.model.criteria import Criterion
-from workbench.model.dataset import in_evalset_form
+from workbench.criteria.session_state import rules_of
+from workbench.editing.accept import Comparison, NotComparableError
+from workbench.files.criteria import Criterion
+from workbench.files.dataset import in_evalset_form
 from workbench.ui.accepting.outcome import concerns, outcomes
 from workbench.ui.accepting.transcript import Transcript
 
@@ -71,8 +71,8 @@ def test_each_difference_names_the_criteria_it_concerns() -> None:
 def test_outcome_loads_no_heavy_library(repository: Path) -> None:
     code = """
 import sys
-from workbench.model.criteria import default_config
-from workbench.model.dataset import in_evalset_form
+from workbench.files.criteria import default_config
+from workbench.files.dataset import in_evalset_form
 from workbench.ui.accepting.outcome import outcomes
 turn = {"user_content": {"parts": [{"text": "Hi"}]}, "final_response": {"parts": [{"text": "Hello"}]}}
 case = {"eval_id": "x", "conversation": [turn]}

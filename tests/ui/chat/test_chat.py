@@ -13,8 +13,8 @@ from textual.events import Paste
 from textual.pilot import Pilot
 
 from tests.ui.conftest import Screen, case_json
-from workbench import config
-from workbench.recordings.frozen_file import read_frozen
+from workbench.files import settings as config
+from workbench.run.recordings.frozen_file import read_frozen
 from workbench.ui.chat.review import ReviewScreen
 from workbench.ui.chat.screen import LONGEST, ChatScreen, MessageBox
 from workbench.ui.main.workbench_app import WorkbenchApp
@@ -388,7 +388,7 @@ async def test_saved_adk_session_is_kept_as_case(project: Path) -> None:
 def test_opening_the_workbench_does_not_import_the_chat() -> None:
     code = (
         "import sys, workbench.ui.main.workbench_app; "
-        "print([name for name in sys.modules if name.startswith(('workbench.ui.chat.', 'workbench.engine.chat.chat'))])"
+        "print([name for name in sys.modules if name.startswith(('workbench.ui.chat.', 'workbench.run.chat'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -8,8 +8,7 @@ import pytest
 
 from tests.hostile import HOSTILE, leaks
 from tests.ui.detail.conftest import DetailApp
-from workbench.engine.chat.chat import ChatEnded, ChatOpened, StateTold, Streamed, TurnFailed
-from workbench.events import (
+from workbench.events.events import (
     AgentActed,
     CaseError,
     CaseRef,
@@ -19,9 +18,10 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.execution import CaseRecord, Turn
-from workbench.model.evalset import EvalCase
-from workbench.rendering.rows import View
+from workbench.files.evalset import EvalCase
+from workbench.results.rows import View
+from workbench.run.chat import ChatEnded, ChatOpened, StateTold, Streamed, TurnFailed
+from workbench.store.execution import CaseRecord, Turn
 from workbench.ui.chat.capturing import captured_from_conversation, captured_from_record
 from workbench.ui.chat.conversation import Conversation
 from workbench.ui.chat.conversation_view import ConversationView
@@ -67,7 +67,7 @@ def test_hostile_texts_do_not_reach_the_terminal(text: str) -> None:
         assert all(line.cell_len <= 60 for line in page.build(talk, View(60)).lines)
     captured = captured_from_conversation(talk, "desk", "user")
     review = ReviewList(captured)
-    from workbench.authoring.capture import Choice
+    from workbench.editing.capture import Choice
 
     review._choice, review._place = Choice(text, frozenset({0})), "file"
     pieces = [piece for row in range(review.row_count()) for side in review.row_pieces(row, 60) for piece in side]

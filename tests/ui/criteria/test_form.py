@@ -12,9 +12,9 @@ import pytest
 from tests.hostile import HOSTILE, leaks
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from tests.ui.feed import Feed
-from workbench.agents.criteria_choice import CriteriaChoice
-from workbench.agents.workspace import Workspace
-from workbench.model.criteria import default_config, read_config
+from workbench.agents.workspace.criteria_choice import CriteriaChoice
+from workbench.agents.workspace.workspace import Workspace
+from workbench.files.criteria import default_config, read_config
 from workbench.ui.criteria.form import CriteriaScreen
 
 TEXT = """{
@@ -257,7 +257,7 @@ async def test_unsaved_changes_stay_in_the_form(
         shown = await form(screen, pilot)
         go(shown, "threshold", "response_match_score")
         with monkeypatch.context() as patch:
-            patch.setattr("workbench.authoring.saving.replace_content", fails)
+            patch.setattr("workbench.editing.saving.replace_content", fails)
             await pilot.press("-", "ctrl+o")
             await screen.until(pilot, lambda: words in screen.text)
         assert shown.content["criteria"]["response_match_score"] == 0.75

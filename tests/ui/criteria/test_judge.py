@@ -8,13 +8,13 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from tests.ui.criteria.test_form import form, go, with_config
-from workbench.agents.criteria_choice import CriteriaChoice
-from workbench.authoring.config_file import edit_of, open_config
-from workbench.authoring.criteria_change import read_typed, stepped
-from workbench.authoring.criteria_form import FormRow, rows_of
-from workbench.judge.base import DEFAULT_SAMPLES
-from workbench.metrics.registry import descriptions
-from workbench.model.criteria import read_config
+from workbench.agents.workspace.criteria_choice import CriteriaChoice
+from workbench.criteria.registry import descriptions
+from workbench.editing.config_file import edit_of, open_config
+from workbench.editing.criteria_change import read_typed, stepped
+from workbench.editing.criteria_form import FormRow, rows_of
+from workbench.files.criteria import read_config
+from workbench.judges.base import DEFAULT_SAMPLES
 from workbench.ui.criteria.changes import Addition, FormChanges
 from workbench.ui.next_run.draft import Draft
 

@@ -1,7 +1,7 @@
 """The effect of a changed criterion on the last run, in words."""
 
-from workbench.authoring.what_if import CriterionOutlook, Flip, Outlook
-from workbench.events import CaseRef
+from workbench.editing.what_if import CriterionOutlook, Flip, Outlook
+from workbench.events.events import CaseRef
 from workbench.ui.criteria.row_help import fitting, outlook_of_all, outlook_of_criterion
 
 FIRST, SECOND = (CaseRef("desk", "talk.evalset.json", "talk", name) for name in ("first", "second"))

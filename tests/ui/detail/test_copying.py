@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from tests.rendering.test_trace import SPANS, record
-from workbench.events import SpansRecorded
-from workbench.rendering.document import Item, Subject
-from workbench.rendering.panes import panes_of
+from tests.results.test_trace import SPANS, record
+from workbench.events.events import SpansRecorded
+from workbench.results.document import Item, Subject
+from workbench.results.panes import panes_of
 from workbench.ui.detail.aside import Layout
 from workbench.ui.detail.reading import Reading
 

@@ -11,7 +11,7 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 
 from tests.hostile import HOSTILE, leaks
-from tests.rendering.test_trace import record as watched
+from tests.results.test_trace import record as watched
 from tests.ui.judged import (
     CLAIMS,
     MATCH,
@@ -28,9 +28,9 @@ from tests.ui.judged import (
 )
 from tests.ui.shown import shown_strips
 from tests.ui.transcripts import late_parcel
-from workbench.events import CaseRef, SpansRecorded
-from workbench.execution import CaseRecord
-from workbench.rendering.document import Document, Subject
+from workbench.events.events import CaseRef, SpansRecorded
+from workbench.results.document import Document, Subject
+from workbench.store.execution import CaseRecord
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.pane import CaseDetail
 

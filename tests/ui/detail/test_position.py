@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
-from workbench.rendering.document import Document
+from workbench.results.document import Document
 from workbench.ui.detail.position import Position
 
 SHAPES = st.lists(st.tuples(st.integers(0, 7), st.integers(1, 30)), min_size=1, max_size=12)

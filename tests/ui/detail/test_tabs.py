@@ -3,8 +3,8 @@
 import pytest
 
 from tests.ui.judged import judged_case
-from workbench.rendering.document import Subject
-from workbench.rendering.panes import PANES, panes_of
+from workbench.results.document import Subject
+from workbench.results.panes import PANES, panes_of
 from workbench.ui.detail.head import tabs
 
 ALL = tuple((pane.digit, pane.title) for pane in PANES)

@@ -8,8 +8,8 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from tests.ui.review.test_review_screen import CASES, run_all
-from workbench.details import read_details
-from workbench.execution import CaseRecord, Execution
+from workbench.store.details import read_details
+from workbench.store.execution import CaseRecord, Execution
 
 
 async def test_case_before_stays_until_the_next_one_is_read_and_keys_wait(
@@ -29,7 +29,7 @@ async def test_case_before_stays_until_the_next_one_is_read_and_keys_wait(
             may_read.wait(30)
             return replace(whole[execution.ref]), ""
 
-        monkeypatch.setattr("workbench.details._read", read)
+        monkeypatch.setattr("workbench.store.details._read", read)
         store.records = {ref: record.without_details(Path("a run"), 100) for ref, record in whole.items()}
         try:
             await pilot.press("j")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.actions import actions_in
+from workbench.ui.actions import actions_in
 from workbench.ui.dialogs.items import Item, best, marked, score, searching
 
 NAMES = ["run", "run failed", "repeat", "criteria", "late_parcel", "translate_parcels"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
-from workbench.model.evalset import open_evalset
+from workbench.files.evalset import open_evalset
 from workbench.ui.dialogs.name import NameScreen
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.editor import EditorScreen
@@ -164,7 +164,7 @@ async def test_failed_write_is_reported_and_changes_nothing(
     def fail(file: Path, content: bytes, *, known_hash: str) -> None:
         raise OSError(number, os.strerror(number), str(file))
 
-    monkeypatch.setattr("workbench.authoring.saving.replace_content", fail)
+    monkeypatch.setattr("workbench.editing.saving.replace_content", fail)
     async with screen.open((120, 40)) as pilot:
         file = files_of(screen)[0]
         before = file.read_bytes()

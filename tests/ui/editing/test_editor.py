@@ -9,9 +9,9 @@ import pytest
 
 from tests.hostile import HOSTILE, leaks
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen, case_json
-from workbench.agents.workspace import Workspace
-from workbench.authoring.edit import Edit, change_of
-from workbench.authoring.saving import UndoJournal
+from workbench.agents.workspace.workspace import Workspace
+from workbench.editing.edit import Edit, change_of
+from workbench.editing.saving import UndoJournal
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.conflicts import ConflictScreen
 from workbench.ui.editing.editor import EditorScreen
@@ -238,7 +238,7 @@ async def test_read_only_file_is_not_changed(
     open_screen: OpenScreen, with_call: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     screen = open_screen(with_call)
-    monkeypatch.setattr("workbench.authoring.saving.os.access", lambda file, mode: False)
+    monkeypatch.setattr("workbench.editing.saving.os.access", lambda file, mode: False)
     async with screen.open((120, 40)) as pilot:
         before = file_of(screen).read_bytes()
         await opened(screen, pilot, "j", "j", "enter", "!", "ctrl+o")

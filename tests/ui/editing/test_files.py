@@ -8,7 +8,7 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace, case_json
 from tests.ui.fake_view import Bench
-from workbench.authoring.evalset_file import RejectedError
+from workbench.editing.evalset_file import RejectedError
 from workbench.ui.editing.cases import Cases
 from workbench.ui.editing.drafts import CaseDraft, NotSavedError, open_case
 from workbench.ui.editing.edit import Edit

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.authoring.test_case_edit import json_values
+from tests.editing.test_case_edit import json_values
 from tests.hostile import HOSTILE, leaks
-from workbench.atomic import replace_content
-from workbench.authoring.case_rows import CaseRow, Form
-from workbench.authoring.saving import Saver
+from workbench.editing.case_rows import CaseRow, Form
+from workbench.editing.saving import Saver
+from workbench.files.atomic import replace_content
 from workbench.ui.editing.conflicts import save_error_message
 from workbench.ui.editing.values import (
     UnreadableError,
@@ -107,8 +107,8 @@ def test_message_says_why_a_file_cannot_be_written(
     def refused(path: Path, flags: int, *rest: int) -> int:
         raise OSError(number, os.strerror(number), str(path))
 
-    monkeypatch.setattr("workbench.authoring.saving.os.access", lambda file, mode: False)
-    monkeypatch.setattr("workbench.authoring.saving.os.open", refused)
+    monkeypatch.setattr("workbench.editing.saving.os.access", lambda file, mode: False)
+    monkeypatch.setattr("workbench.editing.saving.os.open", refused)
     with pytest.raises(OSError, match=r"a\.json") as told:
         Saver(tmp_path / "state", tmp_path).save("edit", {file: (b"old", b"new")})
     assert words in save_error_message(told.value)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from tests.forking.desk import counted, write_desk
+from tests.run.forking.desk import counted, write_desk
 from tests.ui.conftest import Screen
-from workbench import config
+from workbench.files import settings as config
 from workbench.ui.chat.review import ReviewScreen
 from workbench.ui.chat.screen import ChatScreen
 from workbench.ui.forking.dialog import ForkDialog

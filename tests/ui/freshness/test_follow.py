@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.projects import BAD, GOOD, REPOSITORY, Project, PutBack, case
-from tests.history.other import Other
+from tests.store.history.other import Other
 from tests.ui.fake_view import FakeView
-from workbench import config
-from workbench.agents.workspace import open_workspace
-from workbench.database.database import database
-from workbench.engine.watch.changes import Batch
-from workbench.project.follow import Follower, Touched
+from workbench.agents.workspace.workspace import open_workspace
+from workbench.files import settings as config
+from workbench.freshness.changes import Batch
+from workbench.freshness.follow import Follower, Touched
+from workbench.store.database.database import database
 from workbench.ui.freshness import follow, staleness
 from workbench.ui.freshness.follow import Follow
 from workbench.ui.freshness.other_runs import OtherRuns

@@ -9,9 +9,9 @@ import pytest
 from tests.cli.projects import BAD, GOOD, REPOSITORY, Project, PutBack
 from tests.ui.fake_view import FakeView
 from workbench.agents.interpreter import package_folders
-from workbench.agents.workspace import open_workspace
-from workbench.events import CaseFinished, CaseRef, PlannedCase, RunFinished, RunStarted
-from workbench.project.input_files import signature_of
+from workbench.agents.workspace.workspace import open_workspace
+from workbench.events.events import CaseFinished, CaseRef, PlannedCase, RunFinished, RunStarted
+from workbench.freshness.input_files import signature_of
 from workbench.ui.freshness import staleness
 from workbench.ui.freshness.past_results import PastResults
 from workbench.ui.freshness.staleness import Staleness

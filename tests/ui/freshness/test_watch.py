@@ -7,13 +7,13 @@ from typing import Any, cast
 import pytest
 
 from tests.ui.fake_view import Bench
-from workbench.dependencies.change import Effect
-from workbench.engine.plan.run_options import RunOptions
-from workbench.engine.watch.job_queue import JobQueue
-from workbench.engine.watch.watcher import Saved
-from workbench.events import CaseFinished, CaseStatus, RunFinished
+from workbench.events.events import CaseFinished, CaseStatus, RunFinished
+from workbench.files.run_options import RunOptions
+from workbench.freshness.watcher import Saved
 from workbench.project.watch import Watch
+from workbench.project.watch_queue import JobQueue
 from workbench.project.watching import Watching
+from workbench.store.inputs.change import Effect
 from workbench.ui.running.run_thread import Ended
 
 KEY = ("order_desk/refunds.evalset.json", "late_parcel")

@@ -9,15 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.engine.recorded_inputs import Recorded
+from tests.run.recorded_inputs import Recorded
 from tests.stored import sql, stored_runs
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
-from workbench.agents.workspace import Workspace
-from workbench.engine.plan.run_options import RunOptions
-from workbench.engine.plan.run_plan import make_plan
-from workbench.engine.plan.selection import select_cases
-from workbench.engine.run.event_lines import as_line
-from workbench.events import (
+from workbench.agents.workspace.workspace import Workspace
+from workbench.events.events import (
     CaseFinished,
     CaseRef,
     CaseStarted,
@@ -31,16 +27,20 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.history import pass_rates
-from workbench.history.compare import Comparison
-from workbench.history.listed_runs import ListedRun
-from workbench.history.pass_rates import runs_by_question
-from workbench.history.retention import delete_runs, pin
-from workbench.history.run_names import baseline
-from workbench.history.run_writer import RunWriter
-from workbench.history.stored_runs import list_runs
-from workbench.history.summary import Summary
-from workbench.model.evalset import case_or_none
+from workbench.files.evalset import case_or_none
+from workbench.files.run_options import RunOptions
+from workbench.results.compare.compare import Comparison
+from workbench.run.plan.run_plan import make_plan
+from workbench.run.plan.selection import select_cases
+from workbench.store.event_lines import as_line
+from workbench.store.history import pass_rates
+from workbench.store.history.listed_runs import ListedRun
+from workbench.store.history.pass_rates import runs_by_question
+from workbench.store.history.retention import delete_runs, pin
+from workbench.store.history.run_names import baseline
+from workbench.store.history.run_writer import RunWriter
+from workbench.store.history.stored_runs import list_runs
+from workbench.store.history.summary import Summary
 from workbench.ui.history.compare_screen import ChangeRows
 from workbench.ui.history.screen import HistoryScreen, RunRows
 from workbench.ui.session import relative_times
@@ -344,7 +344,7 @@ async def test_history_without_runs_says_how_to_start(open_screen: OpenScreen) -
 
 
 def test_row_of_a_run_is_shown_without_reading_its_events(kept: Workspace) -> None:
-    from workbench.history.listed_runs import newest_runs
+    from workbench.store.history.listed_runs import newest_runs
 
     state = kept.root / ".workbench"
     sql(state, "DELETE FROM event")

@@ -6,12 +6,12 @@ from hashlib import blake2b
 from pathlib import Path
 
 from tests.cli.stores import ANSWER_PASSED, FAILED, PASSED, case_events
-from tests.history.test_stored_runs import keep_run
+from tests.store.history.test_stored_runs import keep_run
 from tests.ui.conftest import MakeWorkspace
-from workbench.agents.workspace import Workspace, open_workspace
-from workbench.details import end_all, read_records
-from workbench.model.criteria import Criterion
-from workbench.project.staleness import stale_cases
+from workbench.agents.workspace.workspace import Workspace, open_workspace
+from workbench.files.criteria import Criterion
+from workbench.freshness.staleness import stale_cases
+from workbench.store.details import end_all, read_records
 from workbench.ui.session.recall import Recalled, recall
 
 

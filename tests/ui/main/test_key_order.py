@@ -24,9 +24,9 @@ from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen, case_json
 from tests.ui.criteria.test_form import with_config
 from tests.ui.history.test_history_screen import keep
 from tests.ui.triage.test_triage_screen import run_all
-from workbench.authoring import config_file
-from workbench.details import read_details
-from workbench.events import SpansRecorded
+from workbench.editing import config_file
+from workbench.events.events import SpansRecorded
+from workbench.store.details import read_details
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen

@@ -7,9 +7,9 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.ui.conftest import SHOP, MakeWorkspace, OpenScreen, Screen
-from workbench.database.database import database
-from workbench.database.values import set_value
-from workbench.state_folder import make_state_dir
+from workbench.files.state_folder import make_state_dir
+from workbench.store.database.database import database
+from workbench.store.database.values import set_value
 from workbench.ui.main.restoring import ViewState, read_view_state, save_view_state
 
 STATE = ViewState(("order_desk", "order_desk/refunds.evalset.json", "late_parcel"), 1, 0.5)

@@ -13,10 +13,10 @@ from textual.screen import Screen
 
 import workbench.ui
 from tests.ui.fake_view import FakeView, WordEngine
-from workbench import config
-from workbench.actions import ACTIONS, actions_in
-from workbench.actions.elsewhere import IN_PLACE
+from workbench.files import settings as config
 from workbench.ui.accepting.screen import AcceptScreen
+from workbench.ui.actions import ACTIONS, actions_in
+from workbench.ui.actions.elsewhere import IN_PLACE
 from workbench.ui.chat.review import ReviewScreen
 from workbench.ui.chat.screen import ChatScreen
 from workbench.ui.criteria.form import CriteriaScreen
@@ -162,7 +162,7 @@ async def test_quitting_without_a_run_asks_nothing(controllers: Controllers, vie
 
 
 def test_case_of_a_stored_run_is_found_in_the_tree(controllers: Controllers, view: FakeView) -> None:
-    from workbench.events import CaseRef
+    from workbench.events.events import CaseRef
 
     ref = CaseRef("order_desk", "order_desk/refunds.evalset.json", "refunds", "late_parcel")
     assert controllers.history.go_to_case(ref)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from workbench.agents.criteria_choice import CriteriaChoice
-from workbench.authoring.criteria_change import with_value, without
-from workbench.model.criteria import default_config, read_config
+from workbench.agents.workspace.criteria_choice import CriteriaChoice
+from workbench.editing.criteria_change import with_value, without
+from workbench.files.criteria import default_config, read_config
 from workbench.ui.next_run.draft import Draft
 
 CONFIG: dict[str, Any] = {

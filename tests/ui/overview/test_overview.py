@@ -7,10 +7,18 @@ from typing import Any
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from tests.ui.feed import Feed
 from tests.ui.history.test_history_screen import keep
-from workbench.events import CaseError, CaseFinished, CaseRef, MetricResult, MetricScored, PlannedCase, RunStarted
-from workbench.rendering.overview.facts import Overview
-from workbench.rendering.overview.layout import CAUSE, CHANGED, CRITERION
-from workbench.store import Store
+from workbench.events.events import (
+    CaseError,
+    CaseFinished,
+    CaseRef,
+    MetricResult,
+    MetricScored,
+    PlannedCase,
+    RunStarted,
+)
+from workbench.results.overview.facts import Overview
+from workbench.results.overview.layout import CAUSE, CHANGED, CRITERION
+from workbench.store.store import Store
 from workbench.ui.overview.contents import Figures
 from workbench.ui.overview.filters import conditions_of, filter_for
 from workbench.ui.tree.arrange import arrange

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from tests.cli.stores import ref
-from workbench.events import PlannedCase, Usage
-from workbench.execution import CaseRecord
-from workbench.prices import Price, Prices
-from workbench.rendering.overview.tally import added, tally
+from workbench.events.events import PlannedCase, Usage
+from workbench.files.prices import Price, Prices
+from workbench.results.overview.tally import added, tally
+from workbench.store.execution import CaseRecord
 from workbench.ui.overview.spending import MOST, Spending
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.actions import keymap
+from workbench.ui.actions import keymap
 from workbench.ui.review.key_lines import KeyLines, Offered
 from workbench.ui.triage.question import Option
 

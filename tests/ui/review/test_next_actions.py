@@ -1,7 +1,7 @@
 """The rows of the last page."""
 
-from workbench.actions import keymap
-from workbench.rendering.review.last_page import last_page
+from workbench.results.review.last_page import last_page
+from workbench.ui.actions import keymap
 from workbench.ui.review.model import Outcome
 from workbench.ui.review.next_actions import rows_of
 

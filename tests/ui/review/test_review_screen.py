@@ -11,10 +11,10 @@ from textual.events import Key
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from tests.ui.triage.test_triage_screen import end, entries
-from workbench.actions import key_name
-from workbench.details import read_details
-from workbench.events import CaseError, CaseFinished, MetricResult, MetricScored
-from workbench.execution import CaseRecord, Execution
+from workbench.events.events import CaseError, CaseFinished, MetricResult, MetricScored
+from workbench.store.details import read_details
+from workbench.store.execution import CaseRecord, Execution
+from workbench.ui.actions import key_name
 from workbench.ui.editing.editor import EditorScreen
 from workbench.ui.review.screen import CaseReviewScreen
 
@@ -203,7 +203,7 @@ async def test_cases_beside_the_one_on_the_screen_are_read_ahead_in_a_thread(
             reads.append((execution.ref.eval_id, threading.current_thread() is threading.main_thread()))
             return replace(whole[execution.ref]), ""
 
-        monkeypatch.setattr("workbench.details._read", read)
+        monkeypatch.setattr("workbench.store.details._read", read)
         store.records = {ref: record.without_details(Path("a run"), 100) for ref, record in whole.items()}
         for before, name, after in zip(CASES[1:], CASES[2:], CASES[3:], strict=False):
             await pilot.press("n")

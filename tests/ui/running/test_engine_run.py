@@ -16,11 +16,11 @@ from textual.pilot import Pilot
 
 from tests.stored import stored_runs
 from tests.ui.conftest import MakeWorkspace, Screen, case_json
-from workbench import config
-from workbench.agents.workspace import Workspace
-from workbench.database import opening
-from workbench.engine.plan.selection import select_cases
-from workbench.state_folder import make_state_dir
+from workbench.agents.workspace.workspace import Workspace
+from workbench.files import settings as config
+from workbench.files.state_folder import make_state_dir
+from workbench.run.plan.selection import select_cases
+from workbench.store.database import opening
 from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.themes import Themes
@@ -189,8 +189,8 @@ def test_plan_names_cases_only_for_parts_of_an_evalset(shop: Workspace) -> None:
 
 
 def test_plan_has_the_marked_cases(make_workspace: MakeWorkspace) -> None:
-    from workbench.engine.plan.run_options import RunOptions
-    from workbench.engine.plan.run_plan import make_plan
+    from workbench.files.run_options import RunOptions
+    from workbench.run.plan.run_plan import make_plan
 
     shop = make_workspace()
     plan = make_plan(
@@ -207,8 +207,8 @@ def test_plan_has_the_marked_cases(make_workspace: MakeWorkspace) -> None:
 
 
 def test_broken_file_does_not_stop_other_files(make_workspace: MakeWorkspace) -> None:
-    from workbench.engine.plan.run_options import RunOptions
-    from workbench.engine.plan.run_plan import make_plan
+    from workbench.files.run_options import RunOptions
+    from workbench.run.plan.run_plan import make_plan
 
     bad = json.dumps({"eval_set_id": "bad", "eval_cases": [{"eval_id": "x", "conversation": [{"nonsense": 1}]}]})
     workspace = make_workspace({"agent": {"bad": bad, "good": ["y"]}})

@@ -6,9 +6,9 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace
 from tests.ui.fake_view import Bench
-from workbench.actions import BY_ID, labelled
-from workbench.events import CaseFinished, RunFinished, SpansRecorded, TurnFinished, TurnStarted, Usage
-from workbench.prices import Price, Prices
+from workbench.events.events import CaseFinished, RunFinished, SpansRecorded, TurnFinished, TurnStarted, Usage
+from workbench.files.prices import Price, Prices
+from workbench.ui.actions import BY_ID, labelled
 from workbench.ui.running import dialogs
 from workbench.ui.running.engine_run import RepeatOptions
 from workbench.ui.running.run_thread import Ended, Refused

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.ui.fake_view import FakeView
-from workbench.engine.processes.trial_imports import TrialImport
-from workbench.events import CaseError
-from workbench.model.faults import Fault
+from workbench.events.events import CaseError
+from workbench.files.faults import Fault
+from workbench.run.processes.trial_imports import TrialImport
 from workbench.ui.session import checks
 from workbench.ui.session.checks import Checks
 from workbench.ui.session.findings import Findings

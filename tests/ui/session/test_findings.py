@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, case_json
-from workbench.engine.processes.trial_imports import TrialImport
-from workbench.events import CaseError
-from workbench.model.faults import Fault
+from workbench.events.events import CaseError
+from workbench.files.faults import Fault
+from workbench.run.processes.trial_imports import TrialImport
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.session.findings import WHOLE_EVALSET, check, group_by_row
 from workbench.ui.tree.import_results import ImportResults

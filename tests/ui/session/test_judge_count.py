@@ -1,6 +1,6 @@
 """Judge calls in the bar during a run, with and without a price table."""
 
-from workbench.events import (
+from workbench.events.events import (
     CaseFinished,
     CaseRef,
     MetricResult,
@@ -10,7 +10,7 @@ from workbench.events import (
     Usage,
     UserSimulated,
 )
-from workbench.prices import Price, Prices
+from workbench.files.prices import Price, Prices
 from workbench.ui.session.judge_count import JudgeCount
 
 REF = CaseRef("desk", "desk/a.evalset.json", "a", "one")

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.hostile import HOSTILE, leaks
-from workbench.history.listed_runs import ListedRun
-from workbench.rendering.cells import cell_len
-from workbench.rendering.plain_lines import commit_words
+from workbench.results.cells import cell_len
+from workbench.results.plain_lines import commit_words
+from workbench.store.history.listed_runs import ListedRun
 from workbench.ui.history.screen import RunFilter, RunRows
 from workbench.ui.session import run_labels
 

@@ -6,14 +6,14 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace
 from tests.ui.feed import Feed
-from workbench.agents.workspace import Workspace
-from workbench.events import CaseStatus, Usage
-from workbench.execution import CaseRecord, Turn
-from workbench.model.evalset import open_evalset
-from workbench.model.first_message import first_message
-from workbench.prices import Price, Prices
-from workbench.rendering.case_table.columns import Column
-from workbench.store import Store
+from workbench.agents.workspace.workspace import Workspace
+from workbench.events.events import CaseStatus, Usage
+from workbench.files.evalset import open_evalset
+from workbench.files.first_message import first_message
+from workbench.files.prices import Price, Prices
+from workbench.results.case_table.columns import Column
+from workbench.store.execution import CaseRecord, Turn
+from workbench.store.store import Store
 from workbench.ui.overview.spending import Spending
 from workbench.ui.table.cases import Cases
 from workbench.ui.table.model import Table, table_scope

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.ui.feed import Feed
-from workbench.agents.workspace import Workspace
-from workbench.events import CaseError, CaseRef, MetricResult, PlannedCase
-from workbench.execution import CaseState, Execution
-from workbench.history.summary import Summary
-from workbench.store import Store
+from workbench.agents.workspace.workspace import Workspace
+from workbench.events.events import CaseError, CaseRef, MetricResult, PlannedCase
+from workbench.store.execution import CaseState, Execution
+from workbench.store.history.summary import Summary
+from workbench.store.store import Store
 from workbench.ui.session.run_labels import column_time
 from workbench.ui.table import past_runs
 from workbench.ui.table.cases import Cases

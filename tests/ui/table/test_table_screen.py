@@ -6,7 +6,7 @@ from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from tests.ui.feed import Feed
 from tests.ui.shown import shown_strips
 from tests.ui.table.test_model import SOME, run
-from workbench.events import CaseFinished, CaseStarted, MetricResult, MetricScored
+from workbench.events.events import CaseFinished, CaseStarted, MetricResult, MetricScored
 from workbench.ui.main.screen import MainScreen
 from workbench.ui.table.screen import TableScreen
 

@@ -188,7 +188,7 @@ WriterThread.stop = lambda self: [self._queue.put("x") for _ in iter(int, 1)]
 WriterThread.run = lambda self: [os.write(1, b"stuck"), time.sleep(1000)]
 """
 STUCK_BEFORE_THE_SCREEN = """
-from workbench import config
+from workbench.files import settings as config
 config.read_settings = lambda: [print("stuck", flush=True), time.sleep(1000)]
 """
 
@@ -301,12 +301,12 @@ import sys
 from workbench.ui.terminal import terminal
 terminal.prepare()
 before = set(sys.modules)
-import workbench.ui.main.workbench_app, workbench.ui.detail.pane, workbench.agents.workspace
+import workbench.ui.main.workbench_app, workbench.ui.detail.pane, workbench.agents.workspace.workspace
 import workbench.ui.criteria.form
 loaded = set(sys.modules) - before
 heavy = [name for name in loaded if name.split(".")[0] in ("nltk", "numpy", "rouge_score", "scipy", "watchfiles")]
 heavy += [name for name in loaded if name.startswith(("google.adk", "google.genai"))]
-heavy += [name for name in loaded if name.startswith("workbench.engine.run.run")]
+heavy += [name for name in loaded if name.startswith("workbench.run.run")]
 print(sorted(heavy))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=repository, check=True)
@@ -317,7 +317,7 @@ def test_first_frame_does_not_import_the_model(repository: Path) -> None:
     program = """
 import sys
 import workbench.ui.main.workbench_app
-later = ("pydantic", "workbench.model", "workbench.agents", "workbench.engine")
+later = ("pydantic", "workbench.model", "workbench.agents", "workbench.run")
 print(sorted(name for name in sys.modules if name.startswith(later)))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=repository, check=True)

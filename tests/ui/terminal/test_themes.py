@@ -6,7 +6,7 @@ import pytest
 from textual.color import Color
 from textual.theme import Theme
 
-from workbench.rendering.faces import FACES, FLAKY
+from workbench.results.faces import FACES, FLAKY
 from workbench.ui.terminal.themes import DEFAULT, ThemeError, Themes, read_theme, variable_defaults
 
 OWN = Themes()

@@ -7,13 +7,13 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace
 from tests.ui.feed import Feed
-from workbench.agents.workspace import Workspace
-from workbench.authoring.triage.entry import About, Entry, Judged
-from workbench.authoring.triage.triage_file import Triage
-from workbench.dependencies.change import Change
-from workbench.events import CaseError, CaseFinished, CaseStatus, RepeatsDropped
-from workbench.rendering.cells import cell_len
-from workbench.store import Store
+from workbench.agents.workspace.workspace import Workspace
+from workbench.editing.triage.entry import About, Entry, Judged
+from workbench.editing.triage.triage_file import Triage
+from workbench.events.events import CaseError, CaseFinished, CaseStatus, RepeatsDropped
+from workbench.results.cells import cell_len
+from workbench.store.inputs.change import Change
+from workbench.store.store import Store
 from workbench.ui.overview.contents import Figures
 from workbench.ui.tree.labels import Labels
 from workbench.ui.tree.model import Tree

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.ui.feed import Feed
-from workbench.actions import BY_ID
-from workbench.agents.workspace import Workspace
-from workbench.store import Store
+from workbench.agents.workspace.workspace import Workspace
+from workbench.store.store import Store
+from workbench.ui.actions import BY_ID
 from workbench.ui.overview.contents import Figures
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import ALL, Pair, Row

@@ -6,10 +6,10 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace
 from tests.ui.feed import Feed
-from workbench.agents.workspace import Workspace
-from workbench.dependencies.change import Change
-from workbench.events import CaseError, CaseFinished
-from workbench.store import Store
+from workbench.agents.workspace.workspace import Workspace
+from workbench.events.events import CaseError, CaseFinished
+from workbench.store.inputs.change import Change
+from workbench.store.store import Store
 from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts
 
 PROMPT = Change("agent_file", "desk/prompt.txt", "desk/prompt.txt", "run")

@@ -4,15 +4,15 @@ import pytest
 
 from tests.hostile import HOSTILE
 from tests.ui.judged import CLAIMS, judged_case
-from workbench.authoring.triage.agreement import agreements
-from workbench.authoring.triage.entry import About, Entry, Judged
-from workbench.rendering.agreement import agreement_lines
-from workbench.rendering.cells import cell_len
-from workbench.rendering.document import Subject
-from workbench.rendering.lines import Line
-from workbench.rendering.panes import panes_of
-from workbench.rendering.rows import View
-from workbench.rendering.title import notes
+from workbench.editing.triage.agreement import agreements
+from workbench.editing.triage.entry import About, Entry, Judged
+from workbench.results.agreement import agreement_lines
+from workbench.results.cells import cell_len
+from workbench.results.document import Subject
+from workbench.results.lines import Line
+from workbench.results.panes import panes_of
+from workbench.results.rows import View
+from workbench.results.title import notes
 
 RECORD = judged_case()
 NOW = RECORD.answer

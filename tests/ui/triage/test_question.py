@@ -2,9 +2,9 @@
 
 from tests.ui.judged import CLAIMS, MATCH, RUBRICS, judged_case
 from tests.ui.transcripts import late_parcel
-from workbench.rendering.document import Subject
-from workbench.rendering.panes import panes_of
-from workbench.rendering.rows import View
+from workbench.results.document import Subject
+from workbench.results.panes import panes_of
+from workbench.results.rows import View
 from workbench.ui.triage.question import case_questions, questions
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
-from workbench.events import CaseFinished, CaseRef, MetricResult, MetricScored, TurnFinished, TurnStarted
+from workbench.events.events import CaseFinished, CaseRef, MetricResult, MetricScored, TurnFinished, TurnStarted
 from workbench.ui.triage.dialog import TriageScreen
 
 

@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from workbench.execution import CaseState
-from workbench.rendering.cells import cell_len
+from workbench.results.cells import cell_len
+from workbench.store.execution import CaseState
 from workbench.ui.widgets.bar import Facts, bar_parts, clock
 
 COUNTS: Counter[CaseState] = Counter({"passed": 9, "failed": 4, "error": 1, "running": 2, "queued": 15})

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from textual.app import App, ComposeResult
 
-from workbench.actions import Situation, footer_of, keymap
+from workbench.ui.actions import Situation, footer_of, keymap
 from workbench.ui.widgets.footer import KeyLine
 
 KEYS = keymap().keys

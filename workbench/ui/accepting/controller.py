@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from workbench.counting import counted
-from workbench.details import read_details
-from workbench.text import one_line
+from workbench.store.details import read_details
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 from workbench.ui.criteria.controller import Criteria
 from workbench.ui.editing.edit import Edit
 from workbench.ui.editing.files import Files
@@ -16,12 +16,12 @@ from workbench.ui.session.view import Controller, View
 from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import EvalsetEntry
-    from workbench.authoring.accept_turn import Hunk
-    from workbench.authoring.bulk import Proposal
-    from workbench.authoring.config_file import ConfigDraft
-    from workbench.execution import CaseRecord, Execution
-    from workbench.model.criteria import Criterion
+    from workbench.agents.workspace.workspace import EvalsetEntry
+    from workbench.editing.accept_turn import Hunk
+    from workbench.editing.bulk import Proposal
+    from workbench.editing.config_file import ConfigDraft
+    from workbench.files.criteria import Criterion
+    from workbench.store.execution import CaseRecord, Execution
     from workbench.ui.accepting.screen import Acceptance
     from workbench.ui.accepting.transcript import Transcript
 
@@ -65,7 +65,7 @@ class Accept(Controller):
 
     async def accept_cases(self, pairs: Sequence[Pair]) -> bool:
         """Let the user choose differences of several cases, and save them as one edit. Return whether any was saved."""
-        from workbench.authoring.bulk import written
+        from workbench.editing.bulk import written
         from workbench.ui.accepting.several import SeveralScreen
 
         proposals, left_out = await asyncio.to_thread(self._proposals, pairs)
@@ -90,9 +90,9 @@ class Accept(Controller):
 
     def _proposals(self, pairs: Sequence[Pair]) -> "tuple[dict[Pair, Proposal], Counter[str]]":
         """Return what can be accepted of each case, and why others are left out. Runs in a thread."""
-        from workbench.authoring.accept import Comparison, NotComparableError
-        from workbench.authoring.bulk import Proposal
-        from workbench.metrics.session_state import rules_of
+        from workbench.criteria.session_state import rules_of
+        from workbench.editing.accept import Comparison, NotComparableError
+        from workbench.editing.bulk import Proposal
 
         found: dict[Pair, Proposal] = {}
         left_out: Counter[str] = Counter()
@@ -136,8 +136,8 @@ class Accept(Controller):
 
     async def _acceptance(self, row: Row, record: "CaseRecord | None") -> "Acceptance | None":
         """Return the differences that can be accepted. If there are none, say why and return None."""
-        from workbench.authoring.accept import Comparison, NotComparableError
-        from workbench.metrics.session_state import rules_of
+        from workbench.criteria.session_state import rules_of
+        from workbench.editing.accept import Comparison, NotComparableError
         from workbench.ui.accepting.screen import Acceptance
         from workbench.ui.editing.drafts import CaseDraft
 
@@ -173,7 +173,7 @@ class Accept(Controller):
 
     async def _config_for_rules(self, entry: "EvalsetEntry") -> "tuple[ConfigDraft | None, str]":
         """Return the config that would get rules for arguments, and what it governs, or None and why."""
-        from workbench.authoring.accept_rules import obstacle
+        from workbench.editing.accept_rules import obstacle
 
         if why := obstacle(entry.criteria.config):
             return None, why
@@ -198,7 +198,7 @@ class Accept(Controller):
 
 def _failed_of(record: "CaseRecord | None") -> "Callable[[Hunk], str]":
     """Return a function that names the criteria that failed in the turn of a hunk."""
-    from workbench.metrics.registry import descriptions
+    from workbench.criteria.registry import descriptions
     from workbench.ui.accepting.outcome import concerns
 
     def failed(hunk: "Hunk") -> str:

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.events import MetricResult
-from workbench.metrics.base import ScoreRequest, mean
-from workbench.metrics.registry import descriptions, score
-from workbench.metrics.rouge_words import words
-from workbench.model.criteria import Criterion
-from workbench.model.invocation import content_text
-from workbench.model.spelling import get
+from workbench.criteria.base import ScoreRequest, mean
+from workbench.criteria.registry import descriptions, score
+from workbench.criteria.rouge_words import words
+from workbench.events.events import MetricResult
+from workbench.files.criteria import Criterion
+from workbench.files.invocation import content_text
+from workbench.files.spelling import get
 
 WORDS = "response_match_score"
 """The criterion that compares words. Its score is previewed only if its slow libraries are not needed."""
@@ -107,7 +107,7 @@ def _of_words(
 
 
 def _turns(case: Mapping[str, Any]) -> tuple[dict[str, Any], ...] | None:
-    from workbench.model.validation import validate_case
+    from workbench.files.validation import validate_case
 
     turns_only = {"eval_id": "", "conversation": case.get("conversation")}
     value, _ = validate_case(json.dumps(turns_only).encode("ascii"))

@@ -18,29 +18,29 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from workbench.actions import footer
-from workbench.authoring.accept import Comparison
-from workbench.authoring.accept_rules import CRITERION, Offer, accepted_by, offers, rules_of, with_rules
-from workbench.authoring.accept_turn import Hunk
-from workbench.authoring.config_file import ConfigDraft, ConfigRejectedError, edit_of
-from workbench.authoring.edit import change_of
-from workbench.authoring.evalset_file import RejectedError
-from workbench.authoring.saving import ChangedOnDiskError, Saver
-from workbench.counting import counted
-from workbench.metrics.call_rows import CallRules
-from workbench.model.criteria import Criterion, parse_config
-from workbench.model.invocation import content_text
-from workbench.model.json_edit import EditError
-from workbench.rendering.cells import cell_len, fit
-from workbench.rendering.document import Document
-from workbench.rendering.evidence.hunk import hunk_lines
-from workbench.rendering.lines import Line, flow, pieces
-from workbench.rendering.rows import View
-from workbench.rendering.scores import short_name
-from workbench.scores import cut_score
-from workbench.text import one_line, plain
+from workbench.criteria.call_rows import CallRules
+from workbench.editing.accept import Comparison
+from workbench.editing.accept_rules import CRITERION, Offer, accepted_by, offers, rules_of, with_rules
+from workbench.editing.accept_turn import Hunk
+from workbench.editing.config_file import ConfigDraft, ConfigRejectedError, edit_of
+from workbench.editing.edit import change_of
+from workbench.editing.evalset_file import RejectedError
+from workbench.editing.saving import ChangedOnDiskError, Saver
+from workbench.files.criteria import Criterion, parse_config
+from workbench.files.invocation import content_text
+from workbench.files.json_text.json_edit import EditError
+from workbench.results.cells import cell_len, fit
+from workbench.results.document import Document
+from workbench.results.evidence.hunk import hunk_lines
+from workbench.results.lines import Line, flow, pieces
+from workbench.results.rows import View
+from workbench.results.scores import short_name
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line, plain
+from workbench.text.scores import cut_score
 from workbench.ui.accepting.outcome import Outcome, Results, outcomes
 from workbench.ui.accepting.transcript import Transcript
+from workbench.ui.actions import footer
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen

@@ -13,14 +13,14 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from workbench.actions import footer
-from workbench.authoring.accept_turn import Hunk
-from workbench.authoring.bulk import Choice, Part, Proposal
-from workbench.counting import counted
-from workbench.metrics.json_difference import ABSENT, shown
-from workbench.rendering.cells import cut_sibling
-from workbench.text import one_line
+from workbench.criteria.json_difference import ABSENT, shown
+from workbench.editing.accept_turn import Hunk
+from workbench.editing.bulk import Choice, Part, Proposal
+from workbench.results.cells import cut_sibling
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 from workbench.ui.accepting.screen import BOXES, file_diff, show_hunks, shown_change
+from workbench.ui.actions import footer
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.tree.labels import NEIGHBOURS

@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from workbench.authoring.accept import NotComparableError
-from workbench.engine.plan.transcripts import StoredCase
-from workbench.events import InnerCalls
-from workbench.execution import CaseRecord
-from workbench.history.reading import open_run
-from workbench.history.run_names import LAST, last_run
-from workbench.metrics.trajectory import includes_agent_tools, unknown_calls
-from workbench.model.criteria import Criterion
-from workbench.model.invocation import with_inner_calls
-from workbench.project.transcripts import stored_case
+from workbench.criteria.trajectory import includes_agent_tools, unknown_calls
+from workbench.editing.accept import NotComparableError
+from workbench.events.events import InnerCalls
+from workbench.files.criteria import Criterion
+from workbench.files.invocation import with_inner_calls
+from workbench.store.execution import CaseRecord
+from workbench.store.history.reading import open_run
+from workbench.store.history.run_names import LAST, last_run
+from workbench.store.stored_cases import stored_case
+from workbench.store.transcripts import StoredCase
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.authoring.capture import Captured, of_turns
-from workbench.counting import counted
-from workbench.execution import CaseRecord
-from workbench.model.evalset import EvalCase
-from workbench.model.invocation import content_text
-from workbench.text import one_line
+from workbench.editing.capture import Captured, of_turns
+from workbench.files.evalset import EvalCase
+from workbench.files.invocation import content_text
+from workbench.store.execution import CaseRecord
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 from workbench.ui.chat.conversation import Conversation
 
 

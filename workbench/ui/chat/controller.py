@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from workbench.details import read_details
-from workbench.json_values import case_id
-from workbench.regular_file import read_regular
-from workbench.text import one_line
+from workbench.files.regular_file import read_regular
+from workbench.store.details import read_details
+from workbench.text.json_values import case_id
+from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
 from workbench.ui.editing.new_files import NewFiles
@@ -19,12 +19,12 @@ from workbench.ui.session.view import Controller, View
 from workbench.ui.tree.labels import label
 
 if TYPE_CHECKING:
-    from workbench.agents.discovery import AgentFolder
-    from workbench.agents.workspace import EvalsetEntry
-    from workbench.authoring.capture import Captured
-    from workbench.authoring.saving import Saver
-    from workbench.execution import CaseRecord, Execution
-    from workbench.recordings.recording import Recording
+    from workbench.agents.workspace.discovery import AgentFolder
+    from workbench.agents.workspace.workspace import EvalsetEntry
+    from workbench.editing.capture import Captured
+    from workbench.editing.saving import Saver
+    from workbench.run.recordings.recording import Recording
+    from workbench.store.execution import CaseRecord, Execution
     from workbench.ui.chat.conversation import Conversation
     from workbench.ui.chat.link import ChatLink
     from workbench.ui.chat.review import Destination
@@ -103,7 +103,7 @@ class Talk(Controller):
         agent = await self._choose_agent()
         if agent is None:
             return
-        from workbench.authoring.capture import id_from
+        from workbench.editing.capture import id_from
         from workbench.ui.chat.screen import ChatScreen, ForkAsked
 
         def connect(state: dict[str, Any], wake: Callable[[], None]) -> "ChatLink":
@@ -154,8 +154,8 @@ class Talk(Controller):
     # Keeping
 
     async def _keep_session(self) -> None:
-        from workbench.authoring.adk_session import NoSessionError
-        from workbench.authoring.saved_conversations import agent_of_test, read_conversation
+        from workbench.editing.adk_session import NoSessionError
+        from workbench.editing.saved_conversations import agent_of_test, read_conversation
         from workbench.ui.chat.session_file import choose_session
 
         workspace = self.session.workspace
@@ -255,10 +255,10 @@ def _app_name(agent: "AgentFolder | None", entry: "EvalsetEntry") -> str:
 
 
 def _destination(entry: "EvalsetEntry") -> "Destination":
-    from workbench.authoring.capture import uses_events
-    from workbench.metrics.registry import descriptions
-    from workbench.model.evalset import case_or_none
-    from workbench.model.spelling import is_camel
+    from workbench.criteria.registry import descriptions
+    from workbench.editing.capture import uses_events
+    from workbench.files.evalset import case_or_none
+    from workbench.files.spelling import is_camel
     from workbench.ui.chat.review import Destination
 
     cases = [case_or_none(entry.document, number) for number in range(min(len(entry.document.cases), _SAMPLED_CASES))]
@@ -277,9 +277,9 @@ def _destination(entry: "EvalsetEntry") -> "Destination":
 
 def _write(saver: "Saver", case: dict[str, Any], recording: "Recording | None", into: "Destination") -> str:
     """Append a case to a file, and write its recording. Return a safe message if that failed, else ""."""
-    from workbench.authoring.kept_case import kept_contents
-    from workbench.authoring.saving import ChangedOnDiskError
-    from workbench.model.json_edit import EditError
+    from workbench.editing.kept_case import kept_contents
+    from workbench.editing.saving import ChangedOnDiskError
+    from workbench.files.json_text.json_edit import EditError
     from workbench.ui.editing.conflicts import save_error_message
 
     try:

@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from workbench.engine.chat.chat import ChatEnded, ChatEvent, ChatOpened, StateTold, Streamed, TurnFailed, has_text
-from workbench.events import (
+from workbench.events.events import (
     AgentActed,
     CallsRecorded,
     CaseError,
@@ -14,12 +13,13 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.execution import Turn
-from workbench.prices import Prices
+from workbench.files.prices import Prices
+from workbench.run.chat import ChatEnded, ChatEvent, ChatOpened, StateTold, Streamed, TurnFailed, has_text
+from workbench.store.execution import Turn
 
 if TYPE_CHECKING:
-    from workbench.rendering.document import Document
-    from workbench.rendering.rows import View
+    from workbench.results.document import Document
+    from workbench.results.rows import View
 
 _OUTPUT_KEPT = 200_000
 """Maximum number of characters kept per output stream."""

@@ -6,9 +6,9 @@ from rich.text import Text
 from textual.binding import BindingType
 from textual.message import Message
 
-from workbench.counting import counted
-from workbench.rendering.lines import Line
-from workbench.text import one_line
+from workbench.results.lines import Line
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 from workbench.ui.chat.conversation import Conversation
 from workbench.ui.chat.pages import CONVERSATION, PAGES
 from workbench.ui.detail.reader import Reader

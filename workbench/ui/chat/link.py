@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from workbench.ui.running.run_thread import RunThread
 
 if TYPE_CHECKING:
-    from workbench.engine.chat.chat import Chat, ChatEvent
+    from workbench.run.chat import Chat, ChatEvent
 
 MakeChat: TypeAlias = "Callable[[Callable[[ChatEvent], None]], Chat]"
 
@@ -42,7 +42,7 @@ class ChatLink:
 
     def kill(self) -> None:
         """Kill the agent's process during a turn, which ends the conversation."""
-        from workbench.events import CaseError
+        from workbench.events.events import CaseError
 
         error = CaseError("cancelled", "the agent did not stop and was killed", "r starts a new conversation")
         self._with(lambda chat: chat.end(error, kill=True))
@@ -69,8 +69,8 @@ class ChatLink:
         self._runs.call(now)
 
     async def _execute(self) -> None:
-        from workbench.engine.chat.chat import ChatEnded
-        from workbench.events import CaseError
+        from workbench.events.events import CaseError
+        from workbench.run.chat import ChatEnded
 
         try:
             self._chat = self._make(self._publish)

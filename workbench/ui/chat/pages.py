@@ -2,16 +2,16 @@
 
 from rich.text import Text
 
-from workbench.model.invocation import content_text
-from workbench.rendering.document import Document
-from workbench.rendering.error import error_lines
-from workbench.rendering.json_text import pretty_lines
-from workbench.rendering.lines import Line, hang, hang_text, heading, safe
-from workbench.rendering.panes import Pane
-from workbench.rendering.rows import View, remark
-from workbench.rendering.trace.pane import add_trace
-from workbench.rendering.trace.steps import add_turn, output_lines
-from workbench.text import plain
+from workbench.files.invocation import content_text
+from workbench.results.document import Document
+from workbench.results.error import error_lines
+from workbench.results.json_text import pretty_lines
+from workbench.results.lines import Line, hang, hang_text, heading, safe
+from workbench.results.panes import Pane
+from workbench.results.rows import View, remark
+from workbench.results.trace.pane import add_trace
+from workbench.results.trace.steps import add_turn, output_lines
+from workbench.text.safe_text import plain
 from workbench.ui.chat.conversation import Conversation, ConversationTurn
 
 

@@ -11,8 +11,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
-from workbench.actions import footer
-from workbench.authoring.capture import (
+from workbench.editing.capture import (
     Captured,
     Choice,
     case_of,
@@ -21,15 +20,16 @@ from workbench.authoring.capture import (
     recording_of,
     state_at_start,
 )
-from workbench.authoring.value_edit import free_name
-from workbench.counting import counted
-from workbench.model.invocation import content_text, tool_calls
-from workbench.recordings.recording import Recording
-from workbench.rendering.cells import fit
-from workbench.rendering.document import Document
-from workbench.rendering.json_text import pretty_lines
-from workbench.rendering.lines import hang, wrap
-from workbench.text import one_line
+from workbench.editing.value_edit import free_name
+from workbench.files.invocation import content_text, tool_calls
+from workbench.results.cells import fit
+from workbench.results.document import Document
+from workbench.results.json_text import pretty_lines
+from workbench.results.lines import hang, wrap
+from workbench.run.recordings.recording import Recording
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
+from workbench.ui.actions import footer
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.name import NameScreen

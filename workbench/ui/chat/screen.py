@@ -15,9 +15,9 @@ from textual.timer import Timer
 from textual.widgets import Static
 from textual.widgets.text_area import Edit, EditResult
 
-from workbench.actions import footer
-from workbench.rendering.cells import cell_len
-from workbench.text import one_line
+from workbench.results.cells import cell_len
+from workbench.text.safe_text import one_line
+from workbench.ui.actions import footer
 from workbench.ui.chat.conversation import Conversation
 from workbench.ui.chat.conversation_view import ConversationView
 from workbench.ui.chat.link import ChatLink

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 
-from workbench.authoring.saved_conversations import SPEC, TESTS, conversations_in
-from workbench.home import expanded
+from workbench.editing.saved_conversations import SPEC, TESTS, conversations_in
+from workbench.files.home import expanded
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.name import NameScreen
 from workbench.ui.dialogs.pick import Ask, PickScreen

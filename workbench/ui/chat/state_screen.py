@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from workbench.text import one_line
+from workbench.text.safe_text import one_line
 from workbench.ui.editing.values import UnreadableError
 from workbench.ui.widgets.plain_text_area import PlainTextArea
 

@@ -4,8 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from workbench.authoring.config_file import ConfigDraft
-from workbench.authoring.criteria_change import (
+from workbench.criteria.registry import descriptions
+from workbench.editing.config_file import ConfigDraft
+from workbench.editing.criteria_change import (
     Content,
     ValueRefusedError,
     changed_names,
@@ -18,12 +19,11 @@ from workbench.authoring.criteria_change import (
     with_value,
     without,
 )
-from workbench.authoring.criteria_form import FormRow, field_of
-from workbench.authoring.criteria_presets import PRESETS, Preset, guide, proposed, with_preset
-from workbench.authoring.value_edit import moved
-from workbench.metrics.registry import descriptions
-from workbench.model.faults import Location
-from workbench.text import one_line
+from workbench.editing.criteria_form import FormRow, field_of
+from workbench.editing.criteria_presets import PRESETS, Preset, guide, proposed, with_preset
+from workbench.editing.value_edit import moved
+from workbench.files.faults import Location
+from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 
 

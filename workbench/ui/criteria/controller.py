@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.counting import counted
-from workbench.text import one_line
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
 from workbench.ui.running.run import Run, Targets, cases
 from workbench.ui.session.view import Controller, View
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import EvalsetEntry
-    from workbench.authoring.config_file import ConfigDraft
+    from workbench.agents.workspace.workspace import EvalsetEntry
+    from workbench.editing.config_file import ConfigDraft
     from workbench.ui.criteria.changes import FormChanges
     from workbench.ui.criteria.leaving import EditorMode
     from workbench.ui.criteria.preview import ConfigEdit
@@ -107,7 +107,7 @@ class Criteria(Controller):
 
     def _edit(self, changes: "FormChanges", entries: "Sequence[EvalsetEntry]") -> "ConfigEdit":
         """Return a config for the editor, together with the last run's results of these evalsets."""
-        from workbench.authoring.what_if import WhatIf
+        from workbench.editing.what_if import WhatIf
         from workbench.ui.criteria.preview import ConfigEdit
 
         files = {entry.relative for entry in entries}
@@ -150,9 +150,9 @@ class Criteria(Controller):
 
     async def config_of(self, entry: "EvalsetEntry") -> "ConfigDraft | None":
         """Return the config of an evalset, or a new one with the defaults. If it cannot be read, say why."""
-        from workbench.authoring.config_file import new_draft, open_config
-        from workbench.model.json_edit import EditError
-        from workbench.model.metrics_config import metrics_of
+        from workbench.editing.config_file import new_draft, open_config
+        from workbench.files.json_text.json_edit import EditError
+        from workbench.files.metrics_config import metrics_of
 
         file, config = _config_file(entry), entry.criteria.config
         metrics = metrics_of(config)
@@ -193,6 +193,6 @@ class Criteria(Controller):
 
 def _config_file(entry: "EvalsetEntry") -> Path:
     """Return the config file of an evalset, or the path of a new one."""
-    from workbench.authoring.config_file import NEW_CONFIG
+    from workbench.editing.config_file import NEW_CONFIG
 
     return entry.criteria.config.edited_file or entry.file.parent / NEW_CONFIG

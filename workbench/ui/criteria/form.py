@@ -16,15 +16,15 @@ from textual.content import Content as Text
 from textual.events import Key, Paste
 from textual.widgets import Static
 
-from workbench.actions import footer, key_label
-from workbench.authoring.config_file import ConfigDraft
-from workbench.authoring.criteria_change import Content, ValueRefusedError, read_typed, with_value
-from workbench.authoring.criteria_form import FormRow, file_row, metric_rows, rows_of
-from workbench.authoring.saving import Saver
-from workbench.authoring.what_if import is_free
-from workbench.model.faults import Fault, Location
-from workbench.places.choice import PlaceChoice
-from workbench.text import one_line
+from workbench.editing.config_file import ConfigDraft
+from workbench.editing.criteria_change import Content, ValueRefusedError, read_typed, with_value
+from workbench.editing.criteria_form import FormRow, file_row, metric_rows, rows_of
+from workbench.editing.saving import Saver
+from workbench.editing.what_if import is_free
+from workbench.files.faults import Fault, Location
+from workbench.files.place_choice import PlaceChoice
+from workbench.text.safe_text import one_line
+from workbench.ui.actions import footer, key_label
 from workbench.ui.criteria.changes import NOT_EDITABLE, Addition, FormChanges, items_for, needed_options
 from workbench.ui.criteria.form_list import FormList
 from workbench.ui.criteria.leaving import EditorMode, Ending, Leaving

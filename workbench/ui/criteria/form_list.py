@@ -3,11 +3,11 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from workbench.authoring.criteria_form import FormRow
-from workbench.counting import threshold
-from workbench.model.faults import Location
-from workbench.rendering.cells import cell_len, cut, fit
-from workbench.text import one_line
+from workbench.editing.criteria_form import FormRow
+from workbench.files.faults import Location
+from workbench.results.cells import cell_len, cut, fit
+from workbench.text.counting import threshold
+from workbench.text.safe_text import one_line
 from workbench.ui.editing.values import in_short
 from workbench.ui.widgets.rows import Piece, RowsOf
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from workbench.authoring.config_file import ConfigDraft, ConfigRejectedError, draft_of, edit_of, new_faults
-from workbench.authoring.criteria_change import Content, changed_names, merged
-from workbench.authoring.saving import Saver
-from workbench.model.faults import Fault
-from workbench.model.json_edit import EditError
-from workbench.text import one_line
+from workbench.editing.config_file import ConfigDraft, ConfigRejectedError, draft_of, edit_of, new_faults
+from workbench.editing.criteria_change import Content, changed_names, merged
+from workbench.editing.saving import Saver
+from workbench.files.faults import Fault
+from workbench.files.json_text.json_edit import EditError
+from workbench.text.safe_text import one_line
 from workbench.ui.criteria.preview import ConfigEdit
 from workbench.ui.dialogs.items import Item
 from workbench.ui.dialogs.pick import Ask

@@ -9,14 +9,14 @@ from typing import Any, Protocol
 from textual.content import Content as Text
 from textual.widgets import Static
 
-from workbench.authoring.config_file import ConfigDraft, faults_of_draft
-from workbench.authoring.criteria_change import Content
-from workbench.authoring.criteria_form import FormRow
-from workbench.authoring.what_if import Outlook, WhatIf, is_free
-from workbench.model.criteria import parse_config
-from workbench.model.faults import Fault, Location, json_path
-from workbench.model.json_edit import EditError
-from workbench.text import one_line
+from workbench.editing.config_file import ConfigDraft, faults_of_draft
+from workbench.editing.criteria_change import Content
+from workbench.editing.criteria_form import FormRow
+from workbench.editing.what_if import Outlook, WhatIf, is_free
+from workbench.files.criteria import parse_config
+from workbench.files.faults import Fault, Location, json_path
+from workbench.files.json_text.json_edit import EditError
+from workbench.text.safe_text import one_line
 from workbench.ui.criteria.changes import FormChanges
 from workbench.ui.criteria.form_list import FormList
 from workbench.ui.criteria.row_help import about, fitting, outlook_of_all, outlook_of_criterion

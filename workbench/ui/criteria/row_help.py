@@ -4,15 +4,15 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from workbench.authoring.criteria_form import FormRow
-from workbench.authoring.criteria_presets import cost, needs
-from workbench.authoring.what_if import Flip, Outlook
-from workbench.counting import counted, few
-from workbench.judge.base import DEFAULT_SAMPLES
-from workbench.metrics.registry import descriptions
-from workbench.rendering.lines import safe, wrap
-from workbench.scores import cut_score
-from workbench.text import one_line, plain
+from workbench.criteria.registry import descriptions
+from workbench.editing.criteria_form import FormRow
+from workbench.editing.criteria_presets import cost, needs
+from workbench.editing.what_if import Flip, Outlook
+from workbench.judges.base import DEFAULT_SAMPLES
+from workbench.results.lines import safe, wrap
+from workbench.text.counting import counted, few
+from workbench.text.safe_text import one_line, plain
+from workbench.text.scores import cut_score
 from workbench.ui.editing.values import json_text
 
 _NAMED = 4

@@ -5,14 +5,14 @@ from typing import Any
 
 from textual.events import Key
 
-from workbench.authoring.case_rows import CaseRow
-from workbench.authoring.case_rows import Form as TextForm
-from workbench.authoring.criteria_change import ValueRefusedError, read_typed
-from workbench.authoring.criteria_form import FormRow
-from workbench.counting import exact
-from workbench.judge.base import DEFAULT_MODEL, NotAvailableError
-from workbench.judge.kinds import kind_of
-from workbench.text import one_line
+from workbench.editing.case_rows import CaseRow
+from workbench.editing.case_rows import Form as TextForm
+from workbench.editing.criteria_change import ValueRefusedError, read_typed
+from workbench.editing.criteria_form import FormRow
+from workbench.judges.base import DEFAULT_MODEL, NotAvailableError
+from workbench.judges.kinds import kind_of
+from workbench.text.counting import exact
+from workbench.text.safe_text import one_line
 from workbench.ui.criteria.form_list import FormList
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.field import ValueField

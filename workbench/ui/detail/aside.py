@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from rich.text import Text
 from textual.geometry import Size
 
-from workbench.counting import counted
-from workbench.rendering.document import AsideWhen, Item
-from workbench.rendering.lines import Line, cut_line
-from workbench.rendering.rows import SIDE_BY_SIDE
+from workbench.results.document import AsideWhen, Item
+from workbench.results.lines import Line, cut_line
+from workbench.results.rows import SIDE_BY_SIDE
+from workbench.text.counting import counted
 
 _LEAST_HEIGHT = 9
 """Minimum height, in lines, for an aside. With less, only the list is shown."""

@@ -14,8 +14,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.rendering.document import AsideWhen, Document, Item
-from workbench.rendering.lines import rule
+from workbench.results.document import AsideWhen, Document, Item
+from workbench.results.lines import rule
 from workbench.ui.detail.aside import Aside, Layout, layout
 from workbench.ui.detail.position import Position
 from workbench.ui.detail.styles import COMPONENTS, Painter, component_css

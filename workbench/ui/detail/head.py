@@ -10,8 +10,8 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from workbench.rendering.cells import cell_len
-from workbench.rendering.lines import Line, cut_line
+from workbench.results.cells import cell_len
+from workbench.results.lines import Line, cut_line
 from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
 
 _EXPLAINED = 5.0

@@ -6,7 +6,7 @@ from rich.text import Text
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.rendering.lines import Line
+from workbench.results.lines import Line
 from workbench.ui.detail.styles import Painter
 
 

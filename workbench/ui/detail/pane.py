@@ -7,21 +7,21 @@ from textual.content import Content
 from textual.events import DescendantBlur, DescendantFocus
 from textual.style import Style
 
-from workbench.events import CaseRef
-from workbench.rendering.cells import cell_len
-from workbench.rendering.document import Document, Subject
-from workbench.rendering.evidence.compared import is_as_expected
-from workbench.rendering.lines import pieces
-from workbench.rendering.panes import panes_of
-from workbench.rendering.title import ending, title
+from workbench.events.events import CaseRef
+from workbench.results.cells import cell_len
+from workbench.results.document import Document, Subject
+from workbench.results.evidence.compared import is_as_expected
+from workbench.results.lines import pieces
+from workbench.results.panes import panes_of
+from workbench.results.title import ending, title
 from workbench.ui.detail.reader import Reader
 from workbench.ui.detail.reading import Reading
 from workbench.ui.widgets.textual_private import set_border_title
 
 if TYPE_CHECKING:
-    from workbench.history.compare import ComparedCase
-    from workbench.history.latest import PastRun
-    from workbench.repeats.summary import CaseRepeats
+    from workbench.results.compare.compare import ComparedCase
+    from workbench.results.repeats.summary import CaseRepeats
+    from workbench.store.history.latest import PastRun
 
 
 class CaseDetail(Reader[Subject]):

@@ -1,6 +1,6 @@
 """The position in a document: first visible line, and item under the cursor. Without a widget."""
 
-from workbench.rendering.document import Document, Item
+from workbench.results.document import Document, Item
 
 _LEAD = 4
 """Lines of headings above an item that are shown with it."""

@@ -6,9 +6,9 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.widget import Widget
 
-from workbench.rendering.document import AsideWhen, Document
-from workbench.rendering.lines import Line
-from workbench.rendering.panes import Read
+from workbench.results.document import AsideWhen, Document
+from workbench.results.lines import Line
+from workbench.results.panes import Read
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.head import Head
 from workbench.ui.detail.reading import TRACE, Arrival, Reading

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeAlias
 
-from workbench.rendering.document import AsideWhen, Document, Item, Target
-from workbench.rendering.panes import Pane, Read
-from workbench.rendering.rows import View
+from workbench.results.document import AsideWhen, Document, Item, Target
+from workbench.results.panes import Pane, Read
+from workbench.results.rows import View
 from workbench.ui.detail.aside import Layout
 
 Planned: TypeAlias = Callable[[AsideWhen], Layout]

@@ -19,10 +19,10 @@ from workbench.ui.widgets.page import Line, Page
 from workbench.ui.widgets.plain_input import PlainInput
 
 if TYPE_CHECKING:
-    from workbench.events import CaseRef
-    from workbench.history.compare import ComparedCase
-    from workbench.history.latest import PastRun
-    from workbench.rendering.document import Subject
+    from workbench.events.events import CaseRef
+    from workbench.results.compare.compare import ComparedCase
+    from workbench.results.document import Subject
+    from workbench.store.history.latest import PastRun
     from workbench.ui.detail.pane import CaseDetail
 
 

@@ -5,8 +5,8 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.rendering.faces import FACES, FLAKY
-from workbench.rendering.lines import Line, pieces
+from workbench.results.faces import FACES, FLAKY
+from workbench.results.lines import Line, pieces
 from workbench.ui.widgets.strips import joined
 
 PREFIX = "detail--"

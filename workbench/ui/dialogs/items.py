@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from workbench.fast_dataclass import dataclass
+from workbench.text.fast_dataclass import dataclass
 
 _COMPARED = 300
 """Characters of a text that are compared. Names are shorter."""

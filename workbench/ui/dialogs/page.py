@@ -9,8 +9,8 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
-from workbench.rendering.document import Document
-from workbench.rendering.lines import Line
+from workbench.results.document import Document
+from workbench.results.lines import Line
 from workbench.ui.detail.body import Body
 from workbench.ui.widgets.keys import bindings
 

@@ -10,8 +10,8 @@ from textual.content import Content
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
-from workbench.actions import Where, actions_in, key_label
-from workbench.rendering.cells import cell_len, cut, fit
+from workbench.results.cells import cell_len, cut, fit
+from workbench.ui.actions import Where, actions_in, key_label
 from workbench.ui.dialogs.items import Item, Search, marked, searching, word_rank
 from workbench.ui.widgets.plain_input import PlainInput
 from workbench.ui.widgets.rows import Piece, RowsOf

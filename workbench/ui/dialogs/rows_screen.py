@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.screen import ModalScreen, ScreenResultType
 from textual.widgets import Static
 
-from workbench.actions import Where
+from workbench.ui.actions import Where
 from workbench.ui.dialogs.pick import show_keys
 from workbench.ui.widgets.keys import bindings
 from workbench.ui.widgets.rows import RowView

@@ -14,8 +14,8 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
-from workbench.actions import BY_ID, Where, footer
-from workbench.rendering.cells import cell_len, cut
+from workbench.results.cells import cell_len, cut
+from workbench.ui.actions import BY_ID, Where, footer
 from workbench.ui.dialogs.pick import show_keys
 from workbench.ui.terminal.clipboard import copy
 from workbench.ui.terminal.host import Host

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from workbench.counting import counted, few
-from workbench.text import one_line
+from workbench.text.counting import counted, few
+from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.edit import Edit
 from workbench.ui.editing.files import Files
@@ -14,9 +14,9 @@ from workbench.ui.tree.labels import label
 from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import EvalsetEntry
-    from workbench.authoring.evalset_file import EvalsetFile
-    from workbench.authoring.saving import Contents
+    from workbench.agents.workspace.workspace import EvalsetEntry
+    from workbench.editing.evalset_file import EvalsetFile
+    from workbench.editing.saving import Contents
 
 
 class Cases(Controller):
@@ -62,8 +62,8 @@ class Cases(Controller):
     # One case
 
     async def _new(self, row: Row, *, scenario: bool) -> None:
-        from workbench.authoring.case_parts import new_case
-        from workbench.authoring.whole_cases import added
+        from workbench.editing.case_parts import new_case
+        from workbench.editing.whole_cases import added
 
         entry = self.session.entry(row.evalset)
         evalset = await self._files.evalset_file(entry)
@@ -88,7 +88,7 @@ class Cases(Controller):
                 )
 
     async def _rename(self, row: Row) -> None:
-        from workbench.authoring.whole_cases import renamed
+        from workbench.editing.whole_cases import renamed
 
         entry, chosen = self.session.entry(row.evalset), self._files.chosen(row.evalset, [row.case])
         evalset = await self._files.evalset_file(entry)
@@ -111,7 +111,7 @@ class Cases(Controller):
     # Several cases
 
     async def _duplicate(self, pairs: list[tuple[int, int]]) -> None:
-        from workbench.authoring.whole_cases import OpenedFiles, duplicated
+        from workbench.editing.whole_cases import OpenedFiles, duplicated
 
         by_evalset = self._files.entries_of(pairs)
         chosen = [self._files.chosen(*one) for one in by_evalset.items()]
@@ -125,7 +125,7 @@ class Cases(Controller):
             self._files.go_to_case(chosen[0].file, names[0])
 
     async def _delete(self, pairs: list[tuple[int, int]]) -> None:
-        from workbench.authoring.whole_cases import deleted
+        from workbench.editing.whole_cases import deleted
 
         by_evalset = self._files.entries_of(pairs)
         chosen = [self._files.chosen(*one) for one in by_evalset.items()]
@@ -139,7 +139,7 @@ class Cases(Controller):
             self._files.go_near(chosen[0].file, chosen[0].numbers[0])
 
     async def _move_to(self, pairs: list[tuple[int, int]]) -> None:
-        from workbench.authoring.whole_cases import moved_to
+        from workbench.editing.whole_cases import moved_to
 
         by_evalset = self._files.entries_of(pairs)
         if len(by_evalset) > 1:
@@ -193,15 +193,15 @@ def _agent_of(entry: "EvalsetEntry") -> str:
 
 
 def _user_key(case: object) -> str:
-    from workbench.json_values import value_at
-    from workbench.model.spelling import key_for
+    from workbench.files.spelling import key_for
+    from workbench.text.json_values import value_at
 
     return key_for(value_at(case, ("conversation", 0)), "user_content", camel=False)
 
 
 def _session_of(entry: "EvalsetEntry", number: int) -> tuple[str, str]:
     """Return app and user of the neighboring case, else the agent's name and `user`."""
-    from workbench.model.evalset import case_or_none
+    from workbench.files.evalset import case_or_none
 
     case = case_or_none(entry.document, number) if entry.document.cases else None
     session = (case.session_input if case else None) or {}

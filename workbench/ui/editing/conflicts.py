@@ -13,12 +13,12 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from workbench.actions import footer
-from workbench.authoring.merge import FRAME, Difference, Side, differences, merged
-from workbench.authoring.saving import ChangedOnDiskError, Contents, Saver
-from workbench.model.json_edit import EditError
-from workbench.rendering.cells import fit
-from workbench.text import one_line, plain
+from workbench.editing.merge import FRAME, Difference, Side, differences, merged
+from workbench.editing.saving import ChangedOnDiskError, Contents, Saver
+from workbench.files.json_text.json_edit import EditError
+from workbench.results.cells import fit
+from workbench.text.safe_text import one_line, plain
+from workbench.ui.actions import footer
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import Ask, PickScreen
 from workbench.ui.dialogs.rows_screen import RowsScreen

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.authoring.carried_recordings import CarriedCase, with_recordings
-from workbench.authoring.case_rows import CaseRow, frame_rows, rows_of
-from workbench.authoring.evalset_file import EvalsetFile
-from workbench.authoring.saving import Contents
-from workbench.authoring.value_edit import with_value, without
-from workbench.authoring.whole_cases import CaseSelection
-from workbench.json_values import case_id, value_at
-from workbench.model.evalset import EvalsetDocument
-from workbench.regular_file import read_regular
+from workbench.editing.carried_recordings import CarriedCase, with_recordings
+from workbench.editing.case_rows import CaseRow, frame_rows, rows_of
+from workbench.editing.evalset_file import EvalsetFile
+from workbench.editing.saving import Contents
+from workbench.editing.value_edit import with_value, without
+from workbench.editing.whole_cases import CaseSelection
+from workbench.files.evalset import EvalsetDocument
+from workbench.files.regular_file import read_regular
+from workbench.text.json_values import case_id, value_at
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,16 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from workbench.text import one_line, plain
+from workbench.text.safe_text import one_line, plain
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
 from workbench.ui.session.view import Controller, View
 from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
-    from workbench.authoring.evalset_file import RejectedError
-    from workbench.authoring.responsible import Place
-    from workbench.model.faults import Location
+    from workbench.editing.evalset_file import RejectedError
+    from workbench.editing.responsible import Place
+    from workbench.files.faults import Location
     from workbench.ui.editing.drafts import Draft
 
 
@@ -69,8 +69,8 @@ class Edit(Controller):
 
     async def draft(self, row: Row) -> "Draft | None":
         """Return an editable draft of a row's case or evalset. If there is none, say why and return None."""
-        from workbench.authoring.whole_cases import GoneError
-        from workbench.model.json_edit import EditError
+        from workbench.editing.whole_cases import GoneError
+        from workbench.files.json_text.json_edit import EditError
         from workbench.ui.editing.drafts import open_case, open_frame
 
         entry = self.session.entry(row.evalset)
@@ -113,8 +113,8 @@ class Edit(Controller):
 
     async def _save_outside(self, draft: "Draft", text: str) -> "Draft | str | None":
         """Return the saved draft, or the reason why it was not saved."""
-        from workbench.authoring.evalset_file import RejectedError
-        from workbench.model.json_edit import same
+        from workbench.editing.evalset_file import RejectedError
+        from workbench.files.json_text.json_edit import same
         from workbench.ui.editing.drafts import NotSavedError
         from workbench.ui.editing.values import UnreadableError, read_json_text
 

@@ -15,14 +15,14 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.widgets import Static
 
-from workbench.actions import Action, footer
-from workbench.authoring.case_edit import NotPossibleError, can_duplicate, can_remove, duplicate, move, remove
-from workbench.authoring.case_parts import parts_for, with_part
-from workbench.authoring.case_rows import CaseRow
-from workbench.authoring.evalset_file import RejectedError
-from workbench.metrics.registry import rubric_types
-from workbench.model.faults import Location
-from workbench.text import one_line, plain
+from workbench.criteria.registry import rubric_types
+from workbench.editing.case_edit import NotPossibleError, can_duplicate, can_remove, duplicate, move, remove
+from workbench.editing.case_parts import parts_for, with_part
+from workbench.editing.case_rows import CaseRow
+from workbench.editing.evalset_file import RejectedError
+from workbench.files.faults import Location
+from workbench.text.safe_text import one_line, plain
+from workbench.ui.actions import Action, footer
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen, show_keys
 from workbench.ui.editing.drafts import CaseDraft, Draft, NotSavedError, label_of, place_in_words, unchanged, with_row

@@ -9,11 +9,11 @@ from textual.message import Message
 from textual.screen import ScreenResultType
 from textual.widgets import Static
 
-from workbench.actions import Action
-from workbench.authoring.case_rows import CaseRow
-from workbench.model.faults import Location
-from workbench.rendering.cells import fit
-from workbench.text import one_line
+from workbench.editing.case_rows import CaseRow
+from workbench.files.faults import Location
+from workbench.results.cells import fit
+from workbench.text.safe_text import one_line
+from workbench.ui.actions import Action
 from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.editing.values import as_json, field_text, in_short, read_value
 from workbench.ui.widgets.footer import KeyLine

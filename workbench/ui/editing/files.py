@@ -8,19 +8,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.counting import few
-from workbench.state_folder import untrusted_root
-from workbench.text import one_line
+from workbench.files.state_folder import untrusted_root
+from workbench.text.counting import few
+from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 from workbench.ui.session.folder import Folder
 from workbench.ui.session.view import Controller, View
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import EvalsetEntry
-    from workbench.authoring.edit import Edit
-    from workbench.authoring.evalset_file import EvalsetFile
-    from workbench.authoring.saving import Contents, Saver
-    from workbench.authoring.whole_cases import CaseSelection, OpenedFiles
+    from workbench.agents.workspace.workspace import EvalsetEntry
+    from workbench.editing.edit import Edit
+    from workbench.editing.evalset_file import EvalsetFile
+    from workbench.editing.saving import Contents, Saver
+    from workbench.editing.whole_cases import CaseSelection, OpenedFiles
     from workbench.ui.editing.drafts import Draft
 
 _TRIES = 5
@@ -61,7 +61,7 @@ class Files(Controller):
 
     async def taken_back(self, *, again: bool) -> "tuple[Edit | None, str]":
         """Undo the newest edit, or redo it. Return it, or None if that failed, and a safe message."""
-        from workbench.authoring.saving import ChangedOnDiskError, NothingToUndoError
+        from workbench.editing.saving import ChangedOnDiskError, NothingToUndoError
         from workbench.ui.editing.conflicts import save_error_message
 
         saver = await self.saver()
@@ -93,7 +93,7 @@ class Files(Controller):
 
     async def offer_interrupted(self) -> None:
         """Ask what to do with an edit that was interrupted in an earlier session."""
-        from workbench.database.database import database
+        from workbench.store.database.database import database
 
         if not database(self.session.state_dir).exists:
             return
@@ -127,8 +127,8 @@ class Files(Controller):
 
         Read the whole folder if one of them is new, gone or not an evalset.
         """
-        from workbench.model.evalset import open_evalset
-        from workbench.recordings.frozen_path import is_in_frozen_folder
+        from workbench.files.evalset import open_evalset
+        from workbench.files.frozen_path import is_in_frozen_folder
 
         # Recordings are not shown.
         files = tuple(file for file in files if not is_in_frozen_folder(file))
@@ -153,8 +153,8 @@ class Files(Controller):
 
     async def evalset_file(self, entry: "EvalsetEntry") -> "EvalsetFile | None":
         """Return the editable evalset as it is on disk. If it cannot be edited, say why and return None."""
-        from workbench.authoring.evalset_file import EvalsetFile
-        from workbench.model.json_edit import EditError
+        from workbench.editing.evalset_file import EvalsetFile
+        from workbench.files.json_text.json_edit import EditError
 
         if not entry.document.editable:
             self.say_old_format()
@@ -172,8 +172,8 @@ class Files(Controller):
 
         If an evalset cannot be edited safely, count its cases in `left_out` by the reason, which is safe text.
         """
-        from workbench.authoring.evalset_file import EvalsetFile
-        from workbench.regular_file import read_regular
+        from workbench.editing.evalset_file import EvalsetFile
+        from workbench.files.regular_file import read_regular
 
         for evalset, cases in self.entries_of(pairs).items():
             entry = self.session.entry(evalset)
@@ -195,7 +195,7 @@ class Files(Controller):
         `change` returns the label of the edit and the new contents. It is called again if another program writes
         one of the files meanwhile.
         """
-        from workbench.authoring.saving import ChangedOnDiskError
+        from workbench.editing.saving import ChangedOnDiskError
 
         for tries in range(_TRIES):
             opened = {entry.file: await self.evalset_file(entry) for entry in entries}
@@ -219,7 +219,7 @@ class Files(Controller):
         Raises:
             ChangedOnDiskError: With `again`, if another program has changed one of them.
         """
-        from workbench.authoring.saving import ChangedOnDiskError
+        from workbench.editing.saving import ChangedOnDiskError
 
         try:
             saver = await self.saver()
@@ -240,8 +240,8 @@ class Files(Controller):
 
     async def reopened(self, draft: "Draft") -> "Draft | None":
         """Return the draft as it is in the file now, or None if it is gone."""
-        from workbench.authoring.evalset_file import EvalsetFile
-        from workbench.model.json_edit import EditError
+        from workbench.editing.evalset_file import EvalsetFile
+        from workbench.files.json_text.json_edit import EditError
 
         try:
             content = await asyncio.to_thread(draft.file.read_bytes)
@@ -259,7 +259,7 @@ class Files(Controller):
             RejectedError: ADK would not read it.
             NotSavedError: It could not be written, or the user went back.
         """
-        from workbench.model.json_edit import EditError
+        from workbench.files.json_text.json_edit import EditError
         from workbench.ui.editing.conflicts import choose_cases, save, save_error_message
         from workbench.ui.editing.drafts import NotSavedError
 
@@ -321,7 +321,7 @@ class Files(Controller):
 
     def chosen(self, evalset: int, cases: Sequence[int]) -> "CaseSelection":
         """Return references to cases of an evalset as they are shown now."""
-        from workbench.authoring.whole_cases import CaseSelection
+        from workbench.editing.whole_cases import CaseSelection
 
         entry = self.session.entry(evalset)
         return CaseSelection(entry.file, entry.case_ids, list(cases))

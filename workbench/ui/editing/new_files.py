@@ -4,16 +4,16 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.counting import counted
-from workbench.text import one_line, plain
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line, plain
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
 from workbench.ui.session.view import Controller, View
 from workbench.ui.tree.labels import label
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import EvalsetEntry
-    from workbench.authoring.migrate import Migration
+    from workbench.agents.workspace.workspace import EvalsetEntry
+    from workbench.editing.migrate import Migration
 
 
 class NewFiles(Controller):
@@ -43,7 +43,7 @@ class NewFiles(Controller):
             self.view.work(self._migrate(entry), "edit")
 
     async def _new_file(self, what: str, suffix: str) -> None:
-        from workbench.authoring.evalset_file import new_evalset
+        from workbench.editing.evalset_file import new_evalset
 
         if self.session.workspace is None:
             return
@@ -58,7 +58,7 @@ class NewFiles(Controller):
 
     async def ask_name(self, question: str, folder: Path, suffix: str) -> Path | None:
         """Ask for the name of a new file in a folder. Return None if the user left."""
-        from workbench.authoring.evalset_file import name_fault
+        from workbench.editing.evalset_file import name_fault
 
         def fault(name: str) -> str:
             taken = (folder / f"{name}{suffix}").exists()
@@ -81,7 +81,7 @@ class NewFiles(Controller):
         return workspace.target if workspace.target.is_dir() else workspace.target.parent
 
     async def _migrate(self, entry: "EvalsetEntry") -> None:
-        from workbench.model.evalset import BrokenFileError
+        from workbench.files.evalset import BrokenFileError
 
         picked, session = True, None
         if entry.document.format == "old_test":
@@ -138,9 +138,9 @@ _SHOWN = 400
 
 
 def _migration(entry: "EvalsetEntry", session: Path | None) -> "Migration":
-    from workbench.authoring.migrate import migrate
-    from workbench.model.evalset import read_initial_session
-    from workbench.model.opening import name_of
+    from workbench.editing.migrate import migrate
+    from workbench.files.evalset import read_initial_session
+    from workbench.files.opening import name_of
 
     initial = read_initial_session(session) if session is not None else None
     return migrate(entry.file, name=name_of(entry.file), initial_session=initial)

@@ -8,11 +8,11 @@ import json
 import re
 from typing import Any
 
-from workbench.authoring.case_rows import CaseRow
-from workbench.model.faults import Location, Places
-from workbench.model.locating import resolve
-from workbench.model.scanner import scan
-from workbench.text import one_line, plain
+from workbench.editing.case_rows import CaseRow
+from workbench.files.faults import Location, Places
+from workbench.files.json_text.scanner import scan
+from workbench.files.locating import resolve
+from workbench.text.safe_text import one_line, plain
 
 LONGEST = 30_000
 """Maximum length of a value in a field, in characters."""

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from workbench.counting import counted, few
-from workbench.details import read_details
-from workbench.text import one_line
+from workbench.store.details import read_details
+from workbench.text.counting import counted, few
+from workbench.text.safe_text import one_line
 from workbench.ui.history.controller import History
 from workbench.ui.next_run.recording_options import RecordingOptions
 from workbench.ui.running.engine_run import Engine
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from workbench.events import CaseName
-    from workbench.history.listed_runs import ListedRun
+    from workbench.events.events import CaseName
     from workbench.project.fault_matrix import FaultMatrix, Outlook
+    from workbench.store.history.listed_runs import ListedRun
     from workbench.ui.faults.dialog import Offer
     from workbench.ui.faults.matrix import Matrix
     from workbench.ui.running.side_run import SideRun
@@ -76,7 +76,7 @@ class Faults(Controller):
         return any(records) and all(record is None or record.frozen is not None for record in records)
 
     async def _matrix(self, pairs: Targets, *, frozen: bool) -> "FaultMatrix | None":
-        from workbench.engine.plan.run_options import UsageFaultError
+        from workbench.files.run_options import UsageFaultError
 
         try:
             return await self._engine.fault_matrix(pairs, frozen=frozen)
@@ -121,7 +121,7 @@ class Faults(Controller):
         self._show(matrix)
 
     def _show(self, matrix: "FaultMatrix") -> None:
-        from workbench.engine.plan.run_options import UsageFaultError
+        from workbench.files.run_options import UsageFaultError
         from workbench.ui.faults.matrix import Matrix
 
         try:
@@ -175,8 +175,8 @@ class Faults(Controller):
 
 def _stored(run: "ListedRun", state: "Path") -> "Matrix | None":
     """Return the matrix of a stored run, or None if it is not one or cannot be read. Reads files."""
-    from workbench.engine.plan.run_options import UsageFaultError
-    from workbench.history.reading import open_summary
+    from workbench.files.run_options import UsageFaultError
+    from workbench.store.history.reading import open_summary
     from workbench.ui.faults.matrix import stored_matrix
 
     try:
@@ -188,7 +188,7 @@ def _stored(run: "ListedRun", state: "Path") -> "Matrix | None":
 
 def _offered(outlook: "Outlook", calls: int, tokens: int) -> "Offer":
     """Return the texts of the dialog."""
-    from workbench.injection.matrix import WAYS
+    from workbench.run.injection.matrix import WAYS
     from workbench.ui.faults.dialog import Offer
 
     known = sum(1 for executions in outlook.executions.values() if executions)

@@ -7,11 +7,9 @@ from textual.content import Content
 from textual.events import Resize
 from textual.widget import Widget
 
-from workbench.events import FaultWay
-from workbench.execution import Execution
-from workbench.injection.matrix import WAYS
-from workbench.rendering.cells import cut_name, fit
-from workbench.rendering.fault_grid import (
+from workbench.events.events import FaultWay
+from workbench.results.cells import cut_name, fit
+from workbench.results.fault_grid import (
     Cell,
     GridRow,
     columns_for,
@@ -20,6 +18,8 @@ from workbench.rendering.fault_grid import (
     status_of,
     text_of,
 )
+from workbench.run.injection.matrix import WAYS
+from workbench.store.execution import Execution
 from workbench.ui.tree.labels import style_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 

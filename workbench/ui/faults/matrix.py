@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from workbench.events import Noticed, RunStarted
-from workbench.execution import Execution
-from workbench.history.summary import Summary
-from workbench.store import OpenRun, RunSummary, Store
+from workbench.events.events import Noticed, RunStarted
+from workbench.store.execution import Execution
+from workbench.store.history.summary import Summary
+from workbench.store.store import OpenRun, RunSummary, Store
 from workbench.ui.running.run_thread import Refused
 from workbench.ui.running.side_run import SideRun
 from workbench.ui.session.run_labels import ended_in

@@ -13,16 +13,16 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
-from workbench.counting import counted
-from workbench.details import known_details, read_details
-from workbench.events import CaseRef
-from workbench.execution import Execution
-from workbench.prices import Prices
-from workbench.rendering.cells import cut
-from workbench.rendering.document import Subject
-from workbench.rendering.fault_grid import about_lines, progress_text
-from workbench.rendering.fault_table import counts_text
-from workbench.text import one_line
+from workbench.events.events import CaseRef
+from workbench.files.prices import Prices
+from workbench.results.cells import cut
+from workbench.results.document import Subject
+from workbench.results.fault_grid import about_lines, progress_text
+from workbench.results.fault_table import counts_text
+from workbench.store.details import known_details, read_details
+from workbench.store.execution import Execution
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 from workbench.ui.detail.sides import Right
 from workbench.ui.dialogs.split_screen import SplitScreen
 from workbench.ui.faults.grid import FaultGrid, Titles

@@ -5,9 +5,9 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.details import read_details
-from workbench.rendering.cells import cut_name
-from workbench.text import one_line
+from workbench.results.cells import cut_name
+from workbench.store.details import read_details
+from workbench.text.safe_text import one_line
 from workbench.ui.chat.controller import Talk
 from workbench.ui.editing.files import Files
 from workbench.ui.running.engine_run import Engine
@@ -15,13 +15,13 @@ from workbench.ui.running.run_thread import RunThread
 from workbench.ui.session.view import Controller, View
 
 if TYPE_CHECKING:
-    from workbench.agents.discovery import AgentFolder
-    from workbench.authoring.prompt_edit import Prompt
-    from workbench.events import CaseRef
-    from workbench.execution import CaseRecord, Execution
-    from workbench.forking.choices import Choice, Point
-    from workbench.forking.fork import Fork as ForkOfConversation
-    from workbench.forking.original import Original
+    from workbench.agents.workspace.discovery import AgentFolder
+    from workbench.editing.prompt_edit import Prompt
+    from workbench.events.events import CaseRef
+    from workbench.run.forking.choices import Choice, Point
+    from workbench.run.forking.fork import Fork as ForkOfConversation
+    from workbench.run.forking.original import Original
+    from workbench.store.execution import CaseRecord, Execution
     from workbench.ui.chat.conversation import Conversation
     from workbench.ui.forking.dialog import Offer, Wanted
     from workbench.ui.forking.screen import Tries, Verdict
@@ -74,7 +74,7 @@ class Fork(Controller):
 
     async def fork_chat(self, talk: "Conversation", session: dict[str, Any], names: Sequence[str]) -> None:
         """Fork a conversation with an agent. `session` is its session input."""
-        from workbench.events import CaseRef
+        from workbench.events.events import CaseRef
         from workbench.project.forking import original_of_turns
 
         agent = self._agent(CaseRef(talk.name, "", "", "chat"))
@@ -99,8 +99,8 @@ class Fork(Controller):
         frozen: bool = False,
     ) -> None:
         """Fork a conversation. With `frozen`, its tools were replayed, so those of the tries are at first, too."""
-        from workbench.forking.choices import Point, point_of
-        from workbench.forking.original import CannotForkError
+        from workbench.run.forking.choices import Point, point_of
+        from workbench.run.forking.original import CannotForkError
 
         try:
             original = await asyncio.to_thread(read)
@@ -111,8 +111,8 @@ class Fork(Controller):
     async def _try(
         self, original: "Original", point: "Point", verdict: "Verdict | None", agent: "AgentFolder", frozen: bool
     ) -> None:
-        from workbench.forking.choices import choices_at, describe_point
-        from workbench.rendering.forked import cost_after, cost_words
+        from workbench.results.forked import cost_after, cost_words
+        from workbench.run.forking.choices import choices_at, describe_point
         from workbench.ui.forking.dialog import ForkDialog
 
         offers, prompts = await asyncio.to_thread(_offers, choices_at(original, point), agent)
@@ -142,8 +142,8 @@ class Fork(Controller):
         return [one_line(case.eval_id) for entry in entries if entry.relative == file for case in entry.document.cases]
 
     def _made(self, original: "Original", point: "Point", wanted: "Wanted") -> "ForkOfConversation | None":
-        from workbench.forking.fork import Fork as ForkOfConversation
-        from workbench.forking.original import CannotForkError
+        from workbench.run.forking.fork import Fork as ForkOfConversation
+        from workbench.run.forking.original import CannotForkError
 
         try:
             return ForkOfConversation(original, point.turn, point.call, wanted.change, wanted.frozen)
@@ -161,7 +161,7 @@ class Fork(Controller):
         agent: "AgentFolder",
     ) -> bool:
         """Try a fork and show it. Return whether the user wants to change something else."""
-        from workbench.forking.choices import Point
+        from workbench.run.forking.choices import Point
         from workbench.ui.forking.screen import ForkScreen, Tries
         from workbench.ui.running.side_run import SideRun
 
@@ -196,8 +196,8 @@ class Fork(Controller):
 
     async def _save(self, prompt: "Prompt", wanted: "Wanted", tries: "Tries") -> None:
         """Write the changed instruction into its file, as an edit that can be undone."""
-        from workbench.authoring.prompt_edit import NoPromptError, replaced
-        from workbench.authoring.saving import ChangedOnDiskError
+        from workbench.editing.prompt_edit import NoPromptError, replaced
+        from workbench.editing.saving import ChangedOnDiskError
         from workbench.ui.editing.conflicts import save_error_message
 
         name = self._files.folder.below_root(str(prompt.file))
@@ -224,7 +224,7 @@ class Fork(Controller):
 
 def _offers(choices: "Sequence[Choice]", agent: "AgentFolder") -> "tuple[list[Offer], dict[str, Prompt]]":
     """Return what the dialog offers, and the prompts that were found, by agent. Reads files."""
-    from workbench.authoring.prompt_edit import NoPromptError, find_prompt
+    from workbench.editing.prompt_edit import NoPromptError, find_prompt
     from workbench.ui.forking.dialog import Offer
 
     offers: list[Offer] = []
@@ -245,7 +245,7 @@ def _offers(choices: "Sequence[Choice]", agent: "AgentFolder") -> "tuple[list[Of
 
 
 def _title(fork: "ForkOfConversation", wanted: "Wanted") -> str:
-    from workbench.forking.choices import Point, describe_point
+    from workbench.run.forking.choices import Point, describe_point
 
     change = wanted.change
     what = "nothing changed" if change.kind == "nothing" else f"another {change.kind}"

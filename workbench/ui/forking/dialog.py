@@ -10,12 +10,12 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from workbench.actions import footer
-from workbench.counting import counted
-from workbench.events import ForkChange
-from workbench.forking.choices import Choice
-from workbench.forking.fork import Change
-from workbench.text import one_line
+from workbench.events.events import ForkChange
+from workbench.run.forking.choices import Choice
+from workbench.run.forking.fork import Change
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
+from workbench.ui.actions import footer
 from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.keys import bindings, bindings_of

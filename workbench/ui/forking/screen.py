@@ -12,18 +12,18 @@ from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
 
-from workbench.actions import footer
-from workbench.details import read_details
-from workbench.events import MetricResult
-from workbench.execution import CaseRecord
-from workbench.forking.choices import Point
-from workbench.forking.original import Original
-from workbench.rendering.faces import FACES, Status
-from workbench.rendering.forked import compared, conversation, first_difference
-from workbench.rendering.rows import View
-from workbench.rendering.scores import chips
-from workbench.store import Store
-from workbench.text import one_line
+from workbench.events.events import MetricResult
+from workbench.results.faces import FACES, Status
+from workbench.results.forked import compared, conversation, first_difference
+from workbench.results.rows import View
+from workbench.results.scores import chips
+from workbench.run.forking.choices import Point
+from workbench.run.forking.original import Original
+from workbench.store.details import read_details
+from workbench.store.execution import CaseRecord
+from workbench.store.store import Store
+from workbench.text.safe_text import one_line
+from workbench.ui.actions import footer
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.running.run_thread import Refused

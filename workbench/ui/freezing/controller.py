@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.counting import counted
-from workbench.details import read_details
-from workbench.events import CaseName, Event, RunStarted
-from workbench.text import one_line
+from workbench.events.events import CaseName, Event, RunStarted
+from workbench.store.details import read_details
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
 from workbench.ui.next_run.recording_options import RecordingOptions, lacks_recording
@@ -19,11 +19,11 @@ from workbench.ui.running.run import Run
 from workbench.ui.session.view import Controller, View
 
 if TYPE_CHECKING:
-    from workbench.authoring.freezing import Freezing as Prepared
-    from workbench.authoring.saving import Contents
-    from workbench.engine.plan.run_options import FrozenMode
-    from workbench.execution import Execution
-    from workbench.places.choice import PlaceChoice
+    from workbench.editing.freezing import Freezing as Prepared
+    from workbench.editing.saving import Contents
+    from workbench.files.place_choice import PlaceChoice
+    from workbench.files.run_options import FrozenMode
+    from workbench.store.execution import Execution
 
 Pair = tuple[int, int]
 
@@ -90,7 +90,7 @@ class Freezing(Controller):
     # Ways out of a missing call
 
     async def _ways_out(self, name: CaseName, execution: "Execution") -> None:
-        from workbench.rendering.evidence.recording import missed_in, missed_request_in, part_words
+        from workbench.results.evidence.recording import missed_in, missed_request_in, part_words
 
         record = await asyncio.to_thread(read_details, execution)
         assert record.error is not None
@@ -142,9 +142,9 @@ class Freezing(Controller):
                 self.view.work(self.freeze_cases(self._pairs(names)), "edit")
 
     async def _ignore(self, file: str, tool: str, argument: str) -> None:
-        from workbench.authoring.freezing import ignoring
-        from workbench.model.own_file import OwnFileError
-        from workbench.recordings.miss import MissedRequest
+        from workbench.editing.freezing import ignoring
+        from workbench.files.own_file import OwnFileError
+        from workbench.run.recordings.miss import MissedRequest
 
         assert self.session.workspace is not None
         path = self.session.workspace.root / file
@@ -191,8 +191,8 @@ class Freezing(Controller):
         return True
 
     async def _accept_drift(self, records: "Sequence[Execution]", *, ask: bool) -> None:
-        from workbench.authoring.saving import ChangedOnDiskError
-        from workbench.authoring.thawing import accepted_contents
+        from workbench.editing.saving import ChangedOnDiskError
+        from workbench.editing.thawing import accepted_contents
         from workbench.project.freezing import thawed_files
         from workbench.ui.accepting.several import SeveralScreen
 
@@ -246,6 +246,6 @@ class Freezing(Controller):
 
 
 def _project_settings(root: Path) -> "tuple[FrozenMode, tuple[PlaceChoice | None, tuple[PlaceChoice, ...]]]":
-    from workbench.engine.plan.project_setting import known_mode, known_places
+    from workbench.files.project_setting import known_mode, known_places
 
     return known_mode(root) or "", known_places(root)  # A run says what is wrong with a setting.

@@ -12,15 +12,15 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from workbench.actions import footer
-from workbench.authoring.freezing import Freezing, FrozenCase
-from workbench.counting import counted
-from workbench.events import CaseName
-from workbench.rendering.cells import cell_len, cut_name
-from workbench.rendering.document import Document
-from workbench.rendering.freezing import call_words, case_lines, total_words
-from workbench.text import one_line
+from workbench.editing.freezing import Freezing, FrozenCase
+from workbench.events.events import CaseName
+from workbench.results.cells import cell_len, cut_name
+from workbench.results.document import Document
+from workbench.results.freezing import call_words, case_lines, total_words
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 from workbench.ui.accepting.screen import BOXES
+from workbench.ui.actions import footer
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.widgets.footer import KeyLine

@@ -6,15 +6,15 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.counting import counted
-from workbench.text import one_line
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 from workbench.ui.freshness.staleness import Staleness
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.session.folder import Folder
 from workbench.ui.session.view import Controller, Stoppable, View, read_in_thread
 
 if TYPE_CHECKING:
-    from workbench.project.follow import DiskNews, Follower, Touched
+    from workbench.freshness.follow import DiskNews, Follower, Touched
 
 _BETWEEN = 1.0
 """Least number of seconds between two updates of the screen."""
@@ -114,7 +114,7 @@ class Follow(Controller):
 
     async def _read(self) -> None:
         """Read what changed, and show it unless the user has begun something else meanwhile."""
-        from workbench.project.follow import read_news
+        from workbench.freshness.follow import read_news
 
         paths, self._pending = self._pending, frozenset()
         old, follower = self.session.workspace, self._follower
@@ -139,7 +139,7 @@ class Follow(Controller):
             self._show_soon()
 
     async def _apply(self, news: "DiskNews") -> None:
-        from workbench.project.disk_changes import disk_words
+        from workbench.freshness.disk_changes import disk_words
 
         self.session.read_error = ""
         if news.workspace is not None:
@@ -179,7 +179,7 @@ class Follow(Controller):
 
     def _inputs_words(self, files: tuple[Path, ...]) -> str:
         """Return `agent.py changed on disk: 3 verdicts stale`, or "" if no verdict depends on the change."""
-        from workbench.agents.walk import relative_to  # Not needed for the first frame.
+        from workbench.files.walk import relative_to  # Not needed for the first frame.
 
         assert self.session.workspace is not None
         root = self.session.workspace.root

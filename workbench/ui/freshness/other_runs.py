@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from workbench.counting import counted, counted_status
-from workbench.rendering.faces import COUNTED
-from workbench.text import one_line
+from workbench.results.faces import COUNTED
+from workbench.text.counting import counted, counted_status
+from workbench.text.safe_text import one_line
 from workbench.ui.freshness.follow import NEWS_SECONDS
 from workbench.ui.freshness.past_results import PastResults
 from workbench.ui.freshness.staleness import Staleness
@@ -14,9 +14,9 @@ from workbench.ui.running.engine_run import Engine
 from workbench.ui.session.view import Controller, Stoppable, View
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import Workspace
-    from workbench.history.other_runs import OtherRun
-    from workbench.history.other_runs import OtherRuns as Runs
+    from workbench.agents.workspace.workspace import Workspace
+    from workbench.store.history.other_runs import OtherRun
+    from workbench.store.history.other_runs import OtherRuns as Runs
     from workbench.ui.session.recall import Recalled
 
 _BETWEEN = 1.0
@@ -44,7 +44,7 @@ class OtherRuns(Controller):
 
         def begin() -> "Runs":
             # Imported here, so that the first keys need not wait for it.
-            from workbench.history.other_runs import OtherRuns as Runs
+            from workbench.store.history.other_runs import OtherRuns as Runs
 
             runs = Runs(self.session.state_dir, self._engine.made_run)
             runs.begin()

@@ -3,19 +3,19 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from workbench.collecting import collector_paused, spare_what_stays
-from workbench.text import one_line
+from workbench.text.collecting import collector_paused, spare_what_stays
+from workbench.text.safe_text import one_line
 from workbench.ui.freshness.staleness import Staleness
 from workbench.ui.session.view import Controller, Stoppable, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from workbench.agents.workspace import Workspace
-    from workbench.events import CaseRef
-    from workbench.history.compare import ComparedCase, Comparison
-    from workbench.history.latest import PastRun
-    from workbench.rendering.changed import Earlier
+    from workbench.agents.workspace.workspace import Workspace
+    from workbench.events.events import CaseRef
+    from workbench.results.changed import Earlier
+    from workbench.results.compare.compare import ComparedCase, Comparison
+    from workbench.store.history.latest import PastRun
     from workbench.ui.session.recall import Recalled
 
 _MAX_RUNS = 20
@@ -146,8 +146,8 @@ class PastResults(Controller):
         before = self.session.changed.before(record) if record is not None else None
 
         def read() -> "tuple[tuple[PastRun, ...], ComparedCase | None]":
-            from workbench.history.compare import ComparedCase
-            from workbench.history.latest import past_runs
+            from workbench.results.compare.compare import ComparedCase
+            from workbench.store.history.latest import past_runs
 
             try:
                 past = past_runs(state, ref, _MAX_RUNS)
@@ -162,9 +162,9 @@ class PastResults(Controller):
 
     def _compared(self, before: str, after: str, ref: "CaseRef") -> "ComparedCase":
         """Compare a case in two runs. Called in a thread, because it reads both."""
-        from workbench.engine.plan.run_options import UsageFaultError
-        from workbench.history.compare import ComparedCase, compare, compared_case
-        from workbench.history.reading import open_summary
+        from workbench.files.run_options import UsageFaultError
+        from workbench.results.compare.compare import ComparedCase, compare, compared_case
+        from workbench.store.history.reading import open_summary
 
         state = self.session.state_dir
         try:

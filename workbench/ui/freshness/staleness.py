@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.project.input_files import Signature, input_files, signature_of
-from workbench.text import one_line
+from workbench.freshness.input_files import Signature, input_files, signature_of
+from workbench.text.safe_text import one_line
 from workbench.ui.session.view import Controller, View
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import Workspace
-    from workbench.events import CaseName
-    from workbench.history.latest import LatestRun
-    from workbench.project.staleness import Changes
+    from workbench.agents.workspace.workspace import Workspace
+    from workbench.events.events import CaseName
+    from workbench.freshness.staleness import Changes
+    from workbench.store.history.latest import LatestRun
 
 _POLL_INTERVAL = 2.0
 """Seconds between two checks of the files that verdicts depend on."""
@@ -186,8 +186,8 @@ class Staleness(Controller):
             self.view.show_facts()
 
     def _read(self, known: Comparison | None, latest: "tuple[LatestRun, ...] | None") -> Comparison | None:
-        from workbench.history.latest import latest_runs
-        from workbench.project.staleness import stale_cases, stale_records
+        from workbench.freshness.staleness import stale_cases, stale_records
+        from workbench.store.history.latest import latest_runs
 
         session, workspace = self.session, self._workspace()
         if workspace is None:

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from workbench.events import CaseFinished, CaseRef, Event, Noticed, RunStarted
-from workbench.rendering.changed import Change
-from workbench.text import one_line
+from workbench.events.events import CaseFinished, CaseRef, Event, Noticed, RunStarted
+from workbench.results.changed import Change
+from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 from workbench.ui.freshness.staleness import Staleness
 from workbench.ui.running.engine_run import Engine
@@ -15,10 +15,10 @@ from workbench.ui.session.folder import Folder
 from workbench.ui.session.view import Controller, View, show_notice
 
 if TYPE_CHECKING:
-    from workbench.engine.watch.watcher import Saved
-    from workbench.execution import Execution
+    from workbench.freshness.watcher import Saved
     from workbench.project.watch import News as WatchNews
     from workbench.project.watch import Watch as ProjectWatch
+    from workbench.store.execution import Execution
 
 _HISTORY = "History"
 
@@ -164,7 +164,7 @@ class Watch(Controller):
 
     def take(self, news: "WatchNews") -> None:
         """Show an event of the watch."""
-        from workbench.engine.watch.watcher import Saved
+        from workbench.freshness.watcher import Saved
         from workbench.project.watching import Start
 
         if isinstance(news, Saved):

@@ -11,20 +11,20 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
-from workbench.details import end_all, read_records
-from workbench.engine.plan.run_options import UsageFaultError
-from workbench.events import CaseRef
-from workbench.execution import CaseRecord
-from workbench.history.compare import ORDER, ChangedCase, Comparison, compare
-from workbench.history.listed_runs import ListedRun
-from workbench.history.reading import open_summary
-from workbench.history.run_names import is_there
-from workbench.history.summary import Summary
-from workbench.rendering.comparison import counted, one_case, overview
-from workbench.rendering.document import Document
-from workbench.rendering.faces import FACES
-from workbench.rendering.rows import View, remark
-from workbench.text import one_line
+from workbench.events.events import CaseRef
+from workbench.files.run_options import UsageFaultError
+from workbench.results.compare.compare import ORDER, ChangedCase, Comparison, compare
+from workbench.results.comparison import counted, one_case, overview
+from workbench.results.document import Document
+from workbench.results.faces import FACES
+from workbench.results.rows import View, remark
+from workbench.store.details import end_all, read_records
+from workbench.store.execution import CaseRecord
+from workbench.store.history.listed_runs import ListedRun
+from workbench.store.history.reading import open_summary
+from workbench.store.history.run_names import is_there
+from workbench.store.history.summary import Summary
+from workbench.text.safe_text import one_line
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.split_screen import SplitScreen
 from workbench.ui.session import run_labels

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from workbench.text import one_line
+from workbench.text.safe_text import one_line
 from workbench.ui.chat.controller import Talk
 from workbench.ui.dialogs.items import Item
 from workbench.ui.forking.controller import Fork
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from workbench.events import CaseRef
-    from workbench.execution import CaseRecord
-    from workbench.history.listed_runs import ListedRun
+    from workbench.events.events import CaseRef
+    from workbench.store.execution import CaseRecord
+    from workbench.store.history.listed_runs import ListedRun
 
 _OFFERED = 500
 """Maximum number of runs offered for a comparison."""
@@ -163,8 +163,8 @@ class History(Controller):
         await self._choose_and_compare(run, runs)
 
     async def _choose_and_compare(self, after: "ListedRun", runs: "list[ListedRun] | None" = None) -> None:
-        from workbench.history.pass_rates import runs_by_question
-        from workbench.history.run_names import baseline
+        from workbench.store.history.pass_rates import runs_by_question
+        from workbench.store.history.run_names import baseline
 
         if after.injected or after.fork:
             self.view.say("nothing to compare: a run with injected faults, or of a fork, has no verdicts", warning=True)
@@ -191,7 +191,7 @@ class History(Controller):
             self._compare(earlier, later)
 
     def _runs(self) -> "tuple[list[ListedRun], list[str]]":
-        from workbench.history.listed_runs import list_all_runs
+        from workbench.store.history.listed_runs import list_all_runs
 
         assert self.session.workspace is not None
         return list_all_runs(self.session.state_dir, self.session.workspace.root, self._agent_folders())
@@ -214,8 +214,8 @@ def _import_screens() -> None:
 
 def _items(runs: "list[ListedRun]", pinned: str | None, questions: Sequence[str] = ()) -> list[Item]:
     """Return the runs as items. Each of those that answer a question has it and its ID as label."""
-    from workbench.rendering.cells import fit
-    from workbench.rendering.plain_lines import commit_words
+    from workbench.results.cells import fit
+    from workbench.results.plain_lines import commit_words
     from workbench.ui.session import run_labels
 
     now = relative_times.now()

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from textual.app import App
 
-from workbench.counting import counted
-from workbench.history.listed_runs import ListedRun
-from workbench.history.retention import delete_runs
-from workbench.history.run_names import baseline
-from workbench.text import one_line
+from workbench.store.history.listed_runs import ListedRun
+from workbench.store.history.retention import delete_runs
+from workbench.store.history.run_names import baseline
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.session import run_labels

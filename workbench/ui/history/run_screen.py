@@ -9,25 +9,25 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.content import Content
 
-from workbench.agents.criteria_choice import CriteriaChoice
-from workbench.agents.discovery import AgentFolder
-from workbench.agents.workspace import EvalsetEntry, Workspace
-from workbench.counting import counted
-from workbench.details import end_all, read_records
-from workbench.engine.plan.run_options import UsageFaultError
-from workbench.events import CaseName, CaseRef
-from workbench.execution import CaseRecord, Execution
-from workbench.history.listed_runs import ListedRun
-from workbench.history.reading import open_summary
-from workbench.history.summary import Summary
-from workbench.model.criteria import CriteriaConfig
-from workbench.model.evalset import CaseSummary, EvalsetDocument
-from workbench.model.opening import Opened
-from workbench.prices import Prices
-from workbench.rendering.document import Subject
-from workbench.repeats.summary import summarize
-from workbench.store import Store
-from workbench.text import one_line
+from workbench.agents.workspace.criteria_choice import CriteriaChoice
+from workbench.agents.workspace.discovery import AgentFolder
+from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
+from workbench.events.events import CaseName, CaseRef
+from workbench.files.criteria import CriteriaConfig
+from workbench.files.evalset import CaseSummary, EvalsetDocument
+from workbench.files.opening import Opened
+from workbench.files.prices import Prices
+from workbench.files.run_options import UsageFaultError
+from workbench.results.document import Subject
+from workbench.results.repeats.summary import summarize
+from workbench.store.details import end_all, read_records
+from workbench.store.execution import CaseRecord, Execution
+from workbench.store.history.listed_runs import ListedRun
+from workbench.store.history.reading import open_summary
+from workbench.store.history.summary import Summary
+from workbench.store.store import Store
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 from workbench.ui.detail.sides import Cases, Right
 from workbench.ui.dialogs.split_screen import SplitScreen
 from workbench.ui.history.deleting import confirm_delete, delete, reason_undeletable

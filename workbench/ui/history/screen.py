@@ -10,14 +10,14 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from workbench.actions import footer
-from workbench.counting import counted
-from workbench.history.listed_runs import ListedRun, list_all_runs, newest_runs
-from workbench.history.retention import pin, unpin
-from workbench.history.run_names import baseline
-from workbench.rendering.cells import cell_len, cut, fit
-from workbench.rendering.plain_lines import commit_words
-from workbench.text import one_line
+from workbench.results.cells import cell_len, cut, fit
+from workbench.results.plain_lines import commit_words
+from workbench.store.history.listed_runs import ListedRun, list_all_runs, newest_runs
+from workbench.store.history.retention import pin, unpin
+from workbench.store.history.run_names import baseline
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
+from workbench.ui.actions import footer
 from workbench.ui.detail.sides import FilterInput
 from workbench.ui.dialogs.split_screen import ListScreen
 from workbench.ui.history.deleting import confirm_delete, delete, reason_undeletable

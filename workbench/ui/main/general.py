@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.actions import (
+from workbench.files.home import expanded, shortened
+from workbench.results.cells import fit
+from workbench.text.safe_text import one_line, plain
+from workbench.ui.actions import (
     COPY,
     EDIT,
     FIND,
@@ -25,9 +28,6 @@ from workbench.actions import (
     place_of,
     why_not,
 )
-from workbench.home import expanded, shortened
-from workbench.rendering.cells import fit
-from workbench.text import one_line, plain
 from workbench.ui.dialogs.items import Item, Search, best, searching
 from workbench.ui.running.news import News
 from workbench.ui.running.run import Run, cases
@@ -203,7 +203,7 @@ class General(Controller):
         self.view.work(self._screenshot(), "screenshot")
 
     async def _screenshot(self) -> None:
-        from workbench.atomic import replace_content
+        from workbench.files.atomic import replace_content
         from workbench.ui.terminal.screenshot import picture, proposed
 
         # Drawn before the question, because the user wants the screen behind it.

@@ -11,7 +11,7 @@ from textual.events import Key
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from workbench.actions import BY_ID
+from workbench.ui.actions import BY_ID
 from workbench.ui.main.shell import Shell
 from workbench.ui.widgets.split import STEP
 

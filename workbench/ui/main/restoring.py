@@ -9,8 +9,8 @@ import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from workbench.database.database import database
-from workbench.database.values import get_value, set_value
+from workbench.store.database.database import database
+from workbench.store.database.values import get_value, set_value
 from workbench.ui.session.view import Controller
 from workbench.ui.tree.outline import ALL, Row
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual.binding import BindingType
 
-from workbench.actions.main_screen import MAIN_SCREEN
+from workbench.ui.actions.main_screen import MAIN_SCREEN
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.main.key_order import BACKGROUND
 from workbench.ui.main.shell import Shell
@@ -19,8 +19,8 @@ from workbench.ui.widgets.keys import bindings_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from workbench.execution import Execution
-    from workbench.rendering.changed import Change
+    from workbench.results.changed import Change
+    from workbench.store.execution import Execution
     from workbench.ui.main.navigation import Navigation
     from workbench.ui.main.wiring import Controllers
     from workbench.ui.overview.showing import Showing

@@ -7,10 +7,10 @@ from textual.app import ComposeResult
 from textual.events import DescendantFocus
 from textual.screen import Screen
 
-from workbench.actions import Situation, footer_of
-from workbench.details import known_details, read_details
-from workbench.rendering.cells import cut
-from workbench.text import one_line
+from workbench.results.cells import cut
+from workbench.store.details import known_details, read_details
+from workbench.text.safe_text import one_line
+from workbench.ui.actions import Situation, footer_of
 from workbench.ui.detail.sides import Cases
 from workbench.ui.main.situation import Side, responsible, situation_of
 from workbench.ui.overview.pages import agent_page, no_evalsets_page, no_match_page, workspace_page
@@ -31,13 +31,13 @@ from workbench.ui.widgets.split import Split
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from workbench.agents.workspace import Workspace
-    from workbench.authoring.responsible import Place
-    from workbench.events import CaseRef
-    from workbench.execution import Execution
-    from workbench.rendering.changed import Change
-    from workbench.rendering.document import Subject
-    from workbench.repeats.summary import CaseRepeats
+    from workbench.agents.workspace.workspace import Workspace
+    from workbench.editing.responsible import Place
+    from workbench.events.events import CaseRef
+    from workbench.results.changed import Change
+    from workbench.results.document import Subject
+    from workbench.results.repeats.summary import CaseRepeats
+    from workbench.store.execution import Execution
     from workbench.ui.overview.showing import Showing
     from workbench.ui.session.view import Say
     from workbench.ui.widgets.nothing_found import NothingFound
@@ -364,7 +364,7 @@ class Shell(Screen[None]):
 
     def subject(self, row: Row) -> "Subject":
         """Return all that the panes show of a case or evalset. It takes a few milliseconds unless it `is_read`."""
-        from workbench.rendering.document import Subject
+        from workbench.results.document import Subject
 
         session, verdicts, record = self.session, self.session.verdicts, self.session.record(row)
         change = self.change_of(record)

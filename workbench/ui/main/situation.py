@@ -2,18 +2,18 @@
 
 from typing import TYPE_CHECKING, Literal
 
-from workbench.actions import Situation
-from workbench.details import known_details
-from workbench.json_values import parts_of
+from workbench.store.details import known_details
+from workbench.text.json_values import parts_of
+from workbench.ui.actions import Situation
 from workbench.ui.next_run.recording_options import lacks_recording
 from workbench.ui.tree.scope import targets_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from workbench.authoring.responsible import Place
-    from workbench.execution import CaseRecord
-    from workbench.history.compare import ComparedCase
+    from workbench.editing.responsible import Place
+    from workbench.results.compare.compare import ComparedCase
+    from workbench.store.execution import CaseRecord
     from workbench.ui.overview.right import RightSide
     from workbench.ui.session.session import Session
     from workbench.ui.tree.model import Tree
@@ -94,7 +94,7 @@ def responsible(session: "Session", rows: "Tree", right: "RightSide", *, exact: 
     row, workspace = rows.cursor, session.workspace
     if row is None or workspace is None:
         return None
-    from workbench.authoring.responsible import agent_place, case_place, changed_place
+    from workbench.editing.responsible import agent_place, case_place, changed_place
 
     focused = right.has_focus_within
     if focused and right.shows_overview and (criterion := right.overview.criterion):
@@ -115,7 +115,7 @@ def responsible(session: "Session", rows: "Tree", right: "RightSide", *, exact: 
 
 def _of_item(session: "Session", row: "Row", names: "Sequence[str]") -> "Place | None":
     """Return the place of the call or criterion with one of these names, as panes know it."""
-    from workbench.authoring.responsible import call_place, criterion_place
+    from workbench.editing.responsible import call_place, criterion_place
 
     record, entry = session.record(row), session.entry(row.evalset)
     if record is None:
@@ -129,7 +129,7 @@ def _of_item(session: "Session", row: "Row", names: "Sequence[str]") -> "Place |
 
 
 def _of_criterion(session: "Session", evalsets: "Iterable[int]", criterion: str) -> "Place | None":
-    from workbench.authoring.responsible import criterion_place
+    from workbench.editing.responsible import criterion_place
 
     entries = (session.entry(evalset) for evalset in evalsets)
     judged = (entry for entry in entries if any(one.name == criterion for one in entry.criteria.config.criteria))
@@ -139,7 +139,7 @@ def _of_criterion(session: "Session", evalsets: "Iterable[int]", criterion: str)
 
 def _tool(record: "CaseRecord", names: "Sequence[str]") -> str:
     """Return the tool of a call named `call/TURN/ID`, or of the event `event/TURN/NUMBER`, or ""."""
-    from workbench.model.invocation import recorded_events  # The first frame is drawn without the model.
+    from workbench.files.invocation import recorded_events  # The first frame is drawn without the model.
 
     for kind, turn, name in (parts for one in names if len(parts := one.split("/")) == 3):
         if kind not in ("call", "event") or not turn.isdecimal() or int(turn) >= len(record.turns):

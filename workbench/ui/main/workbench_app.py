@@ -15,10 +15,10 @@ from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
 from textual.theme import Theme
 
-from workbench import config
-from workbench.actions import keymap
-from workbench.counting import counted
-from workbench.text import one_line
+from workbench.files import settings as config
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
+from workbench.ui.actions import keymap
 from workbench.ui.main.key_order import KeyOrder
 from workbench.ui.main.screen import MainScreen
 from workbench.ui.session.session import Session

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.counting import exact
-from workbench.fast_dataclass import dataclass
+from workbench.text.counting import exact
+from workbench.text.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from workbench.agents.criteria_choice import CriteriaChoice
-    from workbench.model.criteria import CriteriaConfig
+    from workbench.agents.workspace.criteria_choice import CriteriaChoice
+    from workbench.files.criteria import CriteriaConfig
 
 Content = dict[str, Any]
 
@@ -59,15 +59,15 @@ class Draft:
 
     def content(self, path: Path | None, now: Content) -> Content:
         """Return the content of a config for the next run. `now` is its content in the file."""
-        from workbench.authoring.criteria_change import merged
+        from workbench.editing.criteria_change import merged
 
         edit = self._edits.get(path)
         return now if edit is None else merged(edit.before, now, edit.after)
 
     def apply(self, choice: "CriteriaChoice") -> "CriteriaChoice":
         """Return the criteria of the next run. Their reason names the edits."""
-        from workbench.model.criteria import parse_config
-        from workbench.model.metrics_config import metrics_of, with_metrics
+        from workbench.files.criteria import parse_config
+        from workbench.files.metrics_config import metrics_of, with_metrics
 
         config = choice.config
         if config.edited_file not in self._edits:
@@ -101,7 +101,7 @@ def _content_of(config: "CriteriaConfig") -> Content:
 
 def _in_words(before: Content, after: Content) -> Iterator[str]:
     """Yield the edits as text, such as `response_match_score ≥ 0.3 instead of 0.8`."""
-    from workbench.authoring.criteria_change import changed_names
+    from workbench.editing.criteria_change import changed_names
 
     old, new = before.get("criteria"), after.get("criteria")
     old, new = (old if isinstance(old, dict) else {}), (new if isinstance(new, dict) else {})
@@ -113,7 +113,7 @@ def _in_words(before: Content, after: Content) -> Iterator[str]:
 
 
 def _criterion_in_words(name: str, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str:
-    from workbench.metrics.registry import descriptions
+    from workbench.criteria.registry import descriptions
 
     parts = [f"{name} ≥ {_shown(after.get('threshold'))}"]
     if before is None:
@@ -132,8 +132,8 @@ def _criterion_in_words(name: str, before: Mapping[str, Any] | None, after: Mapp
 
 def _values(criterion: Any) -> dict[str, Any]:
     """Return a criterion's threshold and options by name, including those of its judge."""
-    from workbench.metrics.description import JUDGE
-    from workbench.model.breaches import snake
+    from workbench.criteria.description import JUDGE
+    from workbench.files.breaches import snake
 
     if not isinstance(criterion, dict):
         return {"threshold": criterion}

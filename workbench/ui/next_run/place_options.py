@@ -3,9 +3,9 @@
 import shlex
 from typing import Any
 
-from workbench.fast_dataclass import dataclass
-from workbench.places.choice import LOCALLY, PlaceChoice
-from workbench.text import one_line
+from workbench.files.place_choice import LOCALLY, PlaceChoice
+from workbench.text.fast_dataclass import dataclass
+from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item, Search, searching
 
 _HERE = PlaceChoice()

@@ -2,8 +2,8 @@
 
 from typing import Any, Literal, TypeAlias
 
-from workbench.execution import Execution
-from workbench.fast_dataclass import dataclass
+from workbench.store.execution import Execution
+from workbench.text.fast_dataclass import dataclass
 
 Mode: TypeAlias = Literal["", "tools", "all", "thaw"]
 """What is answered from recordings. "": nothing; `thaw`: nothing, but live answers are compared with them."""

@@ -6,16 +6,16 @@ from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from workbench.causes.cause import Cause
-from workbench.causes.groups import CauseGroup, group_by_cause
-from workbench.execution import Execution
-from workbench.history.pass_rates import Trend
-from workbench.history.state_dir import started_at
-from workbench.rendering.faces import FACES, Status
-from workbench.rendering.overview.facts import LISTED_CHANGES, ChangedVerdict, Changes, Overview
-from workbench.rendering.overview.layout import CAUSE, CHANGED, case_of, criterion_of
-from workbench.rendering.overview.tally import Tally, added, tally
-from workbench.rendering.scores import short_name
+from workbench.results.cause_groups import CauseGroup, group_by_cause
+from workbench.results.faces import FACES, Status
+from workbench.results.overview.facts import LISTED_CHANGES, ChangedVerdict, Changes, Overview
+from workbench.results.overview.layout import CAUSE, CHANGED, case_of, criterion_of
+from workbench.results.overview.tally import Tally, added, tally
+from workbench.results.scores import short_name
+from workbench.store.cause import Cause
+from workbench.store.execution import Execution
+from workbench.store.history.pass_rates import Trend
+from workbench.store.history.state_dir import started_at
 from workbench.ui.overview.pages import agent_problems
 from workbench.ui.overview.spending import Spending
 from workbench.ui.session import relative_times

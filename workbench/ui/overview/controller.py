@@ -4,15 +4,15 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from workbench.events import Event, RunStarted
+from workbench.events.events import Event, RunStarted
 from workbench.ui.session.view import Controller, Stoppable, View
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from workbench.history.pass_rates import Trend
-    from workbench.history.votes import Case
+    from workbench.store.history.pass_rates import Trend
+    from workbench.store.history.votes import Case
     from workbench.ui.overview.right import RightSide
     from workbench.ui.overview.showing import Showing
     from workbench.ui.overview.spending import Spending
@@ -72,7 +72,7 @@ class Overview(Controller):
 
     def enter(self) -> None:
         """Show only the cases of a cause, a criterion or all changed ones, or go to a changed case."""
-        from workbench.rendering.overview.layout import case_of
+        from workbench.results.overview.layout import case_of
         from workbench.ui.overview.filters import conditions_of, filter_for
 
         pane, tree, cases = self.view.right.overview, self.view.rows, self.view.selected
@@ -176,8 +176,8 @@ class Overview(Controller):
             overviews.show()
 
     def _trend(self, scope: "Scope", state: "Path") -> "Trend":
-        from workbench.history.pass_rates import pass_rates
-        from workbench.history.votes import case_keys
+        from workbench.store.history.pass_rates import pass_rates
+        from workbench.store.history.votes import case_keys
 
         verdicts = self.session.verdicts
         wanted = {
@@ -190,7 +190,7 @@ class Overview(Controller):
         return pass_rates(state, keys, read=self._votes_of)
 
     def _votes_of(self, state: "Path", entry: "dict[str, Any]") -> "dict[Case, float]":
-        from workbench.history.pass_rates import votes_of_run
+        from workbench.store.history.pass_rates import votes_of_run
 
         run_id = str(entry["run_id"])
         if run_id not in self._votes:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from workbench.counting import exact
-from workbench.rendering.overview.facts import Overview
-from workbench.rendering.overview.layout import CAUSE, CHANGED, criterion_of
+from workbench.results.overview.facts import Overview
+from workbench.results.overview.layout import CAUSE, CHANGED, criterion_of
+from workbench.text.counting import exact
 from workbench.ui.tree import query
 from workbench.ui.tree.arrange import arrange
 from workbench.ui.tree.model import Tree

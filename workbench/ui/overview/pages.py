@@ -2,18 +2,18 @@
 
 from typing import TYPE_CHECKING
 
-from workbench.actions import key_label
-from workbench.counting import counted, few
-from workbench.home import shortened
-from workbench.text import one_line
+from workbench.files.home import shortened
+from workbench.text.counting import counted, few
+from workbench.text.safe_text import one_line
+from workbench.ui.actions import key_label
 from workbench.ui.tree.labels import label
 from workbench.ui.widgets.page import Line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from workbench.agents.discovery import AgentFolder
-    from workbench.agents.workspace import EvalsetEntry, Workspace
+    from workbench.agents.workspace.discovery import AgentFolder
+    from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
     from workbench.ui.tree.import_results import ImportResults
 
 _NAMED = 5

@@ -9,9 +9,9 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
 
-from workbench.rendering.lines import Line
-from workbench.rendering.overview.facts import Overview
-from workbench.rendering.overview.layout import CAUSE, criterion_of, overview_document
+from workbench.results.lines import Line
+from workbench.results.overview.facts import Overview
+from workbench.results.overview.layout import CAUSE, criterion_of, overview_document
 from workbench.ui.detail.aside import layout
 from workbench.ui.detail.body import Body
 from workbench.ui.widgets.textual_private import set_border_title

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
-from workbench.counting import counted
-from workbench.details import read_details
-from workbench.events import CaseRef
-from workbench.execution import Execution
-from workbench.prices import Prices, money
-from workbench.rendering.costs import costs
-from workbench.rendering.overview.facts import Spent
-from workbench.rendering.overview.tally import Tally
+from workbench.events.events import CaseRef
+from workbench.files.prices import Prices, money
+from workbench.results.costs import costs
+from workbench.results.overview.facts import Spent
+from workbench.results.overview.tally import Tally
+from workbench.store.details import read_details
+from workbench.store.execution import Execution
+from workbench.text.counting import counted
 
 MOST = 2_000
 """Executions whose costs are shown without being asked for. Each takes about a millisecond to read."""

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from workbench.counting import counted
-from workbench.rendering.cells import cut_name
-from workbench.text import one_line
+from workbench.results.cells import cut_name
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
 from workbench.ui.session.view import Controller, View
 
 if TYPE_CHECKING:
-    from workbench.authoring.replacing import Replacement, Where
-    from workbench.authoring.whole_cases import CaseSelection
+    from workbench.editing.replacing import Replacement, Where
+    from workbench.editing.whole_cases import CaseSelection
 
 Pair = tuple[int, int]
 _RULES: "Mapping[Where, str]" = {
@@ -54,8 +54,8 @@ class Replace(Controller):
             self.view.say("no cases here")
 
     async def _replace(self, pairs: Sequence[Pair]) -> None:
-        from workbench.authoring.bulk import Proposal, written
-        from workbench.authoring.replacing import PARTS, replaced, replacements
+        from workbench.editing.bulk import Proposal, written
+        from workbench.editing.replacing import PARTS, replaced, replacements
         from workbench.ui.accepting.several import SeveralScreen
 
         cases = counted(len(pairs), "case")
@@ -90,7 +90,7 @@ class Replace(Controller):
 
     def _find(self, pairs: Sequence[Pair], old: str) -> tuple[list[_Found], str]:
         """Return the cases that have the text, and a note about files that cannot be edited. Runs in a thread."""
-        from workbench.authoring.replacing import PARTS, replacements
+        from workbench.editing.replacing import PARTS, replacements
 
         found: list[_Found] = []
         left_out: Counter[str] = Counter()

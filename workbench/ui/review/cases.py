@@ -2,15 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from workbench.authoring.triage.entry import BY_CAUSE
-from workbench.authoring.triage.judged import standing
+from workbench.editing.triage.entry import BY_CAUSE
+from workbench.editing.triage.judged import standing
 from workbench.ui.review.model import Given, Judgeable
 
 if TYPE_CHECKING:
-    from workbench.authoring.triage.entry import Entry
-    from workbench.causes.cause import Cause
-    from workbench.events import CaseName
-    from workbench.execution import Execution
+    from workbench.editing.triage.entry import Entry
+    from workbench.events.events import CaseName
+    from workbench.store.cause import Cause
+    from workbench.store.execution import Execution
     from workbench.ui.session.session import Session
     from workbench.ui.tree.model import Tree
     from workbench.ui.tree.outline import Row

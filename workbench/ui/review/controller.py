@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.counting import counted
-from workbench.details import known_details, read_details
-from workbench.rendering.cells import cut_name
-from workbench.text import one_line
+from workbench.results.cells import cut_name
+from workbench.store.details import known_details, read_details
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 from workbench.ui.accepting.controller import Accept
 from workbench.ui.editing.edit import Edit
 from workbench.ui.editing.files import Files
@@ -20,11 +20,11 @@ from workbench.ui.tree.outline import Row
 from workbench.ui.triage.controller import Triage, case_names, utc_now
 
 if TYPE_CHECKING:
-    from workbench.authoring.edit import Edit as FileEdit
-    from workbench.authoring.triage.entry import Entry
-    from workbench.events import CaseName
-    from workbench.rendering.document import Subject
-    from workbench.rendering.review.last_page import Row as LastRow
+    from workbench.editing.edit import Edit as FileEdit
+    from workbench.editing.triage.entry import Entry
+    from workbench.events.events import CaseName
+    from workbench.results.document import Subject
+    from workbench.results.review.last_page import Row as LastRow
     from workbench.ui.review.cases import ReviewedCases
     from workbench.ui.review.key_lines import Offered
     from workbench.ui.review.model import Judgeable, Section, Step
@@ -76,7 +76,7 @@ class Review(Controller):
             self._open(self._causes(pairs), current)
 
     def _causes(self, pairs: "Sequence[Pair]") -> "list[Section]":
-        from workbench.causes.cause import ONE_OF_A_KIND
+        from workbench.store.cause import ONE_OF_A_KIND
         from workbench.ui.overview.contents import Figures
         from workbench.ui.review.model import Section
         from workbench.ui.tree.scope import scope_of
@@ -216,8 +216,8 @@ class Review(Controller):
         """Write the verdicts as one edit."""
         from dataclasses import replace
 
-        from workbench.authoring.triage.entry import BY_CAUSE
-        from workbench.authoring.triage.triage_file import Change
+        from workbench.editing.triage.entry import BY_CAUSE
+        from workbench.editing.triage.triage_file import Change
         from workbench.ui.triage.question import case_questions
 
         await self._remember_newest()
@@ -295,7 +295,7 @@ class Review(Controller):
     async def _save_note(self, entry: "Entry", row: Row, text: str) -> None:
         from dataclasses import replace
 
-        from workbench.authoring.triage.triage_file import Change
+        from workbench.editing.triage.triage_file import Change
 
         try:
             await self._remember_newest()
@@ -504,7 +504,7 @@ def _said(step: "Step", option: "Option", name: str) -> str:
 
 def _undone(step: "Step", name: str) -> str:
     """Return `undone: agent bug for late_parcel`, or `undone: agent bug` without a name."""
-    from workbench.authoring.triage.entry import choice_label
+    from workbench.editing.triage.entry import choice_label
 
     word = choice_label(step.choice)
     if len(step.names) > 1:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from workbench.actions import key_label
-from workbench.authoring.triage.entry import BY_NAME
-from workbench.rendering.frame import WIDE
-from workbench.rendering.lines import Line, cut_line
-from workbench.rendering.review.key_rows import key_row, key_words, width_of
+from workbench.editing.triage.entry import BY_NAME
+from workbench.results.frame import WIDE
+from workbench.results.lines import Line, cut_line
+from workbench.results.review.key_rows import key_row, key_words, width_of
+from workbench.ui.actions import key_label
 from workbench.ui.triage.question import Option
 
 LOW = 16

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from workbench.events import CaseName
+from workbench.events.events import CaseName
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from workbench.actions import key_label
-from workbench.authoring.triage.entry import CHOICES, choice_label
-from workbench.rendering.review.last_page import Row
+from workbench.editing.triage.entry import CHOICES, choice_label
+from workbench.results.review.last_page import Row
+from workbench.ui.actions import key_label
 from workbench.ui.review.model import Outcome
 
 _NEXT = {

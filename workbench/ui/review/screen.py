@@ -11,17 +11,17 @@ from textual.binding import BindingType
 from textual.events import Key
 from textual.screen import Screen
 
-from workbench.counting import counted
-from workbench.events import CaseName
-from workbench.rendering.document import Document, Subject
-from workbench.rendering.evidence import pane as evidence
-from workbench.rendering.evidence.compared import is_as_expected
-from workbench.rendering.frame import WIDE
-from workbench.rendering.lines import Line
-from workbench.rendering.review.head import Place, done_lines, head_lines, message_line
-from workbench.rendering.review.last_page import Row, last_page
-from workbench.rendering.rows import View
-from workbench.text import one_line
+from workbench.events.events import CaseName
+from workbench.results.document import Document, Subject
+from workbench.results.evidence import pane as evidence
+from workbench.results.evidence.compared import is_as_expected
+from workbench.results.frame import WIDE
+from workbench.results.lines import Line
+from workbench.results.review.head import Place, done_lines, head_lines, message_line
+from workbench.results.review.last_page import Row, last_page
+from workbench.results.rows import View
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.line_view import LineView
 from workbench.ui.detail.pane import CaseDetail

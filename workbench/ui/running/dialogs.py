@@ -10,16 +10,16 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Label, Static
 
-from workbench.counting import counted
-from workbench.rates import fewest_for_sure
-from workbench.rendering.lines import Line
-from workbench.rendering.machines import machine_lines
+from workbench.results.lines import Line
+from workbench.results.machines import machine_lines
+from workbench.store.rates import fewest_for_sure
+from workbench.text.counting import counted
 from workbench.ui.dialogs.page import PageScreen
 from workbench.ui.running.engine_run import RepeatOptions
 from workbench.ui.widgets.plain_input import PlainInput
 
 if TYPE_CHECKING:
-    from workbench.places.place import MachineState
+    from workbench.run.places.place import MachineState
 
 MOST = 1000
 _PROPOSED = "5"

@@ -13,19 +13,19 @@ from workbench.ui.next_run.recording_options import RecordingOptions
 from workbench.ui.running.run_thread import Build, Publish, Runnable
 
 if TYPE_CHECKING:
-    from workbench.agents.discovery import AgentFolder
-    from workbench.agents.workspace import Workspace
-    from workbench.config import Settings
-    from workbench.engine.chat.chat import Chat, ChatEvent
-    from workbench.engine.plan.plan import Plan
-    from workbench.engine.plan.run_options import RunOptions
-    from workbench.forking.fork import Fork
+    from workbench.agents.workspace.discovery import AgentFolder
+    from workbench.agents.workspace.workspace import Workspace
+    from workbench.files.run_options import RunOptions
+    from workbench.files.settings import Settings
+    from workbench.freshness.follow import Follower
     from workbench.project.equivalent_command import Shell, ShellCommand
     from workbench.project.fault_matrix import FaultMatrix
-    from workbench.project.follow import Follower
     from workbench.project.project import Project, TrialImport
     from workbench.project.watch import News as WatchNews
     from workbench.project.watch import Runs, Watch
+    from workbench.run.chat import Chat, ChatEvent
+    from workbench.run.forking.fork import Fork
+    from workbench.run.plan.plan import Plan
     from workbench.ui.session.session import Session
 
 
@@ -235,7 +235,7 @@ class Engine:
 
     def follow(self, inputs: "Callable[[], Collection[Path]]") -> "Follower":
         """Return a follower of the folder and its runs. `inputs` returns the files on which verdicts depend."""
-        from workbench.project.follow import Follower
+        from workbench.freshness.follow import Follower
 
         session = self._session
         return Follower(session.state_dir, lambda: self._workspace, inputs, lambda: session.watching is not None)
@@ -266,7 +266,7 @@ class Engine:
             await self._made.close()
 
     def _options(self, **options: Any) -> "RunOptions":
-        from workbench.engine.plan.run_options import RunOptions
+        from workbench.files.run_options import RunOptions
 
         usual = {"all_votes": self._settings.all_votes, "max_judge_calls": self._settings.max_judge_calls}
         return RunOptions(**{**usual, **options})

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from workbench.counting import counted
-from workbench.events import CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
-from workbench.text import one_line
+from workbench.events.events import CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 from workbench.ui.running.run import Run
 from workbench.ui.running.run_thread import Ended, Refused
 from workbench.ui.running.run_thread import News as Item
@@ -16,7 +16,7 @@ from workbench.ui.session.view import Controller, Stoppable, View, show_notice
 from workbench.ui.terminal.pace import Pace
 
 if TYPE_CHECKING:
-    from workbench.engine.plan.place_consent import Sending
+    from workbench.run.plan.place_consent import Sending
 
 _ERRORS_SHOWN = 2
 _SHORT = 58
@@ -119,8 +119,8 @@ class News(Controller):
 
     async def _confirm(self, sending: "Sending") -> None:
         """Ask whether a project may run on other machines."""
-        from workbench.engine.plan.place_consent import confirm
-        from workbench.rendering.machines import sending_lines
+        from workbench.results.machines import sending_lines
+        from workbench.run.plan.place_consent import confirm
         from workbench.ui.dialogs.items import Item as Answer
 
         answers = [Answer("no", False), Answer("run there", True)]

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from workbench.counting import counted
-from workbench.events import CaseRef, Event, RunFinished, RunStarted
-from workbench.prices import Prices
-from workbench.remaining import STARTING_AGENTS
+from workbench.events.events import CaseRef, Event, RunFinished, RunStarted
+from workbench.files.prices import Prices
+from workbench.store.remaining import STARTING_AGENTS
+from workbench.text.counting import counted
 from workbench.ui.dialogs.items import Item
 from workbench.ui.next_run.draft import Draft
 from workbench.ui.running.engine_run import Engine, RepeatOptions
@@ -18,8 +18,8 @@ from workbench.ui.session.folder import Folder
 from workbench.ui.session.view import Controller, View
 
 if TYPE_CHECKING:
-    from workbench.dependencies.change import Effect
-    from workbench.engine.plan.plan import Plan
+    from workbench.run.plan.plan import Plan
+    from workbench.store.inputs.change import Effect
     from workbench.ui.session.session import Session
 
 Targets: TypeAlias = Sequence[tuple[int, int]]

@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from workbench.events import CaseFinished, CaseRef, Event
+from workbench.events.events import CaseFinished, CaseRef, Event
 
 if TYPE_CHECKING:
-    from workbench.engine.plan.place_consent import Sending
-    from workbench.places.place import MachineState
+    from workbench.run.places.place import MachineState
+    from workbench.run.plan.place_consent import Sending
 
 
 class Runnable(Protocol):

@@ -4,7 +4,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 
-from workbench.events import Event
+from workbench.events.events import Event
 from workbench.ui.running.run_thread import Build, Refused, Runnable, RunThread
 
 

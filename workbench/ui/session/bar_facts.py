@@ -4,10 +4,10 @@ from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from workbench.counting import counted
-from workbench.remaining import STARTING_AGENTS, is_waiting_for_agents, latency_words, left_words
-from workbench.rendering.frozen import frozen_count
-from workbench.text import one_line
+from workbench.results.frozen import frozen_count
+from workbench.store.remaining import STARTING_AGENTS, is_waiting_for_agents, latency_words, left_words
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 from workbench.ui.session.session import Session
 from workbench.ui.widgets.bar import Facts
 
@@ -69,7 +69,7 @@ def _phase(session: Session) -> str:
 
 def _machines(session: Session) -> tuple[str, str]:
     """Return how busy other machines are, in full and in short."""
-    from workbench.rendering.machines import fleet_brief  # Most runs are on this machine.
+    from workbench.results.machines import fleet_brief  # Most runs are on this machine.
 
     return fleet_brief(session.machines)
 

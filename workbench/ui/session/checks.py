@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from workbench.text import one_line, plain
+from workbench.text.safe_text import one_line, plain
 from workbench.ui.dialogs.items import Item
 from workbench.ui.session.findings import MOST_CASES, Findings, check
 from workbench.ui.session.view import Controller, Stoppable, View, read_in_thread
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import Workspace
-    from workbench.model.faults import Fault
+    from workbench.agents.workspace.workspace import Workspace
+    from workbench.files.faults import Fault
     from workbench.project.project import TrialImport
 
 _DELAY = 0.4

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from workbench.fast_dataclass import dataclass
+from workbench.text.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import Workspace
-    from workbench.model.faults import Fault
+    from workbench.agents.workspace.workspace import Workspace
+    from workbench.files.faults import Fault
 
 Severity: TypeAlias = Literal["error", "warning"]
 Pair: TypeAlias = tuple[int, int]
@@ -48,7 +48,7 @@ class Findings:
 def check(workspace: "Workspace") -> Findings:
     """Check a workspace. This reads each case, so call it in a thread."""
     # Not needed before the first frame.
-    from workbench.authoring.check.project import check_project
+    from workbench.editing.check.project import check_project
 
     return group_by_row(workspace, (problem.fault for problem in check_project(workspace)))
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from workbench.counting import counted
-from workbench.text import one_line, plain
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line, plain
 from workbench.ui.dialogs.items import Item
 from workbench.ui.session.view import Controller, View, read_in_thread
 from workbench.ui.tree.labels import label
@@ -15,8 +15,8 @@ from workbench.ui.tree.labels import label
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from workbench.agents.discovery import AgentFolder
-    from workbench.agents.workspace import EvalsetEntry, Workspace
+    from workbench.agents.workspace.discovery import AgentFolder
+    from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
 
 
 _SHOWN_EVERY = 0.3
@@ -52,7 +52,7 @@ class Folder(Controller):
         workspace = self.session.workspace
         if workspace is None or self.session.given_state_dir is not None:
             return
-        from workbench.state_folder import can_be_trusted, trust, untrusted_text
+        from workbench.files.state_folder import can_be_trusted, trust, untrusted_text
 
         root = workspace.root
         message, hint = await asyncio.to_thread(untrusted_text, root)
@@ -92,7 +92,7 @@ class Folder(Controller):
             self.view.work(self._try_samples(target), "edit")
 
     async def _try_samples(self, folder: "Path") -> None:
-        from workbench.shipped import copy_samples
+        from workbench.files.shipped import copy_samples
 
         self.view.say("copying the sample agents")
         try:

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Iterable
 
-from workbench.counting import counted
-from workbench.events import CaseFinished, CaseRef, Event, JudgeWaits, MetricScored, RunStarted, UserSimulated
-from workbench.json_values import mapping
-from workbench.prices import Prices, criterion_cost, money, simulation_cost, total
-from workbench.rendering.judged import count, is_function
-from workbench.text import one_line
+from workbench.events.events import CaseFinished, CaseRef, Event, JudgeWaits, MetricScored, RunStarted, UserSimulated
+from workbench.files.prices import Prices, criterion_cost, money, simulation_cost, total
+from workbench.results.judged import count, is_function
+from workbench.text.counting import counted
+from workbench.text.json_values import mapping
+from workbench.text.safe_text import one_line
 
 
 class JudgeCount:
@@ -64,7 +64,7 @@ class JudgeCount:
     def _count_user(self, event: UserSimulated) -> None:
         """Count the calls for a message of a simulated user. Scoring again makes none."""
         # Imported here, because the first frame does not need it.
-        from workbench.engine.plan.usage import question_usage
+        from workbench.run.plan.usage import question_usage
 
         usage = question_usage(event.question)
         if self._rescoring or not (usage.judge_calls or usage.judge_calls_cached):

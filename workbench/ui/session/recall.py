@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.events import CaseName, CaseRef
-from workbench.execution import Execution
-from workbench.history.latest import LatestRun, latest_runs
-from workbench.store import RunSummary
+from workbench.events.events import CaseName, CaseRef
+from workbench.store.execution import Execution
+from workbench.store.history.latest import LatestRun, latest_runs
+from workbench.store.store import RunSummary
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import Workspace
+    from workbench.agents.workspace.workspace import Workspace
 
 _MAX_PREVIOUS = 20
 """Number of runs before the newest one that are searched for the previous verdicts of its cases."""

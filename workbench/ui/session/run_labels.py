@@ -7,14 +7,14 @@ from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from workbench.counting import counted, cut_to_tenths, few
-from workbench.execution import Execution
-from workbench.history.listed_runs import ListedRun
-from workbench.history.summary import Summary
-from workbench.rendering.faces import BY_FUNCTION, COUNTED, FACES, FROZEN, OTHER_CRITERIA, Status
-from workbench.rendering.frozen import frozen_count
-from workbench.rendering.plain_lines import commit_words
-from workbench.text import one_line
+from workbench.results.faces import BY_FUNCTION, COUNTED, FACES, FROZEN, OTHER_CRITERIA, Status
+from workbench.results.frozen import frozen_count
+from workbench.results.plain_lines import commit_words
+from workbench.store.execution import Execution
+from workbench.store.history.listed_runs import ListedRun
+from workbench.store.history.summary import Summary
+from workbench.text.counting import counted, cut_to_tenths, few
+from workbench.text.safe_text import one_line
 from workbench.ui.tree.labels import Piece, label, style_of
 
 _MINUTE, _HOUR = 60, 3600

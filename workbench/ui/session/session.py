@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from workbench.events import CaseRef, RunStarted
-from workbench.execution import Execution
-from workbench.prices import Prices
-from workbench.remaining import RemainingTime
-from workbench.rendering.changed import ChangedVerdicts
-from workbench.store import Store
-from workbench.text import one_line
+from workbench.events.events import CaseRef, RunStarted
+from workbench.files.prices import Prices
+from workbench.results.changed import ChangedVerdicts
+from workbench.store.execution import Execution
+from workbench.store.remaining import RemainingTime
+from workbench.store.store import Store
+from workbench.text.safe_text import one_line
 from workbench.ui.next_run.draft import Draft
 from workbench.ui.next_run.place_options import PlaceOptions
 from workbench.ui.next_run.recording_options import RecordingOptions
@@ -22,16 +22,16 @@ from workbench.ui.tree.outline import Row
 from workbench.ui.tree.verdicts import Verdicts
 
 if TYPE_CHECKING:
-    from workbench.agents.discovery import AgentFolder
-    from workbench.agents.workspace import EvalsetEntry, OnEvalset, Workspace
-    from workbench.authoring.saving import Saver
-    from workbench.events import CaseName
-    from workbench.model.evalset import EvalCase
-    from workbench.places.place import MachineState
+    from workbench.agents.workspace.discovery import AgentFolder
+    from workbench.agents.workspace.workspace import EvalsetEntry, OnEvalset, Workspace
+    from workbench.editing.saving import Saver
+    from workbench.events.events import CaseName
+    from workbench.files.evalset import EvalCase
+    from workbench.freshness.input_files import Signature
+    from workbench.freshness.staleness import Changes
     from workbench.project.equivalent_command import Shell, ShellCommand
-    from workbench.project.input_files import Signature
-    from workbench.project.staleness import Changes
     from workbench.project.watching import Watching
+    from workbench.run.places.place import MachineState
     from workbench.ui.session.recall import Recalled
 
 
@@ -124,9 +124,9 @@ class Session:
         Raises:
             OSError, ValueError: the path does not exist.
         """
-        from workbench.agents.owners import read_owners
-        from workbench.agents.workspace import open_workspace
-        from workbench.state_folder import state_dir
+        from workbench.agents.workspace.workspace import open_workspace
+        from workbench.files.state_folder import state_dir
+        from workbench.store.owners import read_owners
 
         owners = None if self.given_state_dir is None else read_owners(state_dir(self.path, self.given_state_dir))
         named = [path for path in sorted(self.extra_evalsets) if path.is_file()]
@@ -154,7 +154,7 @@ class Session:
     def set_workspace(self, workspace: "Workspace") -> None:
         """Replace the workspace."""
         # Imported here and below, because the first frame has no workspace.
-        from workbench.project.input_files import signature_of, workspace_files
+        from workbench.freshness.input_files import signature_of, workspace_files
 
         self.workspace = workspace
         self.findings = Findings()
@@ -164,7 +164,7 @@ class Session:
 
     def outdated(self) -> bool:
         """Return whether a file of the workspace has changed since it was read."""
-        from workbench.project.input_files import signature_of
+        from workbench.freshness.input_files import signature_of
 
         return self.workspace is not None and signature_of(self._files) != self._signature
 
@@ -172,14 +172,14 @@ class Session:
     def state_dir(self) -> Path:
         """The folder for runs and saved choices."""
         assert self.workspace is not None
-        from workbench.state_folder import state_dir
+        from workbench.files.state_folder import state_dir
 
         return state_dir(self.workspace.root, self.given_state_dir)
 
     @property
     def saver(self) -> "Saver":
         """The saver of all edits of this session, which can also undo them. Made when first needed."""
-        from workbench.authoring.saving import Saver
+        from workbench.editing.saving import Saver
 
         if self._saver is None:
             assert self.workspace is not None
@@ -199,7 +199,7 @@ class Session:
 
     def case(self, evalset: int, case: int) -> "EvalCase | None":
         """Return a full case, or None if ADK would reject it. The document has its faults."""
-        from workbench.model.evalset import BrokenCaseError
+        from workbench.files.evalset import BrokenCaseError
 
         document = self.entry(evalset).document
         try:
@@ -228,7 +228,7 @@ class Session:
         Raises:
             OSError, ValueError: it cannot be saved.
         """
-        from workbench.agents.owners import save_owner
+        from workbench.store.owners import save_owner
 
         assert self.workspace is not None
         save_owner(self.state_dir, entry.relative, agent.folder, self.workspace.root)
@@ -246,7 +246,7 @@ class Session:
         Once the run has `ended`, it is the newest one. `continues` means that the run's first verdicts are shown
         already.
         """
-        from workbench.history.state_dir import ages
+        from workbench.store.history.state_dir import ages
 
         age = ages()
         new, known = age(recalled.run.run_id, ""), self.store.records

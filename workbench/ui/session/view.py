@@ -7,8 +7,8 @@ from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
-from workbench.events import CaseRef, Noticed
-from workbench.text import one_line, plain
+from workbench.events.events import CaseRef, Noticed
+from workbench.text.safe_text import one_line, plain
 from workbench.ui.session.session import Session
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
@@ -16,10 +16,10 @@ from workbench.ui.tree.outline import Row
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from workbench.actions import Situation
-    from workbench.agents.workspace import Workspace
-    from workbench.authoring.responsible import Place
-    from workbench.rendering.document import Subject
+    from workbench.agents.workspace.workspace import Workspace
+    from workbench.editing.responsible import Place
+    from workbench.results.document import Subject
+    from workbench.ui.actions import Situation
     from workbench.ui.detail.sides import Right
     from workbench.ui.dialogs.items import Item
     from workbench.ui.tree.case_tree import CaseTree

@@ -3,22 +3,22 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from workbench.causes.cause import UNKNOWN
-from workbench.details import known_details
-from workbench.model.first_message import first_message
-from workbench.rendering.case_table.cells import EMPTY, Cell, Rank
-from workbench.rendering.case_table.columns import Column
-from workbench.rendering.cells import cell_len, cut_name
-from workbench.rendering.explain import reasons
-from workbench.rendering.faces import BY_FUNCTION, FACES, FLAKY, Status
-from workbench.rendering.frozen import frozen_mark
-from workbench.text import one_line
+from workbench.files.first_message import first_message
+from workbench.results.case_table.cells import EMPTY, Cell, Rank
+from workbench.results.case_table.columns import Column
+from workbench.results.cells import cell_len, cut_name
+from workbench.results.explain import reasons
+from workbench.results.faces import BY_FUNCTION, FACES, FLAKY, Status
+from workbench.results.frozen import frozen_mark
+from workbench.store.cause import UNKNOWN
+from workbench.store.details import known_details
+from workbench.text.safe_text import one_line
 from workbench.ui.tree.labels import label
 from workbench.ui.tree.outline import Pair
 from workbench.ui.tree.verdicts import Verdicts
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import EvalsetEntry
+    from workbench.agents.workspace.workspace import EvalsetEntry
 
 Name: TypeAlias = tuple[str, str]
 """A case as (evalset file, ID), which stays the same when the folder is read again."""

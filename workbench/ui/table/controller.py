@@ -3,7 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from workbench.collecting import collector_paused
+from workbench.text.collecting import collector_paused
 from workbench.ui.overview.controller import Overview
 from workbench.ui.running.run import Run
 from workbench.ui.session.view import Controller, View, WayBack

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from workbench.rendering.case_table.cells import Cell, in_order
-from workbench.rendering.case_table.columns import CASE, Column, Layout, lay_out, reachable
+from workbench.results.case_table.cells import Cell, in_order
+from workbench.results.case_table.columns import CASE, Column, Layout, lay_out, reachable
 from workbench.ui.table.cases import Cases, Name
 from workbench.ui.tree.arrange import arrange
 from workbench.ui.tree.model import Marks, Tree

@@ -4,15 +4,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.execution import Execution
-from workbench.history.stored_runs import list_runs, load_summary
-from workbench.history.summary import Summary
-from workbench.history.votes import are_enough, case_votes
-from workbench.rendering.case_table.cells import EMPTY, Cell, outcome_cell
-from workbench.rendering.case_table.columns import CASE, INPUT, Column
-from workbench.rendering.faces import FACES, FROZEN, STALE, Status
-from workbench.scores import compared, decisive, sign
-from workbench.text import one_line
+from workbench.results.case_table.cells import EMPTY, Cell, outcome_cell
+from workbench.results.case_table.columns import CASE, INPUT, Column
+from workbench.results.faces import FACES, FROZEN, STALE, Status
+from workbench.store.execution import Execution
+from workbench.store.history.stored_runs import list_runs, load_summary
+from workbench.store.history.summary import Summary
+from workbench.store.history.votes import are_enough, case_votes
+from workbench.text.safe_text import one_line
+from workbench.text.scores import compared, decisive, sign
 from workbench.ui.session import relative_times, run_labels
 from workbench.ui.table.cases import Cases, Name
 from workbench.ui.tree.outline import Pair

@@ -13,11 +13,11 @@ from textual.style import Style
 from textual.timer import Timer
 from textual.widgets import Static
 
-from workbench.actions import footer
-from workbench.counting import counted
-from workbench.details import known_details, read_details
-from workbench.execution import Execution
-from workbench.rendering.cells import cell_len, cut
+from workbench.results.cells import cell_len, cut
+from workbench.store.details import known_details, read_details
+from workbench.store.execution import Execution
+from workbench.text.counting import counted
+from workbench.ui.actions import footer
 from workbench.ui.detail.sides import FilterInput
 from workbench.ui.dialogs.split_screen import ListScreen
 from workbench.ui.session import relative_times

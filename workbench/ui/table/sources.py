@@ -2,11 +2,8 @@
 
 from collections.abc import Sequence
 
-from workbench.counting import counted
-from workbench.details import known_details
-from workbench.execution import Execution
-from workbench.prices import money
-from workbench.rendering.case_table.cells import (
+from workbench.files.prices import money
+from workbench.results.case_table.cells import (
     Cell,
     Rank,
     cost_cell,
@@ -14,11 +11,14 @@ from workbench.rendering.case_table.cells import (
     seconds_cell,
     tokens_cell,
 )
-from workbench.rendering.case_table.columns import CASE, COST, INPUT, TIME, TOKENS, Column, criterion_columns
-from workbench.rendering.faces import FACES
-from workbench.rendering.judged import is_function, judge_of
-from workbench.rendering.status import score_text
-from workbench.text import one_line
+from workbench.results.case_table.columns import CASE, COST, INPUT, TIME, TOKENS, Column, criterion_columns
+from workbench.results.faces import FACES
+from workbench.results.judged import is_function, judge_of
+from workbench.results.status import score_text
+from workbench.store.details import known_details
+from workbench.store.execution import Execution
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 from workbench.ui.overview.spending import Spending
 from workbench.ui.table.cases import Cases
 from workbench.ui.tree.outline import Pair
@@ -111,7 +111,7 @@ class CriteriaCells:
 
 def pane_of(column: Column) -> str:
     """Return the name of the pane that has the details of a cell."""
-    from workbench.metrics.registry import descriptions
+    from workbench.criteria.registry import descriptions
 
     if column.kind == "time":
         return "Trace"

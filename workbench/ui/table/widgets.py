@@ -8,10 +8,10 @@ from textual.content import Content
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.rendering.case_table.cells import Cell
-from workbench.rendering.case_table.columns import Layout, Shown
-from workbench.rendering.cells import cell_len, cut, cut_sibling, fit
-from workbench.rendering.faces import FROZEN
+from workbench.results.case_table.cells import Cell
+from workbench.results.case_table.columns import Layout, Shown
+from workbench.results.cells import cell_len, cut, cut_sibling, fit
+from workbench.results.faces import FROZEN
 from workbench.ui.table.model import Table
 from workbench.ui.tree.labels import NEIGHBOURS, style_of
 from workbench.ui.tree.outline import Pair

@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from workbench.fast_dataclass import dataclass
-from workbench.terminal_locale import shows_unicode
+from workbench.text.fast_dataclass import dataclass
+from workbench.text.terminal_locale import shows_unicode
 
 Colors: TypeAlias = Literal["truecolor", "256", "standard", "none"]
 """Rich's names of colour systems. `standard` has sixteen colours. `none`: the user wants no colours."""

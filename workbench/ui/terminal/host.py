@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from workbench.fast_dataclass import dataclass
+from workbench.text.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

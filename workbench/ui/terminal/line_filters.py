@@ -10,7 +10,7 @@ from rich.style import Style
 from textual.color import Color
 from textual.filter import LineFilter
 
-from workbench.ascii_signs import in_cells
+from workbench.text.ascii_signs import in_cells
 from workbench.ui.terminal.display import Display
 
 _FAILING = {1, 13}

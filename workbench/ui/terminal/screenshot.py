@@ -4,7 +4,7 @@ import re
 from html import unescape
 from pathlib import Path
 
-from workbench.rendering.cells import cell_len
+from workbench.results.cells import cell_len
 
 _FONTS = re.compile(r"@font-face\s*\{[^}]*\}", re.DOTALL)
 _FAMILY = re.compile(r"font-family:\s*Fira Code,\s*monospace")

@@ -17,10 +17,10 @@ from typing import Any
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
-from workbench.config import LARGEST_SETTINGS
-from workbench.regular_file import read_regular_text
-from workbench.shipped import shipped
-from workbench.text import one_line
+from workbench.files.regular_file import read_regular_text
+from workbench.files.settings import LARGEST_SETTINGS
+from workbench.files.shipped import shipped
+from workbench.text.safe_text import one_line
 
 DEFAULT = "night"
 _COLORS = (

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from workbench.causes.cause import ONE_OF_A_KIND
-from workbench.execution import Execution
-from workbench.rendering.faces import FACES
+from workbench.results.faces import FACES
+from workbench.store.cause import ONE_OF_A_KIND
+from workbench.store.execution import Execution
 from workbench.ui.tree.outline import Pair
 from workbench.ui.tree.query import CHANGED, FLAKY, FROZEN, MARKED, STALE, TRIAGED, UNTRIAGED, Query, plain_name
 from workbench.ui.tree.verdicts import Verdicts
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import EvalsetEntry
+    from workbench.agents.workspace.workspace import EvalsetEntry
 
 Sort: TypeAlias = Literal["file", "status", "score", "time"]
 SORTS: tuple[Sort, ...] = get_args(Sort)
@@ -54,7 +54,7 @@ def _with_causes(
 
     `one-of-a-kind` stands for the causes that only one of the cases has that match the rest of the query.
     """
-    from workbench.causes.groups import matching_slugs, single_slugs
+    from workbench.results.cause_groups import matching_slugs, single_slugs
 
     found = {(evalset, case): verdicts.cause(evalset, case) for evalset, cases in orders.items() for case in cases}
     causes = [cause for cause in found.values() if cause is not None]

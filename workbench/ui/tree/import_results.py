@@ -1,6 +1,6 @@
 """Results of the latest import of each agent, by a run or a trial import."""
 
-from workbench.events import CaseError
+from workbench.events.events import CaseError
 
 _KINDS = ("import_failed", "no_framework")
 

@@ -4,10 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from workbench.counting import counted, percent
-from workbench.execution import Execution
-from workbench.rendering.cells import cell_len, cut_sibling
-from workbench.rendering.faces import (
+from workbench.results.cells import cell_len, cut_sibling
+from workbench.results.faces import (
     BY_FUNCTION,
     CHECKED,
     COUNTED,
@@ -22,11 +20,13 @@ from workbench.rendering.faces import (
     Face,
     Status,
 )
-from workbench.rendering.judged import is_function
-from workbench.rendering.staleness import stale_mark
-from workbench.repeats.repeat_texts import CAUSES
-from workbench.scores import cut_score
-from workbench.text import one_line
+from workbench.results.judged import is_function
+from workbench.results.repeats.repeat_texts import CAUSES
+from workbench.results.staleness import stale_mark
+from workbench.store.execution import Execution
+from workbench.text.counting import counted, percent
+from workbench.text.safe_text import one_line
+from workbench.text.scores import cut_score
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Outline, Row
 from workbench.ui.tree.triage_index import TriageMark

@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from workbench.rendering.faces import Status
+from workbench.results.faces import Status
 from workbench.ui.tree.arrange import SORTS, Sort, arrange
 from workbench.ui.tree.outline import ALL, Fold, Names, Outline, Pair, Part, Row, parts_of
 from workbench.ui.tree.query import Query
 from workbench.ui.tree.verdicts import Verdicts
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import EvalsetEntry, Workspace
+    from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
 
 
 class Marks:

@@ -8,9 +8,9 @@ import operator
 import re
 from collections.abc import Callable, Iterable
 
-from workbench.execution import Execution
-from workbench.fast_dataclass import dataclass
-from workbench.rendering.faces import Status
+from workbench.results.faces import Status
+from workbench.store.execution import Execution
+from workbench.text.fast_dataclass import dataclass
 
 STATUS_NAMES: dict[str, frozenset[Status]] = {
     "pass": frozenset({"passed"}),

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from workbench.counting import counted
-from workbench.rendering.faces import Status
-from workbench.text import one_line
+from workbench.results.faces import Status
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 from workbench.ui.tree.labels import label
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import ALL, Pair, Part, Row, parts_of

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.fast_dataclass import dataclass
+from workbench.text.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from workbench.authoring.triage.entry import Entry
-    from workbench.authoring.triage.triage_file import Triage
-    from workbench.execution import Execution
+    from workbench.editing.triage.entry import Entry
+    from workbench.editing.triage.triage_file import Triage
+    from workbench.store.execution import Execution
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,11 @@ class TriageIndex:
         entries = self.of(evalset, eval_id)
         if not entries:
             return None
-        from workbench.authoring.triage.entry import choice_label
+        from workbench.editing.triage.entry import choice_label
 
         current = list(entries)
         if record is not None and record.answer:
-            from workbench.authoring.triage.judged import standing
+            from workbench.editing.triage.judged import standing
 
             current = [entry for entry in entries if standing(entry, record) == "now"]
         # An entry about the case is more informative than one about a label.

@@ -4,9 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from workbench.causes.cause import UNKNOWN, Cause
-from workbench.details import known_details
-from workbench.events import (
+from workbench.events.events import (
     CaseFinished,
     CaseRef,
     CaseStarted,
@@ -16,22 +14,24 @@ from workbench.events import (
     RunFinished,
     RunStarted,
 )
-from workbench.execution import Execution
-from workbench.fast_dataclass import dataclass
-from workbench.rates import PassRate
-from workbench.rendering.faces import COUNTED, FACES, Status
-from workbench.rendering.staleness import stale_count
-from workbench.repeats.outcome_change import rate_of
-from workbench.scores import decisive
-from workbench.store import Store
+from workbench.results.faces import COUNTED, FACES, Status
+from workbench.results.repeats.outcome_change import rate_of
+from workbench.results.staleness import stale_count
+from workbench.store.cause import UNKNOWN, Cause
+from workbench.store.details import known_details
+from workbench.store.execution import Execution
+from workbench.store.rates import PassRate
+from workbench.store.store import Store
+from workbench.text.fast_dataclass import dataclass
+from workbench.text.scores import decisive
 from workbench.ui.tree.import_results import ImportResults
 from workbench.ui.tree.triage_index import TriageIndex, TriageMark
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import EvalsetEntry
-    from workbench.authoring.triage.entry import Entry
-    from workbench.dependencies.change import Change
-    from workbench.repeats.summary import CaseRepeats
+    from workbench.agents.workspace.workspace import EvalsetEntry
+    from workbench.editing.triage.entry import Entry
+    from workbench.results.repeats.summary import CaseRepeats
+    from workbench.store.inputs.change import Change
 
 WHOLE_FILE = -1
 """Case number that stands for the whole file, which has the verdict if it could not be read."""
@@ -210,7 +210,7 @@ class Verdicts:
 
     def account_reader(self, evalset: int, case: int) -> "Callable[[], CaseRepeats | None]":
         """Return a function for a thread that combines the repeats of a case, for which it reads their details."""
-        from workbench.repeats.summary import summarize
+        from workbench.results.repeats.summary import summarize
 
         self.unread.discard((evalset, case))
         verdict, records = self.by_case.get((evalset, case)), list(self.records(evalset, case))

@@ -7,22 +7,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.counting import counted, few
-from workbench.details import read_details
-from workbench.rendering.lines import Line
-from workbench.text import one_line, plain
+from workbench.results.lines import Line
+from workbench.store.details import read_details
+from workbench.text.counting import counted, few
+from workbench.text.safe_text import one_line, plain
 from workbench.ui.editing.files import Files
 from workbench.ui.session.view import Controller, View
 from workbench.ui.tree.labels import label
 from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import EvalsetEntry
-    from workbench.authoring.edit import Edit
-    from workbench.authoring.triage.entry import Entry
-    from workbench.authoring.triage.triage_file import Change
-    from workbench.authoring.triage.triage_file import Triage as TriageFile
-    from workbench.execution import Execution
+    from workbench.agents.workspace.workspace import EvalsetEntry
+    from workbench.editing.edit import Edit
+    from workbench.editing.triage.entry import Entry
+    from workbench.editing.triage.triage_file import Change
+    from workbench.editing.triage.triage_file import Triage as TriageFile
+    from workbench.store.execution import Execution
     from workbench.ui.triage.dialog import Answer
     from workbench.ui.triage.question import Question
 
@@ -49,7 +49,7 @@ class Triage(Controller):
 
     async def reread(self, files: Sequence[Path]) -> bool:
         """Read triage files again. Return False unless all files are triage files of evalsets."""
-        from workbench.authoring.triage.triage_file import triage_path
+        from workbench.editing.triage.triage_file import triage_path
 
         assert self.session.workspace is not None
         entries = {triage_path(entry.file): entry for entry in self.session.workspace.evalsets}
@@ -63,8 +63,8 @@ class Triage(Controller):
 
         def read() -> "list[tuple[EvalsetEntry, TriageFile, str]]":
             # Imported here, so that the first keys need not wait for it.
-            from workbench.authoring.triage.triage_file import BrokenTriageError, read_triage
-            from workbench.authoring.triage.triage_file import Triage as TriageFile
+            from workbench.editing.triage.triage_file import BrokenTriageError, read_triage
+            from workbench.editing.triage.triage_file import Triage as TriageFile
 
             found = []
             for entry in entries:
@@ -186,7 +186,7 @@ class Triage(Controller):
 
     async def _save(self, answered: "Sequence[tuple[Pair, Question]]", answer: "Answer") -> bool:
         """Write the user's answer to the triage files. If that fails, say why and return False."""
-        from workbench.authoring.triage.triage_file import Change
+        from workbench.editing.triage.triage_file import Change
 
         now, option = utc_now(), answer.option
         word = "cleared" if option is None else option.word
@@ -209,7 +209,7 @@ class Triage(Controller):
         """Change triage files by evalset in one edit, and show them. If that fails, say why and return None."""
         from dataclasses import replace
 
-        from workbench.authoring.triage.triage_file import BrokenTriageError, save_triage
+        from workbench.editing.triage.triage_file import BrokenTriageError, save_triage
 
         saver = await self._files.saver()
         cleaned = {file: replace(change, put=tuple(map(_cleaner(), change.put))) for file, change in changes.items()}
@@ -231,8 +231,8 @@ class Triage(Controller):
 
     def agreement(self) -> None:
         """Open a page that shows how often judges agree with the user's triage."""
-        from workbench.authoring.triage.agreement import agreements, left_out
-        from workbench.rendering.agreement import agreement_lines
+        from workbench.editing.triage.agreement import agreements, left_out
+        from workbench.results.agreement import agreement_lines
         from workbench.ui.dialogs.page import PageScreen
 
         rows = self.view.rows
@@ -249,7 +249,7 @@ class Triage(Controller):
 
 def _combined(many: str, questions: "Sequence[Question]") -> "Question":
     """Return one question that represents several."""
-    from workbench.authoring.triage.entry import BY_NAME
+    from workbench.editing.triage.entry import BY_NAME
     from workbench.ui.triage.question import Question
 
     counts = dict.fromkeys(question.judged_words.split("  ")[0] for question in questions)
@@ -266,7 +266,7 @@ def _cleaner() -> "Callable[[Entry], Entry]":
     """Return a function that removes secrets from an entry, because users commit triage files."""
     from dataclasses import replace
 
-    from workbench.engine.plan.secrets import Secrets
+    from workbench.criteria.secrets import Secrets
 
     secrets = Secrets([os.environ])
 

@@ -11,12 +11,12 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from workbench.actions import ACTIONS, actions_in, key_label
-from workbench.authoring.triage.entry import Entry
-from workbench.rendering.cells import cut_name
-from workbench.rendering.lines import flow
-from workbench.rendering.review.key_rows import key_words
-from workbench.text import one_line
+from workbench.editing.triage.entry import Entry
+from workbench.results.cells import cut_name
+from workbench.results.lines import flow
+from workbench.results.review.key_rows import key_words
+from workbench.text.safe_text import one_line
+from workbench.ui.actions import ACTIONS, actions_in, key_label
 from workbench.ui.detail.line_view import LineView
 from workbench.ui.triage.note import NoteInput
 from workbench.ui.triage.options import OptionGrid

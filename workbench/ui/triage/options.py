@@ -9,8 +9,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.rendering.cells import cell_len, fit
-from workbench.rendering.lines import Line
+from workbench.results.cells import cell_len, fit
+from workbench.results.lines import Line
 from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
 from workbench.ui.triage.question import Option
 

@@ -5,21 +5,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.authoring.triage.entry import About, Entry, Judged, offered, says
-from workbench.authoring.triage.judged import (
+from workbench.editing.triage.entry import About, Entry, Judged, offered, says
+from workbench.editing.triage.judged import (
     by_judge,
     deciding_criterion,
     judged_case,
     judged_criterion,
     judged_label,
 )
-from workbench.execution import CaseRecord, Execution
-from workbench.json_values import objects, string
-from workbench.rendering.faces import FACES, LABELS, VERDICTS
-from workbench.rendering.judge_texts import leading_vote
-from workbench.rendering.judged import judge_questions, results, shown_in
-from workbench.rendering.status import score_text
-from workbench.text import one_line
+from workbench.results.faces import FACES, LABELS, VERDICTS
+from workbench.results.judge_texts import leading_vote
+from workbench.results.judged import judge_questions, results, shown_in
+from workbench.results.status import score_text
+from workbench.store.execution import CaseRecord, Execution
+from workbench.text.json_values import objects, string
+from workbench.text.safe_text import one_line
 
 _SCALES = (("valid", "invalid"), ("yes", "no"))
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from textual.content import Content
 from textual.widget import Widget
 
-from workbench.execution import CaseState
-from workbench.fast_dataclass import dataclass
-from workbench.rendering.cells import cell_len, cut_name
-from workbench.rendering.faces import BY_FUNCTION, COUNTED, DECIDED, FACES, FROZEN, OTHER_CRITERIA, STALE
+from workbench.results.cells import cell_len, cut_name
+from workbench.results.faces import BY_FUNCTION, COUNTED, DECIDED, FACES, FROZEN, OTHER_CRITERIA, STALE
+from workbench.store.execution import CaseState
+from workbench.text.fast_dataclass import dataclass
 
 _WIDE = 120
 """Cells from which on the use of recordings is named in full."""

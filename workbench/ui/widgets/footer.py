@@ -9,9 +9,9 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 
-from workbench.actions import Action, key_label
-from workbench.rendering.cells import cell_len, cut
-from workbench.text import one_line
+from workbench.results.cells import cell_len, cut
+from workbench.text.safe_text import one_line
+from workbench.ui.actions import Action, key_label
 
 _MESSAGE_SECONDS = 3.0
 """Seconds that a message is shown."""

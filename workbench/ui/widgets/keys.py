@@ -2,7 +2,7 @@
 
 from textual.binding import Binding
 
-from workbench.actions import BY_ID, Action, Keymap, Where, actions_in, key_name
+from workbench.ui.actions import BY_ID, Action, Keymap, Where, actions_in, key_name
 
 
 def bindings(*ids: str) -> list[Binding]:

@@ -9,14 +9,14 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from workbench.actions import BY_ID
-from workbench.counting import counted, few
-from workbench.home import shortened
-from workbench.text import one_line
+from workbench.files.home import shortened
+from workbench.text.counting import counted, few
+from workbench.text.safe_text import one_line
+from workbench.ui.actions import BY_ID
 from workbench.ui.widgets.keys import bindings
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import Workspace
+    from workbench.agents.workspace.workspace import Workspace
 
 _NAMED = 5
 _MOST_IGNORED = 1000

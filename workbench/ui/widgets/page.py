@@ -9,8 +9,8 @@ from textual.content import Content
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.rendering.cells import fit
-from workbench.rendering.lines import hang_text, pieces, wrap
+from workbench.results.cells import fit
+from workbench.results.lines import hang_text, pieces, wrap
 
 Line = tuple[str, str]
 """A label and a text, both safe. Without a text, the label is a heading."""

@@ -2,7 +2,7 @@
 
 from textual.widgets import Input
 
-from workbench.text import one_line
+from workbench.text.safe_text import one_line
 
 
 class PlainInput(Input):

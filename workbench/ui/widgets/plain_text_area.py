@@ -5,7 +5,7 @@ from typing import Any
 from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 
-from workbench.text import plain
+from workbench.text.safe_text import plain
 
 
 class PlainTextArea(TextArea):

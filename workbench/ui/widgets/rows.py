@@ -12,8 +12,8 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from workbench.rendering.cells import cell_len
-from workbench.rendering.lines import JOINERS, cut_line, pieces
+from workbench.results.cells import cell_len
+from workbench.results.lines import JOINERS, cut_line, pieces
 from workbench.ui.terminal.pace import over_ssh
 from workbench.ui.widgets.strips import joined
 

@@ -256,7 +256,7 @@ def _has_sure_width(strip: Strip) -> bool:
 @cache
 def _our_characters() -> frozenset[str]:
     """Return ASCII, our own signs, lines of boxes and blocks."""
-    from workbench.ascii_signs import CELLS
+    from workbench.text.ascii_signs import CELLS
 
     return frozenset([*map(chr, range(0x20, 0x7F)), *map(chr, range(0x2500, 0x25A0)), *CELLS])
 

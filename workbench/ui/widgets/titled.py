@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from textual.containers import Vertical
 from textual.content import Content
 
-from workbench.rendering.cells import cell_len, cut_name
+from workbench.results.cells import cell_len, cut_name
 
 _CORNERS = 6
 """Cells of a frame's first line beside its title."""

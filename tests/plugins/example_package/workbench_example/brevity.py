@@ -2,10 +2,10 @@
 
 from pydantic import Field
 
-from workbench.events import MetricResult
-from workbench.metrics.base import Scored, ScoreRequest, mean, status_of
-from workbench.metrics.description import CriterionDescription, Options, read_options
-from workbench.model.invocation import content_text
+from workbench.criteria.base import Scored, ScoreRequest, mean, status_of
+from workbench.criteria.description import CriterionDescription, Options, read_options
+from workbench.events.events import MetricResult
+from workbench.files.invocation import content_text
 
 
 class BrevityOptions(Options):

@@ -2,10 +2,10 @@
 
 import json
 
-from workbench.judge.answering import Answer, JudgeCallError
-from workbench.judge.base import JudgeIdentity, JudgeOptions, NotAvailableError, Question
-from workbench.judge.environment import JudgeEnvironment
-from workbench.judge.kinds import Connection, JudgeKind
+from workbench.judges.answering import Answer, JudgeCallError
+from workbench.judges.base import JudgeIdentity, JudgeOptions, NotAvailableError, Question
+from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.kinds import Connection, JudgeKind
 
 PREFIX = "keyword:"
 

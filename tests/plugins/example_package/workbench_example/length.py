@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from workbench.execution import CaseRecord
-from workbench.model.invocation import content_text
-from workbench.rendering.sections import Section
+from workbench.files.invocation import content_text
+from workbench.results.sections import Section
+from workbench.store.execution import CaseRecord
 
 
 def lines(record: CaseRecord) -> Iterator[str]:

@@ -1,0 +1,135 @@
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.hostile import HOSTILE
+from workbench.criteria import response_match
+from workbench.criteria.base import NotScorableError, Scored, ScoreRequest
+from workbench.criteria.response_match import explain, rouge_1, score
+from workbench.files.criteria import Criterion
+
+Turn = dict[str, Any]
+MakeTurn = Callable[..., Turn]
+
+sentences = st.lists(
+    st.sampled_from(
+        ["refund", "refunds", "refunded", "running", "12.50", "€", "café", "返金", "½", "İ", "\n", "a_b", "X"]
+    )
+).map(" ".join)
+
+
+def _score(pairs: list[tuple[str | None, str | None]], make: MakeTurn, threshold: float = 0.8) -> Scored:
+    criterion = Criterion("response_match_score", threshold, threshold, {})
+    expected, actual = zip(*pairs, strict=True)
+    return score(
+        ScoreRequest(criterion, tuple(make(text=text) for text in expected), tuple(make(text=text) for text in actual))
+    )
+
+
+@given(st.text(st.characters(max_codepoint=127)) | sentences, st.text(st.characters(max_codepoint=127)) | sentences)
+def test_ascii_texts_score_like_rouge_score(expected: str, actual: str) -> None:
+    from rouge_score.rouge_scorer import RougeScorer
+
+    expected, actual = (text.encode("ascii", "replace").decode() for text in (expected, actual))
+    wanted = RougeScorer(["rouge1"], use_stemmer=True).score(expected, actual)["rouge1"]
+    assert tuple(rouge_1(expected, actual)) == tuple(wanted), "to the last bit"
+
+
+@given(sentences | st.text(), sentences | st.text())
+def test_marks_join_to_the_text_and_match_the_score(expected: str, actual: str) -> None:
+    rouge = rouge_1(expected, actual)
+    found = explain(expected, actual)
+    assert "".join(piece for piece, _ in found["expected_marks"]) == expected
+    assert "".join(piece for piece, _ in found["actual_marks"]) == actual
+    assert {mark for _, mark in found["expected_marks"]} <= {"same", "missing", "space"}
+    assert {mark for _, mark in found["actual_marks"]} <= {"same", "extra", "space"}
+    assert all(piece for side in ("expected_marks", "actual_marks") for piece, _ in found[side])
+    matched, missing, extra = (len(found[key]) for key in ("matched", "missing", "extra"))
+    assert rouge.recall == matched / max(matched + missing, 1)
+    assert rouge.precision == matched / max(matched + extra, 1)
+
+
+@given(sentences)
+def test_text_matches_itself(text: str) -> None:
+    assert rouge_1(text, text).f == (1.0 if explain(text, text)["matched"] else 0.0)
+    assert explain(text, text)["missing"] == explain(text, text)["extra"] == []
+
+
+def test_repeated_words_count_as_often_as_both_texts_have_them() -> None:
+    found = explain("no no no yes", "yes no maybe no")
+    assert Counter(found["matched"]) == {"no": 2, "yes": 1}
+    assert (found["missing"], found["extra"]) == (["no"], ["maybe"])
+    assert found["expected_marks"][0] == ["no", "same"]
+
+
+def test_occurrence_at_the_same_position_is_matched() -> None:
+    marks = explain("the parcel and the money", "send the money")["expected_marks"]
+    assert [piece for piece, mark in marks if mark == "same"] == ["the", "money"]
+    assert marks[0] == ["the", "missing"]
+    assert marks[-3:] == [["the", "same"], [" ", "space"], ["money", "same"]]
+
+
+def test_case_score_is_the_mean_and_names_the_lowest_turn(turn: MakeTurn) -> None:
+    found = _score([("your refund is on its way", "your refunds are on the way"), ("good bye", "good bye")], turn)
+    assert [result.score for result in found.turns] == [4 / 6, 1.0]
+    assert found.result.score == (4 / 6 + 1.0) / 2
+    assert found.result.status == "passed"
+    assert found.result.details == {"turns": 2, "lowest_turn": 0}
+    assert found.result.reason == (
+        "turn 1: 4 of 6 expected words found, 2 missing (is, its), 2 not expected (are, the)"
+    )
+    assert found.turns[1].reason == ""
+    json.dumps(found.turns[0].details)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "reason"),
+    [
+        (None, "Done.", "the expected answer has no words, so the score is always 0"),
+        (None, None, "the expected answer has no words, so the score is always 0"),
+        ("Done and dusted.", None, "the agent's answer has no words; expected 3"),
+        ("a b c d e f", "g", "0 of 6 expected words found, 6 missing (a, b, c, d, e, …), 1 not expected (g)"),
+    ],
+)
+def test_texts_without_words_score_zero(turn: MakeTurn, expected: str | None, actual: str | None, reason: str) -> None:
+    found = _score([(expected, actual)], turn)
+    assert (found.result.score, found.result.status, found.result.reason) == (0.0, "failed", reason)
+
+
+def test_thoughts_count_as_in_adk(turn: MakeTurn) -> None:
+    thinking = {"final_response": {"parts": [{"text": "hmm", "thought": True}, {"text": "Done"}]}}
+    criterion = Criterion("response_match_score", 0.5, 0.5, {})
+    found = score(ScoreRequest(criterion, (turn(text="Done"),), (thinking,)))
+    assert found.result.score == 2 / 3
+    assert found.turns[0].details["extra"] == ["hmm"]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_answers_are_scored(turn: MakeTurn, text: str) -> None:
+    found = _score([("a word", text)], turn)
+    assert "".join(piece for piece, _ in found.turns[0].details["actual_marks"]) == text
+    assert len(found.result.reason) < 500
+
+
+def test_huge_texts_are_scored_without_word_details(turn: MakeTurn) -> None:
+    found = _score([("a word", "word " * 200_000)], turn)
+    assert found.result.score == rouge_1("a word", "word " * 200_000).f > 0
+    assert "not explained" in found.result.reason
+    assert len(json.dumps(found.turns[0].details)) < 1000
+
+
+def test_stem_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(response_match, "MAX_STEMS", 10)
+    assert rouge_1(" ".join(f"word{index}" for index in range(50)), "word7 other").recall == 1 / 50
+    assert len(response_match._STEMS) <= 10
+
+
+def test_conversations_of_different_length_are_refused(turn: MakeTurn) -> None:
+    criterion = Criterion("response_match_score", 0.5, 0.5, {})
+    with pytest.raises(NotScorableError, match="expected 0 turns, got 1"):
+        score(ScoreRequest(criterion, (), (turn(text="a"),)))

@@ -1,0 +1,107 @@
+"""A process that changes a file in a child, again and again, and kills the child one step later each time.
+
+`python killing.py FOLDER ACTION [in-place]` makes a folder for each kill, with the file, the journal's folder, and
+`ended` where the action was not killed any more. `in-place` writes as one must not, to see that the kills find it out.
+"""
+
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from workbench.editing import saving
+
+OLD = b"x" * 30_000 + b"old" + b"y" * 30_000
+NEW = OLD.replace(b"old", b"newer")
+LIMITS = (0, 100, 1_000, 30_000, 60_002)
+"""Sizes in bytes at which the process is killed while it writes a file."""
+_TRACED = ("workbench/files/atomic.py", "editing/saving.py", "editing/undo.py", "workbench/files/state_folder.py")
+
+
+def prepared(folder: Path, action: str) -> saving.Saver:
+    """Prepare the file and its journal for the action."""
+    file = folder / "a.json"
+    file.write_bytes(OLD)
+    if action in ("undo", "redo"):
+        saver = saving.Saver(folder / "state", folder)
+        saver.save("one", {file: (OLD, NEW)})
+        if action == "redo":
+            saver.undo()
+    return saving.Saver(folder / "state", folder)
+
+
+def act(saver: saving.Saver, action: str, file: Path) -> None:
+    """Run the action to kill."""
+    if action == "save":
+        saver.save("one", {file: (OLD, NEW)})
+    elif action == "move":
+        saver.save("two", {file: (OLD, NEW), file.with_name("b.json"): (None, OLD)})
+    elif action == "undo":
+        saver.undo()
+    else:
+        saver.redo()
+
+
+def at_line(number: int) -> Callable[[], None]:
+    """Kill the process before the line with this number in the modules that write."""
+    left = number
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal left
+        if not frame.f_code.co_filename.endswith(_TRACED):
+            return None
+        if event == "line":
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return trace
+
+    return lambda: sys.settrace(trace)
+
+
+def at_size(limit: int) -> Callable[[], None]:
+    """Kill the process while it writes a file that exceeds this size."""
+
+    def begin() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    return begin
+
+
+def killed(folder: Path, action: str, begin: Callable[[], None]) -> bool:
+    """Return whether the action was killed before its end."""
+    folder.mkdir()
+    saver = prepared(folder, action)
+    child = os.fork()
+    if child == 0:
+        begin()
+        act(saver, action, folder / "a.json")
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if not os.WIFSIGNALED(status):
+        assert os.WEXITSTATUS(status) == 0
+        (folder / "ended").touch()
+    return os.WIFSIGNALED(status)
+
+
+def main(top: Path, action: str, *, in_place: bool) -> None:
+    """Kill the action at every line and at every size."""
+    if in_place:
+        vars(saving)["replace_content"] = lambda file, content, **_: file.write_bytes(content)
+    # What is written outlives a process without it, and it costs most of the time.
+    vars(os)["fsync"] = lambda descriptor: None
+    for limit in LIMITS:
+        killed(top / f"size{limit}", action, at_size(limit))
+    number = 0
+    while killed(top / f"line{number}", action, at_line(number)):
+        number += 1
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], in_place="in-place" in sys.argv)

@@ -1,0 +1,35 @@
+"""The cost of executions: known as a whole or not at all."""
+
+from workbench.events.events import CaseRef, MetricResult, PlannedCase, Usage
+from workbench.files.prices import Price, Prices
+from workbench.results.costs import costs, not_known
+from workbench.store.execution import CaseRecord, Turn
+
+
+def paid(name: str, model: str, *, told: bool = True) -> CaseRecord:
+    """Build a case in which the agent called `model` once.
+
+    If `told`, the model reported a thousand tokens in and out.
+    """
+    made = CaseRecord(PlannedCase(CaseRef("desk", "desk/talk.evalset.json", "talk", name), None, ""), "passed")
+    made.usage = Usage(1, 10, 0, judge_output_tokens=1)
+    tokens = {"usage_metadata": {"prompt_token_count": 1000, "candidates_token_count": 1000}} if told else {}
+    event = {"author": "desk", "model_version": model, "content": {"parts": [{"text": "yes"}]}, **tokens}
+    made.turns = [Turn({}, acted=[event])]
+    return made
+
+
+def test_cost_is_known_if_all_prices_are_else_the_missing_ones_are_named() -> None:
+    assert costs([paid("a", "m")], None) is None
+    assert costs([paid("a", "m")], Prices()) is None
+    records = [paid("cheap", "m"), paid("dear", "l"), paid("unpriced", "x"), paid("silent", "m", told=False)]
+    records += [paid("judged", "m"), paid("of_a_report", "m")]
+    tally = {"calls": 1, "input_tokens": 1000, "output_tokens": 0}
+    details = {"judge": {"model": "judge"}, "tally": tally}
+    records[4].metrics["match"] = MetricResult("match", "passed", 1.0, 0.8, "", details)
+    records[5].turns = []
+    found = costs(records, Prices({"m": Price(1.0, 1.0), "l": Price(5.0, 5.0)}, "EUR"))
+    assert found is not None
+    assert {ref.eval_id: amount for ref, amount in found.amounts.items()} == {"cheap": 0.002, "dear": 0.01}
+    assert (found.unknown, found.missing) == (4, ("judge", "m", "the agent's model", "x"))
+    assert not_known(found) == "unknown for 4: no price or token count for judge, m, the agent's model, x"

@@ -1,0 +1,88 @@
+import json
+
+import pytest
+
+from tests.run.forking.recorded import REF, original
+from workbench.events.events import CaseError, PlannedCase
+from workbench.files.prices import Price, Prices
+from workbench.results.forked import Cost, compared, conversation, cost_after, cost_words, first_difference
+from workbench.results.rows import View
+from workbench.run.forking.choices import Point
+from workbench.store.execution import CaseRecord
+
+
+def tried(*answers: str, ends: bool = True) -> CaseRecord:
+    """Return a try that gives these answers, the other parts as in the original."""
+    turns = conversation(original())
+    for turn, answer in zip(turns, answers, strict=False):
+        assert turn.actual is not None
+        turn.actual = {**turn.actual, "final_response": {"role": "model", "parts": [{"text": answer}]}}
+    record = CaseRecord(PlannedCase(REF, None, ""), "passed" if ends else "running")
+    record.turns = turns[: len(answers)]
+    return record
+
+
+def lines_of(record: CaseRecord | None, point: Point, width: int = 79) -> list[str]:
+    return [
+        line.plain.rstrip() for line in compared(original(), record, 1, point, View(width, full=True, signs=True)).lines
+    ]
+
+
+def test_try_has_the_form_of_the_evidence_with_both_sides_of_what_differs() -> None:
+    lines = lines_of(tried("answer 1", "another answer"), Point(1))
+    assert lines == [
+        "  turn 1 =  A kettle",
+        "",
+        "  turn 2    Thanks",
+        "",
+        '  call 1 =  find()  → {"item": "kettle"}',
+        "",
+        "  answer ≠  − original  answer −{2}",
+        "            + try 1     +{another} answer",
+    ]
+
+
+def test_other_message_and_other_result_have_both_sides() -> None:
+    record = tried("answer 1")
+    record.turns[0].user = {"role": "user", "parts": [{"text": "A pot"}]}
+    actual = json.dumps(record.turns[0].actual).replace("kettle", "pot")
+    record.turns[0].actual = json.loads(actual)
+    lines = lines_of(record, Point(0))
+    assert lines[0] == "  turn 1 ≠  − original  A −{kettle}"
+    start = lines.index("  call 1 =  find()")
+    assert lines[start + 1] == '            − original  → {"item": "−{kettle}"}'
+    assert lines[start + 2] == '            + try 1     → {"item": "+{pot}"}'
+
+
+@pytest.mark.parametrize("width", [24, 44, 60, 100])
+def test_no_line_of_a_try_is_wider_than_the_screen(width: int) -> None:
+    document = compared(original(), tried("x" * 300, "返金" * 99), 1, Point(0), View(width, full=True))
+    assert all(line.cell_len <= width for line in document.lines)
+
+
+def test_running_try_differs_only_if_its_steps_do() -> None:
+    then = conversation(original())
+    assert first_difference(then, tried("answer 1", "answer 2")) is None
+    assert first_difference(then, tried("answer 1", "another")) == 1
+    going = tried("answer 1", ends=False)
+    assert first_difference(then, going) is None
+    going.turns[0].actual = None
+    assert first_difference(then, going) is None
+    assert lines_of(None, Point(1)) == ["  turn 1 =  A kettle", "", " try 1 waits"]
+
+
+def test_error_of_a_try_is_above_its_turns() -> None:
+    record = tried("answer 1")
+    record.state, record.error = "error", CaseError("fork_diverged", "not as recorded")
+    assert first_difference(conversation(original()), record) == 1
+    assert lines_of(record, Point(0))[0].startswith(" ! not as recorded")
+
+
+def test_cost_counts_the_calls_after_the_point() -> None:
+    prices = Prices({"gemini": Price(1_000_000, 0)})
+    assert cost_after(original(), Point(0, 2), None) == Cost(2, 24)
+    cost = cost_after(original(), Point(1), prices)
+    assert cost == Cost(1, 12, 10.0, "USD")
+    assert cost_words(cost, 3, judged=True) == "about 3 model calls, 36 tokens, $30.00, and judges"
+    assert cost_words(Cost(), 3, judged=False) == "no model call after this point"
+    assert cost_words(Cost(seen=False), 3, judged=True) == "cost not known"

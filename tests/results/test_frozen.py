@@ -1,0 +1,50 @@
+"""The words about replayed cases."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from workbench.events.events import Frozen
+from workbench.results.frozen import frozen_age, frozen_mark, frozen_part, frozen_total
+
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+AT = "2026-11-20T10:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("frozen", "words"),
+    [
+        (None, ""),
+        (Frozen("tools", "f", AT, 4), "FROZEN (4 tool calls replayed, recorded 3 days ago)"),
+        (Frozen("tools", "f", "", 1), "FROZEN (1 tool call replayed)"),
+        (Frozen("all", "f", AT, 4, 2), "FROZEN (4 tool calls and 2 model calls replayed, recorded 3 days ago)"),
+        (Frozen("all", "f", AT, 0, 2), "FROZEN (2 model calls replayed, recorded 3 days ago)"),
+        (Frozen("tools", "f", "soon", 3, 0, 1), "FROZEN (3 tool calls replayed, 1 live)"),
+        (Frozen("tools", "f", "", 3, 0, 0, 1), "FROZEN (3 tool calls replayed, 1 missed)"),
+        (Frozen("tools"), "FROZEN (0 tool calls replayed)"),
+    ],
+)
+def test_mark_counts_the_calls_and_says_how_old_the_recording_is(frozen: Frozen | None, words: str) -> None:
+    assert frozen_mark(frozen, NOW) == words
+
+
+def test_total_of_a_run_adds_the_calls() -> None:
+    cases = [Frozen("tools", "f", AT, 4), Frozen("tools", "g", "2026-11-13T10:00:00Z", 1, 0, 2)]
+    assert frozen_total([], NOW) == frozen_total([None], NOW) == ""
+    assert frozen_total(cases[:1], NOW) == "FROZEN: 1 case, 4 tool calls replayed, recorded 3 days ago"
+    words = "FROZEN: 2 of 3 cases, 5 tool calls replayed, 2 live, recorded 3 to 10 days ago"
+    assert frozen_total([*cases, None], NOW) == words
+
+
+def test_part_says_how_many_cases_are_frozen() -> None:
+    frozen = Frozen("tools")
+    assert [frozen_part(cases) for cases in ([], [None], [frozen], [None, frozen])] == [
+        "",
+        "",
+        "frozen",
+        "1 of 2 frozen",
+    ]
+
+
+def test_age_counts_whole_days() -> None:
+    assert [frozen_age(f"2026-11-{day}T11:00:00+00:00", NOW) for day in (24, 23, 22)] == ["today", "today", "1 day ago"]

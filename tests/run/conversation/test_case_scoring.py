@@ -1,0 +1,99 @@
+"""Scoring of one transcript: published verdicts, usage and cancelling."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.run.project import turn
+from workbench.criteria.secrets import Secrets
+from workbench.events.events import CaseError, CaseFinished, CaseRef, Event, MetricScored, Usage
+from workbench.files.criteria import CriteriaConfig, Criterion
+from workbench.files.run_options import RunOptions
+from workbench.run.conversation.case_scoring import CaseScoring, Verdicts
+from workbench.run.conversation.context import RunContext
+from workbench.run.conversation.rescoring import Transcript
+from workbench.run.plan.usage import with_judges
+from workbench.run.processes.children import Children
+
+REF = CaseRef("desk", "desk/all.evalset.json", "all", "one")
+CANCELLED = CaseError("cancelled", "cancelled")
+ROUGE = Criterion("response_match_score", 0.5, 0.5, {})
+SECRET = "sesame-opens-all-doors"
+
+
+@pytest_asyncio.fixture
+async def children(monkeypatch: pytest.MonkeyPatch, warm_scorers: None) -> AsyncIterator[Children]:
+    """A scorer with scripted answers (`tests/run/scripted_scorer.py`)."""
+    monkeypatch.setattr("workbench.run.scoring.client.MODULE", "tests.run.scripted_scorer")
+    for module in ("scoring.client", "scoring.conversation", "conversation.case_scoring"):
+        monkeypatch.setattr(f"workbench.run.{module}.needs_bench", lambda name, custom=False: name.startswith("ask"))
+    async with Children() as warm:
+        warm.scorer.begin_run(
+            in_flight=1, max_calls=None, use_cache=True, cache_dir=None, timeout=300.0, on_wait=lambda *wait: None
+        )
+        yield warm
+
+
+def ask(do: str, name: str = "ask") -> Criterion:
+    return Criterion(name, 0.5, 0.5, {"do": do})
+
+
+class Scoring:
+    def __init__(self, children: Children, *criteria: Criterion) -> None:
+        self.shown: list[MetricScored] = []
+        fields: dict[str, Any] = {"interpreter": "", "root": "", "folder": "", "cwd": ""}
+        environment = {"key": "one", "values": {"WHO": "one", "DESK_KEY": SECRET}, **fields}
+        secrets = Secrets([environment["values"]])
+        context = RunContext(
+            RunOptions(), children, self._take, lambda: 0.0, secrets, lambda agent: environment, _without_inputs
+        )
+        self.case = CaseScoring(REF, CriteriaConfig(None, criteria), context)
+
+    def _take(self, event: Event) -> None:
+        assert isinstance(event, MetricScored)
+        self.shown.append(event)
+
+    async def run(self, answer: str = "ok") -> Verdicts:
+        return await self.case.run([turn("hello", "ok")], [turn("hello", answer)], None, ())
+
+    @property
+    def names(self) -> list[str]:
+        return [event.result.name for event in self.shown if event.result.status != "informational"]
+
+
+async def _without_inputs(finished: CaseFinished, transcript: Transcript, is_simulated: bool) -> CaseFinished:
+    return finished
+
+
+async def test_usage_of_judges_is_summed(children: Children) -> None:
+    verdicts = await Scoring(children, ask("count"), ROUGE, ask("count", "ask_2")).run()
+    assert (verdicts.status, verdicts.error) == ("passed", None)
+    assert verdicts.usage == Usage(judge_calls=6, judge_calls_cached=4, judge_input_tokens=80, judge_output_tokens=8)
+    agent = Usage(model_calls=2, input_tokens=20, output_tokens=10, judge_calls=1)
+    assert with_judges(agent, verdicts.usage) == Usage(2, 20, 10, 7, 4, 80, 8)
+
+
+async def test_cancelled_scoring_keeps_computed_verdicts(children: Children) -> None:
+    scoring = Scoring(children, ask("hold"), ROUGE)
+    scoring.case.cancel(CANCELLED)
+    verdicts = await scoring.run()
+    assert (verdicts.status, verdicts.error) == ("cancelled", CANCELLED)
+    assert scoring.names == [ROUGE.name]
+
+
+async def test_cancelling_has_no_effect_without_judges(children: Children) -> None:
+    scoring = Scoring(children, ROUGE)
+    scoring.case.cancel(CANCELLED)
+    verdicts = await scoring.run()
+    assert (verdicts.status, verdicts.error) == ("passed", None)
+
+
+async def test_secrets_reach_judges_but_not_explanations(children: Children) -> None:
+    """Explanations of computed scores quote words of the text. None of them may be part of a secret."""
+    scoring = Scoring(children, ROUGE, ask(""))
+    verdicts = await scoring.run(f"ok {SECRET}")
+    assert verdicts.scored[0].result.score == pytest.approx(2 / 6), "ok, and the four words of the secret"
+    assert scoring.names == [ROUGE.name, "ask"]
+    assert "sesame" not in str(scoring.shown[0])

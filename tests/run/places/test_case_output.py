@@ -1,0 +1,51 @@
+"""Output of a case that shares its process: whole lines, up to a limit."""
+
+import os
+
+import pytest
+
+from workbench.run.places import local_cases
+from workbench.run.places.local_cases import CaseOutput
+
+
+class Shown:
+    def __init__(self, *, share: bool = True) -> None:
+        self.texts: list[tuple[str, str]] = []
+        self.floods: list[str] = []
+        self.output = CaseOutput(
+            lambda stream, text: self.texts.append((stream, text)), self.floods.append, share=share
+        )
+
+
+async def test_pieces_of_output_are_joined_to_lines() -> None:
+    shown = Shown()
+    assert shown.output.descriptors == ()
+    for piece in ("a", "b\n", "c"):
+        shown.output.take("stdout", piece)
+    shown.output.take("stderr", "d")
+    assert shown.texts == []
+    shown.output.finish()
+    assert shown.texts == [("stdout", "ab\nc"), ("stderr", "d")]
+
+
+async def test_flood_is_reported_once_and_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_cases, "OUTPUT_LIMIT", 10)
+    shown = Shown()
+    for _ in range(5):
+        shown.output.take("stdout", "ご\ud800")
+    shown.output.finish()
+    assert len(shown.floods) == 1
+    assert shown.texts == [("stdout", "ご\ud800" * 3)]
+
+
+async def test_output_for_an_unknown_stream_is_refused() -> None:
+    shown = Shown()
+    with pytest.raises(KeyError):
+        shown.output.take("stdin", "x")  # type: ignore[arg-type]
+    forked = Shown(share=False)
+    with pytest.raises(KeyError):
+        forked.output.take("stdout", "x")
+    for end in forked.output.descriptors:
+        os.close(end)
+    forked.output.finish()
+    assert forked.texts == []

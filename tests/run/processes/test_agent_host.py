@@ -1,0 +1,64 @@
+"""The slots of an agent."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from tests.run.project import Project
+from workbench.agents.channel import Frame
+from workbench.files.run_options import RunOptions
+from workbench.run.places.place import AgentStart, OnFrame
+from workbench.run.processes.agent_host import AgentHost
+from workbench.run.processes.children import Children
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+IMPORTED: Frame = {"op": "imported", "framework": "python", "can_fork": False}
+
+
+class ReadyPlace:
+    """A place whose processes have imported their agent as soon as they are there."""
+
+    def __init__(self, *, single: bool = False, said: Frame = IMPORTED) -> None:
+        self._single, self._said = single, said
+
+    def open(self, concurrency: int) -> None: ...
+
+    async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> "ReadyLink":
+        return ReadyLink(on_frame, self._said, single=self._single)
+
+    async def close(self) -> None: ...
+
+
+class ReadyLink:
+    def __init__(self, on_frame: OnFrame, said: Frame, *, single: bool) -> None:
+        self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.serves_one_case = single
+        on_frame(said, 0)
+
+    def send(self, *frames: Frame) -> None: ...
+
+    def kill(self) -> None: ...
+
+    async def close(self) -> None:
+        with contextlib.suppress(asyncio.InvalidStateError):
+            self.ended.set_result("was closed")
+
+
+@pytest.mark.parametrize("single", [True, False])
+async def test_slot_for_a_single_case_is_used_once(project: Project, single: bool) -> None:
+    project.agent("root_agent = str")
+    project.cases("one")
+    (setting,) = project.plan().agents.values()
+    async with Children() as children:
+        host = AgentHost(setting, children, RunOptions(), lambda notice: None, ReadyPlace(single=single))
+        # Between the moment at which the process is ready and the one at which who asked for it is told.
+        others = [host.ready_slot(alone=False)]
+        host.begin()
+        asked = asyncio.create_task(host.slot())
+        while not asked.done():
+            others.append(host.ready_slot(alone=False))
+            await asyncio.sleep(0)
+        assert (asked.result() in others) is not single
+        assert (host.ready_slot(alone=False) is asked.result()) is not single
+        await host.close()

@@ -1,0 +1,149 @@
+"""Runs of other programs, followed in the database."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.store.history.other import Other, apart
+from workbench.events.events import CaseRef, RunFinished
+from workbench.store.history.other_runs import OtherRun, OtherRuns
+from workbench.store.history.retention import delete_runs
+from workbench.store.history.run_writer import RunWriter
+from workbench.store.history.state_dir import run_path
+from workbench.store.history.stored_runs import list_runs
+
+CASES = [CaseRef("desk", "desk/a.evalset.json", "a", name) for name in ("one", "two", "three")]
+
+
+def names(run: OtherRun) -> list[str]:
+    return [ref.eval_id for ref in run.latest.refs]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> OtherRuns:
+    found = OtherRuns(tmp_path, lambda run_id: run_id.endswith("-own"))
+    found.begin()
+    return found
+
+
+def test_verdicts_appear_while_another_program_runs(tmp_path: Path, runs: OtherRuns) -> None:
+    assert runs.look() == []
+    assert not runs.active
+    other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", CASES)
+    other.start()
+    (begun,) = runs.look()
+    assert (begun.state, begun.done, begun.total, names(begun)) == ("running", 0, 3, [])
+    other.end_case(1, "failed")
+    (going_on,) = runs.look()
+    assert (going_on.state, going_on.done, names(going_on)) == ("running", 1, ["two"])
+    assert runs.look() == []
+    assert runs.active
+    other.end_case(0)
+    other.end_case(2)
+    other.finish()
+    (ended,) = runs.look()
+    assert (ended.state, ended.done, names(ended)) == ("ended", 3, ["one", "two", "three"])
+    assert runs.look() == []
+    assert not runs.active
+
+
+def test_repeats_of_a_case_are_shown_together(tmp_path: Path, runs: OtherRuns) -> None:
+    repeats = [CaseRef("desk", "desk/a.evalset.json", "a", "one", number) for number in (1, 2)]
+    other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", repeats)
+    other.start()
+    other.end_case(0)
+    assert names(runs.look()[0]) == []
+    other.end_case(1, "failed")
+    assert names(runs.look()[0]) == ["one", "one"]
+
+
+def test_own_and_earlier_runs_are_no_news(tmp_path: Path) -> None:
+    earlier = Other(tmp_path, "2026-11-20T10-30-00-aaaa", CASES)
+    earlier.start()
+    earlier.finish()
+    runs = OtherRuns(tmp_path, lambda run_id: run_id.endswith("-own"))
+    runs.begin()
+    own = Other(tmp_path, "2026-11-21T10-30-00-own", CASES)
+    own.start()
+    own.finish()
+    assert runs.look() == []
+    assert not runs.active
+
+
+def test_run_that_was_going_on_at_the_start_is_followed(tmp_path: Path) -> None:
+    other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", CASES)
+    other.start()
+    runs = OtherRuns(tmp_path, lambda run_id: False)
+    runs.begin()
+    assert runs.active
+    other.finish()
+    assert [run.state for run in runs.look()] == ["ended"]
+
+
+def test_killed_run_is_reported_with_its_verdicts(tmp_path: Path, runs: OtherRuns) -> None:
+    other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", CASES)
+    other.start()
+    other.end_case(0)
+    runs.look()
+    other.writer.release()
+    (stopped,) = runs.look()
+    assert (stopped.state, stopped.done, names(stopped)) == ("stopped", 1, ["one"])
+    assert not runs.active
+
+
+def test_resumed_run_is_followed_again(tmp_path: Path, runs: OtherRuns) -> None:
+    other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", CASES)
+    other.start()
+    other.end_case(0)
+    other.put(RunFinished(1.0, interrupted=True))
+    other.writer.close()
+    assert [run.state for run in runs.look()] == ["ended"]
+    again = RunWriter.reopen(run_path(tmp_path, other.run_id))
+    assert again is not None
+    other.writer = apart(again, tmp_path)
+    assert runs.look() == []
+    other.end_case(1)
+    assert [run.state for run in runs.look()] == ["running"]
+    other.finish()
+    (ended,) = runs.look()
+    assert (ended.state, names(ended)) == ("ended", ["one", "two"])
+    assert runs.look() == []
+
+
+def test_deleted_run_is_given_up(tmp_path: Path, runs: OtherRuns) -> None:
+    other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", CASES)
+    other.start()
+    assert [run.state for run in runs.look()] == ["running"]
+    other.writer.release()
+    delete_runs(tmp_path, [other.run_id])
+    assert runs.look() == []
+    assert not runs.active
+
+
+def test_no_run_is_read_while_nothing_changes(tmp_path: Path, runs: OtherRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = Other(tmp_path, "2026-11-21T10-30-00-aaaa", CASES)
+    other.start()
+    other.finish()
+    runs.look()
+    monkeypatch.setattr(OtherRuns, "_runs", None)
+    assert runs.look() == []
+
+
+def test_run_that_is_only_opened_to_be_resumed_is_no_news(tmp_path: Path) -> None:
+    earlier = Other(tmp_path, "2026-11-20T10-30-00-aaaa", CASES)
+    earlier.start()
+    earlier.end_case(0)
+    earlier.finish()
+    runs = OtherRuns(tmp_path, lambda run_id: False)
+    runs.begin()
+    journal = RunWriter.reopen(run_path(tmp_path, earlier.run_id))
+    assert journal is not None
+    assert runs.look() == []
+    journal.release()
+    assert runs.look() == []
+    assert not runs.active
+    list_runs(tmp_path)
+    assert runs.look() == []
+    runs = OtherRuns(tmp_path, lambda run_id: False)
+    runs.begin()
+    assert runs.look() == []

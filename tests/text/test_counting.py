@@ -1,0 +1,97 @@
+"""Numbers with their nouns: right for one, and by one helper everywhere."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import workbench
+from workbench.text.counting import counted, exact, few, threshold
+
+_NOUNS = (
+    "agents|answers|attempts|bytes|calls|cases|characters|claims|contents|criteria|differences|digits|errors|evalsets"
+    "|faults|files|folders|judges|keys|lines|notices|paths|problems|questions|regressions|repeats|replies|rows|rubrics"
+    "|runs|samples|sentences|steps|texts|times|tokens|turns|values|votes|warnings"
+)
+_PLURAL = re.compile(rf" (?:more |other |different )?(?:{_NOUNS})\b")
+_BY_HAND = re.compile(r"'s' \*|'' if [^}]* == 1 else|== 1 else '[a-z]+s'")
+_NO_COUNTS = {"model", "identity.model", "criterion.name", "agent"}
+"""Names before a verb that ends as a plural does."""
+
+
+def test_only_one_is_singular() -> None:
+    assert [counted(number, "case") for number in (0, 1, 2, 1234)] == ["0 cases", "1 case", "2 cases", "1,234 cases"]
+    assert [counted(number, "reply", "replies") for number in (1, 2)] == ["1 reply", "2 replies"]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(1, "1.00"), (0.8, "0.80"), (0.375, "0.375"), (0.123456789, "0.123456789"), (0.1 + 0.2, "0.30000000000000004")],
+)
+def test_threshold_is_never_rounded(value: float, shown: str) -> None:
+    assert threshold(value) == shown
+
+
+@given(st.floats(allow_nan=False))
+def test_shown_number_equals_the_number(value: float) -> None:
+    assert float(exact(value)) == float(threshold(value)) == value
+
+
+def _sources() -> Iterator[Path]:
+    """Yield the modules to check, without the worker (it imports nothing of ours)."""
+    root = Path(str(workbench.__file__)).parent
+    yield from (path for path in sorted(root.rglob("*.py")) if "worker" not in path.parts)
+
+
+def _counts(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each f-string with a number that may be 1 before a plural."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        for number, (value, text) in enumerate(zip(node.values, node.values[1:], strict=False)):
+            if not isinstance(value, ast.FormattedValue) or not isinstance(text, ast.Constant):
+                continue
+            before = node.values[number - 1] if number else None
+            of = isinstance(before, ast.Constant) and str(before.value).endswith((" of ", "more than ", "at most "))
+            name = ast.unparse(value.value)
+            is_count = name not in _NO_COUNTS and not name.isupper() and not name.startswith("run_labels.short_number(")
+            if isinstance(text.value, str) and _PLURAL.match(text.value) and is_count and not of:
+                yield node.lineno, f"{{{name}}}{text.value}"
+
+
+def test_every_count_goes_through_the_helper() -> None:
+    found = [
+        f"{path.name}:{line}: {text}"
+        for path in _sources()
+        for line, text in _counts(ast.parse(path.read_text("utf-8")))
+    ]
+    assert found == []
+
+
+def test_plurals_are_never_built_by_hand() -> None:
+    found = [
+        f"{path}:{number}: {line.strip()}"
+        for path in _sources()
+        if path.name != "counting.py"
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if _BY_HAND.search(line)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ([], ""),
+        (["a"], "a"),
+        (["a", "b", "c"], "a, b, c"),
+        (["a", "b", "c", "d"], "a, b, c and 1 more"),
+        (map(str, range(2003)), "0, 1, 2 and 2,000 more"),
+    ],
+)
+def test_long_list_names_the_first_and_counts_the_others(names: Iterable[str], text: str) -> None:
+    assert few(names) == text

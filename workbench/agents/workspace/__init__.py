@@ -1,0 +1,1 @@
+"""The agents and evalsets in a folder, and which agent each evalset belongs to."""

@@ -1,0 +1,274 @@
+"""The contents of a folder: agents, evalsets, their owners and criteria."""
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from workbench.agents.workspace.criteria_choice import CriteriaChoice, CriteriaChooser
+from workbench.agents.workspace.discovery import DEFINITION_FILES, AgentFolder, Ignored, name_agents
+from workbench.agents.workspace.ownership import Owned, Owner, Ownership
+from workbench.agents.workspace.targets import absolute, canonical_path, discover_for, find_root
+from workbench.events.events import CaseName
+from workbench.files.evalset import BrokenCaseError, EvalsetDocument, open_evalset
+from workbench.files.state_folder import state_dir
+from workbench.files.walk import relative_to
+from workbench.store.owners import LastOwner, StoredOwners, read_owners
+
+
+@dataclass(frozen=True)
+class EvalsetEntry:
+    """An evalset with its agent (None: see `agent_reason`) and its criteria.
+
+    `relative` is the path from the root with "/". `owned` says how the agent was found, and which one was lost.
+    """
+
+    file: Path
+    relative: str
+    document: EvalsetDocument
+    agent: AgentFolder | None
+    agent_reason: str
+    criteria: CriteriaChoice
+    owned: Owned = field(default_factory=Owned)
+
+    @property
+    def eval_set_id(self) -> str:
+        """The file's own ID."""
+        return self.document.eval_set_id
+
+    @property
+    def owner(self) -> Owner:
+        """Its agent, with the reason."""
+        return Owner(self.agent, self.agent_reason, self.owned)
+
+    @property
+    def case_ids(self) -> list[str]:
+        """The IDs of its cases, in the order of the file."""
+        return [case.eval_id for case in self.document.cases]
+
+    @property
+    def case_names(self) -> list[CaseName]:
+        """The names of its cases, in the order of the file."""
+        return [(self.relative, case.eval_id) for case in self.document.cases]
+
+    @property
+    def broken(self) -> bool:
+        """Whether ADK would reject the file."""
+        return self.document.broken
+
+    @property
+    def agent_folder(self) -> Path | None:
+        """The folder of its agent."""
+        return None if self.agent is None else self.agent.folder
+
+    @property
+    def agent_name(self) -> str:
+        """The name of its agent, or of the lost one; "" if it belongs to none."""
+        return self.agent.name if self.agent is not None else Path(self.owned.lost).name
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Everything that was found. `target` is the requested path (the nearest common folder of several).
+
+    `agents` are all agents of the project, also those outside `target`, so that an agent has the same name in every
+    part of the project. `evalsets` and `ignored` belong to the target. `searched` are all folders that were searched.
+    `warnings` are about files of the state folder.
+    """
+
+    root: Path
+    target: Path
+    agents: tuple[AgentFolder, ...]
+    evalsets: tuple[EvalsetEntry, ...]
+    ignored: tuple[Ignored, ...]
+    searched: frozenset[Path] = frozenset()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def agents_here(self) -> tuple[AgentFolder, ...]:
+        """The agents in and around the target. Agents elsewhere in the project do not matter for it."""
+        return tuple(
+            agent
+            for agent in self.agents
+            if agent.folder.is_relative_to(self.target) or self.target.is_relative_to(agent.folder)
+        )
+
+    def case_name(self, evalset: int, case: int) -> CaseName:
+        """Return the name of the case at a position: its evalset, relative to the root, and its ID."""
+        entry = self.evalsets[evalset]
+        return entry.relative, entry.document.cases[case].eval_id
+
+    @property
+    def case_ids(self) -> dict[str, set[str]]:
+        """The IDs of the cases of each evalset, by its path relative to the root."""
+        return {entry.relative: set(entry.case_ids) for entry in self.evalsets}
+
+    @property
+    def case_names(self) -> set[CaseName]:
+        """The names of all cases."""
+        return {name for entry in self.evalsets for name in entry.case_names}
+
+    @property
+    def look_alikes(self) -> tuple[Path, ...]:
+        """Files that look like evalsets under another name, and were not named explicitly."""
+        opened = {entry.file for entry in self.evalsets}
+        return tuple(item.path for item in self.ignored if item.evalset and item.path not in opened)
+
+
+OnEvalset: TypeAlias = Callable[[Workspace], None]
+"""A function called after each evalset with a workspace of all evalsets so far. The last one is new."""
+
+
+def open_workspace(
+    *paths: Path,
+    config: Path | None = None,
+    stored_owners: StoredOwners | None = None,
+    previous: Workspace | None = None,
+    initial_session: dict[str, Any] | None = None,
+    on_evalset: OnEvalset | None = None,
+    before_file: Callable[[Path], None] = lambda file: None,
+) -> Workspace:
+    """Open folders, evalsets (of any name) and agents (a folder, or the file that defines one). Run nothing.
+
+    A folder gives the evalsets in and below it. An agent's folder also gives evalsets elsewhere in the project that
+    belong to it. An evalset in several of the paths is included once. The root is the root of the nearest common
+    folder.
+
+    `config` applies to all evalsets. `stored_owners` are by default read from the root's `.workbench`
+    (`workbench.store.owners`). `previous` is an earlier reading of the same folder; it gives the last owner of an
+    evalset that never ran. `initial_session` is for test files of the old format. `before_file` is called before each
+    evalset is read, `on_evalset` after it.
+
+    Raises:
+        FileNotFoundError: one of the paths does not exist.
+    """
+    for path in paths:
+        if not path.is_dir() and not path.is_file():
+            raise FileNotFoundError(f"{path} {'is neither a file nor a folder' if path.exists() else 'does not exist'}")
+    root = root_of(paths)
+    targets = [canonical_path(absolute(path), root) for path in paths]
+    found, bases = discover_for(targets, root)
+    agents = name_agents(found.agents, root)
+    stored = read_owners(state_dir(root)) if stored_owners is None else stored_owners
+    if previous is not None and previous.root == root:
+        stored = replace(stored, last={**owners_of(previous), **stored.last})
+    ownership = Ownership(agents, root, bases, stored, found.ignored)
+    chooser = CriteriaChooser(root, config)
+    selection = _Selection(targets, ownership)
+    workspace = Workspace(
+        root=root,
+        target=Path(os.path.commonpath(targets)),
+        agents=agents,
+        evalsets=(),
+        ignored=tuple(item for item in found.ignored if selection.ignored(item)),
+        searched=found.folders,
+        warnings=stored.faults,
+    )
+    for file in filter(selection.file, found.evalsets):
+        before_file(file)
+        entry = _entry(file, root, ownership, chooser, initial_session)
+        if selection.entry(entry):
+            workspace = replace(workspace, evalsets=(*workspace.evalsets, entry))
+            if on_evalset is not None:
+                on_evalset(workspace)
+    return workspace
+
+
+def root_of(paths: Sequence[Path]) -> Path:
+    """Return the root of the nearest common folder of several paths."""
+    return find_root(Path(os.path.commonpath([absolute(path) for path in paths])))
+
+
+def assign_agent(workspace: Workspace, agent: AgentFolder) -> Workspace:
+    """Return the workspace with all its evalsets assigned to `agent`, which may come from outside it."""
+    agents = workspace.agents
+    known = next((item for item in agents if item.folder == agent.folder), None)
+    if known is None:
+        taken = any(item.name == agent.name for item in agents)
+        known = replace(agent, name=agent.folder.as_posix()) if taken else agent
+        agents = (*agents, known)
+    entries = tuple(
+        replace(entry, agent=known, agent_reason="named on the command line", owned=replace(entry.owned, rule="given"))
+        for entry in workspace.evalsets
+    )
+    return replace(workspace, agents=agents, evalsets=entries)
+
+
+def owners_of(workspace: Workspace) -> dict[str, LastOwner]:
+    """Return the owner to be stored for each evalset (relative to the root), including lost owners."""
+    found: dict[str, LastOwner] = {}
+    for entry in workspace.evalsets:
+        if entry.agent is not None and entry.owned.rule != "given":
+            found[entry.relative] = LastOwner(relative_to(entry.agent.folder, workspace.root), entry.owned.app_name)
+        elif entry.owned.last is not None:
+            found[entry.relative] = entry.owned.last
+    return found
+
+
+def duplicate_set_ids(workspace: Workspace) -> dict[tuple[str, str], tuple[EvalsetEntry, ...]]:
+    """Return the evalsets of an agent that share an `eval_set_id`, so that the ID alone is ambiguous.
+
+    The keys are (agent name or "", ID). The evalsets are in the order of the workspace.
+    """
+    groups: dict[tuple[str, str], list[EvalsetEntry]] = defaultdict(list)
+    for entry in workspace.evalsets:
+        groups[entry.agent.name if entry.agent else "", entry.document.eval_set_id].append(entry)
+    return {key: tuple(entries) for key, entries in groups.items() if len(entries) > 1}
+
+
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """The part of the search results that belongs to the requested paths."""
+
+    targets: Sequence[Path]
+    ownership: Ownership
+
+    def file(self, file: Path) -> bool:
+        """Return whether to open `file`: it is in a target, or a target is an agent that it may belong to."""
+        if self._inside(file):
+            return True
+        holder = self.ownership.holder(file)
+        owners = [target for target in self.targets if self.ownership.is_agent(target)]
+        return bool(owners) and (holder is None or holder.folder in owners)
+
+    def entry(self, entry: EvalsetEntry) -> bool:
+        """Return whether an opened evalset belongs to the targets."""
+        return self._inside(entry.file) or (entry.agent is not None and entry.agent.folder in self.targets)
+
+    def ignored(self, item: Ignored) -> bool:
+        """Return whether to report an ignored path.
+
+        Broken definitions are always reported, because they may explain an evalset without an agent.
+        """
+        return self._inside(item.path) or item.path.name in DEFINITION_FILES
+
+    def _inside(self, path: Path) -> bool:
+        return any(path.is_relative_to(target) for target in self.targets)
+
+
+def _entry(
+    file: Path,
+    root: Path,
+    ownership: Ownership,
+    chooser: CriteriaChooser,
+    initial_session: dict[str, Any] | None,
+) -> EvalsetEntry:
+    document = open_evalset(file, initial_session=initial_session)
+    owner = ownership.owner(file, lambda: app_name(document))
+    relative = relative_to(file, root)
+    criteria = chooser.choose(file, is_dataset=document.format == "dataset")
+    return EvalsetEntry(file, relative, document, owner.agent, owner.reason, criteria, owner.owned)
+
+
+def app_name(document: EvalsetDocument) -> str | None:
+    """Return the app name of the first case. It is used for all cases, so that a large file is not read for it."""
+    if not document.cases:
+        return None
+    try:
+        session = document.case(0).session_input
+    except BrokenCaseError:
+        return None
+    name = session.get("app_name") if session else None
+    return name if isinstance(name, str) and name else None

@@ -1,0 +1,156 @@
+"""Input and result types shared by all criteria."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from workbench.events.events import InnerCalls, MetricResult, MetricStatus, Usage
+from workbench.files.criteria import Criterion
+from workbench.files.prices import Prices
+from workbench.judges.base import Judge, JudgeOptions
+from workbench.text.counting import counted
+
+WHOLE = "whole_conversation"
+"""Key of a custom metric's details. It is true if its verdict has no results per turn."""
+
+
+class NotScorableError(ValueError):
+    """A request that no transcript could satisfy, such as two conversations of different length."""
+
+
+@dataclass(frozen=True)
+class ScoreRequest:
+    """One case to judge by one criterion.
+
+    `actual` and `expected` are normalised ADK invocations as JSON, one per turn; `expected` is None for a scenario.
+    What a dataset does not expect is null in its turns.
+    `rubrics` are the rubrics of the case. `custom` is true if the config's `custom_metrics` define the criterion; it
+    then replaces ADK's criterion of the same name, and `custom_config` is its entry there. `final_session_state` is the
+    expected session state at the end, and `end_state` the real one; None if it is not known. `dataset_case` is the case
+    as a dataset of google-agents-cli has it, or None. `inner_calls` are those of each turn; () if they are not known.
+    `usage` is that of the agent, with the agents that it uses as tools; None if it is not known.
+    """
+
+    criterion: Criterion
+    expected: tuple[dict[str, Any], ...] | None
+    actual: tuple[dict[str, Any], ...]
+    scenario: dict[str, Any] | None = None
+    rubrics: tuple[dict[str, Any], ...] = ()
+    custom: bool = False
+    custom_config: Mapping[str, Any] | None = None
+    final_session_state: dict[str, Any] | None = None
+    end_state: dict[str, Any] | None = None
+    prices: Prices = field(default_factory=Prices)
+    dataset_case: dict[str, Any] | None = None
+    inner_calls: tuple[InnerCalls, ...] = ()
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The verdict on the case and one verdict per turn (empty if turns are not judged one by one)."""
+
+    result: MetricResult
+    turns: tuple[MetricResult, ...] = ()
+
+
+class Service(Protocol):
+    """Google's evaluation service, for one criterion of one case."""
+
+    async def rate(self, metric: str, instance: Mapping[str, Any]) -> dict[str, Any]:
+        """Rate one criterion of one case.
+
+        `instance` is `{"prompt", "response", "reference"}` (texts), or `{"agents": {…}, "turns": […]}` for a whole
+        conversation. The result is `{"score": float | None, "explanation": str, "rubrics": [{"id", "text", "met",
+        "reasoning"}], "error": {"kind", "code", "message"} | None, "seconds", "attempts", "cached"}`. Failures are
+        reported in `error`; only cancellation raises.
+        """
+        ...
+
+
+class Functions(Protocol):
+    """Calls of the user's own Python functions, in a child process that uses the agent's interpreter."""
+
+    async def call(self, kind: str, path: str, payload: Mapping[str, Any]) -> Any:
+        """Call the function at `path` ("package.module.function") and return its result as JSON data.
+
+        `kind` is "judge", "metric" or "evaluate".
+
+        Raises:
+            workbench.agents.functions.FunctionFailedError: The function could not be imported, raised, or ended the
+                child.
+        """
+        ...
+
+
+class Bench(Protocol):
+    """The judges, services and functions that a criterion may use while it scores one case. All calls are counted."""
+
+    @property
+    def all_votes(self) -> bool:
+        """Whether to request every sample, even if the verdict is already decided."""
+        ...
+
+    def judge(self, options: JudgeOptions) -> Judge:
+        """Return a judge with these options.
+
+        Raises:
+            workbench.judges.base.NotAvailableError: The judge cannot be used here.
+        """
+        ...
+
+    def service(self) -> Service:
+        """Return Google's evaluation service.
+
+        Raises:
+            workbench.judges.base.NotAvailableError: The project or the credentials are missing.
+        """
+        ...
+
+    def functions(self) -> Functions:
+        """Return the functions of this case's agent."""
+        ...
+
+
+def status_of(score: float | None, threshold: float) -> MetricStatus:
+    """Apply ADK's rule: a score at or above the threshold passes, nothing is rounded.
+
+    A missing score is an error, never a pass.
+    """
+    if score is None:
+        return "error"
+    return "passed" if score >= threshold else "failed"
+
+
+def turn_pairs(request: ScoreRequest) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return the pair (expected, actual) of each turn.
+
+    Raises:
+        NotScorableError: There is no reference, or it has a different number of turns.
+    """
+    if request.expected is None:
+        raise NotScorableError(f"{request.criterion.name} needs a reference, and this case has none")
+    same_length(request)
+    return list(zip(request.expected, request.actual, strict=True))
+
+
+def same_length(request: ScoreRequest) -> None:
+    """Check that the reference, if there is one, has as many turns as the transcript.
+
+    Raises:
+        NotScorableError: The numbers differ.
+    """
+    if request.expected is not None and len(request.expected) != len(request.actual):
+        name = request.criterion.name
+        raise NotScorableError(f"{name}: expected {counted(len(request.expected), 'turn')}, got {len(request.actual)}")
+
+
+def mean(scores: Iterable[float | None]) -> float | None:
+    """Return the mean as ADK computes it: a running float sum divided by the count. None if there is no score.
+
+    The built-in `sum` is more exact from Python 3.12 on, so its results could differ from ADK's.
+    """
+    total, known = 0.0, [score for score in scores if score is not None]
+    for score in known:
+        total += score
+    return total / len(known) if known else None

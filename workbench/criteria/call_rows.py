@@ -1,0 +1,270 @@
+"""Alignment of expected and actual tool calls, one row per call.
+
+Every call is in exactly one row. Identical calls are matched first, in order (`same`) and then anywhere (`moved`). The
+rest is paired by name: `differs`, or `moved` with differences if the order differs too. ANY_ORDER is therefore
+satisfied exactly if every expected call is in a `same` row or in a `moved` row without differences.
+"""
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import eq
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from workbench.criteria.alignment import Equal, heaviest_pairs, lcs_pairs, most_pairs
+from workbench.criteria.json_difference import ABSENT, brief, hashable
+from workbench.criteria.value_rules import Rules, agrees, compare, described
+from workbench.files.invocation import ToolCall
+
+MAX_DIFFERENCES = 50
+"""Differences kept per row. The row's `more_differences` counts the others."""
+MAX_ARGUMENTS = 200
+"""Arguments kept per call. A last argument `…` counts the others. Long values are replaced by short texts (`brief`)."""
+
+
+@dataclass(frozen=True)
+class CallRules:
+    """Rules for comparing calls: by name only, or by name and arguments.
+
+    `args_match` has rules for arguments by tool, or "*" for every tool, and dotted path. A tool's own rule wins.
+    """
+
+    ignore_args: bool = False
+    args_match: Mapping[str, Rules] = field(default_factory=dict)
+
+    def for_tool(self, tool: str) -> Rules:
+        """Return the rules for the arguments of a tool."""
+        return {**self.args_match.get("*", {}), **self.args_match.get(tool, {})} if self.args_match else {}
+
+
+class Calls:
+    """The expected and actual calls of a turn, and which of them are equal under the rules.
+
+    `expected` and `actual` are hashable keys. Without rules for arguments, equality is ADK's: a call without args
+    differs from one with {}.
+    """
+
+    def __init__(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall], rules: CallRules) -> None:
+        self.rules = rules
+        self._call_of: dict[Hashable, ToolCall] = {}
+        self._answers: dict[tuple[Hashable, Hashable], bool] = {}
+        self.expected, self.actual = self._keys(expected), self._keys(actual)
+        self.equal: Equal | None = self._equal if rules.args_match and not rules.ignore_args else None
+
+    def _keys(self, calls: Sequence[ToolCall]) -> list[Hashable]:
+        keys: list[Hashable] = [
+            call.name if self.rules.ignore_args else (call.name, hashable(call.args)) for call in calls
+        ]
+        self._call_of.update(zip(keys, calls, strict=True))
+        return keys
+
+    def _equal(self, expected: Hashable, actual: Hashable) -> bool:
+        pair = (expected, actual)
+        if pair not in self._answers:
+            one, other = self._call_of[expected], self._call_of[actual]
+            is_equal = one.name == other.name and agrees(_args(one), _args(other), self.rules.for_tool(one.name))
+            self._answers[pair] = is_equal
+        return self._answers[pair]
+
+    def match(self, match_type: str) -> bool:
+        """Return whether the actual calls satisfy the expected ones under EXACT, IN_ORDER or ANY_ORDER."""
+        equal = self.equal or eq
+        if match_type == "EXACT":
+            return len(self.expected) == len(self.actual) and all(map(equal, self.expected, self.actual))
+        if match_type == "IN_ORDER":
+            rest = iter(self.actual)
+            return all(any(equal(key, other) for other in rest) for key in self.expected)
+        if self.equal is None:
+            return Counter(self.expected) <= Counter(self.actual)
+        return len(self.in_any_order(())) == len(self.expected)
+
+    def in_any_order(self, first: Iterable[tuple[int, int]]) -> dict[int, int]:
+        """Map expected to actual indexes of as many equal calls as possible, beginning with the pairs of `first`."""
+        if self.equal is None:
+            in_order = list(first)
+            return dict(in_order) | _identical(self.expected, self.actual, in_order)
+        return most_pairs(
+            len(self.expected),
+            len(self.actual),
+            lambda row, column: self._equal(self.expected[row], self.actual[column]),
+            first,
+        )
+
+
+def call_rows(expected: Sequence[ToolCall], actual: Sequence[ToolCall], rules: CallRules) -> list[dict[str, Any]]:
+    """Return the rows as JSON data, in the order of the expected calls, with unexpected calls between them.
+
+    - `mark`: same, differs, missing, extra or moved
+    - `expected`, `actual`: {"name", "args"} or null
+    - `expected_index`, `actual_index`: positions of the calls from 0, or null
+    - `differences`: as returned by `value_rules.described`
+    - `accepted`: the differences that a rule accepts; left out if there are none
+    - `inside`: the tool whose agent made the actual call; left out for the agent's own calls
+    """
+    calls = Calls(expected, actual, rules)
+    in_order = lcs_pairs(calls.expected, calls.actual, calls.equal)
+    equal = calls.in_any_order(in_order)
+    in_order = [(row, column) for row, column in in_order if equal[row] == column]
+    moved = {row: column for row, column in equal.items() if (row, column) not in set(in_order)}
+    similarity = _Similarity(expected, actual)
+    in_order = sorted(in_order + _differing(in_order, moved, similarity))
+    moved |= _same_name(in_order, moved, similarity)
+    rows: list[dict[str, Any]] = []
+    for row, column in _walk(in_order, moved, len(expected), len(actual)):
+        one = None if row is None else expected[row]
+        other = None if column is None else actual[column]
+        found = _differences(one, other, rules) if one and other and not rules.ignore_args else {"differences": []}
+        if one and other:
+            mark = "moved" if row in moved else "differs" if found["differences"] else "same"
+        else:
+            mark = "missing" if one else "extra"
+        rows.append(
+            {
+                "mark": mark,
+                "expected": _shown_call(one),
+                "actual": _shown_call(other),
+                "expected_index": row,
+                "actual_index": column,
+                **found,
+                **({"inside": other.inside} if other and other.inside else {}),
+            }
+        )
+    return rows
+
+
+RowFault: TypeAlias = Literal["differs", "missing", "extra", "moved"]
+
+
+class FaultyRow(NamedTuple):
+    """A row that keeps a turn from matching.
+
+    `instead` is the name of the unexpected call that was made in place of a missing one, or "".
+    """
+
+    fault: RowFault
+    row: dict[str, Any]
+    instead: str = ""
+
+
+def faulty_rows(rows: Sequence[dict[str, Any]], match_type: str) -> Iterator[FaultyRow]:
+    """Yield, in order, each row that keeps the turn from matching under this match type."""
+    for index, row in enumerate(rows):
+        mark = row["mark"]
+        if row["differences"]:
+            yield FaultyRow("differs", row)
+        elif mark == "missing":
+            # The call made instead is in the next row.
+            below = next((other for other in rows[index + 1 :] if other["mark"] != "missing"), None)
+            replaced = below is not None and below["mark"] == "extra" and match_type == "EXACT"
+            yield FaultyRow("missing", row, below["actual"]["name"] if below and replaced else "")
+        elif mark == "extra" and match_type == "EXACT":
+            yield FaultyRow("extra", row)
+        elif mark == "moved" and match_type != "ANY_ORDER":
+            yield FaultyRow("moved", row)
+
+
+def _shown_call(call: ToolCall | None) -> dict[str, Any] | None:
+    if call is None:
+        return None
+    args = call.args
+    if args is not None:
+        args = {name: brief(value) for name, value in itertools.islice(args.items(), MAX_ARGUMENTS)}
+        if len(args) < len(call.args or {}):
+            args["…"] = f"{len(call.args or {}) - len(args)} more"
+    return {"name": call.name, "args": args}
+
+
+def _args(call: ToolCall) -> Any:
+    return ABSENT if call.args is None else call.args
+
+
+def _differences(expected: ToolCall, actual: ToolCall, rules: CallRules) -> dict[str, Any]:
+    found = list(compare(_args(expected), _args(actual), rules.for_tool(expected.name), "args"))
+    rejected = [difference for difference in found if not difference.accepted]
+    accepted = [difference for difference in found if difference.accepted]
+    row: dict[str, Any] = {"differences": [described(each) for each in rejected[:MAX_DIFFERENCES]]}
+    if len(rejected) > MAX_DIFFERENCES:
+        row["more_differences"] = len(rejected) - MAX_DIFFERENCES
+    if accepted:
+        row["accepted"] = [described(each) for each in accepted[:MAX_DIFFERENCES]]
+    return row
+
+
+class _Similarity:
+    """Similarity of two calls: 0 for different names, else 1 plus the share of equal arguments."""
+
+    def __init__(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> None:
+        self.expected, self.actual = expected, actual
+        self._arguments: dict[tuple[bool, int], dict[str, Hashable]] = {}
+
+    def __call__(self, row: int, column: int) -> float:
+        if self.expected[row].name != self.actual[column].name:
+            return 0.0
+        wanted, got = self._frozen(True, row), self._frozen(False, column)
+        keys = wanted.keys() | got.keys()
+        equal = sum(wanted.get(key, ABSENT) == got.get(key, ABSENT) for key in keys)
+        return 1.0 + equal / (len(keys) + 1)
+
+    def _frozen(self, is_expected: bool, index: int) -> dict[str, Hashable]:
+        place = (is_expected, index)
+        if place not in self._arguments:
+            args = (self.expected if is_expected else self.actual)[index].args or {}
+            self._arguments[place] = {key: hashable(value) for key, value in args.items()}
+        return self._arguments[place]
+
+
+def _left_over(count: int, used: Iterable[int]) -> list[int]:
+    taken = set(used)
+    return [index for index in range(count) if index not in taken]
+
+
+def _identical(wanted: list[Hashable], got: list[Hashable], in_order: list[tuple[int, int]]) -> dict[int, int]:
+    """Map expected to actual indexes of equal calls that are not in the common order."""
+    free: dict[Hashable, list[int]] = defaultdict(list)
+    for column in reversed(_left_over(len(got), (pair[1] for pair in in_order))):
+        free[got[column]].append(column)
+    rows = _left_over(len(wanted), (pair[0] for pair in in_order))
+    return {row: free[wanted[row]].pop() for row in rows if free.get(wanted[row])}
+
+
+def _differing(
+    in_order: list[tuple[int, int]], moved: dict[int, int], similarity: _Similarity
+) -> list[tuple[int, int]]:
+    """Pair calls of the same name but different arguments, between the identical calls on either side of them."""
+    taken = set(moved.values())
+    pairs: list[tuple[int, int]] = []
+    above, left = -1, -1
+    for below, right in [*in_order, (len(similarity.expected), len(similarity.actual))]:
+        rows = [row for row in range(above + 1, below) if row not in moved]
+        columns = [column for column in range(left + 1, right) if column not in taken]
+        pairs += heaviest_pairs(rows, columns, similarity)
+        above, left = below, right
+    return pairs
+
+
+def _same_name(in_order: list[tuple[int, int]], moved: dict[int, int], similarity: _Similarity) -> dict[int, int]:
+    """Pair the remaining calls by name, wherever they are, in the order of the calls."""
+    free: dict[str, list[int]] = defaultdict(list)
+    used = itertools.chain((pair[1] for pair in in_order), moved.values())
+    for column in reversed(_left_over(len(similarity.actual), used)):
+        free[similarity.actual[column].name].append(column)
+    rows = _left_over(len(similarity.expected), itertools.chain((pair[0] for pair in in_order), moved))
+    names = {row: similarity.expected[row].name for row in rows}
+    return {row: free[names[row]].pop() for row in rows if free.get(names[row])}
+
+
+def _walk(
+    in_order: list[tuple[int, int]], moved: dict[int, int], rows: int, columns: int
+) -> Iterable[tuple[int | None, int | None]]:
+    taken = set(moved.values())
+    above, left = -1, -1
+    for below, right in [*in_order, (rows, columns)]:
+        for row in range(above + 1, below):
+            yield row, moved.get(row)
+        for column in range(left + 1, right):
+            if column not in taken:
+                yield None, column
+        if below < rows:
+            yield below, right
+        above, left = below, right

@@ -1,0 +1,245 @@
+"""Metrics of google-agents-cli's `eval_config.yaml`: functions, prompts for a judge, and those of Google's service.
+
+`workbench.files.metrics_config` describes their entries. A function gets the instance that it gets from `agents-cli
+eval grade` (its `CustomMetricHandler`): the dataset's case without `responses` and nulls, `prompt` and `response` as
+contents, and the conversation in `agent_data`, without the times of events.
+
+Google's service fills the placeholders of a prompt and reads the score in a way that is not public. Here the judge
+replies with JSON, and the score is the mean of its samples.
+
+A metric scores the whole conversation once. Without a threshold it is informational if it has a score.
+
+Details of a function: `function`, `printed`, and for an error `fault` and `traceback`. Details of a prompt: `judge`,
+and at the last turn `scores`, `asked`, `of` and `questions`. A metric of the service has those of `service_scores`.
+"""
+
+import copy
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from workbench.agents.functions import FunctionFailedError
+from workbench.criteria.base import Bench, NotScorableError, Scored, ScoreRequest, mean, status_of
+from workbench.criteria.judged import service_conversation, service_scores
+from workbench.criteria.judged.outcome import case_result, not_applicable_turn, short, turn_result
+from workbench.criteria.judged.reply_text import UnreadableError, as_text, json_objects, line_objects
+from workbench.criteria.judged.turn_evidence import agents, speaker
+from workbench.criteria.judged.voting import MAX_TEXT, SampledQuestion, ask
+from workbench.events.events import MetricResult
+from workbench.files.invocation import Invocation, content_text, recorded_events
+from workbench.files.metrics_config import own_entry
+from workbench.judges.base import NotAvailableError, Question
+from workbench.judges.model_options import read_judge_options
+from workbench.text.json_values import mapping, objects, parts_of
+
+_PLACEHOLDER = re.compile(r"\{([_a-zA-Z][_a-zA-Z0-9]*)\}")
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+_SCORE = {"type": "number", "description": "The score, on the scale of the instructions."}
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"explanation": {"type": "string"}, "score": _SCORE},
+    "required": ["explanation", "score"],
+    "additionalProperties": False,
+}
+_REPLY = """
+
+Reply with one JSON object and nothing else, whatever form the text above asks for:
+{"explanation": "why, in one to three sentences", "score": the score as a number, on the scale described above}
+"""
+_WHOLE = ("multi_turn_", "tool_use_quality", "hallucination", "grounding")
+"""Beginnings of metrics of the service that read events, not only the last texts."""
+
+
+async def score(request: ScoreRequest, bench: Bench) -> Scored:
+    """Return the score of the case by a metric of agents-cli.
+
+    Raises:
+        NotScorableError: the agent gave no text, without which agents-cli grades nothing.
+        NotAvailableError: the judge or the service cannot be used here.
+    """
+    own = own_entry(request.custom_config)
+    kind = own.get("kind")
+    if kind == "service":
+        scored = await _by_service(request, own, bench)
+    else:
+        instance = instance_of(request)
+        if "response" not in instance:
+            raise NotScorableError("the agent gave no text, and agents-cli grades only answers with text")
+        by = _by_function if kind == "function" else _by_prompt
+        scored = await by(request, own, instance, bench)
+    return _informational(scored) if request.criterion.is_informational else scored
+
+
+def instance_of(request: ScoreRequest) -> dict[str, Any]:
+    """Return what agents-cli passes to a function. Without a text of the agent, it has no `response`."""
+    case = request.dataset_case
+    if case is None:
+        last = (request.expected or ({},))[-1]
+        case = {"prompt": request.actual[0].get("user_content")} if request.actual else {}
+        case |= {"reference": {"response": last["final_response"]}} if last.get("final_response") else {}
+    instance = copy.deepcopy(case)
+    starting = mapping(instance.get("user_scenario")).get("starting_prompt")
+    if starting and not instance.get("prompt"):
+        instance["prompt"] = {"parts": [{"text": starting}]}
+    answer = next((found for turn in reversed(request.actual) if (found := _answer(turn))), None)
+    if answer is not None:
+        instance["response"] = answer
+    instance["agent_data"] = _agent_data(request, mapping(instance.get("agent_data")))
+    return instance
+
+
+def _answer(turn: Invocation) -> dict[str, Any] | None:
+    """Return the last content with text, with nothing else in it."""
+    contents = [*(event.get("content") for event in recorded_events(turn) or ()), turn.get("final_response")]
+    for content in reversed(contents):
+        if text := "".join(part["text"] for part in parts_of(content) if part.get("text")):
+            return {"parts": [{"text": text}], "role": mapping(content).get("role") or "model"}
+    return None
+
+
+def _agent_data(request: ScoreRequest, given: dict[str, Any]) -> dict[str, Any]:
+    known = {name: agent for turn in reversed(request.actual) for name, agent in agents(turn).items()}
+    root = next((name for turn in request.actual for name in agents(turn)), "agent")
+    configs = {name: _agent(name, agent) for name, agent in known.items()}
+    turns = [_given_turn(turn, root) for turn in objects(given.get("turns"))]
+    for number, turn in enumerate(request.actual):
+        events = list(_events(turn))
+        if request.scenario is not None:
+            events.insert(0, {"author": "user", "content": turn.get("user_content")})
+        if turns and request.scenario is None:
+            turns[-1]["events"] += events
+        else:
+            turns.append({"turn_index": number, "turn_id": f"turn_{number}", "events": events})
+    return {**given, **({"agents": configs} if configs else {}), "turns": turns}
+
+
+def _agent(name: str, agent: Mapping[str, Any]) -> dict[str, Any]:
+    config = {"agent_id": name, "agent_type": "LlmAgent", "instruction": agent.get("instructions")}
+    return {key: value for key, value in {**config, "tools": agent.get("tool_declarations")}.items() if value}
+
+
+def _given_turn(turn: dict[str, Any], root: str) -> dict[str, Any]:
+    """Return a turn of the history. Events without content are left out, and "model" gets the root agent's name."""
+    events = [event for event in objects(turn.get("events")) if event.get("content")]
+    return {**turn, "events": [{**event, "author": _named(event.get("author"), root)} for event in events]}
+
+
+def _named(author: Any, root: str) -> Any:
+    return root if author == "model" else author
+
+
+def _events(turn: Invocation) -> Iterator[dict[str, Any]]:
+    answer = turn.get("final_response")
+    last = {"author": speaker(turn) or "agent", "content": answer}
+    for event in (*(recorded_events(turn) or ()), *([last] if parts_of(answer) else ())):
+        if event.get("content"):
+            parts = [
+                {key: value for key, value in part.items() if key != "thought_signature" and value is not None}
+                for part in parts_of(event["content"])
+            ]
+            yield {"author": event.get("author"), "content": {**event["content"], "parts": parts}}
+
+
+async def _by_function(request: ScoreRequest, own: dict[str, Any], instance: dict[str, Any], bench: Bench) -> Scored:
+    criterion = request.criterion
+    shown = own["file"] or f"custom_function of {criterion.name}"
+    payload = {"instance": instance, "source": own["source"], "file": own["file"]}
+    details: dict[str, Any] = {"function": shown}
+    try:
+        result = await bench.functions().call("evaluate", shown, payload)
+    except FunctionFailedError as error:
+        reason = f"{error.message} ({error.hint})" if error.hint else error.message
+        details |= {"fault": error.kind, "traceback": error.traceback[-MAX_TEXT:], "printed": error.printed}
+        return Scored(MetricResult(criterion.name, "error", None, criterion.threshold, short(reason), details))
+    details["printed"] = result["printed"]
+    value = result["score"]
+    status, why = status_of(value, criterion.threshold), short(result["explanation"])
+    return Scored(MetricResult(criterion.name, status, value, criterion.threshold, why, details))
+
+
+async def _by_prompt(request: ScoreRequest, own: dict[str, Any], instance: dict[str, Any], bench: Bench) -> Scored:
+    criterion = request.criterion
+    template = own["prompt_template"]
+    values = {name: _text(name, instance) for name in _PLACEHOLDER.findall(template)}
+    if lacking := [name for name, text in values.items() if text is None]:
+        reason = f"the prompt needs `{lacking[0]}`, which the case lacks"
+        return Scored(MetricResult(criterion.name, "not_applicable", None, criterion.threshold, reason))
+    judge = bench.judge(read_judge_options(own["judge_model_options"]))
+    filled = _PLACEHOLDER.sub(lambda match: values[match[1]] or "", template)
+    instruction = f"{own['system_instruction']}\n\n" if own["system_instruction"] else ""
+    question = Question("score", f"{instruction}{filled}{_REPLY}", _SCHEMA, {"template": template, "values": values})
+    sampled = await ask(judge, question, _read_score, lambda answers, left: left, all_votes=True)
+    scores = [answer["score"] for answer in sampled.answers]
+    details = {"scores": scores, "asked": len(sampled.samples), "of": sampled.of}
+    details["questions"] = [sampled.record(judge, lambda answer: answer)]
+    unread = len(scores) < len(sampled.samples)
+    last = turn_result(criterion, mean(scores), _reason(sampled), details, unjudged=unread)
+    unjudged = [not_applicable_turn(criterion, "judged once, after the last turn")] * (len(request.actual) - 1)
+    return case_result(criterion, [*unjudged, last], last.score, last.reason, {"judge": judge.identity.as_json()})
+
+
+def _reason(sampled: SampledQuestion[dict[str, Any]]) -> str:
+    return sampled.unread or next((answer["explanation"] for answer in sampled.answers if answer["explanation"]), "")
+
+
+def _text(name: str, instance: Mapping[str, Any]) -> str | None:
+    """Return the value of a placeholder as text, or None if the case has none."""
+    value = instance.get(name)
+    if name == "prompt" and value is None:
+        events = [event for turn in instance["agent_data"]["turns"] for event in turn["events"]]
+        value = next((event["content"] for event in reversed(events) if event.get("author") == "user"), None)
+    if name == "reference":
+        value = mapping(value).get("response")
+    if parts_of(value):
+        return content_text(value)
+    return None if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _read_score(text: str) -> dict[str, Any]:
+    """Return the score and explanation in a reply.
+
+    Raises:
+        UnreadableError: there is no score, or there are several different ones.
+    """
+    found = [item for item in json_objects(text) if "score" in item]
+    found = found or [item for item in line_objects(text, ("score", "explanation")) if "score" in item]
+    scores = {_number(item["score"]) for item in found}
+    if len(scores) != 1 or None in scores:
+        raise UnreadableError("the reply has several different scores" if len(scores) > 1 else "the reply has no score")
+    return {"score": scores.pop(), "explanation": as_text(found[-1].get("explanation"))[:MAX_TEXT]}
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    match = _NUMBER.match(str(value).strip())
+    return float(match[0]) if match else None
+
+
+async def _by_service(request: ScoreRequest, own: dict[str, Any], bench: Bench) -> Scored:
+    """Ask Google's service, or say which criterion here is the nearest."""
+    metric, criterion = own["metric"], request.criterion
+    nearest = f"The nearest criterion here is {own['nearest']}" if own["nearest"] else ""
+    if not metric:
+        reason = f"{criterion.name} runs only in Google's service, through `agents-cli eval grade`. {nearest}".strip()
+        return Scored(MetricResult(criterion.name, "not_evaluated", None, criterion.threshold, reason))
+    by = service_conversation.score if metric.startswith(_WHOLE) else service_scores.score
+    try:
+        scored = await by(replace(request, criterion=replace(criterion, name=metric)), bench)
+    except NotAvailableError as error:
+        hint = ". ".join(filter(None, (error.hint, nearest)))
+        raise NotAvailableError(f"{criterion.name} is judged by Google's service only; {error}", hint) from None
+    turns = tuple(replace(turn, name=criterion.name) for turn in scored.turns)
+    return Scored(replace(scored.result, name=criterion.name), turns)
+
+
+def _informational(scored: Scored) -> Scored:
+    """Return results that never count, unless there is no score to show."""
+
+    def undecided(result: MetricResult) -> MetricResult:
+        is_decided = result.status in ("passed", "failed")
+        return replace(result, status="informational" if is_decided else result.status, threshold=None)
+
+    return Scored(undecided(scored.result), tuple(map(undecided, scored.turns)))

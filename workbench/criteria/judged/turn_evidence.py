@@ -1,0 +1,110 @@
+"""Evidence of a turn for judges: instructions, tools, calls with their results, grounding."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from workbench.criteria.judged.turn_texts import answer_text, user_text
+from workbench.criteria.prompts.blocks import as_json
+from workbench.files.invocation import Invocation, ToolCall, content_text, recorded_events, tool_calls, tool_responses
+from workbench.text.json_values import parts_of
+
+
+def instructions(turns: Iterable[Invocation]) -> str:
+    """Return the instructions of all agents that took part, each under its agent's name, without repetitions."""
+    sections: dict[str, None] = {}
+    for turn in turns:
+        for name, agent in agents(turn).items():
+            if agent.get("instructions"):
+                sections[f"Agent {name}:\n{agent['instructions']}"] = None
+    return "\n\n".join(sections)
+
+
+def tools(turns: Iterable[Invocation]) -> dict[str, list[Any]]:
+    """Map each agent to the declarations of its tools. If turns differ, all of them are listed."""
+    found: dict[str, list[Any]] = {}
+    for turn in turns:
+        for name, agent in agents(turn).items():
+            known = found.setdefault(name, [])
+            known += [tool for tool in agent.get("tool_declarations") or () if tool not in known]
+    return {name: declared for name, declared in found.items() if declared}
+
+
+def agents(turn: Invocation) -> dict[str, dict[str, Any]]:
+    """Map the name of each agent that called a model in this turn to its details."""
+    found: dict[str, dict[str, Any]] = (turn.get("app_details") or {}).get("agent_details") or {}
+    return found
+
+
+def steps(turn: Invocation) -> list[dict[str, Any]]:
+    """Return each tool call with its result, or None if there is none."""
+    responses = tool_responses(turn)
+    return [
+        {"call": {"name": call.name, "args": call.args}, "response": _response(call, responses)}
+        for call in tool_calls(turn)
+    ]
+
+
+def grounding(turn: Invocation) -> list[dict[str, Any]]:
+    """Return the grounding metadata of the turn's events."""
+    return [event["grounding_metadata"] for event in recorded_events(turn) or () if event.get("grounding_metadata")]
+
+
+def conversation(turns: Sequence[Invocation]) -> list[dict[str, Any]]:
+    """Return all turns, each with the user's message, its texts, calls and results, and the final answer."""
+    return [
+        {
+            "user": user_text(turn),
+            "events": [item for event in recorded_events(turn) or () for item in _items(event)] or _written(turn),
+            "answer": {"author": speaker(turn), "text": answer_text(turn)},
+        }
+        for turn in turns
+    ]
+
+
+def data_text(value: Any) -> str:
+    """Return arguments or a result as a judge reads them: text unchanged, anything else as JSON."""
+    return value if isinstance(value, str) else as_json(value)
+
+
+def _response(call: ToolCall, left: list[dict[str, Any]]) -> Any:
+    """Return the response of a call by its id, or without an id the first one of that tool. Each is used once."""
+    for index, response in enumerate(left):
+        same = response.get("id") == call.id if call.id else response.get("name") == call.name
+        if same:
+            return left.pop(index).get("response")
+    return None
+
+
+def _items(event: dict[str, Any]) -> list[dict[str, Any]]:
+    author = event.get("author") or ""
+    found: list[dict[str, Any]] = []
+    for part in parts_of(event.get("content")):
+        if part.get("text"):
+            found.append({"author": author, "text": part["text"]})
+        if part.get("function_call") is not None:
+            call = part["function_call"]
+            found.append({"author": author, "call": {"name": call.get("name"), "args": call.get("args")}})
+        if part.get("function_response") is not None:
+            response = part["function_response"]
+            result = {"name": response.get("name"), "response": response.get("response")}
+            found.append({"author": author, "result": result})
+    return found
+
+
+def _written(turn: Invocation) -> list[dict[str, Any]]:
+    """Return the events of a hand-written turn: calls and results first, then texts."""
+    data = turn.get("intermediate_data") or {}
+    found: list[dict[str, Any]] = []
+    for step in steps(turn):
+        found.append({"author": "", "call": step["call"]})
+        if step["response"] is not None:
+            found.append({"author": "", "result": {"name": step["call"]["name"], "response": step["response"]}})
+    for author, parts in data.get("intermediate_responses") or ():
+        found.append({"author": author, "text": content_text({"parts": parts})})
+    return found
+
+
+def speaker(turn: Invocation) -> str:
+    """Return who gave the answer: the last agent with an event, else the first known agent."""
+    authors = [event.get("author") or "" for event in recorded_events(turn) or ()] or list(agents(turn))[:1]
+    return authors[-1] if authors else ""

@@ -1,0 +1,151 @@
+"""Removal of passwords and keys from everything that is written and shown.
+
+`workbench.judges.secret_forms` defines secrets and their spellings. The value of an authorization header is a secret
+too. Scoring sees the agent's original words. Everything that leaves the engine has passed through `Secrets.clean`.
+"""
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from workbench.criteria.base import Scored
+from workbench.criteria.description import Part
+from workbench.criteria.registry import descriptions
+from workbench.events.events import CaseRef, Event, MetricResult, PlannedCase
+from workbench.files.criteria import CriteriaConfig
+from workbench.files.invocation import Invocation, content_text, tool_calls
+from workbench.judges.scrub import without_piece
+from workbench.judges.secret_forms import REPLACED, URL_PASSWORD, SecretForms, named_secrets, with_capitals
+from workbench.store.transcripts import StoredCase
+
+_HEADER_KEYS = frozenset({"authorization", "proxy-authorization", "x-api-key", "x-goog-api-key"})
+_HEADER = re.compile(
+    r"((?:proxy-)?authorization|x-(?:goog-)?api-key)(\\?[\"']?\s*[:=]\s*\\?[\"']?)"
+    r"((?:bearer|basic|token|digest|negotiate)\s+[^\s\"',;}\\]+|[^\s\"',;}\\]{8,})",
+    re.IGNORECASE,
+)
+_HEADER_HINTS = ("uthorization", "UTHORIZATION", "pi-key", "PI-KEY", "pi-Key", "PI-Key")
+_HEADER_TEXT = "[secret header]"
+
+# Fields with the workbench's own words, which are not cleaned.
+_KEPT_FIELDS = frozenset({"run_id", "root", "started", "kind", "name", "status", "stream", "level"})
+
+EventT = TypeVar("EventT", bound=Event)
+
+
+class Secrets:
+    """The secrets of one run, and their removal from events.
+
+    `environments` are all environments that agents of the run may see: the process's own and each agent's.
+    """
+
+    def __init__(self, environments: Iterable[Mapping[str, str]]) -> None:
+        named = {value: name for values in environments for value, name in named_secrets(values).items()}
+        self._values = sorted(named.items(), key=lambda item: -len(item[0]))
+        self._forms = SecretForms(named)
+        written = {json.dumps(form)[1:-1] for form in self._forms.texts}
+        self.markers = (*written, *_HEADER_HINTS)
+        """Each line of ASCII JSON with a known secret contains one of these texts, if URL escapes are upper case."""
+
+    def may_contain(self, line: str) -> bool:
+        """Return whether `line`, an event as ASCII JSON, may hold a secret. This quick check never misses one."""
+        if any(map(line.__contains__, self.markers)):
+            return True
+        if "%" in line and any(map(with_capitals(line).__contains__, self.markers)):
+            return True
+        return "://" in line and URL_PASSWORD.search(line) is not None
+
+    def clean(self, event: EventT) -> EventT:
+        """Return `event` with each secret replaced by `[secret NAME]`. The names of its case stay."""
+        cleaned: EventT = self._clean_fields(event)
+        return cleaned
+
+    def clean_text(self, text: str) -> str:
+        """Return `text` with each secret replaced."""
+        if any(hint in text for hint in _HEADER_HINTS):
+            text = _HEADER.sub(lambda match: match[1] + match[2] + _HEADER_TEXT, text)
+        return without_piece(self._forms.replace(text), self._values)
+
+    def clean_data(self, value: Any) -> Any:
+        """Return JSON data with each secret replaced, also in numbers (such as a PIN in a tool's arguments)."""
+        if isinstance(value, str):
+            return self.clean_text(value)
+        if isinstance(value, dict):
+            return {
+                self.clean_text(key): _HEADER_TEXT
+                if isinstance(item, str) and key.lower() in _HEADER_KEYS
+                else self.clean_data(item)
+                for key, item in value.items()
+            }
+        if isinstance(value, list):
+            return [self.clean_data(item) for item in value]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            written = json.dumps(value)
+            cleaned = self.clean_text(written)
+            return value if cleaned == written else cleaned
+        return value
+
+    def _clean_fields(self, value: Any) -> Any:
+        changes = {}
+        for item in dataclasses.fields(value):
+            if item.name not in _KEPT_FIELDS:
+                old = getattr(value, item.name)
+                new = self._clean_field(old)
+                if new is not old:
+                    changes[item.name] = new
+        return dataclasses.replace(value, **changes) if changes else value
+
+    def _clean_field(self, value: Any) -> Any:
+        if isinstance(value, CaseRef | PlannedCase):
+            return value
+        if dataclasses.is_dataclass(value):
+            return self._clean_fields(value)
+        if isinstance(value, tuple):
+            return tuple(self._clean_field(item) for item in value)
+        if isinstance(value, str | dict | list):
+            return self.clean_data(value)
+        return value
+
+
+# Criteria that cannot judge a stored transcript again because a secret was replaced in it
+
+_PARTS: Mapping[Part, Callable[[Invocation], object]] = {
+    "message": lambda turn: turn.get("user_content"),
+    "answer": lambda turn: content_text(turn.get("final_response")),
+    "calls": tool_calls,
+}
+
+
+def holds_secrets(conversation: object) -> bool:
+    """Return whether a secret was replaced anywhere in JSON data, or in dataclasses with such data."""
+    return REPLACED in repr(conversation)
+
+
+def not_scored_again(stored: StoredCase, config: CriteriaConfig) -> tuple[Scored, ...]:
+    """Return `not_evaluated` for each criterion of `config` that would see a replaced secret.
+
+    The transcript of the case must be complete.
+    """
+    started = stored.started
+    assert started is not None  # The transcript is complete.
+    actual = [turn.actual for turn in stored.turns]
+    if not holds_secrets([started.expected, actual, started.scenario, started.rubrics]):
+        return ()
+    turns = [*(started.expected or ()), *actual]
+    return tuple(
+        Scored(MetricResult(item.name, "not_evaluated", None, item.threshold, _REASON))
+        for item in config.criteria
+        if item.name in config.custom_metrics or _is_shown_secrets(item.name, turns)
+    )
+
+
+_REASON = "a secret was removed from the stored transcript, so the agent's words are incomplete: run the case again"
+
+
+def _is_shown_secrets(name: str, turns: Sequence[Invocation]) -> bool:
+    info = descriptions().get(name)
+    if info is None or info.asks is not None or not info.looks_at:
+        return True  # The criterion sees the whole conversation, which has a replaced secret.
+    return holds_secrets([_PARTS[part](turn) for part in info.looks_at for turn in turns])

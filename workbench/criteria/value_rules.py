@@ -1,0 +1,269 @@
+"""Rules that say how single values inside arguments or session state are compared.
+
+A rule belongs to a dotted path, such as `filters.since`. A list's element is a step, too: `items.0.price`, or
+`items.*.price` for every element. The empty path is the whole value.
+Values without a rule are compared exactly, as `json_difference` describes.
+
+| rule | accepts |
+|---|---|
+| `"any"` | any value, and no value |
+| `{"regex": "A-[0-9]+"}` | a text that matches as a whole |
+| `{"abs": 0.01}`, `{"rel": 0.01}` | a number at most that far from the expected one (`rel`: times its size) |
+| `{"one_of": [1, 2]}` | a value that equals one of the list |
+| `"ignore_case"` | the expected text in upper or lower case |
+| `"contains"` | an object or list with all that is expected; more is allowed |
+
+`"any"`, `regex` and `one_of` say by themselves what is accepted, also where nothing is expected at the path. The other
+rules need an expected value.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Final, TypeAlias
+
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+from workbench.criteria.alignment import most_pairs
+from workbench.criteria.json_difference import ABSENT, describe, hashable, path_step, phrase
+from workbench.criteria.pattern import check_pattern, matches
+from workbench.text.safe_text import one_line
+
+_WORDS: Final = ("any", "ignore_case", "contains")
+_OBJECTS: Final = ("regex", "abs", "rel", "one_of")
+_EXPECTED = '"any", "ignore_case", "contains", {"regex": …}, {"abs": …}, {"rel": …} or {"one_of": […]}'
+_LONGEST_PHRASE = 80
+
+
+@dataclass(frozen=True)
+class ValueRule:
+    """One rule. `kind` is its word or key, `operand` what stands behind the key (None for a word)."""
+
+    kind: str
+    operand: Any = None
+
+    def accepts(self, expected: Any, actual: Any) -> bool:
+        """Return whether the actual value is as expected under this rule. `ABSENT` marks a missing value.
+
+        "contains" concerns the values inside; `compare` applies it.
+
+        Raises:
+            NotScorableError: A pattern takes too long.
+        """
+        if self.kind == "any":
+            return True
+        if self.kind == "regex":
+            return isinstance(actual, str) and matches(self.operand, actual, whole=True)
+        if self.kind == "one_of":
+            return actual is not ABSENT and hashable(actual) in set(map(hashable, self.operand))
+        if self.kind == "ignore_case" and isinstance(expected, str) and isinstance(actual, str):
+            return expected.casefold() == actual.casefold()
+        if self.kind in ("abs", "rel") and _is_number(expected) and _is_number(actual):
+            return _is_near(expected, actual, self.operand * (1 if self.kind == "abs" else abs(expected)))
+        return hashable(expected) == hashable(actual)
+
+    @property
+    def json(self) -> Any:
+        """The rule as the file has it."""
+        return self.kind if self.operand is None else {self.kind: self.operand}
+
+    def phrase(self, expected: Any, words: str) -> str:
+        """Return what the rule accepts, as text, or "" if it has no effect on this expected value.
+
+        `words` is the expected value as text, such as `number 12.5`.
+        """
+        text = ""
+        match self.kind:
+            case "any":
+                text = "any value"
+            case "regex":
+                text = f"text matching {self.operand}"
+            case "one_of":
+                text = f"one of {', '.join(json.dumps(value, ensure_ascii=False) for value in self.operand)}"
+            case "ignore_case" if isinstance(expected, str):
+                text = f"{words} in any case"
+            case "abs" if _is_number(expected):
+                text = f"{words} ± {self.operand:g}"
+            case "rel" if _is_number(expected):
+                text = f"{words} ± {self.operand * 100:g}%"
+            case "contains" if isinstance(expected, dict | list):
+                text = f"{words} or more"
+            case "contains" if expected is ABSENT:
+                text = "more is allowed"
+        return one_line(text, limit=_LONGEST_PHRASE)
+
+
+def read_rule(value: Any) -> ValueRule:
+    """Read one rule.
+
+    Raises:
+        ValueError: This is not a rule. The message says what one looks like.
+    """
+    if isinstance(value, ValueRule):
+        return value
+    if isinstance(value, str) and value in _WORDS:
+        return ValueRule(value)
+    if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in _OBJECTS:
+        raise ValueError(_EXPECTED)
+    ((kind, operand),) = value.items()
+    if kind == "regex":
+        check_pattern(operand, "a regular expression after `regex`")
+    elif kind == "one_of":
+        if not isinstance(operand, list) or not operand:
+            raise ValueError("a list of values after `one_of`")
+    elif not _is_number(operand) or not math.isfinite(operand) or operand < 0:
+        raise ValueError(f"a number of at least 0 after `{kind}`")
+    return ValueRule(kind, operand)
+
+
+_RULE_SCHEMA = {
+    "anyOf": [
+        {"enum": list(_WORDS)},
+        {
+            "type": "object",
+            "properties": {
+                "regex": {"type": "string"},
+                "abs": {"type": "number", "minimum": 0},
+                "rel": {"type": "number", "minimum": 0},
+                "one_of": {"type": "array", "minItems": 1},
+            },
+            "additionalProperties": False,
+            "minProperties": 1,
+            "maxProperties": 1,
+        },
+    ]
+}
+AnyRule: TypeAlias = Annotated[
+    ValueRule, BeforeValidator(read_rule), PlainSerializer(lambda rule: rule.json), WithJsonSchema(_RULE_SCHEMA)
+]
+"""A rule as a field of an option model."""
+Rules: TypeAlias = Mapping[str, ValueRule]
+"""Rules by dotted path."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A smallest part that differs.
+
+    `accepted` is whether a rule allows the difference. `rule` is the rule of the path, or None. `dotted` is the path
+    as in the keys of rules. `steps` are the keys and the positions in the expected lists that lead there.
+    """
+
+    path: str
+    expected: Any
+    actual: Any
+    rule: ValueRule | None = None
+    accepted: bool = False
+    dotted: str = ""
+    steps: tuple[str | int, ...] = ()
+
+
+def compare(expected: Any, actual: Any, rules: Rules, root: str) -> Iterator[Difference]:
+    """Yield each smallest part that differs, also if a rule accepts it.
+
+    `root` is the first word of each path. The dotted paths of rules begin below it. Keys come in the order of the
+    expected object, then keys that only the actual one has; list elements go by position, or under "contains" by
+    what fits. `ABSENT` marks a side without a value.
+    """
+    yield from _compare(expected, actual, _Place(root), rules, contains=False)
+
+
+def agrees(expected: Any, actual: Any, rules: Rules) -> bool:
+    """Return whether no part differs that the rules do not accept."""
+    return all(difference.accepted for difference in compare(expected, actual, rules, ""))
+
+
+def described(difference: Difference) -> dict[str, Any]:
+    """Return a difference as JSON data: the result of `json_difference.describe`, and the words of its `rule`."""
+    found = describe(difference.path, difference.expected, difference.actual)
+    words = phrase(found["expected_type"], found["expected_shown"])
+    if difference.rule is not None and (rule := difference.rule.phrase(difference.expected, words)):
+        found["rule"] = rule
+    return found
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A place inside a value: its path as shown, its dotted path, and that with `*` in place of list positions."""
+
+    shown: str
+    dotted: str = ""
+    starred: str = ""
+    steps: tuple[str | int, ...] = ()
+
+    def below(self, key: str) -> "_Place":
+        shown, steps = self.shown + path_step(key), (*self.steps, key)
+        return _Place(shown, _joined(self.dotted, key), _joined(self.starred, key), steps)
+
+    def at(self, index: int) -> "_Place":
+        shown, steps = f"{self.shown}[{index}]", (*self.steps, index)
+        return _Place(shown, _joined(self.dotted, str(index)), _joined(self.starred, "*"), steps)
+
+    def rule(self, rules: Rules) -> ValueRule | None:
+        return rules.get(self.dotted) or rules.get(self.starred)
+
+
+def _compare(expected: Any, actual: Any, place: _Place, rules: Rules, *, contains: bool) -> Iterator[Difference]:
+    rule = place.rule(rules)
+    if rule is not None and rule.kind != "contains":
+        accepted = rule.accepts(expected, actual)
+        if not accepted or hashable(expected) != hashable(actual):
+            yield Difference(place.shown, expected, actual, rule, accepted, place.dotted, place.steps)
+        return
+    contains = contains or rule is not None
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        for key in [*expected, *(key for key in actual if key not in expected)]:
+            below = place.below(key)
+            found = _compare(expected.get(key, ABSENT), actual.get(key, ABSENT), below, rules, contains=contains)
+            yield from _allowed(found) if contains and key not in expected else found
+    elif isinstance(expected, list) and isinstance(actual, list):
+        yield from _lists(expected, actual, place, rules, contains=contains)
+    elif hashable(expected) != hashable(actual):
+        yield Difference(place.shown, expected, actual, rule, False, place.dotted, place.steps)
+
+
+def _allowed(found: Iterator[Difference]) -> Iterator[Difference]:
+    """Yield differences of what only the actual side has. A rule of their own still decides."""
+    for difference in found:
+        if difference.rule is None:
+            difference = replace(difference, rule=ValueRule("contains"), accepted=True)
+        yield difference
+
+
+def _lists(
+    expected: list[Any], actual: list[Any], place: _Place, rules: Rules, *, contains: bool
+) -> Iterator[Difference]:
+    if not contains:
+        for index in range(max(len(expected), len(actual))):
+            wanted = expected[index] if index < len(expected) else ABSENT
+            got = actual[index] if index < len(actual) else ABSENT
+            yield from _compare(wanted, got, place.at(index), rules, contains=False)
+        return
+
+    def fits(row: int, column: int) -> bool:
+        found = _compare(expected[row], actual[column], place.at(row), rules, contains=True)
+        return all(difference.accepted for difference in found)
+
+    partners = most_pairs(len(expected), len(actual), fits)
+    free = iter(sorted(set(range(len(actual))) - set(partners.values())))
+    for row, wanted in enumerate(expected):
+        if row not in partners:
+            column = next(free, None)
+            got = ABSENT if column is None else actual[column]
+            yield from _compare(wanted, got, place.at(row), rules, contains=True)
+
+
+def _joined(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_near(expected: float, actual: float, distance: float) -> bool:
+    """Return whether two numbers are close. Decimal texts decide, so that 12.51 is within 0.01 of 12.5."""
+    if not (math.isfinite(expected) and math.isfinite(actual)):
+        return expected == actual
+    return abs(expected - actual) <= distance or math.isclose(abs(expected - actual), distance, rel_tol=1e-9)

@@ -1,0 +1,135 @@
+"""Accepting an agent's behavior as expected, as a list of smallest differences (hunks).
+
+Any of the hunks may be accepted. The rest of the case keeps its spelling and its form.
+"""
+
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
+from types import MappingProxyType
+from typing import Any
+
+from workbench.criteria.json_difference import ABSENT
+from workbench.criteria.value_rules import Rules, compare
+from workbench.editing.accept_turn import Hunk, TurnComparison
+from workbench.editing.turn_steps import Shape, in_both_shapes, shape_of
+from workbench.files.invocation import content_text
+from workbench.files.spelling import get, is_camel
+from workbench.text.json_values import mapping, value_at
+
+_STATE = "final_session_state"
+
+
+class NotComparableError(ValueError):
+    """Nothing of the transcript can be accepted. The message gives the reason and the remedy."""
+
+
+class Comparison:
+    """A case's JSON `raw` beside its transcript.
+
+    The transcript's turns are invocations in snake_case, or None for an incomplete turn. `end_state` is the session
+    state after them, or None if it is not known, and `rules` say how it is compared. `notes` name the turns that are
+    left out, and why. The end state is left out with them, because it is that of another conversation.
+
+    Raises:
+        NotComparableError: the case is a scenario, has no turns, or all of them are left out.
+    """
+
+    def __init__(
+        self,
+        raw: Mapping[str, Any],
+        actual: Sequence[Mapping[str, Any] | None],
+        end_state: Mapping[str, Any] | None = None,
+        rules: Rules = MappingProxyType({}),
+    ) -> None:
+        self._raw, self._actual = raw, actual
+        self._camel = is_camel(raw)
+        self._default_shape = _shape(raw)
+        self.notes: tuple[str, ...] = ()
+        self._turns = tuple(self._comparable())
+        state = () if end_state is None or self.notes else self._state_hunks(end_state, rules)
+        self.hunks: tuple[Hunk, ...] = (
+            *(hunk for number in self._turns for hunk in self._compare(number, raw).hunks()),
+            *state,
+        )
+
+    def accepted(self, hunks: Iterable[Hunk]) -> dict[str, Any]:
+        """Return the case with these hunks accepted, in any order. `raw` is not changed."""
+        wanted = frozenset(hunks)
+        case: dict[str, Any] = copy.deepcopy(dict(self._raw))
+        for number in sorted({hunk.turn for hunk in wanted if hunk.kind != "state"}):
+            self._compare(number, case).accept(wanted)
+        for hunk in wanted:
+            if hunk.kind == "state":
+                _accept_state(get(case, _STATE), hunk)
+        # Accepted values still belong to the transcript, so copy them.
+        return copy.deepcopy(case)
+
+    def _state_hunks(self, actual: Mapping[str, Any], rules: Rules) -> Iterator[Hunk]:
+        """Yield what differs in the end state: the smallest values that are in no list, and whole lists."""
+        expected = get(self._raw, _STATE)
+        if not isinstance(expected, dict):
+            return
+        found = (one for one in compare(expected, actual, rules, "") if not one.accepted)
+        for steps in dict.fromkeys(_keys_of(one.steps) for one in found):
+            old, new = (mapping(value_at(side, steps[:-1])).get(steps[-1], ABSENT) for side in (expected, actual))
+            verb = "expect" if old is ABSENT else "no longer expect" if new is ABSENT else "change"
+            what = f"end state: {verb} {'.'.join(steps)}"
+            yield Hunk(len(self._raw["conversation"]), "state", steps=steps, what=what, old=old, new=new)
+
+    def _compare(self, number: int, case: Mapping[str, Any]) -> TurnComparison:
+        turn = case["conversation"][number]
+        return TurnComparison(number, turn, self._actual[number], camel=self._camel, default_shape=self._default_shape)
+
+    def _comparable(self) -> Iterator[int]:
+        if get(self._raw, "conversation_scenario") is not None:
+            raise NotComparableError(
+                "this case is a scenario: its simulated user varies from run to run, so it has no expected answers"
+            )
+        turns = self._raw.get("conversation")
+        if not isinstance(turns, list) or not turns:
+            raise NotComparableError("this case has no turns: add one first (e)")
+        found, notes = [], []
+        for number, turn in enumerate(turns):
+            obstacle = _obstacle(turn, self._actual[number] if number < len(self._actual) else None)
+            if obstacle:
+                notes.append(f"turn {number + 1}: {obstacle}")
+            else:
+                found.append(number)
+        self.notes = tuple(notes)
+        if not found:
+            raise NotComparableError(notes[0])
+        return iter(found)
+
+
+def _keys_of(steps: Iterable[str | int]) -> tuple[str, ...]:
+    """Return the keys before the first position in a list."""
+    return tuple(str(step) for step in takewhile(lambda step: isinstance(step, str), steps))
+
+
+def _accept_state(state: Any, hunk: Hunk) -> None:
+    *above, key = hunk.steps
+    inner = value_at(state, tuple(above))
+    if hunk.new is ABSENT:
+        del inner[key]
+    else:
+        inner[key] = hunk.new
+
+
+def _obstacle(turn: Any, actual: Mapping[str, Any] | None) -> str:
+    """Return why nothing of a turn can be accepted, or "" if it can."""
+    if actual is None:
+        return "the agent did not complete this turn in the last run"
+    if not isinstance(turn, dict) or in_both_shapes(turn):
+        return "it has both tool_uses and invocation_events, but ADK reads only one: remove one first (E)"
+    expected, recorded = (content_text(mapping(get(one, "user_content"))) for one in (turn, actual))
+    if expected != recorded:
+        return "the user's message has changed since the last run: run the case again (r)"
+    return ""
+
+
+def _shape(raw: Mapping[str, Any]) -> Shape:
+    """Return the form of steps in the other turns, used for a turn without steps."""
+    turns = raw.get("conversation")
+    shapes = {shape_of(turn) for turn in turns} if isinstance(turns, list) else set()
+    return "recorded" if "recorded" in shapes and "authored" not in shapes else "authored"

@@ -1,0 +1,200 @@
+"""Sessions saved by ADK, and the sessions of `adk test`, read as conversations that can become cases."""
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from workbench.editing.capture import FUNCTIONS, Captured
+from workbench.editing.session_calls import session_calls
+from workbench.files.breaches import snake
+from workbench.files.invocation import OPAQUE
+from workbench.files.spelling import get, respelled
+from workbench.run.recordings.recording import Origin, Recording
+
+Json = dict[str, Any]
+
+_USER = "user"
+_OWN_KEYS = {*OPAQUE, "state_delta", "artifact_delta", "requested_tool_confirmations", "requested_auth_configs"}
+"""Keys of a session whose values have keys of the user's own."""
+
+
+class NoSessionError(ValueError):
+    """The data is not an ADK session. The message begins with the place."""
+
+
+def case_from_session(session: Any, *, app_name: str = "") -> Captured:
+    """Return an ADK session in JSON form, in either spelling, as a conversation with its recorded calls.
+
+    `adk run --save_session` and ADK's web page write such files. A file has the state after the last turn. The state
+    before the first turn is derived from it by removing the keys that events changed; a note names them.
+
+    The sessions of `adk test` have only events. `app_name` is for those, as far as they have none.
+
+    Raises:
+        NoSessionError: the data is not a session, or has no turn with a user message.
+    """
+    if not isinstance(session, dict):
+        raise NoSessionError("the file must contain one ADK session: an object with app_name, user_id and events")
+    if get(session, "eval_cases") is not None:
+        raise NoSessionError("eval_cases: this is an evalset, not a session")
+    app_name = _text(session, "app_name", app_name)
+    user_id = _text(session, "user_id", _USER if app_name and get(session, "app_name") is None else "")
+    events = get(session, "events")
+    if not isinstance(events, list):
+        raise NoSessionError("events: this must be a list of ADK events" + (" (it is missing)" * (events is None)))
+    state = get(session, "state")
+    if state is not None and not isinstance(state, dict):
+        raise NoSessionError("state: this must be an object")
+    checked = [_snake_event(event, number) for number, event in enumerate(events)]
+    turns, groups, notes = _turns(checked)
+    if not turns:
+        raise NoSessionError("events: none of them is a user message, so there is no turn")
+    before, state_notes = _state_before(state or {}, checked)
+    calls = session_calls(groups)
+    recording = Recording("", "", app_name, Origin(framework="google-adk"), calls=calls.tools, models=calls.models)
+    if mocks := get(session, "mocks"):
+        notes.append(f"the test replaces {_listed(list(mocks))}, a case does not" if isinstance(mocks, dict) else "")
+    every = (*notes, *state_notes, *calls.notes)
+    # A file has the state after its last turn only.
+    after = {key: value for key, value in (state or {}).items() if not _is_internal(key)}
+    states = (*(None for _ in turns[1:]), after if state is not None else None)
+    return Captured(app_name, user_id, tuple(turns), before, tuple(filter(None, every)), recording, states=states)
+
+
+def _text(session: Json, name: str, default: str = "") -> str:
+    value = get(session, name)
+    if value is None and default:
+        return default
+    if not isinstance(value, str) or not value:
+        raise NoSessionError(f"{name}: this must be text" + (" (it is missing)" if value is None else ""))
+    return value
+
+
+def _snake_event(event: Any, number: int) -> Json:
+    if not isinstance(event, dict):
+        raise NoSessionError(f"events[{number}]: this must be an object")
+    kept: Json = respelled(event, snake, _OWN_KEYS)
+    content = kept.get("content")
+    if content is not None and not isinstance(content, dict):
+        raise NoSessionError(f"events[{number}].content: this must be an object")
+    parts = (content or {}).get("parts")
+    if parts is not None and not (isinstance(parts, list) and all(isinstance(part, dict) for part in parts)):
+        raise NoSessionError(f"events[{number}].content.parts: this must be a list of objects")
+    for place, part in enumerate(parts or ()):
+        _check_part(part, f"events[{number}].content.parts[{place}]")
+    return kept
+
+
+def _check_part(part: Json, place: str) -> None:
+    if not isinstance(part.get("text"), str | None):
+        raise NoSessionError(f"{place}.text: this must be text")
+    for function, inside in (("function_call", "args"), ("function_response", "response")):
+        value = part.get(function)
+        if value is None:
+            continue
+        if not isinstance(value, dict):
+            raise NoSessionError(f"{place}.{function}: this must be an object")
+        if not isinstance(value.get("name"), str):
+            raise NoSessionError(f"{place}.{function}.name: this must be text")
+        if not isinstance(value.get(inside), dict | None):
+            raise NoSessionError(f"{place}.{function}.{inside}: this must be an object")
+
+
+def _turns(events: Sequence[Json]) -> tuple[list[Json], list[list[Json]], list[str]]:
+    """Return the invocations, what the agent did in each, and notes.
+
+    The rules are ADK's (`EvaluationGenerator.convert_events_to_eval_invocations`): events with the same `invocation_id`
+    are one turn, and the last final response with text is its answer.
+    """
+    groups: dict[str, list[Json]] = {}
+    for event in events:
+        groups.setdefault(str(event.get("invocation_id") or ""), []).append(event)
+    turns: list[Json] = []
+    acted: list[list[Json]] = []
+    notes: list[str] = []
+    for number, group in enumerate(groups.values(), 1):
+        users = [event for event in group if _is_user(event) and _parts(event)]
+        if not users:
+            notes.append(f"invocation {number} is left out: it has no user message")
+            continue
+        acted.append([event for event in group if not _is_user(event)])
+        turn = _turn_of(users[-1], acted[-1])
+        if "final_response" not in turn:
+            notes.append(f"turn {len(turns) + 1} has no answer")
+        if any("function_response" in part for part in _parts(users[-1])):
+            notes.append(
+                f"turn {len(turns) + 1}: the user answers a call, whose ID can be another one in a new conversation"
+            )
+        turns.append(turn)
+    return turns, acted, notes
+
+
+def _turn_of(user: Json, acted: Sequence[Json]) -> Json:
+    final: Json | None = None
+    for event in acted:
+        if _parts(event) and _is_final(event) and (final is None or _has_text(event) or not _has_text(final)):
+            final = event
+    turn: Json = {"user_content": user["content"]}
+    if final is not None:
+        turn["final_response"] = final["content"]
+    steps = [event for event in acted if event is not final or _has(event, "function_call")]
+    turn["intermediate_data"] = {"invocation_events": [event for event in steps if _counts(event)]}
+    if isinstance(user.get("timestamp"), int | float):
+        turn["creation_timestamp"] = user["timestamp"]
+    return turn
+
+
+def _state_before(after: Json, events: Sequence[Json]) -> tuple[Json, Sequence[str]]:
+    """Return the state without the keys that events set, and notes about them."""
+    changed: dict[str, None] = {}
+    for event in events:
+        delta = (event.get("actions") or {}).get("state_delta") if isinstance(event.get("actions"), dict) else None
+        if isinstance(delta, dict):
+            changed.update(dict.fromkeys(delta))
+    own = [key for key in after if _is_internal(key)]
+    gone = [key for key in after if key in changed and key not in own]
+    before = {key: copy.deepcopy(value) for key, value in after.items() if key not in (*own, *gone)}
+    notes = []
+    if gone:
+        notes.append(f"left out of the initial state, because the agent set it later: {_listed(gone)}")
+    if own:
+        notes.append(f"left out of the initial state, because it is internal to ADK: {_listed(own)}")
+    return before, notes
+
+
+def _is_internal(key: str) -> bool:
+    """Return whether a key is used by ADK's tools, such as the session title of its web page."""
+    return len(key) > 4 and key.startswith("__") and key.endswith("__")
+
+
+def _listed(keys: Sequence[str]) -> str:
+    return ", ".join(keys[:5]) + (" …" if len(keys) > 5 else "")
+
+
+def _is_user(event: Json) -> bool:
+    return str(event.get("author") or "agent").lower() == _USER
+
+
+def _is_final(event: Json) -> bool:
+    """Return the result of google-adk's `Event.is_final_response`, without knowledge of a running agent."""
+    actions = event.get("actions") if isinstance(event.get("actions"), dict) else {}
+    if (actions or {}).get("skip_summarization") or event.get("long_running_tool_ids"):
+        return True
+    return not (_has(event, "function_call") or _has(event, "function_response") or event.get("partial"))
+
+
+def _counts(event: Json) -> bool:
+    return any(part.get(name) for part in _parts(event) for name in (*FUNCTIONS, "text", "inline_data"))
+
+
+def _has(event: Json, name: str) -> bool:
+    return any(part.get(name) is not None for part in _parts(event))
+
+
+def _has_text(event: Json) -> bool:
+    return any(part.get("text") for part in _parts(event))
+
+
+def _parts(event: Json) -> list[Json]:
+    content = event.get("content") or {}
+    return content.get("parts") or []

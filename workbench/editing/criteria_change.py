@@ -1,0 +1,214 @@
+"""Changes of a criteria config as values. Keys keep the file's spelling."""
+
+import copy
+import itertools
+import json
+import math
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from workbench.criteria.description import RUBRICS, CriterionDescription
+from workbench.criteria.registry import descriptions
+from workbench.editing import value_edit
+from workbench.editing.criteria_form import FormRow
+from workbench.files.config_rules import number_of
+from workbench.files.faults import Location
+from workbench.files.schema_messages import expected_words
+from workbench.files.spelling import get, is_camel, put
+from workbench.text.json_values import mapping, value_at
+
+Content = dict[str, Any]
+
+
+class ValueRefusedError(ValueError):
+    """The typed text is not a value for the field. The message describes the problem."""
+
+
+def read_typed(row: FormRow, text: str) -> Any:
+    """Return the value typed into a field that is not JSON.
+
+    Raises:
+        ValueRefusedError: the text is not a value for this field.
+    """
+    if row.kind in ("threshold", "number", "choice"):
+        return _number(row, text.strip())
+    if row.kind == "lines" and text.strip():
+        return [line for line in text.split("\n") if line.strip()]
+    if row.kind in ("word", "lines") and not text.strip():
+        raise ValueRefusedError("the value is empty: press D to remove the field and use its default")
+    return text
+
+
+def _number(row: FormRow, text: str) -> float | int:
+    number = number_of(text)
+    if number is None or not math.isfinite(number):
+        raise ValueRefusedError(f"“{text}” is not a number" + (": use a point, not a comma" if "," in text else ""))
+    if row.kind == "threshold":
+        return number
+    value = int(number) if number == int(number) else number
+    try:
+        TypeAdapter(row.field.type).validate_python(value)
+    except ValidationError as error:
+        expected = expected_words(error.errors(include_url=False)[-1])
+        raise ValueRefusedError(f"{row.field.name} must be {expected}, not {text}") from None
+    return value
+
+
+def stepped(row: FormRow, step: float) -> float | int:
+    """Return a row's number moved by a step.
+
+    A threshold moves on the grid of that step, between the lowest and the highest score. Where there is none yet, a
+    proposed one comes first. A count moves by 1.
+    """
+    if row.kind == "threshold" and not row.given and (proposed := number_of(row.field.default)) is not None:
+        return proposed
+    now = number_of(row.value if row.given else row.field.default)
+    if now is None or not math.isfinite(now):
+        now = CriterionDescription.first_threshold if row.kind == "threshold" else 1
+    if row.kind != "threshold" and not row.field.whole:
+        return round(max(0.0, now + step), 4)
+    if row.kind != "threshold":
+        least = row.field.least if math.isfinite(row.field.least) else 1
+        return int(max(least, int(now) + (1 if step > 0 else -1)))
+    grid = abs(step)
+    places = round(now / grid, 6)
+    wanted = round((math.floor(places) + 1 if step > 0 else math.ceil(places) - 1) * grid, 4)
+    info = descriptions().get(row.criterion)
+    lowest, highest = (info.lowest, info.highest) if info else (0.0, math.inf)
+    # No score is higher than the highest. A threshold above it must be typed.
+    return min(wanted, max(now, highest)) if step > 0 else max(lowest, wanted)
+
+
+def next_choice(row: FormRow) -> Any:
+    """Return the next of a row's choices: true or false for a flag."""
+    choices = row.field.choices
+    try:
+        now = TypeAdapter(row.field.type).validate_python(row.value if row.given else row.field.default)
+    except ValidationError:
+        return choices[0]
+    return choices[(choices.index(now) + 1) % len(choices)] if now in choices else choices[0]
+
+
+def is_default(row: FormRow, value: Any) -> bool:
+    """Return whether a value is the default of a field that the config does not set."""
+    if row.given or row.field.type is None:
+        return False
+    try:
+        return bool(TypeAdapter(row.field.type).validate_python(row.field.default) == value)
+    except ValidationError:
+        return False
+
+
+def with_value(content: Content, location: Location, value: Any) -> Content:
+    """Set a value at a location. If it equals the current number, keep that: 1 and 1.0 are the same threshold."""
+    content = _as_object(content, location)
+    present = value_at(content, location)
+    same = _is_number(present) and _is_number(value) and present == value
+    changed: Content = content if same else value_edit.with_value(content, location, value)
+    return changed
+
+
+def _as_object(content: Content, location: Location) -> Content:
+    """Turn a criterion that is a number into an object, if the location is inside it."""
+    criterion = location[:2]
+    if len(location) < 3 or location[0] != "criteria" or isinstance(value_at(content, criterion), dict):
+        return content
+    changed: Content = value_edit.with_value(content, criterion, {"threshold": value_at(content, criterion)})
+    return changed
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def without(content: Content, location: Location) -> Content:
+    """Remove the value at a location, and the objects that become empty."""
+    changed: Content = value_edit.without(content, location)
+    above = location[:-1]
+    if changed is content or not above or above == ("criteria",) or isinstance(above[-1], int):
+        return changed
+    return changed if value_at(changed, above) else without(changed, above)
+
+
+def with_criterion(content: Content, name: str) -> Content:
+    """Add a criterion at the end, with its first threshold. An existing one stays."""
+    criteria = mapping(content.get("criteria"))
+    return {**content, "criteria": {**criteria, name: criteria.get(name, first_threshold(name))}}
+
+
+def with_rubric(content: Content, criterion: str, after: int | None = None) -> tuple[Content, Location]:
+    """Add a rubric to a criterion, after the one at `after` or at the end, and return its place.
+
+    Raises:
+        ValueRefusedError: the value of `rubrics` is not a list.
+    """
+    above: Location = ("criteria", criterion, RUBRICS)
+    content = _as_object(content, above)
+    rubrics = mapping(value_at(content, above[:-1])).get(RUBRICS, [])
+    if not isinstance(rubrics, list):
+        raise ValueRefusedError("`rubrics` is not a list: fix that first")
+    camel = is_camel(rubrics)
+    taken = {get(rubric, "rubric_id") for rubric in rubrics}
+    numbered = (f"rubric_{number}" for number in itertools.count(len(rubrics) + 1))
+    rubric: Content = {}
+    put(rubric, "rubric_id", next(one for one in numbered if one not in taken), camel=camel)
+    put(rubric, "rubric_content", {"textProperty" if camel else "text_property": ""}, camel=camel)
+    if criterion in descriptions() and descriptions()[criterion].rubric_type:
+        rubric["type"] = descriptions()[criterion].rubric_type
+    place = (*above, len(rubrics) if after is None else after + 1)
+    return value_edit.with_item(content, place, rubric), place
+
+
+def first_threshold(name: str) -> float:
+    """Return the threshold of a newly added criterion."""
+    return descriptions().get(name, CriterionDescription).first_threshold
+
+
+def settled(before: Any, content: Content) -> Content:
+    """Return the content to write: a criterion that was a number becomes one again if it only has a threshold."""
+    old = mapping(before).get("criteria")
+    criteria = content.get("criteria")
+    if not isinstance(old, dict) or not isinstance(criteria, dict):
+        return content
+    plain = {
+        name: value["threshold"]
+        if isinstance(value, dict) and set(value) == {"threshold"} and name in old and not isinstance(old[name], dict)
+        else value
+        for name, value in criteria.items()
+    }
+    return {**content, "criteria": plain}
+
+
+def changed_names(before: Any, after: Any) -> list[str]:
+    """Return the names of changed criteria, then of other changed keys of the file."""
+    old, new = mapping(before), mapping(after)
+    one, other = mapping(old.get("criteria")), mapping(new.get("criteria"))
+    names = [name for name in {**one, **other} if json.dumps(one.get(name)) != json.dumps(other.get(name))]
+    names += [
+        key for key in {**old, **new} if key != "criteria" and json.dumps(old.get(key)) != json.dumps(new.get(key))
+    ]
+    if not names and isinstance(after, dict) and not isinstance(new.get("criteria"), dict):
+        names = ["criteria"] if json.dumps(old.get("criteria")) != json.dumps(new.get("criteria")) else []
+    return names or (["the order of the criteria"] if list(one) != list(other) else [])
+
+
+def merged(base: Content, theirs: Content, mine: Content) -> Content:
+    """Return theirs with the changes of mine: whole criteria, and whole keys of the file."""
+    both = copy.deepcopy(theirs)
+    for name in changed_names(base, mine):
+        source, target = mine, both
+        if name in {**mapping(base.get("criteria")), **mapping(mine.get("criteria"))}:
+            both["criteria"] = target = mapping(both.get("criteria"))
+            source = mapping(mine.get("criteria"))
+        if name in source:
+            target[name] = copy.deepcopy(source[name])
+        else:
+            target.pop(name, None)
+    return both
+
+
+def has_rubrics(criterion: str) -> bool:
+    """Return whether a criterion takes rubrics."""
+    info = descriptions().get(criterion)
+    return info is not None and RUBRICS in info.option_names

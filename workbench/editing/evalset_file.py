@@ -1,0 +1,229 @@
+"""Edits of an evalset file's cases, validated before they are written."""
+
+import copy
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
+
+from workbench.editing.case_edit import fresh_id
+from workbench.editing.dataset_case import changed, new_dataset_case
+from workbench.editing.value_edit import free_name
+from workbench.files.breaches import Breach
+from workbench.files.dataset import in_evalset_form, shown_location
+from workbench.files.evalset_edit import EvalsetText, NewCase, Order
+from workbench.files.faults import json_path
+from workbench.files.spelling import is_camel, key_in, put, spelled
+from workbench.text.json_values import ID_KEYS, case_id, is_dataset_case, mapping
+
+
+class RejectedError(ValueError):
+    """ADK would reject the edited file. `breaches` say where in the case or frame, and why."""
+
+    def __init__(self, breaches: Sequence[Breach]) -> None:
+        first = breaches[0]
+        place = json_path(first.location)
+        super().__init__(f"{place}: {first.message}".removeprefix(": "))
+        self.breaches = tuple(breaches)
+
+
+class EvalsetFile(EvalsetText):
+    """An evalset file that refuses cases, IDs and names that ADK would reject.
+
+    Cases of a dataset of google-agents-cli are read in the form of an evalset's case and written in their own.
+    """
+
+    def case(self, number: int) -> Any:
+        """Return the case at a position, as editors see it."""
+        stored = self.stored(number)
+        return in_evalset_form(stored, self.ids[number]) if self.is_dataset and isinstance(stored, dict) else stored
+
+    def edited(self, number: int, wanted: Any) -> Self:
+        """Return the file with a changed case. A dataset's case may also have its own form.
+
+        Raises:
+            RejectedError: ADK would reject the change, or the case's ID is empty or already used.
+            EditError: the case is nested too deeply.
+        """
+        before = self.stored(number)
+        if self.is_dataset and isinstance(before, dict) and "eval_id" in mapping(wanted):
+            wanted = _possible(*changed(before, wanted, self.ids[number]))
+        self._check(wanted, before, skip=number)
+        return super().edited(number, wanted)
+
+    def added(self, place: int, cases: Sequence[dict[str, Any]]) -> bytes:
+        """Return the content with new cases before position `place`.
+
+        Raises:
+            RejectedError: as in `edited`.
+            EditError: as in `edited`.
+        """
+        ids = list(self.ids)
+        if self.is_dataset:
+            cases = [_possible(*new_dataset_case(case)) for case in cases]
+        for case in cases:
+            self._check(case, None, taken=ids)
+            ids.append(case_id(case))
+        order: list[int | NewCase] = list(range(len(self.ids)))
+        like = max(place - 1, 0) if order else None
+        order[place:place] = [NewCase(case, like=like) for case in cases]
+        return self.with_order(order)
+
+    def with_copies(self, numbers: Collection[int]) -> tuple[bytes, list[str]]:
+        """Return the content with a copy after each of those cases, and the copies' IDs.
+
+        Copies get free IDs, and their turns get new ones.
+
+        Raises:
+            EditError: as in `edited`.
+        """
+        taken = set(self.ids)
+        names: list[str] = []
+        order: list[int | NewCase] = []
+        for number, eval_id in enumerate(self.ids):
+            order.append(number)
+            if number in numbers:
+                names.append(free_name(eval_id or "case", taken))
+                taken.add(names[-1])
+                order.append(NewCase(copied(self.stored(number), names[-1]), like=number))
+        return self.with_order(order), names
+
+    def without(self, numbers: Collection[int]) -> bytes:
+        """Return the content without those cases."""
+        order: Order = [number for number in range(len(self.ids)) if number not in set(numbers)]
+        return self.with_order(order)
+
+    def with_order(self, order: Order) -> bytes:
+        """Return the content with these cases in this order.
+
+        Raises:
+            RejectedError: a case of a dataset would get another ID, because it has none but its position.
+            EditError: as in `edited`.
+        """
+        if self.is_dataset:
+            if not order:
+                raise RejectedError([Breach((), "a dataset needs a case: delete the file instead")])
+            for place, item in enumerate(order):
+                if isinstance(item, int) and item != place and not case_id(self.stored(item)):
+                    message = f"case {item + 1} has no id but its position, which would change: give it an id first"
+                    raise RejectedError([Breach((), message)])
+        return super().with_order(order)
+
+    def with_frame(self, changes: Mapping[str, Any]) -> bytes:
+        """Return the content with another ID, name or description of the evalset. None removes a key.
+
+        Raises:
+            RejectedError: the ID is empty or not a string, or the file is a dataset.
+        """
+        if self.is_dataset:
+            message = "a dataset of agents-cli has no id, name or description: it is known by its file's name"
+            raise RejectedError([Breach((), message)])
+        for key, value in changes.items():
+            if value is not None and not isinstance(value, str):
+                raise RejectedError([Breach((key,), "this must be a string")])
+            if key == "eval_set_id" and not (value or "").strip():
+                raise RejectedError([Breach((key,), "an evalset needs an id")])
+        return super().with_frame(changes)
+
+    @property
+    def camel(self) -> bool:
+        """Whether its first case, and so the file, is written in camelCase. In a dataset, as editors see it."""
+        return bool(self.ids) and is_camel(self.case(0))
+
+    def _check(self, wanted: Any, before: Any, *, skip: int = -1, taken: Sequence[str] | None = None) -> None:
+        if not isinstance(wanted, dict):
+            raise RejectedError([Breach((), "a case must be an object: { … }")])
+        name = case_id(wanted)
+        if name != case_id(before) or before is None:
+            key = _id_key(wanted)
+            if not name.strip():
+                raise RejectedError([Breach((key,), "a case needs an id")])
+            others = [eval_id for number, eval_id in enumerate(taken or self.ids) if number != skip]
+            if name in others:
+                raise RejectedError([Breach((key,), f"this file already has a case with the id {name}")])
+        errors = partial(errors_of, is_dataset=self.is_dataset)
+        known = set() if before is None else {_key(breach) for breach in errors(before)}
+        new = [breach for breach in errors(wanted) if _key(breach) not in known]
+        if new and self.is_dataset:
+            new = [replace(breach, location=shown_location(breach.location, wanted)) for breach in new]
+        if new:
+            raise RejectedError(new)
+
+
+def copied(case: Any, eval_id: str) -> Any:
+    """Return a copy of a case with another ID, and new IDs for turns that have one."""
+    result = copy.deepcopy(case)
+    if not isinstance(result, dict):
+        return result
+    result[_id_key(result)] = eval_id
+    turns = result.get("conversation")
+    for turn in turns if isinstance(turns, list) else ():
+        if key_in(turn, "invocation_id") is not None:
+            put(turn, "invocation_id", fresh_id(), camel=False)
+    return result
+
+
+def moved(source: EvalsetFile, numbers: Sequence[int], target: EvalsetFile) -> tuple[bytes, bytes]:
+    """Return the content of both files after moving those cases to the end of the other file.
+
+    Raises:
+        RejectedError: the other file already has one of them, or has another format. Nothing is lost.
+        EditError: as in `EvalsetFile.edited`.
+    """
+    cases = [source.copied(number) for number in numbers]
+    if source.is_dataset != target.is_dataset:
+        raise RejectedError([Breach((), "cases cannot move between evalsets and datasets of agents-cli")])
+    if source.is_dataset and not all(case_id(case.value) for case in cases):
+        raise RejectedError([Breach((), "a case without an id cannot be moved: give it an id first")])
+    taken = set(target.ids) & {case_id(case.value) for case in cases}
+    if taken:
+        names = ", ".join(sorted(taken)[:3])
+        raise RejectedError([Breach((), f"the target file already has {names}: rename one of them first")])
+    order: list[int | NewCase] = [*range(len(target.ids)), *cases]
+    return source.without(numbers), target.with_order(order)
+
+
+def _possible(case: dict[str, Any], breaches: list[Breach]) -> dict[str, Any]:
+    if breaches:
+        raise RejectedError(breaches)
+    return case
+
+
+def _id_key(case: Any) -> str:
+    """Return the key of a case's ID, in the file's spelling."""
+    found = next((key for key in ID_KEYS if key in mapping(case)), None)
+    return found or spelled("eval_case_id" if is_dataset_case(case) else "eval_id", camel=is_camel(case))
+
+
+def errors_of(case: Any, *, is_dataset: bool = False) -> list[Breach]:
+    """Return why ADK, or agents-cli for a case of a dataset, would reject a case. [] if it would accept it."""
+    # Imported late: pydantic takes 50 ms to import.
+    from workbench.files.validation import validate_case, validate_dataset_case
+
+    text = json.dumps(case).encode("ascii")
+    _, breaches = validate_dataset_case(text, "") if is_dataset else validate_case(text)
+    return [breach for breach in breaches if breach.severity == "error"]
+
+
+_ADK_NAME = re.compile(r"[a-zA-Z0-9_]+")
+
+
+def name_fault(eval_set_id: str) -> str:
+    """Return why ADK cannot save an evalset with this ID, or "" if it can."""
+    if not eval_set_id:
+        return "an evalset needs a name"
+    if not _ADK_NAME.fullmatch(eval_set_id):
+        return "use letters, digits and _ only: ADK cannot save other names"
+    return ""
+
+
+def new_evalset(eval_set_id: str) -> bytes:
+    """Return the content of a new file without cases."""
+    content = {"eval_set_id": eval_set_id, "name": eval_set_id, "eval_cases": []}
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _key(breach: Breach) -> tuple[str, str]:
+    return json_path(breach.location), breach.message

@@ -1,0 +1,242 @@
+"""Freezing as an edit: the calls of finished cases become files beside their evalset."""
+
+import contextlib
+import json
+import re
+from codecs import BOM_UTF8
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Literal, TypeAlias
+
+from workbench.editing.frozen_folders import FrozenFolders
+from workbench.editing.saving import Contents
+from workbench.events.events import CaseName, CaseRef
+from workbench.files.evalset import open_evalset
+from workbench.files.frozen_path import frozen_folder, frozen_name, frozen_path, read_unlinked, refused_link
+from workbench.files.json_text.json_edit import revised
+from workbench.files.json_text.scanner import is_scannable
+from workbench.files.json_text.text_file import unreadable
+from workbench.files.own_file import OwnFileError
+from workbench.run.recordings.drift import remarks
+from workbench.run.recordings.from_run import NotRecordedError, Taken, take_recording
+from workbench.run.recordings.frozen_file import LaterFrozenFileError, parse_frozen
+from workbench.run.recordings.frozen_text import frozen_contents
+from workbench.run.recordings.merging import merged
+from workbench.run.recordings.recording import Origin, Recording
+from workbench.store.history.state_dir import is_stored, state_of
+from workbench.store.transcripts import StoredCase, StoredRun
+from workbench.text.counting import counted
+
+Change: TypeAlias = Literal["new", "changed", "unchanged", "not frozen"]
+_ADK = "google-adk"
+_RUN_ID = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d-\d\d-\d\d)-[0-9a-f]{4}")
+_SAME_AGAIN = frozenset({"agent_raised", "turn_count"})
+"""Errors that follow from the answers of tools, so that a replay repeats them."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenCase:
+    """What freezing does to one case.
+
+    `file` is its frozen file. `recording` is None if it is not frozen, and `why` says why not. `remarks` are sentences
+    that the user should read. All texts are raw.
+    """
+
+    ref: CaseRef
+    file: Path
+    change: Change
+    recording: Recording | None = None
+    why: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Freezing:
+    """A prepared freezing: what happens to each case, the new contents of files, and recordings that are pruned."""
+
+    cases: tuple[FrozenCase, ...]
+    contents: Contents
+    pruned: tuple[Path, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The label of the edit."""
+        names = [case.ref.eval_id for case in self.cases if case.change in ("new", "changed")]
+        return f"freeze {names[0]}" if len(names) == 1 else f"freeze {counted(len(names), 'case')}"
+
+
+def freezing_of(
+    runs: Iterable[StoredRun], root: Path, *, cases: Sequence[str] = (), models: bool = False, prune: bool = False
+) -> Freezing:
+    """Prepare the freezing of the cases of runs, or only of those with these ids. It reads files and writes none.
+
+    Of several repeats in a run, the first that passed is taken, else the first that is complete. `models` also keeps
+    the answers of models. `prune` drops recorded calls that a frozen run did not use, and without `cases` also the
+    recordings of cases that are gone.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    work = _Work(root, models=models, prune=prune)
+    found: list[FrozenCase] = []
+    for run in runs:
+        chosen: dict[CaseName, list[StoredCase]] = defaultdict(list)
+        for ref, case in run.cases.items():
+            if not cases or ref.eval_id in cases:
+                chosen[ref.name].append(case)
+        found += (work.freeze(_best(executions), run) for executions in chosen.values())
+    pruned = work.prune() if prune and not cases else ()
+    return Freezing(tuple(found), work.folders.contents(), pruned)
+
+
+def ignoring(file: Path, tool: str, argument: str) -> Contents:
+    """Return the content of a frozen file in which an argument of a tool does not count any more. Reads the file.
+
+    Everything else keeps its bytes, unless the file is very large.
+
+    Raises:
+        OwnFileError: the file cannot be used.
+        OSError: it cannot be read.
+    """
+    content = read_unlinked(file)
+    recording = parse_frozen(file, content)
+    known = recording.ignore.get(tool, ())
+    ignore = {**recording.ignore, tool: (*known, *(() if argument in known else (argument,)))}
+    if frozen_contents(file, recording)[file] == content or not is_scannable(content):
+        return {file: (content, frozen_contents(file, replace(recording, ignore=ignore))[file])}
+    mark = BOM_UTF8 if content.startswith(BOM_UTF8) else b""
+    text = content.removeprefix(mark).decode("utf-8", "surrogatepass")
+    after = revised(text, {**json.loads(text), "ignore": {name: list(names) for name, names in ignore.items()}})
+    return {file: (content, mark + after.encode("utf-8", "surrogatepass"))}
+
+
+def _best(executions: Sequence[StoredCase]) -> StoredCase:
+    own = [case for case in executions if not case.planned.is_apart]
+    complete = [case for case in own if case.why_incomplete() is None]
+    passed = (case for case in complete if case.finished is not None and case.finished.status == "passed")
+    return next(passed, (complete or own or executions)[0])
+
+
+def taken_from(case: StoredCase, run: StoredRun) -> Taken:
+    """Return the recording of a case of a run. Reads files.
+
+    Raises:
+        NotRecordedError: it has no complete transcript, or no calls that a replay could use.
+    """
+    if case.planned.is_apart:
+        raise NotRecordedError("the run only tried a fault or a fork: freeze a run of the case itself")
+    ended = case.why_incomplete()
+    if ended is not None and ended.kind not in _SAME_AGAIN:
+        way_out = "; run it with --frozen --on-miss live first" if ended.kind == "frozen_miss" else ""
+        raise NotRecordedError(f"its transcript is not complete: {ended.message}{way_out}")
+    state = state_of(run.file) if run.file is not None and is_stored(run.file) else None
+    version = str(run.versions.get(_ADK, ""))
+    run_id, started = (run.scored_from, "") if run.scored_from else (run.run_id, run.started)
+    origin = Origin(run_id, started or _time_of(run_id), case.ref.repeat, _ADK if version else "", version)
+    taken = take_recording(case.ref, case.steps, state, origin)
+    if taken.why_not:
+        raise NotRecordedError(taken.why_not)
+    if ended is not None and not taken.recording.calls:
+        raise NotRecordedError(f"it has no calls of tools, only an error: {ended.message}")
+    return taken
+
+
+def _time_of(run_id: str) -> str:
+    """Return the time in the ID of a run, or "" if it has none."""
+    match = _RUN_ID.fullmatch(run_id)
+    return f"{match[1]}T{match[2].replace('-', ':')}Z" if match is not None else ""
+
+
+class _Work:
+    def __init__(self, root: Path, *, models: bool, prune: bool) -> None:
+        self.folders = FrozenFolders()
+        self._root, self._models, self._prune = root, models, prune
+        self._ids: dict[Path, frozenset[str]] = {}
+        """Evalset → the ids of its cases."""
+        self._broken: dict[Path, str] = {}
+        """Evalsets whose cases are not all known → the first fault, with its place."""
+
+    def freeze(self, case: StoredCase, run: StoredRun) -> FrozenCase:
+        """Freeze one case of a run, or say why not."""
+        ref = case.ref
+        evalset = self._evalset(ref)
+        file = frozen_path(self._root / ref.evalset_file, ref.eval_id)
+        refused = refused_link(file)
+        if refused:
+            return FrozenCase(ref, file, "not frozen", why=f"{file.name}: {refused}")
+        if evalset is None:
+            return FrozenCase(ref, file, "not frozen", why=f"there is no evalset {ref.evalset_file}")
+        if ref.eval_id not in self._ids[evalset]:
+            return FrozenCase(ref, file, "not frozen", why=self._why_not_there(ref, evalset))
+        try:
+            return self._frozen(case, file, taken_from(case, run))
+        except (NotRecordedError, LaterFrozenFileError) as error:
+            return FrozenCase(ref, file, "not frozen", why=str(error))
+
+    def _frozen(self, case: StoredCase, file: Path, taken: Taken) -> FrozenCase:
+        try:
+            before = self.folders.content(file)
+        except OSError as error:
+            return FrozenCase(case.ref, file, "not frozen", why=unreadable(file, error).sentence(file.name))
+        more = []
+        old = None
+        try:
+            old = parse_frozen(file, before) if before is not None else None
+        except LaterFrozenFileError:
+            raise
+        except OwnFileError as error:
+            more.append(f"the recording there could not be read and is replaced: {error.faults[0].sentence(file.name)}")
+        recording = merged(old, taken, models=self._models, prune=self._prune)
+        if recording is old:
+            return FrozenCase(case.ref, file, "unchanged", old)
+        for path, content in frozen_contents(file, recording).items():
+            self.folders.put(path, content)
+        if case.why_incomplete() is not None:
+            more.append("the case ended with an error, which it will repeat; later calls are not known")
+        if self._models and not recording.models:
+            more.append("the run recorded no answers of models")
+        change: Change = "new" if before is None else "changed"
+        return FrozenCase(case.ref, file, change, recording, remarks=(*more, *remarks(recording)))
+
+    def prune(self) -> tuple[Path, ...]:
+        """Remove the recordings of cases that are gone from the evalsets, and values that nothing names."""
+        pruned: list[Path] = []
+        for evalset, ids in self._ids.items():
+            if evalset in self._broken:
+                continue
+            folder = frozen_folder(evalset)
+            names = {frozen_name(eval_id) for eval_id in ids}
+            gone = [path for path in self.folders.files(folder) if path.name not in names]
+            for path in gone:
+                with contextlib.suppress(OSError):  # What cannot be read could not be restored by an undo.
+                    self.folders.put(path, None)
+                    pruned.append(path)
+            self.folders.remove_unused(folder)
+        return tuple(pruned)
+
+    def _evalset(self, ref: CaseRef) -> Path | None:
+        """Return the evalset file of a case if it exists. A run or report may name any path."""
+        file = self._root / ref.evalset_file
+        if file in self._ids:
+            return file
+        try:
+            if ".." in PurePosixPath(ref.evalset_file).parts or not file.is_file():
+                return None
+        except (OSError, ValueError):
+            return None
+        document = open_evalset(file)
+        self._ids[file] = frozenset(case.eval_id for case in document.cases)
+        if document.broken:
+            faults = (fault for fault in document.faults if fault.severity == "error")
+            self._broken[file] = next((fault.sentence(ref.evalset_file) for fault in faults), ref.evalset_file)
+        return file
+
+    def _why_not_there(self, ref: CaseRef, evalset: Path) -> str:
+        """Return why a case of a run is not among the cases that are known of its evalset."""
+        if evalset in self._broken:
+            return f"its evalset is broken: {self._broken[evalset]}"
+        if not ref.eval_id:
+            return f"{evalset.name} was broken when the run read it: run it again"
+        return f"{evalset.name} has no such case any more"

@@ -1,0 +1,218 @@
+"""Conversations that ADK saved in files: sessions, sessions of `adk test`, and test cases of its conformance tests."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from workbench.agents.workspace.definitions import find_definition
+from workbench.editing.adk_session import NoSessionError, case_from_session
+from workbench.editing.capture import Captured
+from workbench.editing.session_calls import NOT_IN_SESSIONS, is_gated, responses_of
+from workbench.files import yaml_data
+from workbench.files.regular_file import read_regular
+from workbench.run.recordings.recording import Effects, ModelCall, Recording, ToolCall
+from workbench.text.counting import few
+from workbench.text.json_values import mapping, objects, string
+from workbench.worker.forms import encoded
+
+# Test cases of ADK's conformance tests, read as conversations that can become cases
+
+Json = dict[str, Any]
+
+_USER = "adk_conformance_test_user"
+_UNKNOWN = "not in the recording: tools of toolsets; requests to models are not compared"
+_SYNTHETIC = "the test case has no generated-session.yaml, so state and branches are not known"
+
+
+def case_from_conformance(spec: Any, recordings: Any, session: Any = None) -> Captured:
+    """Return a conformance test case as a conversation with its recorded calls.
+
+    Arguments are the data of the three files. Without a session, the conversation is made of the other two.
+
+    Raises:
+        NoSessionError: a file has a wrong form.
+    """
+    agent, messages = string(mapping(spec).get("agent")), objects(mapping(spec).get("user_messages"))
+    if not agent or not messages:
+        raise NoSessionError("spec.yaml: it must have `agent` and `user_messages`")
+    state = mapping(spec).get("initial_state")
+    if state is not None and not isinstance(state, dict):
+        raise NoSessionError("spec.yaml: initial_state: this must be an object")
+    items = mapping(recordings).get("recordings")
+    if not isinstance(items, list):
+        raise NoSessionError("generated-recordings.yaml: it must have a list `recordings`")
+    made = session if session is not None else _session(messages, objects(items))
+    base = case_from_session({**mapping(made), "app_name": agent, "user_id": _USER, "state": state or {}})
+    notes = [note for note in base.notes if note != NOT_IN_SESSIONS] if session is not None else [_SYNTHETIC]
+    notes.append(_UNKNOWN)
+    for number, message in enumerate(messages, 1):
+        if delta := mapping(message.get("state_delta")):
+            notes.append(f"message {number} also sets state, which a case cannot: {few(list(delta))}")
+    recording = base.recording
+    assert recording is not None
+    calls, models = _recorded(objects(items), recording, has_session=session is not None)
+    return replace(
+        base, state=state or {}, notes=tuple(notes), recording=replace(recording, calls=calls, models=models)
+    )
+
+
+def _session(messages: Sequence[Json], items: Sequence[Json]) -> Json:
+    """Return a session with the events that follow from the messages and recordings."""
+    events: list[Json] = []
+    for index, message in enumerate(messages):
+        content = message.get("content") or {"role": "user", "parts": [{"text": message.get("text") or ""}]}
+        events.append({"author": "user", "content": content, "invocation_id": f"turn {index + 1}"})
+        for item in items:
+            if item.get("user_message_index") == index:
+                events += ({**event, "invocation_id": f"turn {index + 1}"} for event in _events(item))
+    return {"events": events}
+
+
+def _events(item: Json) -> Iterator[Json]:
+    author = string(item.get("agent_name"))
+    for response in responses_of(mapping(item.get("llm_recording")).get("llm_responses")):
+        yield {"author": author, "content": response.get("content")}
+    answer = mapping(item.get("tool_recording")).get("tool_response")
+    if answer:
+        yield {"author": author, "content": {"role": "user", "parts": [{"function_response": answer}]}}
+
+
+def _recorded(
+    items: Sequence[Json], of_session: Recording, *, has_session: bool
+) -> tuple[tuple[ToolCall, ...], tuple[ModelCall, ...]]:
+    """Return the recorded calls. The session supplies branches and effects, which the recordings do not have."""
+    left = list(of_session.calls) if has_session else []
+    calls: list[ToolCall] = []
+    models: list[ModelCall] = []
+    for item in items:
+        index, agent = item.get("user_message_index"), string(item.get("agent_name"))
+        if type(index) is not int or index < 0:
+            raise NoSessionError("generated-recordings.yaml: user_message_index: this must be a number from 0")
+        asked, answered = (
+            mapping(mapping(item.get("tool_recording")).get(key)) for key in ("tool_call", "tool_response")
+        )
+        name = string(asked.get("name"))
+        responses = responses_of(mapping(item.get("llm_recording")).get("llm_responses"))
+        if is_gated(name):
+            known = _same(left, index + 1, agent, name, mapping(asked.get("args")))
+            branch, effects = (known.branch, known.effects) if known is not None else (None, Effects())
+            args, answer = mapping(asked.get("args")), encoded(answered.get("response"))
+            calls.append(ToolCall(index + 1, agent, name, args, branch, answer, effects=effects))
+        elif responses:
+            models.append(ModelCall(index + 1, agent, "", None, None, responses))
+    return tuple(calls), tuple(models)
+
+
+def _same(left: list[ToolCall], turn: int, agent: str, tool: str, args: Mapping[str, Any]) -> ToolCall | None:
+    """Take the first call of the session that equals a recorded one."""
+    for number, call in enumerate(left):
+        if (call.turn, call.agent, call.tool, call.args) == (turn, agent, tool, args):
+            return left.pop(number)
+    return None
+
+
+SPEC = "spec.yaml"
+TESTS = "tests"
+"""The folder in an agent's folder from which `adk test` takes sessions."""
+_LARGEST = 256 << 20
+_RECORDINGS = "generated-recordings{}.yaml"
+_SESSION = "generated-session{}.yaml"
+_WAYS = ("", "-sse")
+"""Endings of the files that `adk conformance record` writes, without and with streaming."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedConversation:
+    """A conversation from a file. `name` is proposed as the ID of its case."""
+
+    captured: Captured
+    name: str
+
+
+def read_conversation(path: Path) -> SavedConversation:
+    """Read a session, or a conformance test case: its folder or a YAML file in it. May block.
+
+    Raises:
+        NoSessionError: it is none of those. The message begins with the place.
+        OSError: a file cannot be read.
+        ValueError: a file is not valid JSON or YAML.
+        RecursionError: it is nested too deeply.
+    """
+    if path.is_dir() or path.suffix.lower() in (".yaml", ".yml"):
+        return _conformance(path if path.is_dir() else path.parent)
+    agent = agent_of_test(path)
+    session = json.loads(read_regular(path, _LARGEST))
+    captured = case_from_session(session, app_name=agent.name if agent is not None else "")
+    return SavedConversation(captured, path.name.removesuffix(".json").removesuffix(".session"))
+
+
+def is_conversation(path: Path) -> bool:
+    """Return whether a file looks like a session or belongs to a conformance test case."""
+    if path.suffix.lower() in (".yaml", ".yml"):
+        return (path.parent / SPEC).is_file()
+    try:
+        value = json.loads(read_regular(path, _LARGEST)) if path.suffix == ".json" else None
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(mapping(value).get("events"), list)
+
+
+def agent_of_test(path: Path) -> Path | None:
+    """Return the folder of the agent whose `adk test` runs the file, or None if it is no such file."""
+    path = path.absolute()
+    if path.parent.name != TESTS or path.suffix != ".json":
+        return None
+    folder = path.parent.parent
+    return folder if is_agent(folder) else None
+
+
+def is_agent(folder: Path) -> bool:
+    """Return whether a folder defines an agent."""
+    try:
+        files = {entry.name for entry in os.scandir(folder) if entry.is_file()}
+    except OSError:
+        return False
+    return find_definition(folder, files)[0] is not None
+
+
+def conversations_in(folder: Path) -> Iterator[Path]:
+    """Yield the saved conversations in a folder, sorted by path.
+
+    Those are the sessions in a folder `tests` of an agent, and the folders of conformance test cases: the folder
+    itself, or up to two levels below it, as ADK orders them by category. Other files and folders are not searched.
+    """
+    if folder.absolute().name == TESTS and is_agent(folder.absolute().parent):
+        yield from sorted(file for file in folder.glob("*.json") if is_conversation(file))
+    for pattern in (SPEC, f"*/{SPEC}", f"*/*/{SPEC}"):
+        yield from sorted(file.parent for file in folder.glob(pattern) if _has_recordings(file.parent))
+
+
+def _has_recordings(folder: Path) -> bool:
+    return any((folder / _RECORDINGS.format(way)).is_file() for way in _WAYS)
+
+
+def _conformance(folder: Path) -> SavedConversation:
+    if not (folder / SPEC).is_file():
+        raise NoSessionError(f"{folder.name or folder}: this is no test case of ADK's conformance tests: no {SPEC}")
+    way = next((way for way in _WAYS if (folder / _RECORDINGS.format(way)).is_file()), None)
+    if way is None:
+        raise NoSessionError(f"{folder.name}: nothing is recorded: run `adk conformance record` first")
+    session = folder / _SESSION.format(way)
+    captured = case_from_conformance(
+        _yaml(folder / SPEC),
+        _yaml(folder / _RECORDINGS.format(way)),
+        _yaml(session) if session.is_file() else None,
+    )
+    return SavedConversation(captured, folder.absolute().name)
+
+
+def _yaml(file: Path) -> Any:
+    try:
+        return yaml_data.yaml_data(read_regular(file, yaml_data.LARGEST).decode("utf-8-sig"))
+    except yaml_data.YamlError as error:
+        raise NoSessionError(f"{file.name}: {error}") from None
+    except UnicodeDecodeError:
+        raise NoSessionError(f"{file.name}: this is not UTF-8") from None

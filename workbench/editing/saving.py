@@ -1,0 +1,363 @@
+"""Saving of edits: newer content is never overwritten, writes are complete, and all edits can be undone."""
+
+import contextlib
+import errno
+import json
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+from workbench.editing.edit import Edit, FileChange, change_of, digest
+from workbench.files.atomic import delete, replace_content
+from workbench.files.frozen_path import is_in_frozen_folder
+from workbench.files.regular_file import read_regular, real_path
+from workbench.files.state_folder import STATE_FOLDER
+from workbench.store.database.database import Connection, database
+from workbench.store.database.values import EditRow, drop_edits, edits, put_edit
+
+# The edits that were done and undone, in the order they were made, across restarts
+
+Did: TypeAlias = Literal["made", "drop", "undo", "redo"]
+_MAX_EDITS = 200
+"""Number of edits that can be undone after a restart."""
+_MAX_BYTES = 32 << 20
+"""Size above which only the newest edits stay."""
+
+
+class _Known(NamedTuple):
+    """An edit with the id of its row, and its JSON text."""
+
+    id: int
+    edit: Edit
+    text: str
+
+
+class UndoJournal:
+    """The edits that were done and undone.
+
+    While `state` cannot be written, they are kept in memory and `lasting` is False. Only files below `root` can be
+    changed back.
+    """
+
+    def __init__(self, state: Path, root: Path) -> None:
+        self._stored, self._root = database(state), root
+        self._done: list[_Known] = []
+        """Edits that can be undone, newest last."""
+        self._undone: list[_Known] = []
+        """Edits that can be redone, newest last."""
+        self.lasting = True
+        self.unfinished = False
+        """Whether the files of the newest edit may not be written yet."""
+        self._next = 1
+        self._store([], self._read())
+
+    @property
+    def done(self) -> list[Edit]:
+        """Edits that can be undone, newest last."""
+        return [known.edit for known in self._done]
+
+    @property
+    def undone(self) -> list[Edit]:
+        """Edits that can be redone, newest last."""
+        return [known.edit for known in self._undone]
+
+    def edit(self, edit: Edit) -> None:
+        """Store an edit before it is made. Undone edits can then no longer be redone."""
+        gone, self._undone = self._undone, []
+        self._done.append(_Known(self._next, edit, self._as_text(edit)))
+        self._next += 1
+        self.unfinished = True
+        if len(self._done) > _MAX_EDITS or sum(len(known.text) for known in self._done) > _MAX_BYTES:
+            old = self._done[: -_MAX_EDITS // 2] or self._done[: len(self._done) // 2]
+            del self._done[: len(old)]
+            gone += old
+        self._store(self._done[-1:], [known.id for known in gone])
+
+    def note(self, did: Did) -> None:
+        """Store what happened to the newest edit, or for "redo" to the one undone last."""
+        self.unfinished = False
+        known = (self._undone if did == "redo" else self._done).pop()
+        if did == "drop":
+            self._store([], [known.id])
+            return
+        if did != "made":  # The user decided on it, so it is now an edit of this start.
+            known = known._replace(edit=replace(known.edit, earlier=False))
+        (self._undone if did == "undo" else self._done).append(known)
+        self._store([known], [], sync=did != "made")
+
+    def _read(self) -> list[int]:
+        """Read the stored edits. Return those that are of no use."""
+        try:
+            rows, damaged = self._stored.read(edits) or ([], None)
+        except OSError:
+            return []
+        useless = damaged or 0
+        read: list[tuple[EditRow, _Known]] = []
+        for row in rows:
+            try:
+                read.append((row, _Known(row.id, self._from_text(row.edit), row.edit)))
+            except (ValueError, KeyError, TypeError, RecursionError):
+                useless = max(useless, row.id)
+        self._next = max([useless, *(row.id for row in rows)]) + 1
+        for row, known in read:
+            if row.id < useless:
+                continue
+            if row.state == "undone":
+                self._undone.insert(0, known)
+            else:
+                self._done.append(known)
+                self.unfinished = row.state == "making"
+        old = [known.id for known in self._done[:-_MAX_EDITS]]
+        del self._done[:-_MAX_EDITS]
+        return [*old, *(row.id for row in rows if row.id <= useless), *([damaged] if damaged else [])]
+
+    def _store(self, changed: Sequence[_Known], gone: Sequence[int], *, sync: bool = True) -> None:
+        """Store edits and delete others. If that failed before, all edits are stored again."""
+
+        def change(connection: Connection) -> None:
+            drop_edits(connection, gone)
+            for known in changed if self.lasting else (*self._done, *self._undone):
+                put_edit(connection, EditRow(known.id, self._state(known), known.text))
+
+        try:
+            self._stored.write(change, sync=sync)
+            self.lasting = self._stored.is_lasting
+        except OSError:
+            self.lasting = False
+
+    def _state(self, known: _Known) -> str:
+        if known in self._undone:
+            return "undone"
+        return "making" if self.unfinished and known is self._done[-1] else "done"
+
+    def _as_text(self, edit: Edit) -> str:
+        return json.dumps({"label": edit.label, "changes": [change.as_json(self._root) for change in edit.changes]})
+
+    def _from_text(self, text: str) -> Edit:
+        data = json.loads(text)
+        changes = tuple(FileChange.from_json(change, self._root) for change in data["changes"])
+        return Edit(str(data["label"]), changes, earlier=True)
+
+
+Contents: TypeAlias = Mapping[Path, tuple[bytes | None, bytes | None]]
+"""File → its current and its new content. None means that there is no file."""
+_NOT_EDITED = frozenset({".git", STATE_FOLDER})
+"""Folders in a project that nobody edits here. Git runs programs that files in its folder name."""
+
+
+class ChangedOnDiskError(Exception):
+    """A file has changed since the edit began; nothing was written.
+
+    `theirs` is its content now, or None if it was deleted.
+    """
+
+    def __init__(self, file: Path, theirs: bytes | None) -> None:
+        super().__init__(f"{file} was {'deleted' if theirs is None else 'changed'} by another program")
+        self.file = file
+        self.theirs = theirs
+
+
+class NothingToUndoError(Exception):
+    """There is no edit to undo or redo."""
+
+
+class Saver:
+    """Saves, undoes and redoes edits, and records them in the state folder `state`.
+
+    Only files of the project in `root` are changed back, and only edits of such files are recorded.
+    """
+
+    def __init__(self, state: Path, root: Path) -> None:
+        self._journal, self._root = UndoJournal(state, root), root
+
+    @property
+    def lasting(self) -> bool:
+        """Whether edits can still be undone after a restart."""
+        return self._journal.lasting
+
+    @property
+    def newest(self) -> Edit | None:
+        """The edit that `undo` would undo."""
+        return self._journal.done[-1] if self._journal.done else None
+
+    @property
+    def undone(self) -> Edit | None:
+        """The edit that `redo` would redo."""
+        return self._journal.undone[-1] if self._journal.undone else None
+
+    def save(self, label: str, contents: Contents) -> Edit:
+        """Write new contents of one or more files as one edit. None means that there is no file.
+
+        `contents` also has what each file held when the edit began. The caller must validate the new content.
+
+        Raises:
+            ChangedOnDiskError: a file now has another content. No file was changed.
+            OSError: a file is read-only or cannot be written. No file was changed.
+        """
+        _refuse_read_only(contents)
+        with ThreadPoolExecutor(1) as pool:
+            found = pool.map(_content, contents)
+            changes = [change_of(file, before, after) for file, (before, after) in contents.items()]
+        theirs = dict(zip(contents, found, strict=True))
+        edit = Edit(label, tuple(change for change in changes if change.before != change.after))
+        if not edit.changes:
+            return edit
+        for change in edit.changes:
+            if theirs[change.file] != contents[change.file][0]:
+                raise ChangedOnDiskError(change.file, theirs[change.file])
+        is_recorded = all(change.file.is_relative_to(self._root) for change in edit.changes)
+        if is_recorded:
+            self._journal.edit(edit)
+        try:
+            _write(edit, {change.file: contents[change.file] for change in edit.changes})
+        except BaseException:
+            if is_recorded:
+                self._journal.note("drop")
+            raise
+        if is_recorded:
+            self._journal.note("made")
+        return edit
+
+    def undo(self) -> Edit:
+        """Undo the newest edit, and return it.
+
+        Raises:
+            NothingToUndoError: there is no edit.
+            ChangedOnDiskError: as in `save`. The edit can still be undone later.
+            OSError: as in `save`. The edit can still be undone later.
+        """
+        if not self._journal.done:
+            raise NothingToUndoError("there is nothing to undo")
+        edit = self._journal.done[-1]
+        self._refuse_outside(edit)
+        back = edit.reversed()
+        _write(back, _read_for(back))
+        self._journal.note("undo")
+        return edit
+
+    def redo(self) -> Edit:
+        """Repeat the edit that was undone last, and return it.
+
+        Raises:
+            NothingToUndoError: there is no such edit.
+            ChangedOnDiskError: as in `save`.
+            OSError: as in `save`.
+        """
+        if not self._journal.undone:
+            raise NothingToUndoError("there is nothing to redo")
+        edit = self._journal.undone[-1]
+        self._refuse_outside(edit)
+        _write(edit, _read_for(edit))
+        self._journal.note("redo")
+        return edit
+
+    def interrupted(self) -> Edit | None:
+        """Return the newest edit if it was only partly written when the program or machine stopped.
+
+        Return None if it was written completely, or if the files have changed since.
+        """
+        if not (self._journal.done and self._journal.unfinished):
+            return None
+        edit = self._journal.done[-1]
+        try:
+            self._refuse_outside(edit)
+            states = [digest(_content(change.file)) for change in edit.changes]
+        except OSError:
+            return None
+        pairs = list(zip(states, edit.changes, strict=True))
+        known = all(state in (change.before, change.after) for state, change in pairs)
+        return edit if known and any(state == change.before for state, change in pairs) else None
+
+    def resume(self) -> Edit | None:
+        """Write the rest of an interrupted edit and return the edit, or None if there is none.
+
+        Raises:
+            OSError: a file cannot be written.
+        """
+        edit = self.interrupted()
+        if edit is not None:
+            left = tuple(change for change in edit.changes if digest(_content(change.file)) == change.before)
+            rest = Edit(edit.label, left)
+            _write(rest, _read_for(rest))
+            self._journal.note("made")
+        return edit
+
+    def forget_interrupted(self) -> None:
+        """Leave an interrupted edit as it is. It can then be neither completed nor undone."""
+        if self.interrupted() is not None:
+            self._journal.note("drop")
+
+    def _refuse_outside(self, edit: Edit) -> None:
+        """Raise OSError if a file of an edit is not in the project, or is git's or the workbench's own.
+
+        Links are followed.
+        """
+        root = real_path(self._root)
+        for change in edit.changes:
+            file = real_path(change.file)
+            parts = file.relative_to(root).parts if file.is_relative_to(root) else ()
+            if not parts or not _NOT_EDITED.isdisjoint(part.lower() for part in parts):
+                why = "undo changes only files of the project"
+                raise OSError(errno.EINVAL, why, str(change.file))
+
+
+def _refuse_read_only(contents: Contents) -> None:
+    for file, (before, _) in contents.items():
+        if before is not None and file.exists() and not os.access(file, os.W_OK):
+            os.close(os.open(file, os.O_WRONLY))  # Raises the specific error, such as a read-only file system.
+            raise PermissionError(13, "the file is read-only", str(file))
+
+
+def _read_for(edit: Edit) -> Contents:
+    """Return current and new contents for an edit.
+
+    Files that already have the new content are left out, for example after the program was killed while writing.
+    """
+    read: dict[Path, tuple[bytes | None, bytes | None]] = {}
+    for change in edit.changes:
+        content = _content(change.file)
+        found = digest(content)
+        if found == change.after:
+            continue
+        if found != change.before:
+            raise ChangedOnDiskError(change.file, content)
+        read[change.file] = (content, change.apply(content))
+    return read
+
+
+def _write(edit: Edit, contents: Contents) -> None:
+    """Write all files of an edit or none: if one fails, restore those written before it."""
+    hashes = {change.file: change.after for change in edit.changes}
+    written: list[Path] = []
+    try:
+        for file, (_, after) in contents.items():
+            _put(file, after, hashes[file])
+            written.append(file)
+    except BaseException:
+        for file in written:
+            _put(file, contents[file][0])
+        raise
+
+
+def _put(file: Path, content: bytes | None, known_hash: str = "") -> None:
+    # The folder of an evalset's recordings exists only as long as it has some.
+    in_folder_of_recordings = is_in_frozen_folder(file)
+    if content is not None:
+        if in_folder_of_recordings:
+            file.parent.mkdir(exist_ok=True)
+        replace_content(file, content, known_hash=known_hash)
+        return
+    delete(file)
+    if in_folder_of_recordings:
+        with contextlib.suppress(OSError):
+            file.parent.rmdir()
+
+
+def _content(file: Path) -> bytes | None:
+    try:
+        return read_regular(file)
+    except FileNotFoundError:
+        return None

@@ -1,1 +1,0 @@
-"""The engine: plans, processes and scoring, which turn a selection of cases into events."""

@@ -1,1 +1,0 @@
-"""A live conversation with an agent."""

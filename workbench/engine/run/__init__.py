@@ -1,1 +1,0 @@
-"""The execution of one plan: its order, events, recorded inputs and end."""

@@ -1,0 +1,1 @@
+"""Events: everything that happens in a run, as values and as JSON."""

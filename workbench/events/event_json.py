@@ -1,0 +1,159 @@
+"""Conversion of events to JSON data and back.
+
+An event is an object with its class name under `event`, and its fields under their names. Stored events have
+this form. Worker processes use the same form, but run in the agent's interpreter and cannot import this module.
+"""
+
+import dataclasses
+import operator
+import types
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from workbench.events.events import Event
+
+ValueT = TypeVar("ValueT")
+
+_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
+
+
+def to_json(event: Event) -> dict[str, Any]:
+    """Return the event as JSON data: `{"event": <class name>, …fields}`."""
+    return {"event": type(event).__name__, **fields_as_json(event)}
+
+
+def from_json(data: Mapping[str, Any]) -> Event:
+    """Return the event that `to_json` wrote.
+
+    Unknown fields are ignored, so that events of newer versions can be read as far as possible.
+
+    Raises:
+        ValueError: the event name is unknown, a field is missing, or a value has the wrong shape.
+    """
+    kind = _TYPES.get(str(data.get("event")))
+    if kind is None:
+        raise ValueError(f"unknown event {data.get('event')!r}")
+    event: Event = build(kind, data)
+    return event
+
+
+def read_fields(kind: type[ValueT], data: Any) -> ValueT:
+    """Return the dataclass that `fields_as_json` wrote.
+
+    Raises:
+        ValueError: a field is missing, or a value has the wrong shape.
+    """
+    value: ValueT = build(kind, data)
+    return value
+
+
+def sentences(value: Any) -> tuple[str, ...]:
+    """Return the strings in a list of unknown origin, or () if the value is not a list."""
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+
+
+Writer: TypeAlias = Callable[[Any], Any]
+"""A function from a value of one type to its JSON data."""
+_WRITERS: dict[type[Any], tuple[tuple[str, ...], Callable[[Any], Iterable[Any]], list[tuple[str, Writer]]]] = {}
+"""Dataclass → its field names, a getter of all values, and writers for values that are not JSON data yet."""
+
+
+def fields_as_json(value: Any) -> dict[str, Any]:
+    """Return the fields of an event, or of a dataclass inside one, as JSON data."""
+    kind = type(value)
+    # This runs for each event, so the fields of a dataclass are worked out only once.
+    names, get, writers = _WRITERS.get(kind) or _writers(kind)
+    data = dict(zip(names, get(value), strict=True))
+    for name, write in writers:
+        data[name] = write(data[name])
+    return data
+
+
+def _writers(kind: type[Any]) -> tuple[tuple[str, ...], Callable[[Any], Iterable[Any]], list[tuple[str, Writer]]]:
+    hints = get_type_hints(kind)
+    names = tuple(hints)
+    get = operator.attrgetter(*names) if len(names) > 1 else lambda value: (getattr(value, names[0]),)
+    found = ((name, _writer(hint)) for name, hint in hints.items())
+    _WRITERS[kind] = names, get, [(name, write) for name, write in found if write is not None]
+    return _WRITERS[kind]
+
+
+def _writer(hint: Any) -> Writer | None:
+    """Return the writer for values of a type, or None if they are JSON data already."""
+    if get_origin(hint) in (Union, types.UnionType):
+        inner = next(filter(None, map(_writer, get_args(hint))), None)
+        return None if inner is None else lambda value: None if value is None else inner(value)
+    if get_origin(hint) is tuple:
+        each = _writer(get_args(hint)[0])
+        return list if each is None else lambda value: list(map(each, value))
+    return fields_as_json if dataclasses.is_dataclass(hint) else None
+
+
+Reader: TypeAlias = Callable[[Any], Any]
+"""A function from JSON data to a value of one type. It raises ValueError if the data has another shape."""
+_READERS: dict[type[Any], list[tuple[str, Reader]]] = {}
+
+
+def _readers(kind: type[Any]) -> list[tuple[str, Reader]]:
+    """Return a reader for each field of a dataclass. They are cached, because a run may have a million events."""
+    if kind not in _READERS:
+        _READERS[kind] = [(name, _reader(hint)) for name, hint in get_type_hints(kind).items()]
+    return _READERS[kind]
+
+
+def build(kind: type[Any], data: Any) -> Any:
+    """Return an object of a dataclass of events from its fields as JSON data.
+
+    Raises:
+        ValueError: a field is missing, or a value has the wrong shape.
+    """
+    if not isinstance(data, Mapping):
+        raise ValueError(f"{kind.__name__} must be an object, not {type(data).__name__}")
+    values = {name: read(data[name]) for name, read in _readers(kind) if name in data}
+    try:
+        return kind(**values)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+def _reader(hint: Any) -> Reader:
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        inner = _reader(next(member for member in get_args(hint) if member is not type(None)))
+        return lambda value: None if value is None else inner(value)
+    if origin is tuple:
+        return _list_reader(_reader(get_args(hint)[0]))
+    if dataclasses.is_dataclass(hint):
+        return lambda value: build(hint, value)  # type: ignore[arg-type]
+    if origin is Literal:
+        return _choice_reader(get_args(hint))
+    known: dict[Any, Any] = {float: (int, float), int: int, str: str, bool: bool, dict: dict}
+    wanted = known.get(origin or hint)
+    return _type_reader(hint, wanted) if wanted is not None else lambda value: value
+
+
+def _list_reader(read: Reader) -> Reader:
+    def read_list(value: Any) -> Any:
+        if not isinstance(value, list):
+            raise ValueError(f"expected a list, got {type(value).__name__}")
+        return tuple(map(read, value))
+
+    return read_list
+
+
+def _choice_reader(choices: tuple[Any, ...]) -> Reader:
+    def read_choice(value: Any) -> Any:
+        if value not in choices:
+            raise ValueError(f"{value!r} is none of {', '.join(map(str, choices))}")
+        return value
+
+    return read_choice
+
+
+def _type_reader(hint: Any, wanted: Any) -> Reader:
+    def read_plain(value: Any) -> Any:
+        if not isinstance(value, wanted):
+            raise ValueError(f"expected {hint}, got {type(value).__name__}")
+        return value
+
+    return read_plain

@@ -1,0 +1,170 @@
+"""ADK's rules for a case that span several fields, and the conversion to the form used at run time.
+
+`evalset_schema` validates the single fields first. The rules here: `intermediate_data` uses only one of its two shapes,
+a case has exactly one of `conversation` and `conversation_scenario`, and a named persona exists.
+"""
+
+import base64
+import difflib
+from collections.abc import Collection, Iterator
+from itertools import islice
+from typing import Any
+
+from pydantic.alias_generators import to_camel
+
+from workbench.files.breaches import Breach, below, nearest, nearest_hint
+from workbench.files.evalset_schema import (
+    PREBUILT_PERSONAS,
+    EvalCase,
+    InvocationEvent,
+    SessionEvent,
+    SessionInput,
+    UserPersona,
+)
+from workbench.files.invocation import OPAQUE
+from workbench.files.schema_messages import breaches_of, unread_keys
+from workbench.files.spelling import get
+
+_CASE_KEYS = frozenset(EvalCase.__annotations__)
+_SESSION_KEYS = frozenset(SessionInput.__annotations__)
+_EVENT_KEYS = frozenset(InvocationEvent.__annotations__)
+_SESSION_EVENT_KEYS = frozenset(SessionEvent.__annotations__)
+_MOST_COMPARED = 200
+"""Maximum number of unknown keys of one object that are compared with the known ones; each comparison takes time."""
+_EDITOR_KEYS = frozenset({"invocationIndex", "toolUseIndex"})
+"""Keys that ADK's own web editor leaves on events. Nothing reads them."""
+
+
+def case_breaches(case: dict[str, Any]) -> Iterator[Breach]:
+    """Yield what is wrong or suspicious in a case whose single fields are valid.
+
+    `case` is the value that `EvalCase` validated.
+    """
+    conversation, scenario = case.get("conversation"), case.get("conversation_scenario")
+    odd_keys = case.keys() - _CASE_KEYS
+    if conversation is None and scenario is None:
+        yield _neither(odd_keys)
+    elif conversation is not None and scenario is not None:
+        yield Breach(
+            ("conversation_scenario",),
+            "a case has either `conversation` or `conversation_scenario`, and this one has both",
+            on_key=True,
+        )
+    elif conversation == []:
+        yield Breach(("conversation",), "the conversation has no turns, so there is nothing to judge", "", "warning")
+    for key in islice(odd_keys, _MOST_COMPARED):
+        yield from mistyped(key, _CASE_KEYS)
+    for key in islice((case.get("session_input") or {}).keys() - _SESSION_KEYS, _MOST_COMPARED):
+        yield from below(("session_input",), mistyped(key, _SESSION_KEYS))
+    for number, event in enumerate((case.get("session_input") or {}).get("events") or ()):
+        yield from below(("session_input", "events", number), _event_breaches(event))
+    for number, invocation in enumerate(conversation or ()):
+        yield from below(("conversation", number), invocation_breaches(invocation))
+    if scenario and scenario.get("user_persona") is not None:
+        yield from below(("conversation_scenario", "user_persona"), _persona_breaches(scenario["user_persona"]))
+
+
+def _event_breaches(event: dict[str, Any]) -> Iterator[Breach]:
+    if not event["author"]:
+        yield Breach(("author",), "an event needs its author", 'Write "user", "model", or the name of an agent')
+    for key in islice(event.keys() - _SESSION_EVENT_KEYS, _MOST_COMPARED):
+        yield from mistyped(key, _SESSION_EVENT_KEYS)
+
+
+def invocation_breaches(invocation: dict[str, Any]) -> Iterator[Breach]:
+    """Yield what is wrong or suspicious in one turn. `invocation` is the value that `Invocation` validated."""
+    data = invocation.get("intermediate_data")
+    if not data or "invocation_events" not in data:
+        return
+    for other in data.keys() - {"invocation_events"}:
+        yield Breach(
+            ("intermediate_data", other),
+            f"`{other}` beside `invocation_events`: both hold the steps of the turn",
+            "Keep `invocation_events`, or `tool_uses`, `tool_responses` and `intermediate_responses`",
+            on_key=True,
+        )
+    for number, event in enumerate(data["invocation_events"]):
+        for key in event.keys() - _EVENT_KEYS - _EDITOR_KEYS:
+            yield dropped(("intermediate_data", "invocation_events", number, key), _EVENT_KEYS)
+
+
+def dropped(location: tuple[str | int, ...], known: frozenset[str]) -> Breach:
+    """Return the warning for a key (the last step of `location`) that ADK ignores."""
+    key = str(location[-1])
+    hint = nearest_hint(key, known)
+    return Breach(location, f"ADK does not know the key `{key}` here and drops it", hint, "warning", on_key=True)
+
+
+def dropped_keys(schema: Any, value: Any) -> Iterator[Breach]:
+    """Yield a warning for each key of a value that ADK ignores."""
+    return (dropped(location, known) for location, known in unread_keys(schema, value))
+
+
+def two_spellings(case: Any) -> Iterator[Breach]:
+    """Yield a warning for each key of a case or its session input that has both a snake_case and a camelCase form.
+
+    ADK rejects that elsewhere. Here it reads the second one silently. `case` is the JSON.
+    """
+    for location, value in (((), case), (("session_input",), get(case, "session_input"))):
+        for key in sorted(value.keys() & (_CASE_KEYS | _SESSION_KEYS)) if isinstance(value, dict) else ():
+            if key != to_camel(key) and to_camel(key) in value:
+                message = f"`{key}` and `{to_camel(key)}` are the same key in two spellings: ADK reads the second"
+                yield Breach((*location, key), message, "Keep one", "warning", on_key=True)
+
+
+def normal_invocation(invocation: dict[str, Any]) -> dict[str, Any]:
+    """Return a validated turn in its run-time form: no nulls, no keys that ADK drops, plain JSON values."""
+    tidy: dict[str, Any] = normal(invocation)
+    events = tidy.get("intermediate_data", {}).get("invocation_events")
+    for event in events or ():
+        for key in event.keys() - _EVENT_KEYS:
+            del event[key]
+    return tidy
+
+
+def normal_session(session: dict[str, Any]) -> dict[str, Any]:
+    """Return a validated session input in its run-time form: no nulls, but unknown keys stay unchanged."""
+    tidy = {key: item for key, item in session.items() if item is not None or key not in _SESSION_KEYS}
+    return {**tidy, "events": normal(tidy["events"])} if "events" in tidy else tidy
+
+
+def normal(value: Any) -> Any:
+    """Return a validated value as JSON data without nulls. User data (arguments, state) stays untouched."""
+    if isinstance(value, dict):
+        return {key: item if key in OPAQUE else normal(item) for key, item in value.items() if item is not None}
+    if isinstance(value, (list, tuple)):
+        return [normal(item) for item in value]
+    if isinstance(value, bytes):
+        return base64.urlsafe_b64encode(value).decode("ascii")
+    return value
+
+
+def _neither(odd_keys: set[str]) -> Breach:
+    message = "a case needs `conversation` or `conversation_scenario`, and this one has neither"
+    for key in islice(odd_keys, _MOST_COMPARED):
+        if meant := nearest(key, frozenset({"conversation", "conversation_scenario"})):
+            return Breach((key,), message, f"Did you mean `{meant}` instead of `{key}`?", on_key=True)
+    return Breach((), message)
+
+
+def mistyped(key: str, known: Collection[str]) -> Iterator[Breach]:
+    """Yield a warning for an unused key that ADK keeps, if it looks like a typing error."""
+    meant = nearest(key, known)
+    if meant and meant not in ("conversation", "conversation_scenario"):
+        message = f"`{key}` is kept, but nothing reads it"
+        yield Breach((key,), message, f"Did you mean `{meant}`?", "warning", on_key=True)
+
+
+def _persona_breaches(persona: Any) -> Iterator[Breach]:
+    if isinstance(persona, str):
+        if persona not in PREBUILT_PERSONAS:
+            known = ", ".join(PREBUILT_PERSONAS)
+            meant = difflib.get_close_matches(persona.upper(), PREBUILT_PERSONAS, n=1)
+            hint = f"Did you mean {meant[0]}?" if meant else f"Use one of {known}, or write an object"
+            yield Breach((), f"`{persona}` is not a prebuilt persona", hint)
+        return
+    errors = breaches_of(UserPersona, persona)
+    yield from errors
+    if errors:
+        return
+    yield from dropped_keys(UserPersona, persona)

@@ -1,0 +1,219 @@
+"""The content of a file for `run --inject FILE`: rules that say which tool calls fail, and how.
+
+`python -m workbench.files.injection_rules > docs/inject.schema.json` writes its JSON Schema.
+"""
+
+import builtins
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from workbench.events.events import CaseRef
+from workbench.files.breaches import Breach, nearest
+from workbench.files.faults import Location
+from workbench.files.schema_messages import explain
+from workbench.worker.injection import FAULTS, MOST_SECONDS
+
+_CALLS = ("only", "every", "since")
+_FALLBACK = "builtins.RuntimeError"
+"""Class that is raised if the agent's process has not imported the class of an error."""
+_DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
+_PYDANTIC = re.compile(": Input should be ")
+
+Count = Annotated[int, Field(ge=1)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
+
+
+class InjectedError(_Part):
+    """An exception that the tool raises."""
+
+    type: str = "RuntimeError"
+    """The class: a built-in one, or `module.Class`. `RuntimeError` if the agent has not imported that module."""
+    message: str = "the service is not available"
+    """The text of the exception."""
+
+
+class Rule(_Part):
+    """A rule: for which calls it is, which of them it selects, and what happens to these.
+
+    It is for calls of `tool` by `agent` with `args`. It selects all of them, or those of one of `only`, `every` and
+    `since`, and of these a share given by `probability`. It has `latency_seconds`, one of `error`, `answer`, `dropped`
+    and `malformed`, or both.
+    """
+
+    tool: Annotated[str, Field(min_length=1)]
+    """The name of the tool, or `*` for every tool."""
+    agent: str | None = None
+    """The agent that calls the tool; without it, every agent."""
+    args: dict[str, Any] | None = None
+    """Arguments that the call must have. It may have more, also in nested objects. Numbers are compared by value."""
+    only: Count | None = None
+    """Select only the call with this number. The calls of each case are counted from 1."""
+    every: Count | None = None
+    """Select each call whose number is a multiple of this one."""
+    since: Count | None = None
+    """Select the call with this number and all later ones."""
+    probability: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Select a call with this probability. The same seed selects the same calls."""
+    latency_seconds: Annotated[float, Field(ge=0, le=MOST_SECONDS)] | None = None
+    """Delay the call. Without another fault, it is made after that."""
+    error: InjectedError | None = None
+    """Raise this exception. The tool is not called."""
+    answer: Any = None
+    """Give this answer. The tool is not called."""
+    dropped: Literal["no_answer", "never"] | None = None
+    """Drop the answer: `no_answer` answers null, `never` does not return. The tool is not called."""
+    malformed: Literal["cut_json", "wrong_types"] | None = None
+    """Damage the answer: `cut_json` is the first half of its JSON as text, `wrong_types` changes the type of each value
+    in it. This is done with the recorded answer, or the tool is called."""
+
+
+class InjectionFile(_Part):
+    """A file for `run --inject FILE`."""
+
+    schema_name: Annotated[Literal["agent-workbench/inject/1"], Field(alias="schema")]
+    seed: int = 0
+    """The seed of all probabilities. Each case and repeat has its own, derived from it."""
+    rules: Annotated[list[Rule], Field(min_length=1)]
+    """The rules. The first one that selects a call applies."""
+
+
+def rules_breaches(content: Any) -> list[Breach]:
+    """Return what is wrong with the content of a file, as JSON data."""
+    try:
+        InjectionFile.model_validate(content)
+    except ValidationError as error:
+        found = [_in_plain_words(breach) for breach in explain(InjectionFile, error, reader="")]
+    else:
+        found = []
+    rules = content.get("rules") if isinstance(content, dict) else None
+    for number, rule in enumerate(rules if isinstance(rules, list) else ()):
+        if isinstance(rule, dict):
+            found += _rule_breaches(rule, ("rules", number))
+    return found
+
+
+def wire_rules(content: Any) -> list[dict[str, Any]]:
+    """Return the rules of a valid file as the worker reads them (`workbench.worker.injection`)."""
+    return [_wire(rule) for rule in content["rules"]]
+
+
+def _wire(rule: dict[str, Any]) -> dict[str, Any]:
+    known = {key: value for key, value in rule.items() if value is not None or key == "answer"}
+    if "error" in known:
+        error = InjectedError.model_validate(known["error"])
+        known["error"] = raised(error.type, error.message)
+    return known
+
+
+def raised(name: str, message: str) -> dict[str, Any]:
+    """Return an error as the worker reads it: the class `name` (`TimeoutError`, `httpx.ReadTimeout`) with a message."""
+    full = name if "." in name else f"builtins.{name}"
+    return {"types": [full] if full == _FALLBACK else [full, _FALLBACK], "message": message}
+
+
+def _rule_breaches(rule: dict[str, Any], location: Location) -> Iterator[Breach]:
+    """Yield what is wrong with a rule as a whole."""
+    faults = [key for key in FAULTS if _is_given(rule, key)]
+    if len(faults) > 1:
+        message = f"a rule has one of {_named(FAULTS)}, and this one has {_named(faults)}"
+        yield Breach((*location, faults[1]), message, "Make two rules of it", on_key=True)
+    if not faults and not _is_given(rule, "latency_seconds"):
+        hint = "Add one of `error`, `answer`, `dropped`, `malformed` and `latency_seconds`"
+        yield Breach(location, "this rule does not say what happens to the call", hint)
+    calls = [key for key in _CALLS if _is_given(rule, key)]
+    if len(calls) > 1:
+        message = f"a rule has one of {_named(_CALLS)}, and this one has {_named(calls)}"
+        yield Breach((*location, calls[1]), message, "Keep one", on_key=True)
+    error = rule.get("error")
+    if isinstance(error, dict) and isinstance(error.get("type"), str):
+        yield from _class_breaches(error["type"], (*location, "error", "type"))
+
+
+def _is_given(rule: dict[str, Any], key: str) -> bool:
+    return key in rule and (rule[key] is not None or key == "answer")
+
+
+def _named(keys: Sequence[str]) -> str:
+    return ", ".join(f"`{key}`" for key in keys)
+
+
+def _class_breaches(name: str, location: Location) -> Iterator[Breach]:
+    """Yield why `name` cannot be a class of exceptions. Classes of modules are not looked up: nothing is imported."""
+    module, _, bare = name.rpartition(".")
+    if module in ("", "builtins"):
+        if not _is_exception(getattr(builtins, bare, None)):
+            near = nearest_class(bare)
+            hint = f"Did you mean `{near}`?" if near else "Name one, such as TimeoutError, or one as module.Class"
+            yield Breach(location, f"`{name}` is not a built-in exception", hint)
+    elif not _DOTTED.fullmatch(name):
+        yield Breach(location, f"`{name}` is not the name of a class", "Write it as module.Class")
+
+
+def nearest_class(name: str) -> str | None:
+    """Return the built-in exception that `name` most likely means, or None."""
+    known = {each.lower(): each for each in dir(builtins) if _is_exception(getattr(builtins, each))}
+    found = nearest(name.replace("_", "").lower(), list(known))
+    return None if found is None else known[found]
+
+
+def _is_exception(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, Exception)
+
+
+def _in_plain_words(breach: Breach) -> Breach:
+    """Return a breach without pydantic's words for lengths and limits."""
+    message = _PYDANTIC.sub(" must be ", breach.message)
+    if "at least 1 item" in message:
+        message = "there are no rules"
+    elif message.endswith('must be text, not the text ""'):
+        message = message.replace('must be text, not the text ""', "is empty")
+    return replace(breach, message=message)
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the file."""
+    schema = InjectionFile.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "agent-workbench inject"}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
+
+
+# The faults to inject into the tool calls of a run
+
+_SEEDS = 1 << 53
+"""Number of seeds; each is exact in every JSON reader."""
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """Faults to inject into tool calls: rules in the worker's form, and the seed of all cases."""
+
+    rules: tuple[dict[str, Any], ...]
+    seed: int = 0
+    name: str = ""
+    """The name of the file, followed by a digest of its content; "" if the rules are not from a file."""
+    file: Path | None = None
+    """The file, or None."""
+
+    def seed_of(self, ref: CaseRef) -> int:
+        """Return the seed of one execution of a case. It depends on nothing else in the run."""
+        name = f"{self.seed}\0{ref.evalset_file}\0{ref.eval_id}\0{ref.repeat}"
+        digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        return int.from_bytes(digest, "big") % _SEEDS
+
+    def settings(self, ref: CaseRef) -> dict[str, Any]:
+        """Return `inject` and `seed` of the execution's `calls` (`docs/worker-protocol.md`)."""
+        return {"inject": list(self.rules), "seed": self.seed_of(ref)}

@@ -1,0 +1,1 @@
+"""JSON with places: tolerant reading, and edits that keep every other byte."""

@@ -1,0 +1,363 @@
+"""Edits of JSON text that change only what differs between the old and the wanted value.
+
+Everything else keeps its bytes: order and spelling of keys, numbers, escapes, unknown members, nulls and white space.
+An added member or item is formatted like its neighbours. An added object in a list is a changed copy of the object
+before it, so it keeps that spelling. A removed item is removed with its comma and its line. A moved item keeps its own
+text.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+from workbench.files.json_text.json_layout import Layout, indent_of, layout_of, line_indent
+from workbench.files.json_text.json_nodes import Child, Node
+from workbench.files.json_text.scanner import scan
+
+# Matching of old and new list items, so that kept items keep their text and moved items take theirs along
+
+_COMPARED = 4_000
+"""Largest product of two list lengths for which items are compared in full.
+
+In longer lists, only the items that both have in common at either end keep their text.
+"""
+
+
+def aligned(old: list[Any], wanted: list[Any]) -> Iterator[tuple[int | None, int | None]]:
+    """Yield pairs of positions (old, wanted) in the order of both lists; None marks an added or removed item."""
+    left, right = [_canonical(item) for item in old], [_canonical(item) for item in wanted]
+    start = 0
+    while start < min(len(left), len(right)) and left[start] == right[start]:
+        start += 1
+    end = 0
+    while end < min(len(left), len(right)) - start and left[-1 - end] == right[-1 - end]:
+        end += 1
+    yield from ((number, number) for number in range(start))
+    yield from _middle(left[start : len(left) - end], right[start : len(right) - end], start)
+    yield from ((len(left) - number, len(right) - number) for number in range(end, 0, -1))
+
+
+def _middle(left: list[str], right: list[str], shift: int) -> Iterator[tuple[int | None, int | None]]:
+    blocks = [("replace", 0, len(left), 0, len(right))]
+    if len(left) * len(right) <= _COMPARED:
+        blocks = list(SequenceMatcher(None, left, right, autojunk=False).get_opcodes())
+    moved = _moved(left, right, blocks)
+    for _, from_left, to_left, from_right, to_right in blocks:
+        one, other = from_left, from_right
+        while one < to_left or other < to_right:
+            is_removed = one < to_left and (other == to_right or left[one] in moved)
+            is_added = other < to_right and not is_removed and (one == to_left or right[other] in moved)
+            same_item = one < to_left and other < to_right and left[one] == right[other]
+            if same_item or not (is_removed or is_added):
+                yield shift + one, shift + other
+                one, other = one + 1, other + 1
+            elif is_removed:
+                yield shift + one, None
+                one += 1
+            else:
+                yield None, shift + other
+                other += 1
+
+
+def _moved(left: list[str], right: list[str], blocks: Iterable[tuple[str, int, int, int, int]]) -> set[str]:
+    """Return the items that occur elsewhere in the new list. They are moved, not changed into other items."""
+    removed: set[str] = set()
+    added: set[str] = set()
+    for kind, from_left, to_left, from_right, to_right in blocks:
+        if kind != "equal":
+            removed.update(left[from_left:to_left])
+            added.update(right[from_right:to_right])
+    return removed & added
+
+
+def _canonical(value: Any) -> str:
+    """Return a text that is equal exactly for values that are `same`."""
+    return json.dumps(value, sort_keys=True)
+
+
+class RemovedItems:
+    """The texts of items that a list loses, reused if the same item is added elsewhere."""
+
+    def __init__(self, text: str, node: Node, numbers: list[int]) -> None:
+        self._texts: dict[str, list[str]] = {}
+        for number in numbers:
+            item = node.children[number].node
+            self._texts.setdefault(_canonical(item.value()), []).append(text[item.start : item.end])
+
+    def take(self, value: Any) -> str | None:
+        """Return the text of a removed item with this value, once for each such item, or None if there is none."""
+        texts = self._texts.get(_canonical(value))
+        return texts.pop(0) if texts else None
+
+
+class EditError(ValueError):
+    """A text cannot be edited safely and stays as it was. The message is not yet escaped for a terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """A replacement of `text[start:end]` by `new`. Offsets refer to the text before any change."""
+
+    start: int
+    end: int
+    new: str
+
+
+def revised(text: str, wanted: Any) -> str:
+    """Return `text`, one JSON value, changed to the value `wanted`.
+
+    Raises:
+        EditError: the text is not valid JSON, or one of the two is nested too deeply.
+    """
+    return apply_splices(text, revise(text, wanted))
+
+
+def revise(text: str, wanted: Any) -> list[Splice]:
+    """Return the changes that `revised` makes, in the order of the text, or [] if there are none.
+
+    Raises:
+        EditError: as in `revised`.
+    """
+    scanned = scan(text)
+    if scanned.root is None or any(flaw.severity == "error" for flaw in scanned.flaws):
+        raise EditError("invalid JSON; nothing was changed")
+    try:
+        splices = sorted(_Revision(text, layout_of(text, scanned.root)).value(scanned.root, wanted), key=_start)
+        after = scan(apply_splices(text, splices))
+        sound = after.root is not None and same(after.root.value(), wanted)
+    except RecursionError:
+        raise EditError("it is nested too deeply to be edited") from None
+    except TypeError as error:
+        raise EditError(f"the new value is not valid JSON: {error}") from None
+    if not sound:
+        raise EditError("the edit would also change something else")
+    return splices
+
+
+def rearrange(
+    text: str, node: Node, kept: Sequence[bool], added: Mapping[int, Sequence[str]], layout: Layout
+) -> list[Splice]:
+    """Return the splices that remove and add children of `node`.
+
+    `kept` has one flag for each child. `added[i]` goes before child `i`, or after the last child. Added texts must be
+    formatted already.
+    """
+    return sorted(_Revision(text, layout).gaps(node, kept, added), key=_start)
+
+
+def apply_splices(text: str, splices: Sequence[Splice]) -> str:
+    """Return the text after all splices, which must be in order and not overlap."""
+    pieces, position = [], 0
+    for splice in splices:
+        pieces += [text[position : splice.start], splice.new]
+        position = splice.end
+    return "".join([*pieces, text[position:]])
+
+
+def same(left: Any, right: Any) -> bool:
+    """Return whether two values are the same JSON. 1, 1.0 and true all differ; the order of keys does not matter."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(item, right[key]) for key, item in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, float) and math.isnan(left):
+        return math.isnan(right)
+    return bool(left == right) and (not isinstance(left, float) or math.copysign(1, left) == math.copysign(1, right))
+
+
+def _start(splice: Splice) -> tuple[int, int]:
+    return splice.start, splice.end
+
+
+class _Revision:
+    """The computation of the splices for one text."""
+
+    def __init__(self, text: str, layout: Layout) -> None:
+        self._text = text
+        self._layout = layout
+
+    def value(self, node: Node, wanted: Any) -> Iterator[Splice]:
+        """Yield the splices that change one value to `wanted`."""
+        old = node.value()
+        if same(old, wanted):
+            return
+        if isinstance(old, dict) and isinstance(wanted, dict):
+            yield from self._object(node, wanted)
+        elif isinstance(old, list) and isinstance(wanted, list):
+            yield from self._list(node, old, wanted)
+        else:
+            yield Splice(node.start, node.end, self._layout.write(wanted, self._indent_inside(node)))
+
+    def _object(self, node: Node, wanted: Mapping[str, Any]) -> Iterator[Splice]:
+        last = {child.key: child for child in node.children if child.key is not None}
+        renamed = _renamed(last, wanted)
+        added = [key for key in wanted if key not in last and key not in renamed.values()]
+        kept: list[bool] = []
+        for child in node.children:
+            assert child.key is not None  # members of an object have a key
+            counts = last[child.key] is child
+            key = renamed.get(child.key, child.key)
+            # Of duplicate keys, the one with effect is changed. The others are removed if the key is removed.
+            kept.append(key in wanted)
+            if key != child.key:
+                yield Splice(child.key_start, child.key_end, self._layout.write(key, None))
+            elif key in wanted and counts:
+                yield from self.value(child.node, wanted[key])
+        entries = [self._member(node, key, wanted[key]) for key in added]
+        yield from self.gaps(node, kept, {len(node.children): entries})
+
+    def _list(self, node: Node, old: list[Any], wanted: list[Any]) -> Iterator[Splice]:
+        kept = [False] * len(old)
+        added: dict[int, list[str]] = {}
+        matching = list(aligned(old, wanted))
+        taken = {left for left, right in matching if left is not None and right is not None}
+        removed = RemovedItems(self._text, node, [number for number in range(len(old)) if number not in taken])
+        after = 0
+        for left, right in matching:
+            if left is None:
+                assert right is not None
+                own = removed.take(wanted[right])
+                entry = own if own is not None else self._new_item(node, after, wanted[right])
+                added.setdefault(after, []).append(entry)
+            else:
+                after = left + 1
+                kept[left] = right is not None
+                if right is not None:
+                    yield from self.value(node.children[left].node, wanted[right])
+        yield from self.gaps(node, kept, added)
+
+    def _new_item(self, node: Node, place: int, wanted: Any) -> str:
+        """Return the text of an item added before child `place`. An object is a changed copy of its neighbour."""
+        beside = node.children[max(place - 1, 0)].node if node.children else None
+        if (
+            beside is None
+            or beside.kind != "object"
+            or not isinstance(wanted, dict)
+            or not wanted
+            or has_duplicate_keys(beside)
+        ):
+            return self._layout.write(wanted, self._indent_of_children(node))
+        splices = [
+            Splice(splice.start - beside.start, splice.end - beside.start, splice.new)
+            for splice in sorted(self.value(beside, wanted), key=_start)
+        ]
+        return apply_splices(self._text[beside.start : beside.end], splices)
+
+    def gaps(self, node: Node, kept: Sequence[bool], added: Mapping[int, Sequence[str]]) -> Iterator[Splice]:
+        """Yield the splices that remove the children that are not kept and insert `added[i]` before child `i`.
+
+        The entry after the last index goes to the end.
+        """
+        children, separator = node.children, self._separator(node)
+        if not children:
+            entries = added.get(0, ())
+            if entries:
+                yield Splice(node.start, node.end, self._filled(node, entries))
+            return
+        if not any(kept) and not any(added.values()):
+            yield Splice(node.start + 1, node.end - 1, "")
+            return
+        number = 0
+        previous: Child | None = None
+        while number <= len(children):
+            first = number
+            entries = list(added.get(number, ()))
+            while number < len(children) and not kept[number]:
+                number += 1
+                entries += added.get(number, ())
+            following = children[number] if number < len(children) else None
+            gone = children[first:number]
+            yield from self._gap(gone, separator.join(entries), separator, previous, following)
+            previous = following
+            number += 1
+
+    def _gap(
+        self, gone: list[Child], entries: str, separator: str, previous: Child | None, following: Child | None
+    ) -> Iterator[Splice]:
+        if gone and entries:
+            yield Splice(gone[0].key_start, gone[-1].node.end, entries)
+        elif gone and following is not None:
+            yield Splice(gone[0].key_start, following.key_start, "")
+        elif gone and previous is not None:
+            yield Splice(previous.node.end, gone[-1].node.end, "")
+        elif entries and previous is not None:
+            yield Splice(previous.node.end, previous.node.end, separator + entries)
+        elif entries and following is not None:
+            yield Splice(following.key_start, following.key_start, entries + separator)
+
+    def _separator(self, node: Node) -> str:
+        """Return the text between two children (the comma and white space), taken from the last two."""
+        children = node.children
+        if len(children) > 1:
+            return self._text[children[-2].node.end : children[-1].key_start]
+        if children and (indent := indent_of(self._text, children[0])) is not None:
+            return f",{self._layout.newline}{indent}"
+        return self._layout.comma
+
+    def _filled(self, node: Node, entries: Sequence[str]) -> str:
+        """Return an empty container with its first children, on several lines if its own parent is."""
+        opening, closing = ("{", "}") if node.kind == "object" else ("[", "]")
+        indent = self._indent_inside(node)
+        if indent is None:
+            return opening + self._layout.comma.join(entries) + closing
+        inner = f"{self._layout.newline}{indent}{self._layout.unit}"
+        return f"{opening}{inner}{f',{inner}'.join(entries)}{self._layout.newline}{indent}{closing}"
+
+    def _member(self, node: Node, key: str, value: Any) -> str:
+        written = self._layout.write(value, self._indent_of_children(node))
+        return f"{self._layout.write(key, None)}{self._layout.colon}{written}"
+
+    def _indent_of_children(self, node: Node) -> str | None:
+        """Return the indentation of an added child's lines, or None if children share a line."""
+        if node.children:
+            return indent_of(self._text, node.children[-1])
+        indent = self._indent_inside(node)
+        return None if indent is None else indent + self._layout.unit
+
+    def _indent_inside(self, node: Node) -> str | None:
+        """Return the indentation of a value whose parts may be on their own lines, else None.
+
+        None for a value that is on one line although it has brackets, and for one that shares its line with others.
+        """
+        text = self._text
+        if not self._layout.newline or (node.children and indent_of(text, node.children[0]) is None):
+            return None
+        rest = text[node.end : node.end + 3].lstrip(" \t")
+        before = text[: node.start].rstrip(" \t")
+        shares = before.endswith(("[", ",", "{")) or rest.startswith(("]", "}"))
+        return None if shares else line_indent(text, node.start)
+
+
+def has_duplicate_keys(node: Node) -> bool:
+    """Return whether an object in this tree has a key twice.
+
+    The first of the two has no effect, so the text must not be copied.
+    """
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        keys = [child.key for child in node.children if child.key is not None]
+        if len(set(keys)) < len(keys):
+            return True
+        waiting += [child.node for child in node.children]
+    return False
+
+
+def _renamed(last: Mapping[str, Child], wanted: Mapping[str, Any]) -> dict[str, str]:
+    """Return old key → new key for members whose value stays while the key changes."""
+    added = [key for key in wanted if key not in last]
+    renamed: dict[str, str] = {}
+    for key, child in last.items():
+        if key in wanted or not added:
+            continue
+        value = child.node.value()
+        found = next((other for other in added if same(value, wanted[other])), None)
+        if found is not None:
+            renamed[key] = found
+            added.remove(found)
+    return renamed

@@ -1,0 +1,238 @@
+"""pydantic's errors in plain words: the value found, the value expected, and the key that was meant."""
+
+import json
+import types
+from collections.abc import Iterator
+from typing import Any, Required, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails
+from typing_extensions import is_typeddict
+
+from workbench.files.breaches import Breach, nearest, snake
+from workbench.files.evalset_schema import adapter
+from workbench.files.faults import Location
+from workbench.files.genai_types import Content, Part
+from workbench.text.counting import counted
+
+_OURS = ("session_input", "events")
+"""The place of a case that ADK does not read."""
+_LONGEST = 60
+"""Maximum length of a wrong object or list in a message."""
+_MOST_ERRORS = 2_000
+"""Number of errors of one value above which they are counted and not listed."""
+# The types that pydantic's errors name, in the words of JSON.
+_EXPECTED = {
+    "string": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "list": "a list",
+    "tuple": "a list",
+    "dict": "an object",
+    "bytes": "base64 text",
+    "finite": "a finite number",
+}
+# Keys of the old formats that people use in the current one by mistake.
+_OLD_KEYS = {
+    "query": "user_content",
+    "reference": "final_response",
+    "expected_tool_use": "intermediate_data.tool_uses",
+    "expected_intermediate_agent_responses": "intermediate_data.intermediate_responses",
+    "tool_name": "name",
+    "tool_input": "args",
+    "initial_session": "session_input",
+    "data": "conversation",
+}
+
+
+def breaches_of(schema: Any, value: Any) -> list[Breach]:
+    """Return why Python data is not a valid `schema`, or [].
+
+    Used for the few values that are not read from JSON text.
+    """
+    try:
+        adapter(schema).validate_python(value)
+    except ValidationError as error:
+        return explain(schema, error)
+    return []
+
+
+def explain(schema: type, error: ValidationError, reader: str = "ADK") -> list[Breach]:
+    """Return one breach for each mistake that `error` reports in a value of type `schema`.
+
+    `reader` is the program that rejects the file, or "" for ours.
+    """
+    if error.error_count() > _MOST_ERRORS:
+        whose = f"{reader}'s" if reader else "the"
+        return [Breach((), f"{counted(error.error_count(), 'value')} in it do not match {whose} schema")]
+    details = error.errors(include_url=False)
+    unknown = {item["loc"]: item for item in details if item["type"] == "extra_forbidden"}
+    breaches = []
+    for item in details:
+        if item["type"] == "missing":
+            meant_by = _misspelled(schema, item)
+            if (*item["loc"][:-1], meant_by) not in unknown:
+                breaches.append(_missing(item, meant_by))
+        else:
+            breaches.append(_breach(schema, item, "" if item["loc"][:2] == _OURS else reader))
+    return breaches
+
+
+def describe(value: Any) -> str:
+    """Return a JSON value in two or three words: `the number 5`, `a list`, `null`."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return f"the number {value!r:.20}"
+    if isinstance(value, str):
+        return f'the text "{value[:30]}{"…" if len(value) > 30 else ""}"'
+    return "an object" if isinstance(value, dict) else "a list"
+
+
+def known_keys(schema: Any) -> frozenset[str]:
+    """Return the keys of an object type in snake_case. Other types have none."""
+    return frozenset(_fields(schema))
+
+
+def _fields(schema: Any) -> dict[str, Any]:
+    """Return the types of an object type's keys, or {} for other types."""
+    if isinstance(schema, type) and issubclass(schema, BaseModel):
+        return {name: field.annotation for name, field in schema.model_fields.items()}
+    return get_type_hints(schema) if is_typeddict(schema) else {}
+
+
+def type_at(schema: Any, location: Location) -> Any:
+    """Return the schema's type at a location, or None if it has none or leaves it open."""
+    current = _bare(schema)
+    for step in location:
+        arguments = get_args(current)
+        if fields := _fields(current):
+            current = fields.get(snake(str(step)))
+        elif get_origin(current) is tuple and isinstance(step, int) and step < len(arguments):
+            current = arguments[step]
+        elif get_origin(current) in (list, dict):
+            current = arguments[-1]
+        else:
+            return None
+        current = _bare(current)
+    return current
+
+
+def unread_keys(schema: Any, value: Any, location: Location = ()) -> Iterator[tuple[Location, frozenset[str]]]:
+    """Yield the keys that a schema neither knows nor forbids, each with the known keys that are missing."""
+    current = _bare(schema)
+    fields = _fields(current)
+    if isinstance(value, dict) and fields:
+        config = _config(current)
+        for key, item in value.items():
+            name = snake(key) if config.get("alias_generator") and to_camel(snake(key)) == key else key
+            if name in fields:
+                yield from unread_keys(fields[name], item, (*location, key))
+            elif config.get("extra") != "forbid":
+                yield (*location, key), frozenset(fields.keys() - value.keys())
+    elif isinstance(value, list) and get_origin(current) is list:
+        for number, item in enumerate(value):
+            yield from unread_keys(get_args(current)[0], item, (*location, number))
+
+
+def _config(schema: Any) -> ConfigDict:
+    config: ConfigDict = getattr(schema, "model_config", None) or schema.__pydantic_config__
+    return config
+
+
+def _bare(hint: Any) -> Any:
+    """Return a type without Required and None around it."""
+    while get_origin(hint) in (Required, Union, types.UnionType):
+        hint = next(argument for argument in get_args(hint) if argument is not type(None))
+    return hint
+
+
+def _misspelled(schema: type, item: ErrorDetails) -> str | None:
+    """Return the unknown key that was probably meant to be the missing one."""
+    given = item["input"]
+    if not isinstance(given, dict):
+        return None
+    field, parent = str(item["loc"][-1]), type_at(schema, item["loc"][:-1])
+    known = known_keys(parent)
+    read = known | set(map(to_camel, known)) if _config(parent).get("alias_generator") else known
+    unknown = (key for key in given if key not in read)
+    return next((key for key in unknown if field in (_OLD_KEYS.get(key), nearest(key, known))), None)
+
+
+def _missing(item: ErrorDetails, meant_by: str | None) -> Breach:
+    *parent, field = item["loc"]
+    if isinstance(field, int):
+        return Breach(tuple(parent), "this list has too few items", 'Expected ["author", [{"text": "…"}]]')
+    if meant_by is not None:
+        hint = f"Did you mean `{field}` instead of `{meant_by}`?"
+        return Breach((*parent, meant_by), f"`{field}` is missing", hint, on_key=True)
+    return Breach(tuple(parent), f"`{field}` is missing")
+
+
+def _breach(schema: type, item: ErrorDetails, reader: str) -> Breach:
+    location, kind = item["loc"], item["type"]
+    if kind == "extra_forbidden":
+        return _unknown_key(schema, location, f": {reader} rejects the file" if reader else "")
+    name = f"`{location[-1]}`" if location and isinstance(location[-1], str) else "this"
+    found = describe(item["input"])
+    if kind == "bytes_invalid_encoding":
+        return Breach(location, f"{name} must be base64 text, and {found} is not")
+    if kind == "literal_error":
+        return Breach(location, f"{name} must be {item['ctx']['expected']}, not {found}")
+    if kind == "string_pattern_mismatch":
+        return Breach(location, f"{name} must match {item['ctx']['pattern']}, and {found} does not")
+    if kind == "too_long":
+        return Breach(location, "this list has too many items", 'Expected ["author", [{"text": "…"}]]')
+    if kind == "value_error" and not location:
+        return Breach(location, str(item["ctx"]["error"]))
+    expected = str(item["ctx"]["error"]) if kind == "value_error" else _expected(kind)
+    if kind == "value_error" and isinstance(item["input"], dict | list):
+        # Its type is right: something inside is wrong.
+        found = json.dumps(item["input"], ensure_ascii=False)[:_LONGEST]
+    message = f"{name} must be {expected}, not {found}" if expected else f"{name}: {item['msg']}"
+    return Breach(location, message, _type_hint(type_at(schema, location), item["input"]))
+
+
+def expected_words(item: ErrorDetails) -> str:
+    """Return what one of pydantic's errors expects, in the words of JSON or of the validator that raised it."""
+    text = item["msg"].removeprefix("Input should be ").replace("greater than or equal to", "at least")
+    return _expected(item["type"]) or str(item.get("ctx", {}).get("error", text))
+
+
+def _expected(kind: str) -> str | None:
+    return _EXPECTED.get(kind.split("_")[0]) or ("an object" if "typed_dict" in kind or "model" in kind else None)
+
+
+def _unknown_key(schema: type, location: Location, effect: str) -> Breach:
+    key = str(location[-1])
+    known = known_keys(type_at(schema, location[:-1]))
+    if key in known or (snake(key) in known and key == to_camel(snake(key))):
+        return Breach(location, f"`{key}` is here in both snake_case and camelCase", "Keep one", on_key=True)
+    meant = _today(key, known) or nearest(key, known)
+    hint = f"Did you mean `{meant}`?" if meant else f"Known keys: {', '.join(sorted(known))}"
+    return Breach(location, f"unknown key `{key}`{effect}", hint, on_key=True)
+
+
+def _today(key: str, known: frozenset[str]) -> str | None:
+    """Return the current name of a key of the old formats, relative to its place."""
+    path = _OLD_KEYS.get(key, "")
+    first, last = path.split(".")[0], path.split(".")[-1]
+    return path if first in known else last if last in known else None
+
+
+def _type_hint(expected: Any, given: Any) -> str:
+    if not isinstance(given, str):
+        return ""
+    if expected is Content:
+        return 'Write {"role": "user", "parts": [{"text": "…"}]}'
+    if expected is Part:
+        return 'Write {"text": "…"}'
+    if expected == list[Part]:
+        return 'Write [{"text": "…"}]'
+    if get_origin(expected) is dict and given.lstrip().startswith("{"):
+        return "This is an object written as text: remove the quotes around it"
+    return ""

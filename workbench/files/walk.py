@@ -1,0 +1,201 @@
+"""A walk through the folders that may hold agents and evalsets.
+
+It skips virtual environments, caches, hidden folders and what git ignores, never enters a folder twice, and names
+everything it skips.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench.files.gitignore import IgnoreFile, ignored_by, read_ignore_file
+from workbench.files.state_folder import STATE_FOLDER
+
+FROZEN_SUFFIX = ".frozen"
+TRIAGE_SUFFIX = ".triage.json"
+"""The end of the name of an evalset's triage notes."""
+"""The end of the name of a folder with the recordings of an evalset's cases. They are opened with the evalset."""
+_HIDDEN = {
+    ".adk": "ADK stores its results here",
+    STATE_FOLDER: "the workbench stores its runs here",
+}
+_INSTALLED = {
+    "node_modules": "packages installed by npm",
+    "site-packages": "installed Python packages",
+}
+# In every project and never interesting, so they are not even named.
+_SILENT = frozenset({".git", "__pycache__"})
+ENVIRONMENT_MARKS = ("pyvenv.cfg", "conda-meta")
+"""Names in a folder that make it an environment of Python packages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """One folder of the walk.
+
+    `path` is absolute. `files` are the sorted names in it that are not folders. `rules` are the ignore files that apply
+    in it.
+    """
+
+    path: Path
+    files: tuple[str, ...]
+    rules: tuple[IgnoreFile, ...]
+
+    def ignored(self, name: str) -> str | None:
+        """Return why git ignores the file `name` of this folder, or None."""
+        return _ignore_reason(self.rules, self.path / name, is_folder=False)
+
+
+@dataclass(slots=True)
+class Walk:
+    """An iteration over `base` and everything below it.
+
+    During the iteration, `skipped` collects paths with reasons, and `unreadable` collects unreadable folders. Folders
+    come in the order of their names, each before its content. Linked folders come last, so that a folder is visited at
+    its own place first. Links out of `base` are not followed. No folder is visited twice, whatever the links are.
+    """
+
+    base: Path
+    skipped: list[tuple[Path, str]] = field(default_factory=list)
+    unreadable: list[Path] = field(default_factory=list)
+    _seen: dict[tuple[int, int], Path] = field(default_factory=dict)
+    _links: list[tuple[Path, tuple[IgnoreFile, ...]]] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Folder]:
+        rules = rules_above(self.base, self.skipped)
+        yield from self._descend(self.base, rules)
+        inside = Path(os.path.realpath(self.base))
+        while self._links:
+            self._links.sort(key=lambda link: link[0].parts)
+            path, rules = self._links.pop(0)
+            real = Path(os.path.realpath(path))
+            if not real.is_relative_to(inside):
+                self.skipped.append((path, f"a link to {real}, outside the project"))
+                continue
+            yield from self._descend(path, rules)
+
+    def _descend(self, start: Path, rules: tuple[IgnoreFile, ...]) -> Iterator[Folder]:
+        waiting = [(start, rules)]
+        while waiting:
+            path, rules = waiting.pop()
+            folder, inner = self._enter(path, rules, is_start=path == self.base)
+            if folder is None:
+                continue
+            yield folder
+            waiting.extend((path / name, folder.rules) for name in reversed(inner))
+
+    def _enter(self, path: Path, rules: tuple[IgnoreFile, ...], *, is_start: bool) -> tuple[Folder | None, list[str]]:
+        """Return the folder and the names of its folders to visit, or None if it is to be skipped."""
+        files: list[str] = []
+        folders: list[str] = []
+        links: list[str] = []
+        try:
+            if not self._first_visit(path):
+                return None, []
+            with os.scandir(path) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.name)
+                    elif entry.is_symlink() and (path / entry.name).is_dir():
+                        links.append(entry.name)
+                    else:
+                        files.append(entry.name)
+        except OSError as error:
+            self.skipped.append((path, f"cannot be read: {error.strerror or error}"))
+            self.unreadable.append(path)
+            return None, []
+        mark = next((mark for mark in ENVIRONMENT_MARKS if mark in files or mark in folders), None)
+        if mark and not is_start:
+            self.skipped.append((path, f"a virtual environment ({mark})"))
+            return None, []
+        rules = self._with_own_rules(path, files, rules)
+        wanted_links = (name for name in links if self._wanted(path, name, rules, is_link=True))
+        self._links.extend((path / name, rules) for name in wanted_links)
+        inner = sorted(name for name in folders if self._wanted(path, name, rules, is_link=False))
+        return Folder(path, tuple(sorted(files)), rules), inner
+
+    def _first_visit(self, path: Path) -> bool:
+        status = path.stat()
+        key = (status.st_dev, status.st_ino)
+        if key in self._seen:
+            self.skipped.append((path, f"a link to {self._seen[key]}, which is searched in its own place"))
+            return False
+        self._seen[key] = path
+        return True
+
+    def _with_own_rules(self, path: Path, files: list[str], rules: tuple[IgnoreFile, ...]) -> tuple[IgnoreFile, ...]:
+        # The file of the walk's base was read with those above it.
+        if ".gitignore" not in files or path == self.base:
+            return rules
+        return (*rules, *read_rules(path / ".gitignore", path, self.skipped))
+
+    def _wanted(self, path: Path, name: str, rules: tuple[IgnoreFile, ...], *, is_link: bool) -> bool:
+        if name in _SILENT or name.endswith(FROZEN_SUFFIX):
+            return False
+        whole = path / name
+        reason = _HIDDEN.get(name) or _INSTALLED.get(name)
+        if reason is None and name.startswith("."):
+            reason = "a hidden folder"
+        # Git treats every link as a file.
+        reason = reason or _ignore_reason(rules, whole, is_folder=not is_link)
+        if reason:
+            self.skipped.append((whole, reason))
+        return reason is None
+
+
+def _ignore_reason(rules: tuple[IgnoreFile, ...], path: Path, *, is_folder: bool) -> str | None:
+    """Return a text with the file and line that make git ignore the entry, or None."""
+    found = ignored_by(rules, str(path), path.name, is_folder=is_folder)
+    if found is None:
+        return None
+    file, rule = found
+    return f"ignored by git ({file.source}, line {rule.line}: {rule.text})"
+
+
+def relative_to(path: Path, root: Path) -> str:
+    """Return `path` relative to `root` with "/", or the whole path if it is outside."""
+    text, above = str(path), f"{root}{os.sep}"
+    if text.startswith(above):  # Many times faster, and nearly always so.
+        return text[len(above) :].replace(os.sep, "/")
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+
+
+def up_to(folder: Path, root: Path) -> list[Path]:
+    """Return `folder` and those above it, up to `root`; only the folder if it is outside."""
+    return [step for step in (folder, *folder.parents) if step.is_relative_to(root)] or [folder]
+
+
+def is_repository(folder: Path) -> bool:
+    """Return whether `folder` has `.git`: a folder, or a file as in work trees and submodules."""
+    return os.path.lexists(folder / ".git")
+
+
+def rules_above(base: Path, skipped: list[tuple[Path, str]]) -> tuple[IgnoreFile, ...]:
+    """Return the ignore files from the top of the repository down to `base`.
+
+    If one of the files above ignores `base` itself, none of them applies, because the user named the folder and wants
+    to see it. Without a repository, only `base`'s own file applies.
+    """
+    top = next((folder for folder in (base, *base.parents) if is_repository(folder)), base)
+    steps = [folder for folder in reversed((base, *base.parents)) if folder.is_relative_to(top)]
+    rules = read_rules(top / ".git" / "info" / "exclude", top, skipped)
+    for folder in steps:
+        if folder != top and ignored_by(rules, str(folder), folder.name, is_folder=True):
+            return read_rules(base / ".gitignore", base, skipped)
+        rules = (*rules, *read_rules(folder / ".gitignore", folder, skipped))
+    return rules
+
+
+def read_rules(source: Path, folder: Path, skipped: list[tuple[Path, str]]) -> tuple[IgnoreFile, ...]:
+    """Return the rules of the ignore file `source` for everything under `folder`, or nothing if there is no file.
+
+    A file that cannot be read is added to `skipped` with the reason.
+    """
+    if not source.is_file():
+        return ()
+    try:
+        return (read_ignore_file(source, folder),)
+    except OSError as error:
+        skipped.append((source, f"cannot be read, so its rules do not apply: {error.strerror or error}"))
+        return ()

@@ -1,0 +1,211 @@
+"""An agent's files, environment, interpreter and packages as inputs of a verdict."""
+
+import functools
+import importlib.metadata
+import json
+import os
+import re
+import sys
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from workbench.agents.interpreter import package_folders
+from workbench.agents.workspace.environment import AgentEnvironment
+from workbench.files.regular_file import read_regular
+from workbench.files.walk import relative_to
+from workbench.freshness.file_filter import AgentFileFilter, files_in
+from workbench.store.inputs.digests import Digests
+from workbench.store.inputs.record import INTERPRETER, ONLY_SENT, Bundle
+
+ALL, MODULES, LISTED, WRITTEN, RESULTS = "all", "modules", "listed", "written", "results"
+"""Values of folders and files.
+
+`ALL`: each file in the folder counts. `MODULES`: modules count, and files that were read. `LISTED`: the names of the
+folder's files count. `WRITTEN`: the agent wrote the file, so it is not an input. `RESULTS`: the agent writes to the
+folder, so new files in it are not inputs.
+"""
+_FAMILIES = re.compile(
+    r"^(?:GOOGLE_|GEMINI_|VERTEX|ADK_|OPENAI_|AZURE_|ANTHROPIC_|LITELLM|AWS_|OLLAMA_|AGENT_WORKBENCH_|PYTHON(?:PATH|HOME|HASHSEED|OPTIMIZE)$)"
+    r"|_(?:API_KEY|API_BASE|BASE_URL)$|^(?:HTTPS?|ALL|NO)_PROXY$",
+    re.IGNORECASE,
+)
+"""Variables that models, clients and interpreters read, even if the agent's sources do not name them."""
+_OF_THE_TERMINAL = frozenset({"PWD", "OLDPWD", "SHLVL", "TERM", "COLUMNS", "LINES", "WINDOWID", "DISPLAY"})
+_NAMED = re.compile(rb"\b[A-Z][A-Z0-9_]{2,}\b")
+_LARGEST_SOURCE = 1 << 20
+_MOST_NAMES = 500
+MANY_NAMES = "*"
+"""Placeholder for the names of unset variables if there are too many. They are then read from the sources again."""
+_INSTALLED = (".dist-info", ".egg-info", ".egg-link")
+_IN_PLACE = "in place"
+_OWN = "workbench"
+"""The name of the workbench's own version among the packages."""
+_MOST_FILES = 2000
+"""Limit of files of a folder with separate digests. More files share one digest, under the folder's name with "/"."""
+
+
+class AgentFiles:
+    """The current files of the agent in `folder`. `others` are the folders of other agents."""
+
+    def __init__(self, folder: Path, root: Path, others: Collection[Path], digests: Digests) -> None:
+        self._folder, self._root, self._others, self._digests = folder, root, others, digests
+
+    @functools.cached_property
+    def own(self) -> tuple[Path, ...]:
+        """All files in its folder."""
+        return tuple(files_in(self._folder, self._others))
+
+    def read_all(self) -> None:
+        """Compute the current digests of all files in its folder that may be inputs."""
+        self._digests.files(self._that_count(None))
+
+    def bundle(
+        self, read: Collection[Path], listed: Iterable[Path], *, written: Collection[Path] = (), everything: bool
+    ) -> Bundle:
+        """Return the files that an execution depends on.
+
+        It read the files `read` and listed the folders `listed`. With `everything`, all files of the agent's folder
+        count too, because its reads are not known. `written` are files that the agent writes.
+        """
+        scopes = {self._name(path.parent): RESULTS for path in written if path.is_relative_to(self._folder)}
+        scopes[self._name(self._folder)] = ALL if everything else MODULES
+        scopes |= {f"{self._name(folder)}/": LISTED for folder in listed}
+        return self._bundle(read, scopes, _MOST_FILES)
+
+    def bundle_like(self, then: Mapping[str, str], scopes: Mapping[str, str]) -> Bundle:
+        """Return the current state of the files and folders in `then`, and of new files there."""
+        read = [self._root / name for name, value in then.items() if value != LISTED and not name.endswith("/")]
+        found = self._bundle(read, scopes, 0 if f"{self._name(self._folder)}/" in then else _MOST_FILES)
+        written = {name for name, scope in scopes.items() if scope == WRITTEN}
+        files = {name: value for name, value in found.inputs["agent_file"].items() if name not in written}
+        files |= {name: value for name, value in then.items() if name in written}
+        return Bundle({**found.inputs, "agent_file": files})
+
+    @functools.cached_property
+    def names_in_sources(self) -> frozenset[str]:
+        """Words in its Python files that may be names of environment variables."""
+        found: set[bytes] = set()
+        for path in self._that_count(None):
+            if path.suffix == ".py":
+                try:
+                    found.update(_NAMED.findall(read_regular(path, _LARGEST_SOURCE)))
+                except OSError:
+                    continue
+        return frozenset(name.decode("ascii") for name in found)
+
+    def _bundle(self, read: Collection[Path], scopes: Mapping[str, str], most: int) -> Bundle:
+        everything = scopes.get(self._name(self._folder)) == ALL
+        seen = set(read)
+        results = {self._root / folder for folder, scope in scopes.items() if scope == RESULTS}
+        own = [path for path in self._that_count(None if everything else seen, results) if path not in seen]
+        digests = self._digests.files((*sorted(seen), *own))
+        files = {self._name(path): digests[path] for path in seen}
+        files |= self._named({self._name(path): digests[path] for path in own}, f"{self._name(self._folder)}/", most)
+        for folder in (folder for folder, scope in scopes.items() if scope == LISTED):
+            listed = {folder + name: LISTED for name in _names_in(self._root / folder)}
+            files = {**self._named(listed, folder, _MOST_FILES), **files}
+        return Bundle({"agent_file": files, "agent_folder": dict(scopes)})
+
+    def _named(self, files: dict[str, str], folder: str, most: int) -> dict[str, str]:
+        """Return the digests of files, or a single digest under the name of their folder if there are too many."""
+        if len(files) <= most:
+            return files
+        return {folder: self._digests.text(json.dumps(sorted(files.items())).encode("ascii"))}
+
+    def _that_count(self, read: Collection[Path] | None, results: Collection[Path] = ()) -> list[Path]:
+        return list(filter(AgentFileFilter(self._folder, read, self._others, results).counts, self.own))
+
+    def _name(self, path: Path) -> str:
+        return relative_to(path, self._root)
+
+
+def environment_bundles(
+    environment: AgentEnvironment,
+    root: Path,
+    names: Collection[str],
+    digests: Digests,
+    sent: Collection[str] | None = None,
+) -> tuple[Bundle, Bundle]:
+    """Return the variables of the agent's `.env`, and variables of the process that the agent may use.
+
+    The latter are the variables in `names` and the variables that models and clients read. An unset variable of `names`
+    has the value "", unless there are too many. On another machine only the variables `sent` travel, besides those of
+    the `.env`.
+    """
+    own = set(environment.names)
+    unset = {name for name in names if name not in environment.values}
+    if len(unset) > _MOST_NAMES or MANY_NAMES in names:
+        names = {MANY_NAMES}.union(names) - (unset - {MANY_NAMES})
+    relevant = [*names, *(name for name in environment.values if _FAMILIES.search(name))]
+    others = set(relevant) - own - _OF_THE_TERMINAL
+    if sent is not None:
+        others = {*(set(sent) - own), ONLY_SENT}
+
+    def bundle(wanted: Collection[str], file: str | None) -> Bundle:
+        values = {name: _value(environment.values.get(name), name, digests) for name in sorted(wanted)}
+        return Bundle({"environment": values}, file)
+
+    file = None if environment.file is None else relative_to(environment.file, root)
+    return bundle(own, file), bundle(others, None)
+
+
+def packages_bundle(interpreter: Path, root: Path) -> Bundle:
+    """Return the agent's interpreter, the versions of its packages, and the version of the workbench.
+
+    If a package is installed in place from `root`, the files that are read count instead of its version.
+    """
+    own = {INTERPRETER: str(interpreter), _OWN: _workbench()}
+    return Bundle({"packages": {**_installed(interpreter, root), **own}})
+
+
+def _value(value: str | None, name: str, digests: Digests) -> str:
+    """Return a digest that is too short to guess the value from it."""
+    return "" if value is None else digests.text(f"{name}={value}".encode("utf-8", "surrogateescape"), size=4)
+
+
+def _installed(interpreter: Path, root: Path) -> dict[str, str]:
+    versions: dict[str, str] = {}
+    for folder in package_folders(interpreter):
+        try:
+            entries = sorted(os.listdir(folder))  # noqa: PTH208
+        except OSError:
+            versions[str(folder)] = "unreadable"
+            continue
+        for entry in entries:
+            if entry.endswith(_INSTALLED) and not entry.startswith("~"):  # pip is removing such an entry.
+                stem = entry.rpartition(".")[0]
+                name, _, version = stem.partition("-")
+                name = re.sub(r"[-_.]+", "-", name).lower()
+                version = version.partition("-py")[0]  # The version of an egg is followed by Python's.
+                version = _IN_PLACE if _is_in_place(folder / entry, root) else version
+                versions[name] = f"{versions[name]}, {version}" if name in versions else version
+    return versions
+
+
+def _is_in_place(folder: Path, root: Path) -> bool:
+    """Return whether an installed package is a link to sources in `root`."""
+    try:
+        source = json.loads(read_regular(folder / "direct_url.json", _LARGEST_SOURCE))
+        is_editable = source["dir_info"]["editable"] is True
+        return is_editable and Path(unquote(urlsplit(source["url"]).path)).is_relative_to(root)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return False
+
+
+@functools.cache
+def _workbench() -> str:
+    """Return the versions of the workbench and its Python. Cached, because the lookup reads all packages."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    try:
+        return f"{importlib.metadata.version('agent-workbench')}, Python {python}"
+    except importlib.metadata.PackageNotFoundError:
+        return f"Python {python}"
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        names = sorted(os.listdir(folder))  # noqa: PTH208
+    except OSError:
+        return []
+    return [name for name in names if not name.startswith((".", "__pycache__"))]

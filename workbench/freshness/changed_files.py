@@ -1,0 +1,232 @@
+"""Files of agents that differ between two runs: what kind of file each is, and its changed lines.
+
+A text file is a prompt or data for a tool, by its use in the agent's Python sources.
+"""
+
+import ast
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, TypeAlias
+
+from workbench.agents.workspace.python_source import parse_source
+from workbench.store.database.database import database
+from workbench.store.database.values import get_content
+from workbench.store.history.summary import Summary
+from workbench.text.counting import counted
+
+FileKind: TypeAlias = Literal["prompt", "code", "model", "data"]
+_MAX_DIFFED_LINES = 5000
+"""Files with more lines are not diffed."""
+_MAX_SHOWN_LINES = 40
+_CODE = {".py"}
+_MODEL_NAME = re.compile(r"(^|_)model(_name|_id)?$", re.IGNORECASE)
+_PROMPT = re.compile(r"prompt|instruct|persona|template|^_?system", re.IGNORECASE)
+"""Names of variables, functions and parameters that hold prompts."""
+_PROMPT_NAMES = ("prompt", "instruction")
+_PROMPT_ENDINGS = {".md", ".prompt", ".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".mustache"}
+_INSTRUCTION = re.compile(r"^\s*(- )?(global_|static_)?instruction\s*:", re.MULTILINE)
+"""Instruction field of an agent defined in YAML."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file of an agent that differs between two runs.
+
+    `lines` is a unified diff without its header, or empty if the file's content is not stored.
+    """
+
+    agent: str
+    path: str
+    kind: FileKind
+    lines: tuple[str, ...] = ()
+
+
+def changed_files(before: Summary, after: Summary, state: Path) -> dict[str, list[ChangedFile]]:
+    """Return the changed files by agent.
+
+    An agent is left out if one of the runs did not record its files.
+    """
+    found: dict[str, list[ChangedFile]] = {}
+    for agent, old in before.sources.items():
+        new = after.sources.get(agent)
+        if not isinstance(old, dict) or not isinstance(new, dict) or not old or not new:
+            continue
+        paths = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
+        models = _models(before, agent), _models(after, agent)
+        sources = _sources(new, state) if any(PurePosixPath(path).suffix not in _CODE for path in paths) else []
+        found[agent] = [_changed(agent, path, old.get(path), new.get(path), state, models, sources) for path in paths]
+    return found
+
+
+def _sources(files: dict[str, Any], state: Path) -> list[str]:
+    """Return the Python sources of an agent that are stored."""
+    return [_content(digest, state) or "" for path, digest in files.items() if PurePosixPath(path).suffix in _CODE]
+
+
+def _changed(
+    agent: str, path: str, old: Any, new: Any, state: Path, models: tuple[set[str], set[str]], sources: list[str]
+) -> ChangedFile:
+    before, after = _content(old, state), _content(new, state)
+    kind = _kind(path, before, after, models, sources)
+    if before is None or after is None:
+        return ChangedFile(agent, path, kind)
+    one, other = before.splitlines(), after.splitlines()
+    if max(len(one), len(other)) > _MAX_DIFFED_LINES:
+        return ChangedFile(agent, path, kind)
+    lines = [line for line in difflib.unified_diff(one, other, n=0, lineterm="") if line[:3] not in ("---", "+++")]
+    more = [f"… {counted(len(lines) - _MAX_SHOWN_LINES, 'more line')}"] if len(lines) > _MAX_SHOWN_LINES else []
+    return ChangedFile(agent, path, kind, (*lines[:_MAX_SHOWN_LINES], *more))
+
+
+def _content(digest: Any, state: Path) -> str | None:
+    """Return the content with this digest, or None if it is not stored.
+
+    A file that did not exist has no digest and counts as empty.
+    """
+    if digest is None:
+        return ""
+    if not isinstance(digest, str):
+        return None
+    try:
+        content = database(state).read(lambda connection: get_content(connection, digest))
+    except OSError:
+        return None
+    return None if content is None else content.decode("utf-8", "replace")
+
+
+def _models(run: Summary, agent: str) -> set[str]:
+    models = run.models.get(agent)
+    return {str(name) for name in models} if isinstance(models, list) else set()
+
+
+def _kind(
+    path: str, before: str | None, after: str | None, models: tuple[set[str], set[str]], sources: list[str]
+) -> FileKind:
+    """Return the kind of a changed file.
+
+    - `model`: only names of models differ.
+    - `prompt`: the file is used as a prompt, or only string literals of a Python file differ.
+    - `code`: any other Python file.
+    - `data`: any other file, such as one in which a tool looks things up.
+    """
+    names = models[0] | models[1]
+    if before and after and models[0] != models[1] and _without(before, names) == _without(after, names):
+        return "model"
+    if PurePosixPath(path).suffix not in _CODE:
+        return "prompt" if is_prompt(path, (before, after), sources) else "data"
+    if not before or not after:
+        return "code"
+    try:
+        if _without_models(before) == _without_models(after):
+            return "model"
+        return "prompt" if _without_texts(before) == _without_texts(after) else "code"
+    except (SyntaxError, ValueError, RecursionError):
+        return "code"
+
+
+def _without(text: str, names: set[str]) -> str:
+    for name in sorted(names, key=len, reverse=True):
+        text = text.replace(name, "\0")
+    return text
+
+
+def _without_texts(source: str) -> str:
+    return ast.dump(_blank(_parsed(source)))
+
+
+def _without_models(source: str) -> str:
+    """Return the syntax tree without the strings that name a model.
+
+    These are values of `model=`, and of variables, fields and parameters with such a name, for example in the user's
+    own model class.
+    """
+    tree = _parsed(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg and _MODEL_NAME.search(node.arg):
+            _blank(node.value)
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(_MODEL_NAME.search(_name_of(target)) for target in targets):
+                _blank(node.value)
+        elif isinstance(node, ast.arguments):
+            positional = [*node.posonlyargs, *node.args]
+            pairs = zip(reversed(positional), reversed(node.defaults), strict=False)
+            for argument, default in (*pairs, *zip(node.kwonlyargs, node.kw_defaults, strict=True)):
+                if default is not None and _MODEL_NAME.search(argument.arg):
+                    _blank(default)
+    return ast.dump(tree)
+
+
+def _parsed(source: str) -> ast.AST:
+    return parse_source(source.encode("utf-8", "surrogatepass"))
+
+
+def _name_of(target: ast.expr) -> str:
+    return target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else ""
+
+
+def _blank(tree: ast.AST) -> ast.AST:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return tree
+
+
+def is_prompt(path: str, contents: Iterable[str | None], sources: Iterable[str]) -> bool:
+    """Return whether a file that is not Python is a prompt.
+
+    Its name decides first. Then the `sources` that mention it decide, by how they use its content. Else its extension
+    or an agent's instruction in it decides.
+    """
+    place = PurePosixPath(path)
+    if any(word in part.lower() for part in place.parts for word in _PROMPT_NAMES):
+        return True
+    uses = [use for source in sources for use in _uses(source, place)]
+    if uses:
+        return any(uses)
+    if place.suffix.lower() in {".yaml", ".yml"}:
+        return any(_INSTRUCTION.search(content) for content in contents if content)
+    return place.suffix.lower() in _PROMPT_ENDINGS
+
+
+def _uses(source: str, place: PurePosixPath) -> Iterator[bool]:
+    """Yield, for each mention of the file in a source, whether it becomes part of a prompt."""
+    if place.stem not in source:
+        return
+    try:
+        tree = parse_source(source.encode("utf-8", "surrogatepass"))
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    prompt_variables = {
+        name.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword) and node.arg and _PROMPT.search(node.arg)
+        for name in ast.walk(node.value)
+        if isinstance(name, ast.Name)
+    }
+    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while waiting:
+        node, inside = waiting.pop()
+        inside = inside or any(name in prompt_variables or _PROMPT.search(name) for name in _names(node))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_named(node.value, place):
+            yield inside
+        waiting += [(child, inside) for child in ast.iter_child_nodes(node)]
+
+
+def _names(node: ast.AST) -> list[str]:
+    """Return the names that the value of a node is assigned to."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return [node.name]
+    if isinstance(node, ast.keyword):
+        return [node.arg or ""]
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        return [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+    return []
+
+
+def _is_named(text: str, place: PurePosixPath) -> bool:
+    return text == place.stem or PurePosixPath(text).name == place.name

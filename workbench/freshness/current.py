@@ -1,0 +1,282 @@
+"""The current inputs of a project. Only this module reads them."""
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from workbench.agents.interpreter import InterpreterError, choose_interpreter
+from workbench.agents.workspace.discovery import AgentFolder
+from workbench.agents.workspace.environment import agent_environment
+from workbench.agents.workspace.workspace import EvalsetEntry
+from workbench.files.criteria import CriteriaConfig, stored_config
+from workbench.files.evalset import EvalsetDocument, case_or_none
+from workbench.files.frozen_path import frozen_path
+from workbench.files.walk import relative_to
+from workbench.freshness.agent_inputs import (
+    MANY_NAMES,
+    AgentFiles,
+    environment_bundles,
+    packages_bundle,
+)
+from workbench.freshness.frozen_inputs import frozen_bundles_like, runs_live
+from workbench.freshness.functions import other_files
+from workbench.judges.scenario import full_scenario
+from workbench.store.inputs.case_inputs import case_bundle, criteria_bundle, readable, simulator_bundle
+from workbench.store.inputs.change import KINDS
+from workbench.store.inputs.digests import Digests
+from workbench.store.inputs.record import ONLY_SENT, Bundle, Record, digest
+
+Clean = Callable[[Any], Any]
+"""A function that removes secrets from JSON data, as in stored runs."""
+TIMEOUT = "--timeout"
+FROZEN, ON_MISS = "--frozen", "--on-miss"
+_OF_AGENT = frozenset({"agent_file", "agent_folder", "environment", "packages"})
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """An earlier execution with its inputs.
+
+    `text` is the digest of the case's text. `agent` was named on the command line, or is None for the evalset's own
+    agent.
+    """
+
+    record: Record
+    text: str = ""
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of a run that affect its verdicts."""
+
+    isolation: Literal["case", "run"] = "case"
+    timeout: float = 300.0
+    python: Path | None = None
+    frozen: str = ""
+    """The mode of `--frozen`, "" for live runs."""
+    on_miss: str = ""
+    sent: tuple[str, ...] | None = None
+    """The variables that travel to another machine besides those of the `.env`, or None for this machine."""
+    frozen_file: str | None = None
+    """The file with the project's setting, if that is the mode of `--frozen`."""
+
+    @classmethod
+    def of_run(cls, kept: Mapping[str, Any], setting: str | None = None, file: str | None = None) -> "Options":
+        """Return the options that a run recorded in `RunStarted.inputs`, with defaults for others.
+
+        `setting` is the project's current mode of `--frozen`, in `file`, or None if it is unknown. It replaces the
+        run's mode if it was changed since the run.
+        """
+        timeout, python = kept.get("timeout"), kept.get("python")
+        frozen, then = str(kept.get("frozen") or ""), kept.get("project_frozen")
+        if setting is not None and isinstance(then, str) and then != setting:
+            frozen = setting
+        return cls(
+            "run" if kept.get("isolation") == "run" else "case",
+            float(timeout) if isinstance(timeout, int | float) else cls().timeout,
+            Path(python) if isinstance(python, str) else None,
+            frozen,
+            str(kept.get("on_miss") or ""),
+            frozen_file=file if frozen == setting else None,
+        )
+
+
+class CurrentInputs:
+    """The current inputs of the cases in `root`, each read on first use. Call all methods in a thread."""
+
+    def __init__(
+        self,
+        root: Path,
+        agents: Iterable[AgentFolder],
+        digests: Digests,
+        clean: Clean,
+        options: Options | None = None,
+    ) -> None:
+        self.root = root
+        self.digests = digests
+        self._agents = {agent.name: agent for agent in agents}
+        self._clean = clean
+        self._options = options or Options()
+        self._cached: dict[tuple[Any, ...], Any] = {}
+
+    def record(self, entry: EvalsetEntry, index: int, then: PastRun) -> Record:
+        """Return the current inputs of the case at a position, including files and variables that `then` used."""
+        is_simulated = bool(then.record.names("scenario"))
+        return Record(
+            entry.relative,
+            (
+                self.case(entry.document, index, then),
+                *self._besides_case(entry, then, is_simulated=is_simulated, live=self._runs_live(entry, index)),
+            ),
+        )
+
+    def _runs_live(self, entry: EvalsetEntry, index: int) -> bool:
+        """Return whether a case of a frozen run would not be replayed."""
+        now = self._options
+        if not now.frozen or now.on_miss != "live":
+            return not now.frozen
+        ids: dict[int, str] = self._once(
+            ("ids", entry.relative), lambda: {case.index: case.eval_id for case in entry.document.cases}
+        )
+        return runs_live(now.frozen, now.on_miss, frozen_path(entry.file, ids.get(index, "")))
+
+    def planned(self, entry: EvalsetEntry, index: int | None, then: PastRun) -> Record:
+        """Return the current inputs for an execution that did not end. Only the text of its case is known."""
+        text = {} if index is None else {"text": self.text(entry.document, index)}
+        return Record(entry.relative, (Bundle({"case": text}), *self._besides_case(entry, then, is_simulated=True)))
+
+    def _besides_case(
+        self, entry: EvalsetEntry, then: PastRun, *, is_simulated: bool, live: bool = False
+    ) -> Iterator[Bundle]:
+        agent = entry.agent if then.agent is None else self._agents.get(then.agent)
+        config = entry.criteria.config
+        yield from self._once(
+            ("criteria", entry.relative, is_simulated), lambda: self.criteria(config, is_simulated=is_simulated)
+        )
+        counting = then.record.names("options")
+        yield from self.options(timed_out=TIMEOUT in counting, missed=ON_MISS in counting, live=live)
+        if self._options.frozen and not live:
+            yield from frozen_bundles_like(then.record, self.root, self.digests)
+        yield from self._once(
+            ("other files", entry.relative, agent, is_simulated),
+            lambda: self.other_files(config, agent, is_simulated=is_simulated),
+        )
+        yield self.owner(agent)
+        if agent is not None:
+            yield from self._of_agent(agent, then.record)
+
+    def case(self, document: EvalsetDocument, index: int, then: PastRun) -> Bundle:
+        """Return the inputs of a case in the evalset, reusing those of `then` if the case's text is unchanged."""
+        if then.text and self.text(document, index) == then.text:
+            kept = next((bundle for bundle in then.record.bundles if "case" in bundle.inputs), None)
+            if kept is not None:
+                return kept
+        return case_at(document, index, self._clean)
+
+    def text(self, document: EvalsetDocument, index: int) -> str:
+        """Return a digest of a case's text in the evalset."""
+        content = document.text(index)
+        if not document.editable:
+            # In the old formats, the session is in another file.
+            case = case_or_none(document, index)
+            content += repr(case and case.session_input).encode("utf-8", "replace")
+        return self.digests.text(content)
+
+    def options(self, *, timed_out: bool, missed: bool = False, live: bool = False) -> tuple[Bundle, ...]:
+        """Return the options of the run, those in the project's settings apart.
+
+        The timeout counts only if the case reached it, and `--on-miss` only if a call was not in the recording. With
+        `live`, the case has no recording and is not replayed.
+        """
+        now = replace(self._options, frozen="", frozen_file=None) if live else self._options
+        values = {"--isolation": now.isolation} | ({TIMEOUT: readable(now.timeout)} if timed_out else {})
+        values |= {ON_MISS: now.on_miss} if missed and now.frozen else {}
+        replayed = {FROZEN: now.frozen} if now.frozen else {}
+        if now.frozen_file is None:
+            return (Bundle({"options": values | replayed}),)
+        return Bundle({"options": values}), Bundle({"options": replayed}, now.frozen_file)
+
+    def owner(self, agent: AgentFolder | None) -> Bundle:
+        """Return the agent that runs an evalset."""
+        return Bundle({"owner": {} if agent is None else {"agent": relative_to(agent.folder, self.root)}})
+
+    def other_files(
+        self, config: CriteriaConfig, agent: AgentFolder | None, *, is_simulated: bool
+    ) -> tuple[Bundle, ...]:
+        """Return the files besides evalset, config and agent, with `is_simulated` also those of the simulated user."""
+        bundles: list[Bundle] = []
+        for kind, files in other_files(config, self.root, self.root if agent is None else agent.folder).items():
+            if kind == "simulator" and not is_simulated:
+                continue
+            values = {relative_to(file, self.root): self.digests.file(file) for file in files}
+            if KINDS[kind].place == "name":
+                bundles.append(Bundle({kind: values}))
+            else:
+                bundles += (Bundle({kind: {name: value}}, name) for name, value in values.items())
+        return tuple(bundles)
+
+    def files(self, agent: AgentFolder) -> AgentFiles:
+        """Return the files of an agent."""
+        others = [other.folder for other in self._agents.values() if other.folder != agent.folder]
+        found: AgentFiles = self._once(
+            ("files", agent), lambda: AgentFiles(agent.folder, self.root, others, self.digests)
+        )
+        return found
+
+    def environment(
+        self, agent: AgentFolder, names: Collection[str], then: Record | None = None
+    ) -> tuple[Bundle, Bundle]:
+        """Return the environment of an agent, including the variables `names`.
+
+        A verdict `then` that was made on another machine depends only on what travelled. Without `then`, the options
+        decide.
+        """
+        found = self._once(("environment", agent), lambda: agent_environment(agent.folder, os.environ))
+        sent: Collection[str] | None = self._options.sent
+        if then is not None:
+            recorded = then.names("environment")
+            sent = recorded - {ONLY_SENT} if ONLY_SENT in recorded else None
+        return environment_bundles(found, self.root, names, self.digests, sent)
+
+    def packages(self, agent: AgentFolder) -> Bundle:
+        """Return the interpreter of an agent and its packages. Other machines have the same ones."""
+
+        def choose() -> Path:
+            try:
+                return choose_interpreter(agent.folder, self.root, self._options.python).path
+            except InterpreterError:
+                return self._options.python or Path()  # It has no packages.
+
+        found = self._once(("python", agent), choose)
+        bundle: Bundle = self._once(("packages", found), lambda: packages_bundle(found, self.root))
+        return bundle
+
+    def criteria(self, config: CriteriaConfig, *, is_simulated: bool) -> tuple[Bundle, Bundle]:
+        """Return the criteria, and with `is_simulated` the settings of the simulated user."""
+        file = None if config.path is None else relative_to(config.path, self.root)
+        simulator = self._clean(config.user_simulator_config) if is_simulated else None
+        return criteria_bundle(_cleaned(config, self._clean), file), simulator_bundle(simulator, file)
+
+    def _of_agent(self, agent: AgentFolder, then: Record) -> tuple[Bundle, ...]:
+        # Usually all executions of a run share these bundles.
+        key = ("agent", agent, *(bundle.digest for bundle in then.bundles if not _OF_AGENT.isdisjoint(bundle.inputs)))
+        bundles: tuple[Bundle, ...] = self._once(key, lambda: self._like(agent, then))
+        return bundles
+
+    def _like(self, agent: AgentFolder, then: Record) -> tuple[Bundle, ...]:
+        files = self.files(agent).bundle_like(_values(then, "agent_file"), _values(then, "agent_folder"))
+        names = then.names("environment")
+        if MANY_NAMES in names:
+            names |= self.files(agent).names_in_sources
+        return *self.environment(agent, names, then), self.packages(agent), files
+
+    def _once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        if key not in self._cached:
+            self._cached[key] = make()
+        return self._cached[key]
+
+
+def case_at(document: EvalsetDocument, index: int | None, clean: Clean) -> Bundle:
+    """Return the inputs of the case at a position, without values if there is no case."""
+    case = case_or_none(document, index)
+    if case is None:
+        broken = {} if index is None else {"broken": digest(document.text(index).decode("utf-8", "replace"))}
+        return Bundle({"case": broken, "session": {}, "scenario": {}, "expected": {}})
+    scenario = None if case.scenario is None else full_scenario(case.scenario)
+    turns = None if case.turns is None else clean(list(case.turns))
+    session, state = clean(case.session_input or {}), clean(case.final_session_state)
+    given = clean(case.dataset_case)
+    return case_bundle(turns, clean(scenario), session, clean(list(case.rubrics)), state, given)
+
+
+def _cleaned(config: CriteriaConfig, clean: Clean) -> CriteriaConfig:
+    """Return the config as a run stores it."""
+    criteria = {item.name: item.value for item in config.criteria}
+    return stored_config(clean(criteria), clean(config.custom_metrics), None)
+
+
+def _values(record: Record, kind: Any) -> Mapping[str, str]:
+    return {name: value for bundle in record.bundles for name, value in bundle.inputs.get(kind, {}).items()}

@@ -1,0 +1,203 @@
+"""Changes on disk by others, followed for a screen that shows them and runs nothing."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+from workbench.agents.workspace.criteria_choice import CONFIG_FILES
+from workbench.agents.workspace.discovery import DEFINITION_FILES, is_evalset_file
+from workbench.agents.workspace.targets import is_project
+from workbench.agents.workspace.workspace import Workspace
+from workbench.files import atomic
+from workbench.files.regular_file import read_regular
+from workbench.files.walk import TRIAGE_SUFFIX, Walk
+from workbench.freshness.changes import Changes, is_watched
+from workbench.freshness.disk_changes import DiskChange, is_same, workspace_changes
+from workbench.freshness.file_events import CALM
+from workbench.freshness.input_files import signature_of, workspace_files
+from workbench.freshness.rereading import reread
+from workbench.store.database.opening import BESIDE, FILE_NAME
+
+MOST_FOLDERS = 3000
+"""Limit of followed folders. In a larger project, only the folders of its evalsets and agents are followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """Paths that changed, apart from runs. `runs` tells whether a run was made or has ended."""
+
+    paths: frozenset[Path]
+    runs: bool = False
+
+    def __or__(self, other: "Touched") -> "Touched":
+        """Return both together."""
+        return Touched(self.paths | other.paths, self.runs or other.runs)
+
+    def __bool__(self) -> bool:
+        return bool(self.paths) or self.runs
+
+
+class Follower:
+    """The folders of a project and its state folder, watched with little effort.
+
+    `workspace` returns the shown workspace, and `inputs` the files and folders on which verdicts depend. While a watch
+    is on (`watched` returns True), it reports the project's files, so only runs are followed.
+    """
+
+    def __init__(
+        self,
+        state: Path,
+        workspace: Callable[[], Workspace],
+        inputs: Callable[[], Collection[Path]],
+        watched: Callable[[], bool],
+    ) -> None:
+        self._state = state
+        self._stored = frozenset(state / f"{FILE_NAME}{ending}" for ending in ("", *BESIDE))
+        """The files of the database, which change with each change of a run."""
+        self._workspace, self._inputs, self._watched = workspace, inputs, watched
+        self.walked: frozenset[Path] = frozenset()
+        """Folders in which agents and evalsets may appear."""
+        self._folders: frozenset[Path] = frozenset()
+        self._of_runs: frozenset[Path] = frozenset()
+        self._known: dict[Path, object] = {}
+        """The signatures of folders and of the workspace's files when a change was last reported."""
+        self._comparing = Lock()
+        self.complete = False
+        """Whether every input of a verdict is in a followed folder, and the system reports changes."""
+        self.changes = Changes(workspace().root, self._current_folders, CALM, self._is_relevant)
+
+    def close(self) -> None:
+        """End `touched`."""
+        self.changes.close()
+
+    def update(self, *, walk: bool) -> None:
+        """Find the folders to follow, with `walk` also new ones. Call it in a thread, because it reads folders."""
+        workspace = self._workspace()
+        inputs = list(self._inputs())
+        if walk or not self.walked:
+            self.walked = _folders_of(workspace)
+        known = {path.parent for path in (*inputs, *workspace_files(workspace))}
+        known |= {path for path in inputs if path.is_dir()}
+        everything = self.walked | known
+        self.complete = len(everything) <= MOST_FOLDERS
+        self._folders = everything if self.complete else _few(workspace)
+        with self._comparing:
+            # What changed since a path was last reported is still to be reported: its event may have been lost.
+            self._known = {path: self._known.get(path, now) for path, now in self._signatures().items()}
+        # Without a state folder, the folder above shows when the first run makes it.
+        existing = next((step for step in (self._state, *self._state.parents) if step.is_dir()), self._state)
+        self._of_runs = frozenset({existing})
+        self.changes.refresh_folders()
+
+    async def touched(self) -> AsyncIterator[Touched]:
+        """Yield what has changed, until `close`. Call `update` first."""
+        async for batch in self.changes.batches():
+            runs = batch.all_files or any(self._is_about_runs(path) for path in batch.paths)
+            paths = frozenset(path for path in batch.paths if not self._is_about_runs(path))
+            paths |= await asyncio.to_thread(self._compare, paths, everything=batch.all_files)
+            found = Touched(paths, runs)
+            if found:
+                yield found
+
+    def _current_folders(self) -> frozenset[Path]:
+        return self._of_runs if self._watched() else self._folders | self._of_runs
+
+    def _is_about_runs(self, path: Path) -> bool:
+        return path == self._state or path in self._stored
+
+    def _is_relevant(self, path: Path) -> bool:
+        return self._is_about_runs(path) or is_watched(path)
+
+    def _signatures(self) -> dict[Path, object]:
+        paths = [*self.walked, *workspace_files(self._workspace())]
+        return dict(zip(paths, signature_of(paths), strict=True))
+
+    def _compare(self, reported: Collection[Path], *, everything: bool) -> frozenset[Path]:
+        """Note the state of reported paths. With `everything`, return the others that changed without an event."""
+        with self._comparing:
+            if everything:
+                before, self._known = self._known, self._signatures()
+                return frozenset(path for path, now in self._known.items() if before.get(path, now) != now)
+            paths = [path for path in reported if path in self._known]
+            self._known |= zip(paths, signature_of(paths), strict=True)
+            return frozenset()
+
+
+@dataclass(frozen=True)
+class DiskNews:
+    """The project after a change by others.
+
+    `workspace` is None if it looks as before. `changes` are for the user. `inputs` are changed files on which verdicts
+    depend, if they are not evalsets or configs. `moved` says that folders appeared or disappeared.
+    """
+
+    workspace: Workspace | None
+    changes: tuple[DiskChange, ...]
+    inputs: tuple[Path, ...] = ()
+    triage: tuple[Path, ...] = ()
+    moved: bool = False
+
+
+def read_news(
+    old: Workspace,
+    touched: Collection[Path],
+    walked: Collection[Path],
+    inputs: Collection[Path],
+    reopen: Callable[[], Workspace],
+) -> DiskNews:
+    """Read again what changed since `old`. Call it in a thread, because it reads files.
+
+    `walked` and `inputs` are those of the follower.
+
+    Raises:
+        OSError, ValueError: `reopen` raised it.
+    """
+    known = set(workspace_files(old))
+    own = {path for path in touched if _is_own(path)}
+    folders = {path for path in touched if path in walked or path.is_dir()}
+    defining = [path for path in touched if path in known or path in folders or _is_found_by_name(path)]
+    now = reread(old, defining, reopen) if defining else old
+    triage = tuple(sorted(path for path in touched if path.name.endswith(TRIAGE_SUFFIX)))
+    shown = {file for entry in old.evalsets for file in (entry.file, *entry.criteria.config.files)}
+    others = tuple(sorted(path for path in touched if path not in shown and (path in inputs or path.parent in inputs)))
+    changes = [change for change in workspace_changes(old, now) if change.file not in own]
+    changes += [DiskChange(path.name, path) for path in triage if path not in own]
+    return DiskNews(None if is_same(old, now) else now, tuple(changes), others, triage, bool(folders))
+
+
+def _is_own(path: Path) -> bool:
+    """Return whether this program wrote the current content of a file."""
+    written = atomic.last_written(path)
+    if written is None:
+        return False
+    try:
+        return atomic.content_hash(read_regular(path)) == written
+    except FileNotFoundError:
+        return written == atomic.DELETED
+    except OSError:
+        return False
+
+
+def _is_found_by_name(path: Path) -> bool:
+    return is_evalset_file(path) or path.name in (*CONFIG_FILES, *DEFINITION_FILES, ".gitignore")
+
+
+def _folders_of(workspace: Workspace) -> frozenset[Path]:
+    """Return all folders that may hold agents or evalsets of the workspace."""
+    target = workspace.target if workspace.target.is_dir() else workspace.target.parent
+    bases = {workspace.root, target} if is_project(workspace.root) else {target}
+    found: set[Path] = set()
+    for base in bases:
+        for folder in Walk(base) if base.is_dir() else ():
+            found.add(folder.path)
+            if len(found) > MOST_FOLDERS:
+                return _few(workspace)
+    return frozenset(found)
+
+
+def _few(workspace: Workspace) -> frozenset[Path]:
+    """Return the folders of the workspace's own files."""
+    folders: Iterable[Path] = (path.parent for path in workspace_files(workspace))
+    return frozenset(folder for folder in (workspace.target, *folders) if folder.is_dir())

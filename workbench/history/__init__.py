@@ -1,1 +1,0 @@
-"""Stored runs: reading, summaries, comparison, retention."""

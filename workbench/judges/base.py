@@ -1,0 +1,175 @@
+"""Questions to judges, their replies, and the identity of a judge.
+
+A judge is anything that answers a `Question` with text: a model behind an API, a Python function, rules. Its answer is
+untrusted data; the code that asked must read and validate it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias
+
+from workbench.store.judge_details import JudgedBy
+
+QuestionKind: TypeAlias = Literal[
+    "final_response_match",
+    "rubrics",
+    "sentences",
+    "claims",
+    "user_message",
+    "simulated_user",
+    "score",
+]
+FaultKind: TypeAlias = Literal[
+    "quota",  # 429, after all retries
+    "timeout",
+    "blocked",  # the service refused to answer: safety, recitation
+    "http",  # another status of the service
+    "connection",  # refused, reset, truncated
+    "unreadable",  # what came back is no reply of this service
+    "cut",  # the reply reached the limit of its tokens
+    "raised",  # a Python judge's own exception
+    "limit",  # --max-judge-calls is reached: the call was not made
+]
+
+DEFAULT_MODEL = "gemini-2.5-flash"
+"""ADK's judge if a criterion names none."""
+DEFAULT_SAMPLES = 5
+
+
+class NotAvailableError(Exception):
+    """A judge or service that cannot be used because a key, a credential or an extra is missing.
+
+    `str(error)` is one sentence with the cause; `hint` is the one line that would enable it.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question to a judge.
+
+    `prompt` is everything that a model reads. `schema` is the JSON schema of the answer, for models with structured
+    output (None: free text). `data` is the source of the prompt, for judges that do not read prompts; docs/judges.md
+    describes its shape for each `kind`.
+    """
+
+    kind: QuestionKind
+    prompt: str
+    schema: Mapping[str, Any] | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeOptions:
+    """A criterion's `judge_model_options`, as read from the config.
+
+    `config` is a GenerateContentConfig as JSON. `parallel` is the criterion's limit of calls at once, or None.
+    """
+
+    model: str = DEFAULT_MODEL
+    config: Mapping[str, Any] = field(default_factory=dict)
+    samples: int = DEFAULT_SAMPLES
+    parallel: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeFault:
+    """Reason why there is no reply.
+
+    `code` is the service's ("429 RESOURCE_EXHAUSTED"); `message` has no keys in it.
+    """
+
+    kind: FaultKind
+    message: str
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Reply to one sample of a question, after all retries.
+
+    `text` is None if there was no reply. Then `fault` says why, or is None too if the service sent an empty reply. A
+    reply that was cut off has both. `seconds` is the time of the attempt that answered (0 if cached). `model_version`
+    is the version that the service reports.
+    """
+
+    text: str | None
+    fault: JudgeFault | None = None
+    model_version: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    seconds: float = 0.0
+    attempts: int = 1
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeIdentity:
+    """Identity of a judge, as every surface shows it.
+
+    `kind` is the name of a kind of judge, `note` a remark about it ("rules, not a language model"), `base_url` an
+    address other than the service's own.
+    """
+
+    model: str
+    kind: str
+    note: str = ""
+    base_url: str = ""
+    by: JudgedBy = "model"
+
+    def as_json(self) -> dict[str, str]:
+        """Return the identity as JSON data; `by` is left out for models."""
+        whole = {"model": self.model, "kind": self.kind, "note": self.note, "base_url": self.base_url}
+        return whole if self.by == "model" else {**whole, "by": self.by}
+
+
+class Judge(Protocol):
+    """A judge with its options, for one criterion of one case."""
+
+    @property
+    def identity(self) -> JudgeIdentity:
+        """Identity to show for this judge."""
+        ...
+
+    @property
+    def options(self) -> JudgeOptions:
+        """Options of the criterion."""
+        ...
+
+    async def ask(self, question: Question, sample: int = 1) -> Reply:
+        """Return the reply to a question. Only cancellation raises.
+
+        `sample` (from 1) distinguishes the samples of one question: each may get another answer, and each is cached
+        separately. Limits, retries, timeouts and the cache are handled here.
+        """
+        ...
+
+    def forget(self, question: Question, sample: int = 1) -> None:
+        """Remove the reply from the cache because it is useless; the next call asks again."""
+        ...
+
+
+def record(question: Question, identity: JudgeIdentity, replies: "list[dict[str, Any]]") -> dict[str, Any]:
+    """Return a question as `details["questions"]` stores it. `replies` come from `reply_record`."""
+    return {"kind": question.kind, "prompt": question.prompt, "judge": identity.as_json(), "replies": replies}
+
+
+def reply_record(sample: int, reply: Reply, verdict: Any = None, unread: str = "") -> dict[str, Any]:
+    """Return a reply as details store it. `verdict` was read from it; `unread` says why nothing could be read."""
+    fault = reply.fault
+    return {
+        "sample": sample,
+        "text": reply.text,
+        "verdict": verdict,
+        "unread": unread,
+        "fault": None if fault is None else {"kind": fault.kind, "code": fault.code, "message": fault.message},
+        "model_version": reply.model_version,
+        "input_tokens": reply.input_tokens,
+        "output_tokens": reply.output_tokens,
+        "seconds": reply.seconds,
+        "attempts": reply.attempts,
+        "cached": reply.cached,
+    }

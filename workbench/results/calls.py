@@ -1,0 +1,267 @@
+"""Tool calls: on one line or whole, aligned with those expected, and both sides of what differs."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.text import Text
+
+from workbench.criteria.call_rows import call_rows
+from workbench.criteria.json_difference import shown, type_name
+from workbench.criteria.trajectory import used_rules
+from workbench.events.events import MetricResult
+from workbench.files.invocation import ToolCall, tool_calls, with_inner_calls
+from workbench.results.cells import cell_len
+from workbench.results.frame import side, side_room
+from workbench.results.json_text import INDENT, beginning, compact, is_marked, pretty, step
+from workbench.results.lines import Line, cut_line, fold, has_style, joined, pad, shortened, wrap, wrap_indented
+from workbench.results.rows import GLYPHS, View
+from workbench.store.execution import Turn
+from workbench.text.counting import counted
+from workbench.text.json_values import objects, string
+from workbench.text.safe_text import one_line, plain
+from workbench.text.scores import cut_score
+
+BRIEF_LINES = 12
+_DIFFERENCES = 3
+_TYPE = 12
+"""The width kept free for the type beside a long value, in cells."""
+
+
+def made_calls(turn: Turn | None, scored: MetricResult | None) -> list[ToolCall] | None:
+    """Return the calls of a turn that the trajectory criterion compared, or None without a turn."""
+    if turn is None:
+        return None
+    inner = turn.inner_calls if scored is not None and scored.details.get("include_agent_tools") is True else None
+    return tool_calls(with_inner_calls(turn.so_far, inner or ()))
+
+
+def own_calls(rows: Sequence[Mapping[str, Any]]) -> list[int | None]:
+    """Return the index of each row's actual call among the agent's own calls, or None for a call inside its tools."""
+    made = [row.get("actual_index") if row.get("actual") else None for row in rows]
+    inner = sorted(place for place, row in zip(made, rows, strict=True) if isinstance(place, int) and row.get("inside"))
+    return [
+        place - bisect_left(inner, place) if isinstance(place, int) and not row.get("inside") else None
+        for place, row in zip(made, rows, strict=True)
+    ]
+
+
+def aligned_rows(
+    expected: Sequence[ToolCall], actual: Sequence[ToolCall], scored: MetricResult | None
+) -> list[dict[str, Any]]:
+    """Return the rows of `metrics.call_rows`: those of the trajectory criterion's result, else of a new alignment."""
+    details = scored.details if scored else {}
+    rows = _known_rows(details.get("rows"))
+    return call_rows(expected, actual, used_rules(details)) if rows is None else rows
+
+
+def call_text(name: object, args: Any, limit: int = 1_000_000) -> str:
+    """Return a call on one line as raw text: `find_order(id="A-7")`, with about `limit` characters of each value."""
+    if not isinstance(args, dict):
+        return f"{name}({'' if args is None else beginning(args, limit)})"
+    return f"{name}({', '.join(f'{key}={beginning(value, limit)}' for key, value in args.items())})"
+
+
+def brief_call(call: Mapping[str, Any], width: int, differing: frozenset[str] = frozenset()) -> Line:
+    """Return one call on one line: `refund(id="A-7", amount=…)`, else with only the differing names, else cut.
+
+    `differing` are the paths of arguments whose values are shown elsewhere.
+    """
+    name = Text.styled(one_line(str(call.get("name") or "(no name)"), limit=200), "name")
+    args = call.get("args")
+    if not isinstance(args, dict):
+        return cut_line(Text.assemble(name, "()" if args is None else f"({one_line(compact(args))})"), width)
+    keys = {key: _argument_marked(key, differing) for key in args}
+    parts = [
+        f"{_key(key)}=…" if marked else f"{_key(key)}={one_line(compact(args[key]), limit=200)}"
+        for key, marked in keys.items()
+    ]
+    whole: Line = Text.assemble(name, f"({', '.join(parts)})")
+    if whole.cell_len <= width:
+        return whole
+    only = [_key(key) for key, marked in keys.items() if marked]
+    return cut_line(Text.assemble(name, f"({', '.join(only)})"), width) if only else cut_line(whole, width)
+
+
+def call_lines(
+    call: Mapping[str, Any], width: int, view: View, marked: frozenset[str] = frozenset(), mark: str = ""
+) -> list[Line]:
+    """Return one call: on one line if it fits into `width` cells, else one argument per line."""
+    name = Text.styled(one_line(str(call.get("name") or "(no name)"), limit=200), "name")
+    args = call.get("args")
+    if args is None:
+        return wrap(Text.assemble(name, (" (no arguments given)", "muted")), width)
+    if not isinstance(args, dict):
+        return wrap(Text.assemble(name, f"({plain(compact(args))})"), width)
+    short = _on_one_line(name, args, marked, mark, width)
+    if short is not None:
+        return [short]
+    lines = _in_a_row(name, args, marked, mark, width) or wrap_indented(_spread(name, args, marked, mark), width)
+    return lines if view.full or len(lines) <= BRIEF_LINES else _brief(lines, mark, width)
+
+
+def _brief(lines: list[Line], mark: str, width: int) -> list[Line]:
+    """Return the lines around the marked ones, or the first lines if none is marked."""
+    near = {0, len(lines) - 1}
+    for index, line in enumerate(lines):
+        if mark and has_style(line, mark):
+            near.update((index - 1, index, index + 1))
+    if len(near) <= 2:
+        return shortened(lines, BRIEF_LINES, width)
+    kept: list[Line] = []
+    gap = 0
+    for index, line in enumerate(lines):
+        if index in near and len(kept) < 4 * BRIEF_LINES:
+            if gap:
+                kept.append(fold(f"  … {counted(gap, 'more line')}", width))
+            kept.append(line)
+            gap = 0
+        else:
+            gap += 1
+    return [*kept, fold(f"  … {counted(gap, 'more line')}", width)] if gap else kept
+
+
+def _in_a_row(name: Text, args: dict[str, Any], marked: frozenset[str], mark: str, width: int) -> list[Line]:
+    """Return simple arguments in sequence on a few lines, or [] if that would be hard to read."""
+    if any(isinstance(value, dict | list) for value in args.values()):
+        return []
+    parts = [f"{_key(key)}={plain(compact(value))}" for key, value in args.items()]
+    if any("\n" in part or len(part) > width - INDENT - 1 for part in parts) or sum(map(len, parts)) > 3 * width:
+        return []
+    lines: list[Line] = [Text.assemble(name, "(")]
+    for index, (key, part) in enumerate(zip(args, parts, strict=True)):
+        end = ")" if index == len(parts) - 1 else ","
+        piece = Text.assemble((part, mark if _argument_marked(key, marked) else ""), end)
+        blank = "" if index == 0 else " "
+        if lines[-1].cell_len + piece.cell_len + len(blank) > width:
+            lines.append(Text.assemble(" " * INDENT, piece))
+        else:
+            lines[-1].append(blank).append_text(piece)
+    return lines if all(line.cell_len <= width for line in lines) else []
+
+
+def _on_one_line(name: Text, args: dict[str, Any], marked: frozenset[str], mark: str, width: int) -> Line | None:
+    parts: list[Line] = []
+    size = 0
+    for key, value in args.items():
+        text = f"{_key(key)}={plain(compact(value))}"
+        size += len(text) + 2
+        if size > width + 2 or "\n" in text:
+            return None
+        parts.append(Text.styled(text, mark if _argument_marked(key, marked) else ""))
+    line = Text.assemble(name, "(", joined(parts, ", ", ""), ")")
+    return line if line.cell_len <= width else None
+
+
+def _spread(name: Text, args: dict[str, Any], marked: frozenset[str], mark: str) -> Text:
+    new_line, whole = "\n" + " " * INDENT, "args" in marked
+    text = Text.assemble(name, "(")
+    for index, (key, value) in enumerate(args.items()):
+        lines = pretty(value, f"args{step(key)}", marked, mark).split(allow_blank=True)
+        shown = Text.assemble(f"{_key(key)}=", Text(new_line).join(lines))
+        if whole or f"args{step(key)}" in marked:
+            shown.stylize(mark)
+        text.append(f"{',' if index else ''}{new_line}").append_text(shown)
+    return text.append("\n)")
+
+
+def _key(key: str) -> str:
+    return one_line(key, limit=200) if key.isidentifier() else one_line(compact(key), limit=200)
+
+
+def _argument_marked(key: str, marked: frozenset[str]) -> bool:
+    return "args" in marked or is_marked(f"args{step(key)}", marked)
+
+
+def _known_rows(rows: Any) -> list[dict[str, Any]] | None:
+    """Return the rows of the criterion's details, or None if they do not have the documented form."""
+    if not isinstance(rows, list):
+        return None
+    for row in rows:
+        if not isinstance(row, dict) or row.get("mark") not in GLYPHS:
+            return None
+        sides = [row.get("expected"), row.get("actual")]
+        if not all(side is None or isinstance(side, dict) for side in sides) or not any(sides):
+            return None
+    return rows
+
+
+def accepted_lines(row: Mapping[str, Any], width: int) -> Iterator[Line]:
+    """Yield a line for each value of a row that differs and that a rule accepts: `args.id: text "B-7" · any value`."""
+    for item in objects(row.get("accepted")):
+        words = f"{plain(str(item.get('path', '')))}: {_phrase(item, 'actual')} · accepted: {rule_words(item)}"
+        yield from wrap(Text.styled(words, "muted"), width)
+
+
+def rule_words(item: Mapping[str, Any]) -> str:
+    """Return what the rule of a difference accepts, such as `number 12.5 ± 0.01`, or "" without a rule."""
+    return one_line(string(item.get("rule")))
+
+
+def _phrase(item: dict[str, Any], side: str) -> str:
+    """Return `number 12.5`: the type, and the value as the criterion made it visible."""
+    kind, text = type_and_value(item, side)
+    return text if kind == "true/false" else f"{kind} {text}"
+
+
+def type_and_value(item: Mapping[str, Any], side: str) -> tuple[str, str]:
+    """Return `("number", "12.5")`: one side of a difference, with the value as the criterion made it visible."""
+    kind = item.get(f"{side}_type") or type_name(item.get(side))
+    return plain(str(kind)), plain(str(item.get(f"{side}_shown") or shown(item.get(side))))
+
+
+def difference_lines(
+    found: Sequence[Mapping[str, Any]], width: int, view: View, beyond: int = 0, *, named: bool = False
+) -> Iterator[Line]:
+    """Yield both sides of each difference (`json_difference.describe`) in `width` cells.
+
+    Their paths are above them if there are several, or if they are `named`. `beyond` are more that are not described.
+    """
+    kept = found if view.full else found[:_DIFFERENCES]
+    inner = max(side_room(view, width), 2)
+    for item in kept:
+        path = one_line(str(item.get("path", "")).removeprefix("args").lstrip("."), limit=200)
+        if path and (named or len(found) > 1):
+            yield cut_line(Text.styled(path, "label"), width)
+        values = {name: type_and_value(item, name) for name in ("expected", "actual")}
+        if rule := rule_words(item):
+            values["expected"] = ("nothing", rule)
+        column = min(max(cell_len(value) for _, value in values.values()), inner - _TYPE)
+        for name, mark in (("expected", "missing"), ("actual", "extra")):
+            kind, value = values[name]
+            text: Line = Text.styled(value, f"mark-{mark}")
+            if kind not in ("nothing", "true/false"):
+                text = Text.assemble(pad(text, column), (f"  {kind}", "muted"))
+            yield from side(mark, wrap(text, inner), view)
+    more = len(found) - len(kept) + beyond
+    if more:
+        yield fold(f"▸ {counted(more, 'more value')} differ", width)
+
+
+def value_lines(details: Mapping[str, Any], width: int, view: View) -> Iterator[Line]:
+    """Yield the values of a result's `details` that differ, then those that a rule accepts."""
+    beyond = details.get("more_differences")
+    found = objects(details.get("differences"))
+    yield from difference_lines(found, width, view, beyond if isinstance(beyond, int) else 0, named=True)
+    yield from accepted_lines(details, width)
+
+
+def match_type_words(scored: MetricResult) -> Line:
+    """Return `EXACT; others would score IN_ORDER 0.00 · …`, without scores that the details lack."""
+    others = scored.details.get("other_match_types")
+    used = one_line(str(scored.details.get("match_type") or ""))
+    rule: Line = Text.styled(used, "strong") if used else Text()
+    if used and scored.details.get("ignore_args") is True:
+        rule = Text.assemble(rule, (", arguments ignored", "muted"))
+    elif used and scored.details.get("args_match"):
+        rule = Text.assemble(rule, (", arguments by rules", "muted"))
+    reached = scored.score if scored.score is not None else 0.0
+    scores = [
+        Text.assemble(
+            (f"{one_line(str(name))} ", "muted"), (cut_score(value, 2, 2), "strong" if value > reached else "")
+        )
+        for name, value in (others.items() if isinstance(others, dict) else ())
+        if name != used and isinstance(value, int | float)
+    ]
+    between: Line = Text.styled("; others would score ", "muted") if rule and scores else Text()
+    return Text.assemble(rule, between, joined(scores))

@@ -1,0 +1,219 @@
+"""Changed verdicts: what each case was before its newest verdict."""
+
+from collections.abc import Iterable
+from itertools import count
+
+from workbench.events.events import CaseFinished, CaseRef, Event, RunStarted
+from workbench.results.faces import FACES
+from workbench.results.repeats.outcome_change import are_alike, differs, mode_of, outcome, rate_of
+from workbench.store.execution import CaseState, Execution
+from workbench.store.store import Store
+from workbench.text.fast_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The state of a case before its newest verdict.
+
+    `rates` are the outcomes of all repeats before and now, both "" if each run had only one. `flaky` is the outcome of
+    the last run with repeats if they did not agree, else "".
+    """
+
+    before: Execution
+    rates: tuple[str, str] = ("", "")
+    flaky: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The runs of some earlier verdicts, those that changed since, and the flaky cases, by first executions.
+
+    Flaky cases also have their mode (`workbench.results.repeats.outcome_change.mode_of`).
+    """
+
+    runs: set[str]
+    before: dict[CaseRef, list[Execution]]
+    flaky: dict[tuple[CaseRef, str | None], str]
+
+
+class ChangedVerdicts:
+    """The verdicts of a store that a new run changes.
+
+    Call `before_event` with each event before the store applies it. All repeats of a case are compared together. So a
+    flaky case does not change each time. A run without verdicts changes nothing, and a cancelled case stays compared
+    with the verdict that it had before.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._before: dict[CaseRef, list[Execution]] = {}
+        """The previous finished executions, by the first execution of each case."""
+        self._undecided: dict[CaseRef, list[Execution]] = {}
+        """The cases of the newest run that it has not decided yet, with the executions of their verdict so far."""
+        self._replaces = False
+        """Whether the first verdict of the newest run removes the changes of the runs before."""
+        self._decided: set[CaseRef] = set()
+        """The cases with a new verdict since the changes were last reported."""
+        self._flaky: dict[tuple[CaseRef, str | None], str] = {}
+        """The cases that are known to be flaky with their mode, and the outcome when they were repeated last."""
+        self.runs: set[str] = set()
+        """The runs that made the previous verdicts."""
+
+    def before_event(self, event: Event, *, continues: bool = False) -> None:
+        """Remember the verdict of a case when a run is about to replace it.
+
+        With `continues`, the previous run was not reported on its own, because one save requested both or a save
+        superseded it. Its changes stay listed, compared with the verdicts from before it.
+        """
+        if isinstance(event, RunStarted):
+            self._begin((planned.case for planned in event.cases), continues)
+        elif isinstance(event, CaseFinished) and event.status != "cancelled":
+            self._decide(_first(event.case))
+
+    def before_run(self, planned: Iterable[CaseRef], decided: Iterable[CaseRef], *, continues: bool = False) -> None:
+        """Remember the verdicts of the cases that another program's run has `decided`. See `before_event`."""
+        self._begin(planned, continues)
+        for case in dict.fromkeys(map(_first, decided)):
+            self._decide(case)
+
+    def _begin(self, cases: Iterable[CaseRef], continues: bool) -> None:
+        self._undecided = {case: self._finished(case) for case in dict.fromkeys(map(_first, cases))}
+        if not continues:
+            self._replaces, self._decided = True, set()
+
+    def _decide(self, case: CaseRef) -> None:
+        if self._replaces:
+            self._replaces = False
+            self._before = {case: records for case, records in self._before.items() if case in self._undecided}
+            self.runs = {record.run_id for records in self._before.values() for record in records}
+        earlier = self._undecided.pop(case, [])
+        if not earlier:
+            return
+        self._update_flaky(case, earlier)
+        if case not in self._decided:
+            self._before[case] = earlier
+            self.runs |= {record.run_id for record in earlier}
+        self._decided.add(case)
+
+    def compared_with(self, earlier: Iterable[Execution]) -> "Earlier":
+        """Compare verdicts that cases had before the newest run with the current ones. A thread may call this.
+
+        A case with the same outcome as before is left out, because there may be thousands.
+        """
+        runs: set[str] = set()
+        found: dict[CaseRef, list[Execution]] = {}
+        for record in earlier:
+            runs.add(record.run_id)
+            found.setdefault(_first(record.ref), []).append(record)
+        outcomes = {case: outcome(records) for case, records in found.items()}
+        before = {
+            case: records
+            for case, records in found.items()
+            if (now := self._finished(case)) and differs(outcomes[case], outcome(now))
+        }
+        flaky = {(case, came.mode): came.words() for case, came in outcomes.items() if came.rate.flaky}
+        return Earlier(runs, before, flaky)
+
+    def recall(self, earlier: "Earlier") -> None:
+        """Remember verdicts from before this session. After a run of this session, nothing is added."""
+        if not self.runs:
+            self.runs |= earlier.runs
+            self._before |= earlier.before
+            self._flaky |= earlier.flaky
+
+    def _update_flaky(self, case: CaseRef, records: list[Execution]) -> None:
+        came = outcome(records)
+        if came.rate.flaky:
+            self._flaky[case, came.mode] = came.words()
+        elif came.rate.total > 1:
+            self._flaky.pop((case, came.mode), None)
+
+    def flaky(self, record: Execution) -> str:
+        """Return `3/5 passed` if the case had different outcomes when it was last repeated, else "".
+
+        One more verdict says little about such a case.
+        """
+        return self._flaky.get((_first(record.ref), record.mode), "")
+
+    def before(self, record: Execution) -> Execution | None:
+        """Return the previous record of the case, or None if it never ran before or did not run since.
+
+        It is the record of the same repeat. If only the combined outcome of all repeats changed, it is the
+        record of a repeat with another outcome.
+        """
+        earlier = self._before.get(_first(record.ref), [])
+        same = next((one for one in earlier if one.ref == record.ref), None)
+        if same is record or not are_alike(mode_of(earlier), mode_of([record])):
+            return None
+        if (same is None or same.state == record.state) and self._differs(_first(record.ref)):
+            return next((one for one in earlier if one.state != record.state), same)
+        return same
+
+    def rates(self, record: Execution) -> tuple[str, str]:
+        """Return how often the case passed, before and now. Both are "" if it ran only once each time."""
+        case = _first(record.ref)
+        then, now = outcome(self._before.get(case, [])), outcome(self._finished(case))
+        return (then.words(), now.words()) if max(then.times, now.times) > 1 else ("", "")
+
+    def statuses(self, ref: CaseRef) -> tuple[list[CaseState], list[CaseState]]:
+        """Return the verdicts of a case's executions, before and now."""
+        case = _first(ref)
+        return [record.state for record in self._before.get(case, [])], [
+            record.state for record in self._finished(case)
+        ]
+
+    def refs(self) -> list[CaseRef]:
+        """Return the cases whose outcome changed, each as its first execution.
+
+        Regressions come first, then the order of the run. Cases that are known to be flaky come last.
+        """
+        found = [case for case in self._before if self._differs(case)]
+        return sorted(found, key=lambda ref: (self._is_flaky(ref), not self.is_regression(ref)))
+
+    def _is_flaky(self, case: CaseRef) -> bool:
+        return any((case, mode) in self._flaky for mode in {record.mode for record in self._finished(case)})
+
+    def is_changed(self, ref: CaseRef) -> bool:
+        """Return whether the outcome of a case has changed. False while some of its repeats are unfinished."""
+        return self._differs(_first(ref))
+
+    def is_regression(self, ref: CaseRef) -> bool:
+        """Return whether the case is worse than before: it passes less often, or its worst execution is worse."""
+        before, now = self._before[_first(ref)], self._finished(_first(ref))
+        then, today = rate_of(before).rate, rate_of(now).rate
+        if then is not None and today is not None and then != today:
+            return today < then
+        return _worst(now) < _worst(before)
+
+    def _differs(self, case: CaseRef) -> bool:
+        before, now, ended = self._before.get(case), self._executions(case), self._finished(case)
+        if not before or not ended or not all(record.finished for record in now):
+            return False
+        return differs(outcome(before), outcome(ended))
+
+    def _finished(self, case: CaseRef) -> list[Execution]:
+        return [record for record in self._executions(case) if record.has_verdict]
+
+    def _executions(self, case: CaseRef) -> list[Execution]:
+        """Return all executions of the case in its newest run. A previous run may have had more of them."""
+        records: list[Execution] = []
+        for repeat in count(1):
+            record = self._store.records.get(_repeat(case, repeat))
+            if record is None or (records and record.run_id != records[0].run_id):
+                break
+            records.append(record)
+        return records
+
+
+def _first(ref: CaseRef) -> CaseRef:
+    return _repeat(ref, 1)
+
+
+def _repeat(ref: CaseRef, number: int) -> CaseRef:
+    same = ref.repeat == number
+    return ref if same else CaseRef(ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, number)
+
+
+def _worst(records: Iterable[Execution]) -> int:
+    """Return the place of the worst verdict. An error is no improvement on a failure."""
+    return min(0 if record.state == "error" else FACES[record.state].rank + 1 for record in records)

@@ -1,0 +1,1 @@
+"""Comparisons of two runs: which verdicts changed, and which inputs explain it."""

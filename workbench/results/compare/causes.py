@@ -1,0 +1,192 @@
+"""Likely causes of a different outcome of the same case in two runs.
+
+Only inputs that can have had an effect are named. If the agent said the same, made the same calls and got the same
+answers, a change of its files is not a cause.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from workbench.freshness.changed_files import ChangedFile, FileKind
+from workbench.freshness.comparison import criterion_of
+from workbench.results.compare.changed_inputs import Side, changed_inputs, describe_with_values
+from workbench.store.execution import Execution
+from workbench.store.history.summary import Summary
+from workbench.store.inputs.change import KINDS, Change, Input, describe_few
+from workbench.store.judge_details import judge_name
+from workbench.text.counting import few
+
+CauseKind: TypeAlias = Literal["prompt", "code", "model", "data", "versions", "tool_output", "agent"] | Input
+"""Kind of cause: an input kind. `prompt`, `code`, `model` and `data` distinguish kinds of agent files."""
+_FILE_INPUTS: tuple[Input, ...] = ("agent_file", "agent_folder")
+_OTHER_AGENT_INPUTS: tuple[Input, ...] = tuple(
+    name for name, kind in KINDS.items() if kind.effect == "run" and name not in (*_FILE_INPUTS, "environment")
+)
+"""Kinds of input that reach the agent, besides files and environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One likely cause. `what` describes the difference; for files, it lists them."""
+
+    kind: CauseKind
+    what: str
+
+
+def causes(before: Side, after: Side, files: dict[str, list[ChangedFile]]) -> Iterator[Cause]:
+    """Yield the likely causes for one case in two runs. `files` is the result of `changed_files`."""
+    (_, old), (_, new) = before, after
+    changes, _ = changed_inputs(before, after)
+    by_kind: dict[Input, list[Change]] = {}
+    for change in changes:
+        by_kind.setdefault(change.input, []).append(change)
+    named: list[Cause] = []
+    if "expected" in by_kind:
+        named.append(Cause("expected", "the reference of the case"))
+    decisive = _decisive(old, new)
+    decided = [change for change in by_kind.get("criteria", ()) if _decided(change, before, after, decisive)]
+    if decided:
+        named.append(Cause("criteria", ", ".join(describe_with_values(change, before, after) for change in decided)))
+    named += _judges(before, after, by_kind.get("judge", ()), decisive)
+    if decisive and "function" in by_kind:
+        named.append(Cause("function", _names([change.name for change in by_kind["function"]])))
+    yield from named
+    if _steps_differ(old, new) or _broke(old) != _broke(new):
+        yield from _agent_causes(before, after, by_kind, files)
+    elif not named and _judged(new):
+        yield Cause("judge", "the judge scored the same transcript differently")
+
+
+def _decisive(old: Execution, new: Execution) -> set[str]:
+    """Return the criteria that made the difference.
+
+    These are the criteria with another status, else those with another score, else all. There are none if a run of the
+    case broke off.
+    """
+    if _broke(old) or _broke(new):
+        return set()
+    one, other = old.scores, new.scores
+    names = {**one, **other}
+    alone = one.keys() ^ other.keys()
+    both = one.keys() & other.keys()
+    return (
+        alone | {name for name in both if one[name].status != other[name].status}
+        or {name for name in both if one[name].score != other[name].score}
+        or set(names)
+    )
+
+
+def _decided(change: Change, before: Side, after: Side, decisive: set[str]) -> bool:
+    """Return whether a change of a criterion can have made the difference.
+
+    A new threshold made no difference if the score is on the same side of both thresholds.
+    """
+    old, new, criterion = before[1], after[1], criterion_of(change)
+    judged = criterion in old.scores or criterion in new.scores
+    if not decisive or (judged and criterion not in decisive):
+        return False
+    one, other = old.scores.get(criterion), new.scores.get(criterion)
+    if not change.name.endswith(" threshold") or one is None or other is None or one.status == other.status:
+        return True
+    if other.score is None or one.threshold is None:
+        return True
+    return (other.score >= one.threshold) != (other.status == "passed")
+
+
+def describe_run_differences(before: Summary, after: Summary) -> Iterator[str]:
+    """Yield the differences between two runs as a whole, as text. Files are not included."""
+    for name in sorted({*before.versions, *after.versions}):
+        old, new = before.versions.get(name), after.versions.get(name)
+        if before.versions and after.versions and old != new:
+            yield f"{name} {old or 'none'} -> {new or 'none'}"
+    for agent in sorted({*before.models} & {*after.models}):
+        if before.models[agent] != after.models[agent]:
+            yield f"models of {agent}: {_names(before.models[agent])} -> {_names(after.models[agent])}"
+    if before.git and after.git and before.git.get("commit") != after.git.get("commit"):
+        yield f"commit {str(before.git.get('commit'))[:12]} -> {str(after.git.get('commit'))[:12]}"
+
+
+def _agent_causes(
+    before: Side, after: Side, by_kind: dict[Input, list[Change]], files: dict[str, list[ChangedFile]]
+) -> Iterator[Cause]:
+    """Yield the likely causes for the agent's different behavior."""
+    (old_run, old), (new_run, new) = before, after
+    agent = new.ref.agent
+    found = [*_file_causes(old_run, new_run, agent, files.get(agent, ()))]
+    listed = {file.path for file in files.get(agent, ())}
+    others = [change.name for kind in _FILE_INPUTS for change in by_kind.get(kind, ()) if change.name not in listed]
+    if others:
+        found.append(Cause("agent_file", _names(others)))
+    if old_run.versions and new_run.versions and old_run.versions != new_run.versions:
+        names = {*old_run.versions, *new_run.versions}
+        differ = sorted(name for name in names if old_run.versions.get(name) != new_run.versions.get(name))
+        found.append(Cause("versions", _names(differ)))
+    if "environment" in by_kind:
+        found.append(Cause("environment", describe_few(by_kind["environment"])))
+    found += [
+        Cause(kind, _names([change.name for change in by_kind[kind]]))
+        for kind in _OTHER_AGENT_INPUTS
+        if kind in by_kind
+    ]
+    if _tools_answered_differently(old, new):
+        found.append(Cause("tool_output", "the same tool calls returned different answers"))
+    yield from found
+    if not found and "expected" not in by_kind:
+        why = "no recorded input differs" if agent in files else "its files were not recorded in both runs"
+        yield Cause("agent", f"the agent behaved differently; {why}")
+
+
+def _file_causes(before: Summary, after: Summary, agent: str, files: Iterable[ChangedFile]) -> Iterator[Cause]:
+    files = list(files)
+    kinds: tuple[FileKind, ...] = ("prompt", "code", "data")
+    for kind in kinds:
+        paths = [file.path for file in files if file.kind == kind]
+        if paths:
+            yield Cause(kind, _names(paths))
+    model_files = [file.path for file in files if file.kind == "model"]
+    known = agent in before.models and agent in after.models
+    if known and before.models[agent] != after.models[agent]:
+        yield Cause("model", f"{_names(before.models[agent])} -> {_names(after.models[agent])}")
+    elif model_files:
+        yield Cause("model", _names(model_files))
+
+
+def _judges(before: Side, after: Side, changes: Iterable[Change], decisive: set[str]) -> Iterator[Cause]:
+    old, new = before[1].scores, after[1].scores
+    named = set()
+    for name in (name for name in new if name in decisive and name in old):
+        one, other = judge_name(old[name].details), judge_name(new[name].details)
+        if one and other and one != other:
+            named.add(name)
+            yield Cause("judge", f"{name}: {one} -> {other}")
+    for change in changes:
+        criterion = criterion_of(change)
+        if criterion not in named and (criterion in decisive or criterion not in new):
+            yield Cause("judge", describe_with_values(change, before, after))
+
+
+def _steps_differ(old: Execution, new: Execution) -> bool:
+    """Return whether the tool calls, their answers or what the agent said differ."""
+    return old.steps is not None and new.steps is not None and old.steps != new.steps
+
+
+def _tools_answered_differently(old: Execution, new: Execution) -> bool:
+    """Return whether the first difference between the runs is a tool's answer."""
+    steps = zip(old.steps or (), new.steps or (), strict=False)
+    first = next(((one, other) for one, other in steps if one != other), None)
+    return first is not None and all(step.startswith("r") for step in first)
+
+
+def _broke(execution: Execution) -> bool:
+    return execution.error is not None and execution.error.kind not in ("judge", "quota", "metric_crashed")
+
+
+def _judged(execution: Execution) -> bool:
+    return any(judge_name(result.details) for result in execution.scores.values())
+
+
+def _names(names: Any) -> str:
+    if not isinstance(names, list):
+        return str(names)
+    return few(map(str, names), 5) or "none"

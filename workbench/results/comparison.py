@@ -1,0 +1,134 @@
+"""Two runs side by side as documents: their differences as a whole, and one case with the causes of its change."""
+
+import difflib
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rich.text import Text
+
+from workbench.freshness.changed_files import ChangedFile
+from workbench.results.change_causes import add_causes, difference_lines, file_lines
+from workbench.results.compare.compare import ChangedCase, ComparedCase, Comparison
+from workbench.results.document import Document
+from workbench.results.evidence.compared import add_compared
+from workbench.results.faces import FACES
+from workbench.results.lines import Line, flow, hang, hang_text, heading, safe
+from workbench.results.plain_lines import commit_words
+from workbench.results.rows import View, remark
+from workbench.store.execution import CaseRecord, Execution
+from workbench.store.history.summary import Summary
+from workbench.text import counting
+from workbench.text.safe_text import one_line
+
+CHANGES = {
+    "regression": ("regression", "status-failed"),
+    "fix": ("fix", "status-passed"),
+    "other": ("other verdict", "status-not-evaluated"),
+    "unfinished": ("without a verdict", "status-not-evaluated"),
+    "score": ("score change", "label"),
+}
+_NAMED = 50
+
+
+def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
+    """Return the differences between the runs. `names` are safe names of the older and the newer one."""
+    document = Document()
+    for sign, name, run in (("− ", names[0], found.before), ("+ ", names[1], found.after)):
+        style = "diff-missing" if sign == "− " else "diff-extra"
+        about = Text.assemble((f"{name}  ", "strong"), *_run(run))
+        document.add(hang_text(Text.styled(f" {sign}", style), about, view.width - 1, 3))
+    document.gap()
+    document.add(hang(Text(" "), flow(_counts(found), max(view.width - 1, 10), "   "), 1))
+    document.gap()
+    document.add([heading("differences between the runs", view.width)])
+    for words in found.differences:
+        document.add(hang_text(Text(" "), safe(words), view.width, 1))
+    if not found.differences and not found.files:
+        document.add(remark("No recorded file, version, model or commit differs.", view))
+    document.add(file_lines(found.files, view))
+    for word, alone in (("only in the earlier run", found.only_before), ("only in the later run", found.only_after)):
+        if alone:
+            document.gap()
+            document.add([heading(f"{len(alone):,} {word}", view.width)])
+            document.add(hang_text(Text(" "), safe(_listed(alone)), view.width, 1))
+    return document
+
+
+def _listed(executions: Sequence[Execution]) -> str:
+    """Return the ids of cases, each once with its number of executions."""
+    times = Counter(replace(one.ref, repeat=1) for one in executions)
+    names = [f"{ref.eval_id} × {many}" if many > 1 else ref.eval_id for ref, many in times.items()]
+    return ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
+
+
+def one_case(
+    case: ChangedCase, files: Sequence[ChangedFile], records: tuple[CaseRecord, CaseRecord] | str | None, view: View
+) -> Document:
+    """Return a case: the causes of its change with the changed lines, then before and after.
+
+    `records` is None while they are loading, or a text that says why they cannot be read.
+    """
+    document = Document()
+    word, style = CHANGES[case.change]
+    document.add(hang_text(Text(), Text.assemble((f" {word}", style), _label(case)), view.width, 1))
+    own = tuple(file for file in files if file.agent == case.ref.agent)
+    kinds = add_causes(document, ComparedCase(case, own), view)
+    if records is None or isinstance(records, str):
+        document.gap()
+        document.add(remark("loading transcripts" if records is None else one_line(records), view))
+        return document
+    if "expected" in kinds:
+        document.add(_texts("expected", [record.expected for record in records], view))
+    if kinds & {"criteria", "judge"}:
+        document.add(_texts("criteria", [record.criteria for record in records], view))
+    document.gap()
+    document.add([heading("before and after", view.width)])
+    add_compared(document, *records, view)
+    return document
+
+
+def _label(case: ChangedCase) -> Line:
+    ref = case.ref
+    name = " › ".join(part for part in (ref.agent, ref.eval_set_id, ref.eval_id) if part)
+    return safe(f"  {name}{f' #{ref.repeat}' if ref.repeat != 1 else ''}".replace("\n", " "), "strong")
+
+
+def _run(run: Summary) -> Iterator[Text]:
+    counts = [f"{count:,} {FACES[status].word}" for status, count in run.counts().items() if count]  # type: ignore[index]
+    yield Text(", ".join(counts) or "no cases")
+    if commit := commit_words(run.git.get("commit"), run.git.get("dirty")):
+        yield Text.styled(f"  commit {commit}", "muted")
+
+
+def counted(change: str, number: int) -> str:
+    """Return `1 regression` or `2 regressions`."""
+    word, _ = CHANGES[change]
+    plural = {"regression": "regressions", "fix": "fixes", "other": "other verdicts", "score": "score changes"}.get(
+        change, word
+    )
+    return counting.counted(number, word, plural)
+
+
+def _counts(found: Comparison) -> Iterator[Line]:
+    for change, (_, style) in CHANGES.items():
+        number = found.count(change)  # type: ignore[arg-type]
+        if number or change in ("regression", "fix"):
+            yield Text.styled(counted(change, number), style if number else "muted")
+    yield Text.styled(f"{found.unchanged:,} unchanged", "muted")
+    if found.unlike:
+        yield Text.styled(f"{len(found.unlike):,} not frozen in the same way, not compared", "muted")
+
+
+def _texts(name: str, values: Sequence[Any], view: View) -> Iterator[Line]:
+    """Yield the lines in which two JSON values differ."""
+    before, after = (json.dumps(value, indent=1, ensure_ascii=False, default=str).splitlines() for value in values)
+    lines = list(difflib.unified_diff(before, after, lineterm="", n=1))[2:]
+    yield Text()
+    yield Text.styled(f" {name}", "label")
+    if lines:
+        yield from difference_lines((line for line in lines if not line.startswith("@")), view, 3)
+    else:
+        yield from hang_text(Text(), Text.styled("unchanged", "muted"), view.width, 3)

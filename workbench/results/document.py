@@ -1,0 +1,285 @@
+"""Documents that panes show: lines, their turns, and items for the cursor."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
+
+from rich.text import Text
+
+from workbench.agents.workspace.workspace import EvalsetEntry
+from workbench.files.evalset import EvalCase
+from workbench.files.faults import Fault
+from workbench.files.prices import Prices
+from workbench.results.changed import Change
+from workbench.results.lazy_list import LazyList
+from workbench.results.lines import Line, has_style
+from workbench.results.repeats.summary import CaseRepeats
+from workbench.store.execution import CaseRecord
+
+if TYPE_CHECKING:
+    from workbench.editing.triage.entry import Entry
+    from workbench.results.compare.compare import ComparedCase
+    from workbench.store.history.latest import PastRun
+    from workbench.store.inputs.change import Change as InputChange
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The subject of a pane.
+
+    `record` is an execution of a case, `case` the case in its file, and `entry` that file. A case that never ran has no
+    record. A row for a file or an unreadable case has no case.
+    """
+
+    record: CaseRecord | None = None
+    entry: EvalsetEntry | None = None
+    case: EvalCase | None = None
+    change: Change | None = None
+    """The state before the newest verdict, if the verdict changed."""
+    before: CaseRecord | None = field(default=None, compare=False)
+    """The previous execution with its details, if the verdict changed."""
+    found: tuple[Fault, ...] = ()
+    """The problems that `check` found in the case or the file."""
+    triage: "tuple[Entry, ...]" = ()
+    """The user's triage of the case and its labels, for any answer."""
+    state: Path | None = field(default=None, compare=False)
+    """The state folder with the stored runs, which has the requests to models."""
+    prices: Prices | None = field(default=None, compare=False)
+    """The user's price table."""
+    earlier: "tuple[PastRun, ...]" = field(default=(), compare=False)
+    """The newest runs with a verdict of the case, the newest first."""
+    compared: "ComparedCase | None" = field(default=None, compare=False)
+    """The case in the run of its previous verdict and in its newest run, if the verdict changed and both were read."""
+
+    repeats: CaseRepeats | None = None
+    """All repeats of the case, if the subject is the case itself and not one of them."""
+    stale: "tuple[InputChange, ...]" = ()
+    """The inputs of the newest verdict that have changed since."""
+    loading: bool = field(default=False, compare=False)
+    """Whether verdicts of earlier sessions are still loading."""
+
+    @property
+    def root(self) -> str:
+        """The root of the project, or "" if it is not known."""
+        return "" if self.entry is None else str(self.entry.file).removesuffix(self.entry.relative)
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """A value that is equal for two subjects if they are the same case in any state."""
+        repeat = self.record.ref.repeat if self.record is not None else 1
+        if self.entry is not None:
+            name = (
+                self.case.eval_id
+                if self.case is not None
+                else self.record.ref.eval_id
+                if self.record is not None
+                else None
+            )
+            return self.entry.file, name, 0 if self.repeats is not None else repeat
+        return self.record.ref if self.record is not None else None, self.repeats is not None
+
+    @property
+    def stage(self) -> tuple[object, ...]:
+        """A value that changes whenever the content may have changed, as long as the previous subject exists."""
+        record = self.record
+        if record is None:
+            return id(self.entry), id(self.case), self.found, self.triage, self.loading
+        acted = sum(len(turn.acted) + (turn.actual is not None) + (turn.spans is not None) for turn in record.turns)
+        printed = tuple((len(text), text[-20:]) for text in record.output.values())
+        # The results themselves: they never change, and a new scoring may differ only in its reasons.
+        scored = [*record.metrics.values(), *(result for turn in record.turns for result in turn.metrics.values())]
+        return (
+            id(record),
+            id(self.entry),
+            id(self.case),
+            id(self.repeats),
+            record.state,
+            len(record.turns),
+            len(record.simulated),
+            acted,
+            scored,
+            printed,
+            record.error is None,
+            self.found,
+            self.triage,
+            self.stale,
+            None if self.change is None else (id(self.change.before), self.change.rates),
+        )
+
+
+class Target(NamedTuple):
+    """A place in another pane.
+
+    `pane` is that pane's title. `places` are keys of `Document.places`, of which the first that exists counts.
+    """
+
+    pane: str
+    places: tuple[str, ...]
+
+
+AsideWhen: TypeAlias = Literal["never", "always"]
+"""When details of items are shown: never, or always, beside or below the list."""
+Aside: TypeAlias = Callable[[int], Iterable[Line]]
+"""Returns more details of an item, which are shown beside it. The lines have the given width in cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Lines `start` to `end` (exclusive) that the cursor selects as one.
+
+    `key` names the item in every layout of the document. `opens`: it can be unfolded, by adding its key to the
+    view's `opened`. `targets`: its places in other panes. `heads`: it is the heading of the lines below it, up to
+    the next item outside. The first cell of its lines is blank, for the cursor's mark.
+    """
+
+    key: str
+    start: int
+    end: int
+    opens: bool = False
+    targets: tuple[Target, ...] = ()
+    aside: Aside | None = None
+    heads: bool = False
+
+
+class Rows(Protocol):
+    """Items of one line each, by number."""
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """The keys of the items."""
+
+    def line(self, number: int) -> Line:
+        """Return the line of a row."""
+
+    def item(self, number: int, start: int) -> Item:
+        """Return the row as an item at line `start`."""
+
+    def names(self, number: int) -> Iterable[str]:
+        """Return more names for the row's place. If rows share a name, it means the first one."""
+
+
+class Document:
+    """Lines laid out for one width.
+
+    `turns` has the line at which each turn begins, and `opening` the index of the turn to open at (None: at the top).
+    If there are `items`, a cursor moves between them and starts at `opening_item`.
+    """
+
+    def __init__(self, lines: Iterable[Line] = ()) -> None:
+        self.lines: LazyList[Line] = LazyList(lines)
+        self.items: LazyList[Item] = LazyList()
+        self.turns: list[int] = []
+        self.opening: int | None = None
+        self.opening_item = 0
+        self._keys: list[str] = []
+        self._starts: list[int] = []
+        self._places: dict[str, range] = {}
+        self._named: list[tuple[Rows, range, int]] = []
+        """Rows whose places were not requested yet: their numbers, and the line of the first."""
+
+    def add(self, lines: Iterable[Line]) -> None:
+        """Add lines that the cursor cannot select."""
+        self.lines.extend(lines)
+
+    def add_item(
+        self,
+        key: str,
+        lines: Iterable[Line],
+        *,
+        opens: bool = False,
+        targets: tuple[Target, ...] = (),
+        aside: Aside | None = None,
+        heads: bool = False,
+    ) -> None:
+        """Add lines that the cursor selects as one. Other panes can point at them too."""
+        start = len(self.lines)
+        self.lines.extend(lines)
+        self.items.append(Item(key, start, len(self.lines), opens, targets, aside, heads))
+        self._keys.append(key)
+        self._starts.append(start)
+        self._places[key] = range(start, len(self.lines))
+
+    def add_rows(self, rows: Rows, numbers: range) -> None:
+        """Add items of one line each that are created on first use, so that only visible ones cost time."""
+        start = len(self.lines)
+        lines = range(start, start + len(numbers))
+        self.lines.promise(len(numbers), lambda place: rows.line(numbers[place]))
+        self.items.promise(len(numbers), lambda place: rows.item(numbers[place], lines[place]))
+        self._keys.extend(rows.keys[numbers.start : numbers.stop])
+        self._starts.extend(lines)
+        self._named.append((rows, numbers, start))
+
+    def add_place(self, names: Iterable[str], lines: Iterable[Line]) -> None:
+        """Add lines that another pane can point at by any of these names."""
+        start = len(self.lines)
+        self.lines.extend(lines)
+        for name in names:
+            self._places.setdefault(name, range(start, len(self.lines)))
+
+    @property
+    def places(self) -> dict[str, range]:
+        """The lines that another pane can point at, by name."""
+        while self._named:
+            rows, numbers, start = self._named.pop(0)
+            for place, number in enumerate(numbers, start):
+                for name in (rows.keys[number], *rows.names(number)):
+                    self._places.setdefault(name, range(place, place + 1))
+        return self._places
+
+    def known_from(self, line: int, pane: str) -> Item | None:
+        """Return an item that leads from the first place at or below `line` to `pane`.
+
+        Return None without such a place.
+        """
+        below = [lines for lines in self.places.values() if lines.stop > line]
+        if not below:
+            return None
+        first = min(below, key=lambda lines: lines.start)
+        names = tuple(name for name, lines in self.places.items() if lines == first)
+        return Item("", first.start, first.stop, targets=(Target(pane, names),))
+
+    def item_named(self, key: str) -> int | None:
+        """Return the number of the item with this key."""
+        try:
+            return self._keys.index(key)
+        except ValueError:
+            return None
+
+    def item_at(self, line: int) -> int:
+        """Return the number of the item at `line`, or of the last one above it, or 0."""
+        return max(bisect_right(self._starts, line) - 1, 0)
+
+    def whole(self, number: int) -> list[Line]:
+        """Return the lines of an item and of the items below its heading."""
+        item = self.items[number]
+        if not item.heads:
+            return self.lines[item.start : item.end]
+        others = range(number + 1, len(self._keys))
+        after = (self._starts[other] for other in others if not self._keys[other].startswith(f"{item.key}/"))
+        turns = (turn for turn in self.turns if turn > item.start)
+        return self.lines[item.start : min(next(after, len(self.lines)), next(turns, len(self.lines)))]
+
+    def gap(self) -> None:
+        """Add a blank line, unless there is one or nothing above."""
+        if self.lines and self.lines[-1]:
+            self.lines.append(Text())
+
+    @property
+    def folded(self) -> bool:
+        """Whether something is cut or folded that a full view would show."""
+        return any(has_style(line, "fold") for line in self.lines)
+
+    def begin_turn(self, heading: Iterable[Line] = (), *, spaced: bool = True) -> None:
+        """Start a turn, after a blank line if `spaced`."""
+        if spaced:
+            self.gap()
+        self.turns.append(len(self.lines))
+        self.add(heading)
+
+    def turn_at(self, line: int) -> int | None:
+        """Return the turn at `line`. Lines above the first turn belong to it."""
+        if not self.turns:
+            return None
+        return max(bisect_right(self.turns, line) - 1, 0)

@@ -1,0 +1,108 @@
+"""An error as lines: the message, the way out, the user's place in the traceback, and all of it."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rich.text import Text
+
+from workbench.events.events import CaseError
+from workbench.results.lines import Line, cut_line, hang, hang_text, safe
+from workbench.results.rows import View
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
+
+_FRAMES = 3
+"""Places of the user in a folded traceback."""
+_FRAME = re.compile(r'^ *File "([^"\n]+)", line ([0-9]+), in ([^\n]+)(?:\n(?! *File )    +([^\n]*))?', re.MULTILINE)
+_CHAINED = re.compile(r"^(?:During handling of the above|The above exception was|which led to:).*$", re.MULTILINE)
+_FOREIGN = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3|[/\\]agents[/\\]worker[/\\]|^<")
+"""Files of packages, of Python itself and of our worker."""
+KIND_WORDS = {
+    "agent_raised": "the agent raised an exception",
+    "import_failed": "the agent could not be imported",
+    "no_agent": "no agent for this evalset",
+    "no_framework": "google-adk is missing",
+    "timeout": "timed out",
+    "crashed": "the agent's process died",
+    "too_large": "an answer was too large",
+    "output_flood": "too much output",
+    "turn_count": "the turns do not match the reference",
+    "cancelled": "cancelled",
+    "broken_file": "the file cannot be read",
+    "config": "the criteria cannot be read",
+    "simulator": "the simulated user failed",
+    "frozen_miss": "not recorded",
+    "frozen_file": "the recording cannot be read",
+    "fork_diverged": "the part before the fork differs from the recording",
+    "off_recording": "not recorded after the fault",
+    "attempt_lost": "its machines were lost",
+    "judge": "the judge failed",
+    "quota": "quota exceeded",
+    "metric_crashed": "a metric crashed",
+    "internal": "an internal error of the workbench",
+}
+
+
+class Frame(NamedTuple):
+    """A place in a traceback: the file, the line, the function, and the line's text, raw."""
+
+    file: str
+    line: str
+    function: str
+    source: str
+
+    def words(self, root: str) -> str:
+        """Return `order_desk/agent.py:38 in refund`, relative to `root` ("": not known), as safe text."""
+        return one_line(f"{self.file.removeprefix(_folder(root))}:{self.line} in {self.function}", limit=300)
+
+
+def user_frames(error: CaseError, root: str = "") -> list[Frame]:
+    """Return the places that are the user's, the innermost last: those below `root`, else those outside of packages."""
+    last = _CHAINED.split(error.traceback)[-1]
+    found = [Frame(*(part.strip() for part in match)) for match in _FRAME.findall(last)]
+    folder = _folder(root)
+    own = [frame for frame in found if folder and frame.file.startswith(folder) and not _FOREIGN.search(frame.file)]
+    return own or [frame for frame in found if not _FOREIGN.search(frame.file)]
+
+
+def _folder(root: str) -> str:
+    return f"{root.rstrip('/')}/" if root else ""
+
+
+def error_lines(error: CaseError, view: View, *, traceback: bool | None = None, root: str = "") -> Iterator[Line]:
+    """Yield the message, the way out, the last lines of the traceback that are the user's, and the traceback, folded.
+
+    Without a message, the kind of error is described. The whole traceback is shown if `traceback` is True, or None in
+    a full view. Places are relative to `root`, if it is known.
+    """
+    width = max(view.width - 1, 10)
+    glyph, style = ("⊘", "strong") if error.kind == "cancelled" else ("!", "status-error-strong")
+    kind, message = KIND_WORDS.get(error.kind, error.kind), error.message.strip()
+    yield from hang_text(Text.styled(f" {glyph} ", style), safe(message or kind, style), width, 3)
+    if error.hint.strip():
+        yield from hang_text(Text.styled(" → ", "hint"), safe(error.hint.strip()), width, 3)
+    frames = user_frames(error, root)
+    named = message and error.kind != "cancelled" and kind not in message
+    words = [*([kind] if named else []), *([f"at {frames[-1].words(root)}"] if frames else [])]
+    if words:
+        yield from hang_text(Text(), Text.styled(" ".join(words), "muted"), width, 3)
+    if not error.traceback.strip():
+        return
+    if view.full if traceback is None else traceback:
+        yield from hang(Text.styled(" ▾ ", "hint"), [Text.styled("traceback", "muted")], 3)
+        yield from hang_text(Text(), safe(error.traceback.strip("\n"), "muted"), width, 3)
+        return
+    if frames and frames[-1].source:
+        yield from hang(Text(), [cut_line(Text(one_line(frames[-1].source, limit=400)), width - 5)], 5)
+    for frame in reversed(frames[-_FRAMES:-1]):
+        yield from hang_text(Text(), Text.styled(f"called from {frame.words(root)}", "muted"), width, 3)
+    yield from hang_text(Text.styled(" ▸ ", "fold"), Text.styled(_rest(error), "muted"), width, 3)
+
+
+def _rest(error: CaseError) -> str:
+    text = error.traceback.strip("\n")
+    last = text.rsplit("\n", 1)[-1]
+    in_message = last.strip() in error.message or last.partition(": ")[2][:60] in error.message
+    words = f"traceback, {counted(text.count(chr(10)) + 1, 'line')}"
+    return words if in_message else f"{words}, ending in {one_line(last.strip(), limit=300)}"

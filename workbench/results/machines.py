@@ -1,0 +1,138 @@
+"""The words about the machines of a place: for the bar, for lines and for the page that lists them.
+
+All text is safe for a terminal. Names and reasons may come from other machines.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from workbench.files.place_choice import PlaceChoice
+from workbench.results.cells import cell_len, cut_name
+from workbench.results.lines import Line, hang_text
+from workbench.results.placed import machine_name
+from workbench.text.counting import counted, few
+from workbench.text.safe_text import one_line
+
+if TYPE_CHECKING:
+    from workbench.run.places.place import MachineState
+    from workbench.run.plan.place_consent import Sending
+
+_GONE = ("lost", "unusable")
+_STYLES = {"ready": "status-passed", "lost": "status-error", "unusable": "status-error"}
+_NOT_ENCRYPTED = "not encrypted: others on the network can read and change what travels"
+_MOST_LEFT_OUT = 8
+_MOST_CASES = 4
+"""Running cases that are named for each machine."""
+_WIDEST_NAME = 40
+_MOST_WHY = 500
+
+
+def place_words(choice: PlaceChoice) -> str:
+    """Return the place as its user knows it: `dask://h:1`, or `cluster (dask://h:1)` with a name in the settings."""
+    word = one_line(choice.word, limit=100)
+    return f"{one_line(choice.name, limit=60)} ({word})" if choice.name else word
+
+
+def megabytes(size: int) -> str:
+    """Return a size in bytes as `0 MB`, `0.1 MB`, `3.2 MB` or `1,204 MB`."""
+    if not size:
+        return "0 MB"
+    return f"{max(size / 1e6, 0.1):.1f} MB" if size < 1e8 else f"{size / 1e6:,.0f} MB"
+
+
+def sending_lines(sending: "Sending") -> Iterator[str]:
+    """Yield what leaves this machine, for the user to confirm."""
+    where = one_line(sending.address, limit=200)
+    named = one_line(sending.place, limit=100)
+    yield f"place      {where if where == named else f'{named} ({where})'}"
+    yield f"           {'encrypted' if sending.is_encrypted else _NOT_ENCRYPTED}"
+    yield f"root       {one_line(str(sending.root), limit=300)}"
+    yield f"files      {counted(len(sending.sizes), 'file')}, {megabytes(sum(sending.sizes.values()))}"
+    yield f"variables  {', '.join(map(one_line, sending.variables)) or 'none'}"
+    yield "           Whoever controls the scheduler or a worker can read all that, and run code there as you."
+    # A hidden file is no surprise.
+    left = sorted(sending.left_out.items(), key=lambda item: "hidden" in item[1] or "travel instead" in item[1])
+    for name, why in left[:_MOST_LEFT_OUT]:
+        yield f"  stays    {one_line(name, limit=150)}: {one_line(why, limit=150)}"
+    if len(sending.left_out) > _MOST_LEFT_OUT:
+        yield f"  stay     {len(sending.left_out) - _MOST_LEFT_OUT} more (check --on PLACE --list)"
+
+
+def fleet_brief(states: "Sequence[MachineState]") -> tuple[str, str]:
+    """Return how busy the machines are, in full and in short: `2 machines 7/16`. Two "" without machines."""
+    if not states:
+        return "", ""
+    usable = [state for state in states if state.phase not in _GONE]
+    ready = [state for state in usable if state.phase == "ready" or state.running]
+    if not ready:
+        doing = next((phase for phase in ("preparing", "connecting") if any(s.phase == phase for s in usable)), "lost")
+        return f"{counted(len(usable) or len(states), 'machine')} {doing}", f"machines {doing}"
+    busy = f"{sum(state.running for state in ready):,}/{sum(state.slots for state in ready):,}"
+    return f"{counted(len(ready), 'machine')} {busy}", f"{busy} on {len(ready):,}"
+
+
+def fleet_busy(states: "Sequence[MachineState]") -> str:
+    """Return what the machines do: `2 machines: 12 running, 40 done, last sign of life 1 s ago`."""
+    if not states:
+        return "waiting for a machine"
+    present = [state for state in states if state.phase not in _GONE]
+    doing = f"{sum(state.running for state in states):,} running, {sum(state.done for state in states):,} done"
+    seen = min((state.seen for state in present), default=0.0)
+    return f"{counted(len(present), 'machine')}: {doing}, last sign of life {seen:.0f} s ago"
+
+
+def fleet_line(place: str, states: "Sequence[MachineState]", new: Sequence[str]) -> str:
+    """Return `on dask://h:1: 2 machines, 16 slots`, with the names of `new` machines if they are not all of them."""
+    ready = [state for state in states if state.phase == "ready" or state.running]
+    total = f"{counted(len(ready), 'machine')}, {counted(sum(state.slots for state in ready), 'slot')}"
+    also = f" (new: {few(map(machine_name, new))})" if len(new) < len(ready) else ""
+    return f"on {place}: {total}{also}"
+
+
+def machine_line(state: "MachineState", cases: int) -> str:
+    """Return what a machine did in a run with `cases` on it: `one: 12 cases, 1 attempt lost`."""
+    words = [counted(cases, "case"), *([f"{counted(state.lost, 'attempt')} lost"] if state.lost else [])]
+    gone = [f"{state.phase}: {_why(state)}"] if state.phase in _GONE else []
+    return f"{machine_name(state.name)}: {', '.join([*words, *gone])}"
+
+
+def machine_facts(state: "MachineState", imported: Sequence[str]) -> str:
+    """Return what a check found on a machine: `one: Python 3.12.4, Linux, 8 processors; imported desk`."""
+    about = [one_line(state.about, limit=200)] if state.about else []
+    agents = few(map(one_line, imported), most=10) or "no agent"
+    return f"{machine_name(state.name)}: {'; '.join([*about, f'imported {agents}'])}"
+
+
+def machine_lines(states: "Sequence[MachineState]", width: int) -> Iterator[Line]:
+    """Yield a table of the machines, each with its reason below it, in lines of at most `width` cells."""
+    if not states:
+        yield Text.styled(" No other machine is known: o sets the place of the next run.", "muted")
+        return
+    names = [cut_name(machine_name(state.name), min(_WIDEST_NAME, max(8, width - 53))) for state in states]
+    room = max(map(cell_len, [*names, "machine"]))
+    yield Text.styled(f" {_padded('machine', room)}  {'phase':10}  running/slots   done  lost  last sign", "label")
+    for name, state in zip(names, states, strict=True):
+        busy = f"{state.running:,}/{state.slots:,}" if state.phase != "connecting" else ""
+        yield Text.assemble(
+            f" {_padded(name, room)}  ",
+            (f"{state.phase:10}", _STYLES.get(state.phase, "status-running")),
+            f"  {busy:>13}  ",
+            f"{state.done:>5,}  ",
+            (f"{state.lost:>4,}", "status-error" if state.lost else "muted"),
+            (f"  {state.seen:>7.0f} s", "muted"),
+        )
+        if state.cases:
+            turns = (f"{one_line(case, limit=60)}{f' turn {turn}' if turn else ''}" for case, turn in state.cases)
+            yield from hang_text(Text(), Text.styled(few(turns, most=_MOST_CASES), "muted"), width - 3, 3)
+        if state.why:
+            yield from hang_text(Text(), Text.styled(_why(state), "muted"), width - 3, 3)
+
+
+def _why(state: "MachineState") -> str:
+    return one_line(state.why.removeprefix(f"{state.name}: "), limit=_MOST_WHY)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - cell_len(text))

@@ -1,0 +1,152 @@
+"""One line for each event, as printed by `--plain` and in CI logs.
+
+All text is safe for a terminal: foreign text has gone through `workbench.text.safe_text`.
+"""
+
+from dataclasses import replace
+
+from workbench.events.events import CaseError, CaseRef, JudgeWaits, MetricResult, Noticed
+from workbench.results.faces import COUNTED, FACES
+from workbench.results.judged import case_is_split, is_cached, is_function, judge_questions
+from workbench.store.execution import CaseRecord, Execution
+from workbench.text.safe_text import one_line
+from workbench.text.scores import amount, compared
+
+VERDICTS = {state: FACES[state].word.upper().replace(" ", "_") for state in COUNTED}
+"""`PASS`, `FAIL`, `ERROR`, `NOT_EVALUATED` and `CANCELLED`."""
+
+
+def case_line(record: CaseRecord) -> str:
+    """Return the line of a case that ended, with the cause of an error.
+
+    The form is `PASS|FAIL|ERROR|NOT_EVALUATED|CANCELLED agent/eval_set_id/eval_id[#repeat]
+    metric=score<threshold[(mark,…)] …`. Scores are not rounded. Informational metrics are only in the reports. An
+    execution with an injected fault names it after the case, followed by what the agent did instead of metrics. A
+    replayed one is marked `FROZEN (…)`.
+    """
+    frozen = _frozen(record)
+    if record.handling is not None:
+        from workbench.results.fault_table import handling_text  # Few runs inject faults.
+
+        return " ".join((VERDICTS[record.state], case_label(record), handling_text(record.handling), *frozen))
+    parts = [VERDICTS[record.state], case_label(record), *(_metric_word(record, result) for result in _judged(record))]
+    if record.planned.criteria_changed:
+        parts.append("(other criteria)")
+    parts += frozen
+    if record.thawed is not None:
+        from workbench.results.thawed import thawed_mark  # Few runs are compared with recordings.
+
+        parts.append(thawed_mark(record.thawed))
+    if record.state == "error":
+        parts.append(_cause(record))
+    return " ".join(parts)
+
+
+def brief_marks(record: CaseRecord) -> list[str]:
+    """Return everything that must accompany the case's verdict, in few words: `frozen`, `split`, `other criteria`."""
+    found = ["frozen"] if record.frozen is not None else []
+    found += dict.fromkeys(mark for result in _judged(record) for mark in marks(record, result))
+    if record.planned.criteria_changed:
+        found.append("other criteria")
+    if record.thawed is not None:
+        from workbench.results.thawed import thawed_mark  # Few runs are compared with recordings.
+
+        found.append(thawed_mark(record.thawed))
+    return found
+
+
+def _judged(record: CaseRecord) -> list[MetricResult]:
+    """Return the results of the config's criteria, also of those without a threshold."""
+    own = record.custom_metrics
+    return [result for result in record.metrics.values() if result.status != "informational" or result.name in own]
+
+
+def _frozen(record: Execution) -> list[str]:
+    if record.frozen is None:
+        return []
+    from workbench.results.frozen import frozen_mark  # Most runs are live.
+
+    return [frozen_mark(record.frozen)]
+
+
+def case_label(record: Execution) -> str:
+    """Return the name of an execution, with its repeat from the second on, or its fault: `… [search · timeout]`."""
+    if record.planned.fault is None:
+        return label(record.ref)
+    from workbench.results.fault_table import fault_title  # Few runs inject faults.
+
+    return f"{label(replace(record.ref, repeat=1))} [{fault_title(record.planned)}]"
+
+
+def label(ref: CaseRef) -> str:
+    """Return the case's name on a line. An entry for a whole file has that file's name."""
+    return one_line(ref.label if ref.eval_id else ref.evalset_file)
+
+
+def _metric_word(record: CaseRecord, result: MetricResult) -> str:
+    name = one_line(result.name, limit=100)
+    tags = marks(record, result)
+    behind = f"({','.join(tags)})" if tags else ""
+    if result.status in ("passed", "failed") and result.score is not None and result.threshold is not None:
+        score, threshold = compared(result.score, result.threshold)
+        return f"{name}={score}{'>=' if result.score >= result.threshold else '<'}{threshold}{behind}"
+    if result.status == "informational" and result.score is not None:
+        return f"{name}={amount(result.score)}{behind}"
+    return f"{name}={result.status}{behind}"
+
+
+def marks(record: CaseRecord, result: MetricResult) -> list[str]:
+    """Return the tags that must accompany a judged verdict: `function`, `split` votes, `cached` replies."""
+    if not result.details or _is_computed(record, result.name):
+        return []
+    found = {
+        "function": is_function(result),
+        "split": case_is_split(record, result.name),
+        "cached": is_cached(asked.question for asked in judge_questions(record, result.name)),
+    }
+    return [word for word, holds in found.items() if holds]
+
+
+def _is_computed(record: CaseRecord, criterion: str) -> bool:
+    # Imported late, so that a usage error need not wait for the criteria.
+    from workbench.criteria.registry import descriptions, needs_bench
+
+    return criterion in descriptions() and not needs_bench(criterion, custom=criterion in record.custom_metrics)
+
+
+def _cause(record: CaseRecord) -> str:
+    """Return why a case has no verdict: its own error, or else the errors of its criteria."""
+    if record.error is not None:
+        return error_text(record.error)
+    faults = (result for result in record.metrics.values() if result.status == "error")
+    return "; ".join(f"{one_line(result.name, limit=100)}: {one_line(result.reason)}" for result in faults)
+
+
+def error_text(error: CaseError) -> str:
+    """Return `kind: message` on one line, without the kind if the message begins with it."""
+    message = one_line(error.message, limit=1000)
+    return message if message.startswith(error.kind) else f"{error.kind}: {message}"
+
+
+def notice_line(notice: Noticed) -> str:
+    """Return `warning: message. Hint`, or `message: hint` if the hint starts in lower case.
+
+    The level `info` has no word before the message.
+    """
+    prefix = "" if notice.level == "info" else f"{notice.level}: "
+    message, hint = one_line(notice.message, limit=1000), one_line(notice.hint, limit=1000)
+    stop = "" if message.endswith((".", "!", "?")) else ":" if hint[:1].islower() else "."
+    return f"{prefix}{message}{stop} {hint}" if hint else f"{prefix}{message}"
+
+
+def wait_line(event: JudgeWaits) -> str:
+    """Return `gemini-2.5-flash: waiting 12 s: quota`, or a text that the wait is over."""
+    model, reason = one_line(event.model, limit=100), one_line(event.reason, limit=300)
+    if event.seconds <= 0:
+        return f"{model} answers again"
+    return f"{model}: waiting {event.seconds:.0f} s{f': {reason}' if reason else ''}"
+
+
+def commit_words(commit: object, dirty: object) -> str:
+    """Return a commit as `ab12cd34+`, or "" without one. The plus means that files differed from it."""
+    return f"{one_line(str(commit)[:8])}{'+' * bool(dirty)}" if commit else ""

@@ -1,0 +1,145 @@
+"""Expected and actual text with differences marked word by word, and long equal passages cut out."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.text import Text
+
+from workbench.results.lines import Line, fold, safe, shortened, wrap
+from workbench.results.rows import View
+from workbench.results.text_diff import LIMIT, Piece, compare, differs, from_marks
+from workbench.text.counting import counted
+from workbench.text.safe_text import DEFAULT_LIMIT, plain, visible
+
+BRIEF_LINES = 24
+"""The number of lines of one text that are shown while it is folded."""
+BRIEF_CHARACTERS = 6_000
+BRIEF_MARKED = 2_000
+_KEPT_LINES = 3
+_EQUAL_LINES = 2
+"""The number of lines without a difference that are shown above the first difference."""
+_KEPT_CHARACTERS = 240
+_LONGEST_WORD = 20
+_FULL = 2 * DEFAULT_LIMIT
+_SIGNS = {"missing": "−", "extra": "+"}
+
+
+def text_lines(text: str, width: int, view: View, style: str = "") -> list[Line]:
+    """Return one text, wrapped."""
+    if not text:
+        return [Text.styled("nothing", "muted")]
+    kept = text if view.full else text[:BRIEF_CHARACTERS]
+    return _cut(
+        wrap(Text.styled(plain(kept, limit=_FULL), style), width), width, view, _lines_in(text[len(kept) :], width)
+    )
+
+
+def both_sides(
+    expected: str, actual: str, width: int, view: View, marks: tuple[object, object] = (None, None)
+) -> tuple[list[Line], list[Line], str]:
+    """Return the lines of two different texts in `width` cells each, and a note, or "".
+
+    `marks` are the pieces of a metric that knows which words counted. Without them, or if only uncounted characters
+    differ, the texts are compared here.
+    """
+    left, right, counted = _pieces(expected, actual, marks)
+    note = ""
+    if not differs(left) and not differs(right):
+        note = f"the first {LIMIT:,} characters are equal; later ones differ"
+    elif not counted:
+        note = "same words; the score ignores spaces, case and punctuation"
+    lines = [_side(pieces, width, view) for pieces in (left, right)]
+    if not view.full and differs(right) and not differs(left):
+        # All differences are in the second text.
+        lines[0] = shortened(lines[0], _EQUAL_LINES, width)
+    return lines[0], lines[1], note
+
+
+def marked(pieces: Iterable[Piece], view: View) -> Iterator[Text]:
+    """Yield pieces as texts. Those that differ are styled, or −{missing} and +{extra}, with invisible characters."""
+    for text, kind in pieces:
+        sign = _SIGNS.get(kind)
+        if sign is None:
+            yield Text(plain(text, limit=_FULL))
+            continue
+        inner = (
+            visible(text) if len(text) < 200 and ("\n" not in text or not text.strip()) else plain(text, limit=_FULL)
+        )
+        yield Text.styled(f"{sign}{{{inner}}}" if view.signs else inner, f"mark-{kind}")
+
+
+def _pieces(expected: str, actual: str, marks: tuple[object, object]) -> tuple[Sequence[Piece], Sequence[Piece], bool]:
+    """Return the pieces of both texts, and whether the metric (if it gave marks) counts any of the differences."""
+    left, right = from_marks(marks[0], expected, "missing"), from_marks(marks[1], actual, "extra")
+    if left is not None and right is not None:
+        if differs(left) or differs(right):
+            return left, right, True
+        return *compare(expected, actual), False
+    return *compare(expected, actual), True
+
+
+def _side(pieces: Sequence[Piece], width: int, view: View) -> list[Line]:
+    if not differs(pieces):
+        return text_lines("".join(text for text, _ in pieces), width, view)
+    return _cut(wrap(Text.assemble(*_excerpt(pieces, width, view)), width), width, view)
+
+
+def _cut(lines: list[Line], width: int, view: View, beyond: int = 0) -> list[Line]:
+    """Return the first lines, and a line that counts the others.
+
+    The count includes `beyond` lines that are not in `lines`.
+    """
+    kept = lines if view.full else lines[:BRIEF_LINES]
+    more = len(lines) - len(kept) + (0 if view.full else beyond)
+    return [*kept, fold(f"… {'about ' * bool(beyond)}{counted(more, 'more line')}", width)] if more else kept
+
+
+def _lines_in(text: str, width: int) -> int:
+    return sum(1 + len(line) // width for line in text.split("\n")) if text else 0
+
+
+def _excerpt(pieces: Sequence[Piece], width: int, view: View) -> Iterator[Text]:
+    """Yield the pieces as texts. Unless the view is full, a long text is reduced to the parts near differences.
+
+    A text that begins with more than a few equal lines of `width` cells begins near its first difference.
+    """
+    whole = view.full or sum(len(text) for text, _ in pieces) <= BRIEF_MARKED
+    for index, (text, kind) in enumerate(pieces):
+        if kind in _SIGNS:
+            kept = text if whole else text[:BRIEF_MARKED]
+            yield from marked([(kept, kind)], view)
+            if len(text) > len(kept):
+                yield Text.styled(f" … {counted(len(text) - len(kept), 'more character')} ", "fold")
+        elif index == 0 and not view.full and len(text) > _EQUAL_LINES * width:
+            yield from _reduced(text, first=True, last=False, most=width)
+        elif whole or len(text) < 3 * _KEPT_CHARACTERS:
+            yield Text(plain(text, limit=_FULL))
+        else:
+            yield from _reduced(text, first=index == 0, last=index == len(pieces) - 1)
+
+
+def _reduced(text: str, *, first: bool, last: bool, most: int = _KEPT_CHARACTERS) -> Iterator[Text]:
+    """Yield the parts of an equal passage that are next to differences, and the length of the rest."""
+    head = "" if first else _beginning(text)
+    tail = "" if last else _ending(text, most)
+    left_out = text[len(head) : len(text) - len(tail)]
+    lines = left_out.count("\n")
+    amount = counted(lines, "line") if lines > 1 else counted(len(left_out), "character")
+    at_line_start, to_line_end = not head or head.endswith("\n"), left_out.endswith("\n")
+    yield safe(head)
+    yield Text.styled(f"{'' if at_line_start else ' '}… {amount} unchanged …", "fold")
+    if tail:
+        yield Text(f"{chr(10) if to_line_end else ' '}{plain(tail)}")
+
+
+def _beginning(text: str) -> str:
+    lines = text[: 4 * _KEPT_CHARACTERS].splitlines(keepends=True)[:_KEPT_LINES]
+    return "".join(lines)[:_KEPT_CHARACTERS]
+
+
+def _ending(text: str, most: int) -> str:
+    lines = text[-4 * most :].splitlines(keepends=True)[-_KEPT_LINES:]
+    ending = "".join(lines)
+    if len(ending) <= most:
+        return ending
+    start = ending.find(" ", len(ending) - most - 1, len(ending) - most + _LONGEST_WORD) + 1
+    return ending[start:] if start else ending[-most:]

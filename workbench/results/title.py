@@ -1,0 +1,203 @@
+"""The names of a case with its verdict, and what qualifies that verdict."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from rich.text import Text
+
+from workbench.events.events import FaultHandling
+from workbench.results.cells import cell_len, cut_name
+from workbench.results.document import Subject
+from workbench.results.faces import FACES, FLAKY, FROZEN, OTHER_CRITERIA, STALE
+from workbench.results.frozen import frozen_brief
+from workbench.results.judge_texts import mark
+from workbench.results.lines import Line, cut_line, joined, pieces
+from workbench.results.staleness import stale_mark
+from workbench.results.status import badge, score_text
+from workbench.results.triaged import triage_chip
+from workbench.store.execution import CaseRecord
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
+
+_ARROW = " › "
+_GAP = "  "
+_SHORTEST_PARTS = 16
+"""The minimum width, in cells, for the names of agent and evalset beside a stale verdict's reason."""
+_MOST_SIBLINGS = 5_000
+"""Cases of an evalset from which a long name is told apart."""
+
+
+def title_parts(subject: Subject) -> list[str]:
+    """Return the known ones of agent, evalset and case (`#2`: second repeat), safe and uncut."""
+    record, entry, case = subject.record, subject.entry, subject.case
+    if record is not None:
+        ref = record.ref
+        repeat = f" #{ref.repeat}" if ref.repeat > 1 and subject.repeats is None else ""
+        if record.planned.fault is not None:
+            from workbench.results.fault_table import fault_title  # Few runs inject faults.
+
+            repeat = f" [{fault_title(record.planned)}]"
+        names = [ref.agent, ref.eval_set_id, f"{ref.eval_id}{repeat}" if ref.eval_id else ref.evalset_file]
+    else:
+        agent = entry.agent.name if entry is not None and entry.agent is not None else ""
+        names = [
+            agent,
+            entry.document.eval_set_id if entry is not None else "",
+            case.eval_id if case is not None else "",
+        ]
+    return [one_line(name) for name in names if name]
+
+
+def title(subject: Subject, width: int, others: Iterable[str] = ()) -> str:
+    """Return `agent › evalset › case` in at most `width` cells. The case is cut last, as by `cut_name`.
+
+    It keeps what tells it from `others`, by default the cases of its evalset.
+    """
+    parts = title_parts(subject)
+    if not parts:
+        return ""
+    while len(parts) > 1 and sum(map(cell_len, parts)) + len(_ARROW) * (len(parts) - 1) > width:
+        room = width - cell_len(parts[-1]) - len(_ARROW) * (len(parts) - 1)
+        share = room // (len(parts) - 1)
+        if share >= 4:
+            return _ARROW.join([*(cut_name(part, share) for part in parts[:-1]), parts[-1]])
+        parts = parts[1:]
+    return _ARROW.join(parts) if len(parts) > 1 else _cut_case(subject, parts[0], width, others)
+
+
+def _cut_case(subject: Subject, name: str, width: int, others: Iterable[str]) -> str:
+    """Cut the name of a case, but not the repeat or fault behind its ID."""
+    entry, record = subject.entry, subject.record
+    after = name.removeprefix(one_line(record.ref.eval_id)) if record is not None and record.ref.eval_id else ""
+    if cell_len(after) * 2 > width:
+        return cut_name(name, width)
+    if not others and entry is not None:
+        others = (one_line(case.eval_id) for case in entry.document.cases[:_MOST_SIBLINGS])
+    return cut_name(name.removesuffix(after), width - cell_len(after), others) + after
+
+
+def ending(subject: Subject, room: int) -> Line:
+    """Return `stale: prompt.txt  ❅ FROZEN ✗ FAIL`, or only `❅✗` if the name of the case needs the room.
+
+    The reason is cut before the name of the case, but after the names of its agent and evalset.
+    """
+    badges = verdict(subject)
+    parts = title_parts(subject)
+    if badges and parts and cell_len(parts[-1]) + len(_GAP) + badges.cell_len > room:
+        badges = short_verdict(badges)
+    if not subject.stale or subject.record is None:
+        return badges
+    left = room - badges.cell_len - cell_len(parts[-1]) - (_SHORTEST_PARTS if len(parts) > 1 else 0) - len(_GAP)
+    mark = stale_mark(subject.stale, max(left, cell_len(f"{STALE.glyph}{STALE.word}")))
+    return Text.assemble((mark, STALE.variable), _GAP, badges)
+
+
+def short_verdict(badges: Line) -> Line:
+    """Return only the signs of a verdict: `❅✗`."""
+    return Text.assemble(*((text.strip()[:1], style) for text, style in pieces(badges)))
+
+
+def verdict(subject: Subject) -> Line:
+    """Return `✗ FAIL`, the verdict in the store, or `❅ FROZEN ✗ FAIL` if calls were replayed.
+
+    With tools that changed since they were recorded, it is `❅ FROZEN ≠ DRIFTED ✗ FAIL`.
+    """
+    found, record = _verdict(subject), subject.record
+    if record is None or record.frozen is None or not found:
+        return found
+    drifted = Text.styled(" ≠ DRIFTED", "diff-differs") if record.frozen.drifted else Text()
+    return Text.assemble((f"{FROZEN.glyph} {FROZEN.word.upper()}", FROZEN.variable), drifted, " ", found)
+
+
+def _verdict(subject: Subject) -> Line:
+    if subject.repeats is not None and subject.repeats.flaky and not subject.repeats.unfinished:
+        return Text.styled(f"{FLAKY.glyph} {FLAKY.word.upper()}", FLAKY.variable)
+    if subject.record is not None:
+        handling = subject.record.handling
+        return badge(subject.record.state) if handling is None else _handling_badge(handling)
+    if subject.case is not None:
+        return Text() if subject.loading else badge("not_run")
+    if subject.entry is not None and subject.entry.document.broken:
+        return badge("error")
+    return Text()
+
+
+def _handling_badge(handling: FaultHandling) -> Line:
+    """Return `✓ RECOVERED`. An execution with a fault has no verdict."""
+    from workbench.results.fault_table import WORDS
+    from workbench.run.injection.outcome import STATUS  # Few runs inject faults.
+
+    face = FACES[STATUS[handling.outcome]]
+    return Text.styled(f"{face.glyph} {WORDS[handling.outcome].upper()}", face.variable)
+
+
+def notes(subject: Subject, width: int, *, replayed: bool = True) -> Line:
+    """Return what qualifies all verdicts of a case, or why there are none: one line, empty without either.
+
+    Without `replayed`, replayed calls are left out.
+    """
+    record = subject.record
+    if record is None:
+        return _not_run(subject, width)
+    if record.handling is not None:
+        return _handled(record, record.handling, width)
+    if record.read_error:
+        return cut_line(Text.styled(f"! {one_line(record.read_error)}", "status-error"), width)
+    # The other panes show one of several repeats.
+    parts: list[Line] = [] if subject.repeats is None else [Text.styled(f"repeat {record.ref.repeat}", "muted")]
+    parts += [chip] if (chip := triage_chip(subject)) else []
+    parts += _marks(record, replayed=replayed)
+    if words := _undecided(record):
+        parts.append(Text.styled(words, "muted"))
+    return cut_line(joined(parts, "   ", ""), width)
+
+
+def _undecided(record: CaseRecord) -> str:
+    """Return why a case without an error has no verdict, or ""."""
+    if any(result.status not in ("informational", "not_applicable") for result in record.metrics.values()):
+        return ""
+    shown = [result for result in record.metrics.values() if result.name in record.criteria and score_text(result)]
+    if shown:
+        scores = ", ".join(f"{one_line(result.name, limit=60)} {score_text(result)}" for result in shown)
+        return f"{scores}: no threshold decides"
+    words = {"queued": "waiting to run; expected:", "running": "running, no scores yet"}
+    return words.get(record.state, "" if record.error is not None else "nothing was scored")
+
+
+def _handled(record: CaseRecord, handling: FaultHandling, width: int) -> Line:
+    """Return what the agent did about an injected fault, and why this is known unless the error below says so."""
+    from workbench.results.fault_table import fault_words, handling_text
+    from workbench.run.injection.outcome import STATUS  # Few runs inject faults.
+
+    outcome, _, reason = handling_text(handling).partition(": ")
+    if record.error is not None and record.planned.fault is not None:
+        reason = fault_words(record.planned.fault)
+    style = FACES[STATUS[handling.outcome]].variable
+    return cut_line(Text.assemble((outcome, style), f": {reason}" if reason else ""), width)
+
+
+def _marks(record: CaseRecord, *, replayed: bool) -> Iterator[Line]:
+    """Yield replayed calls, drift, and other criteria than in the file."""
+    if record.frozen is not None and replayed:
+        missed = record.error is not None and record.error.kind == "frozen_miss"  # Then the error says it.
+        frozen = replace(record.frozen, misses=0) if missed else record.frozen
+        yield Text.styled(f"{FROZEN.glyph} {frozen_brief(frozen)}", FROZEN.variable)
+    if record.planned.criteria_changed:
+        yield mark(OTHER_CRITERIA)
+
+
+def _not_run(subject: Subject, width: int) -> Line:
+    if subject.case is not None and subject.loading:
+        return cut_line(Text.styled("results are still loading", "muted"), width)
+    if subject.case is not None:
+        return cut_line(Text.styled("not run yet; expected:", "muted"), width)
+    if subject.entry is not None:
+        faults = subject.entry.document.faults
+        errors = sum(fault.severity == "error" for fault in faults)
+        if errors:
+            words = f"{counted(errors, 'error')} in the file: its cases cannot run"
+            return cut_line(Text.styled(words, "status-error"), width)
+        if faults:
+            words = f"{counted(len(faults), 'warning')} in the file"
+            return cut_line(Text.styled(words, "status-not-evaluated"), width)
+    return Text()

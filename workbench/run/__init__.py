@@ -1,0 +1,1 @@
+"""Runs: from a selection of cases to their events."""

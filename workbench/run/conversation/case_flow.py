@@ -1,0 +1,417 @@
+"""The flow of a case from its plan entry to its verdict: start, transcript, scores, status."""
+
+import functools
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from workbench.criteria.base import Scored
+from workbench.criteria.registry import descriptions
+from workbench.events.events import (
+    AttemptLost,
+    CaseError,
+    CaseFinished,
+    CasePlaced,
+    CaseRef,
+    CaseStarted,
+    CaseStatus,
+    Event,
+    FaultHandling,
+    LostAttempt,
+    MetricScored,
+    Usage,
+    UserSimulated,
+)
+from workbench.files.criteria import CriteriaConfig
+from workbench.files.evalset import BrokenCaseError, EvalCase
+from workbench.files.injection_rules import Injection
+from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.scenario import full_scenario
+from workbench.run.conversation.case_scoring import CaseScoring, Verdicts
+from workbench.run.conversation.context import RunContext
+from workbench.run.conversation.fault_case import FaultCase
+from workbench.run.conversation.forked_case import ForkedCase
+from workbench.run.conversation.local_part import AgentPart, Execution
+from workbench.run.conversation.replaying import Replay, ThawedCase, read_replay
+from workbench.run.conversation.rescoring import (
+    Transcript,
+    complete_case,
+    settled_verdicts,
+    stored_events,
+    unsuited_error,
+)
+from workbench.run.conversation.scenario_user import ConversationEnd, FixedMessages, MessageSource, ScenarioUser
+from workbench.run.injection.matrix import injection_of
+from workbench.run.injection.outcome import STATUS
+from workbench.run.plan.plan import PlanEntry
+from workbench.run.plan.scenario_case import Obstacle, obstacle, unplayed_results
+from workbench.run.plan.source import AgentSource, Answer, StoredSource
+from workbench.run.plan.usage import with_judges
+
+StartAgent: TypeAlias = Callable[[Execution], AgentPart]
+"""A function that prepares the agent's part of an execution."""
+
+
+class CaseFlow:
+    """The flow of one plan entry.
+
+    `agent` runs the agent. It is None if no agent is needed. `release` is called once, when another case may start:
+    after the agent's part, or after the case is scored if the run ends with the first that did not pass.
+    """
+
+    def __init__(
+        self,
+        entry: PlanEntry,
+        context: RunContext,
+        agent: StartAgent | None,
+        release: Callable[[], None],
+    ) -> None:
+        self._entry = entry
+        self._context = context
+        self._agent = agent
+        self._release: Callable[[], None] | None = release
+        self._part: AgentPart | None = None
+        self._scoring: CaseScoring | None = None
+        self._cancelled: CaseError | None = None
+        self._started = context.at()
+        self._attempts = 0
+        self._lost: list[LostAttempt] = []
+        self._machine = ""
+        """The other machine of the last attempt, or ""."""
+        self._replay: Replay | None = None
+        fault, judging = entry.planned.fault, entry.judging
+        self._fault = None if fault is None or judging is None else FaultCase(fault, judging)
+        fork = entry.source.fork if isinstance(entry.source, AgentSource) else None
+        self._fork = None if fork is None else ForkedCase(fork)
+        self._thawed: ThawedCase | None = None
+        self.is_simulated = False
+        """Whether the user is simulated."""
+
+    @property
+    def ref(self) -> CaseRef:
+        """The case and repeat."""
+        return self._entry.ref
+
+    @property
+    def activity(self) -> str:
+        """The current activity, for messages: "running" or "being scored"."""
+        return "running" if isinstance(self._entry.source, AgentSource) else "being scored"
+
+    def cancel(self, reason: CaseError, *, kill: bool) -> None:
+        """End the case with `reason` as its error, also while it is being scored."""
+        self._cancelled = self._cancelled or reason
+        if self._part is not None:
+            self._part.cancel(reason, kill=kill)
+        if self._scoring is not None:
+            self._scoring.cancel(reason)
+
+    async def run(self) -> None:
+        """Run the case to its end. An exception of the workbench becomes the case's error."""
+        try:
+            await self._run()
+        except Exception as fault:
+            error = CaseError("internal", f"the workbench failed: {fault!r}", "", traceback.format_exc())
+            await self._finish("error", error, Transcript())
+        finally:
+            self._release_once()
+
+    async def _run(self) -> None:
+        match self._entry.source:
+            case AgentSource() as source:
+                await self._run_agent(source)
+            case StoredSource() as source:
+                await self._score_stored(source)
+
+    async def _run_agent(self, source: AgentSource) -> None:
+        entry = self._entry
+        if source.index is None:
+            await self._finish("error", entry.blocked, Transcript())
+            return
+        try:
+            case = source.evalset.document.case(source.index) if self._fork is None else self._fork.case
+        except BrokenCaseError as broken:
+            # The file was valid when the plan was made, and has changed since.
+            await self._finish("error", CaseError("broken_file", str(broken)), Transcript())
+            return
+        if entry.blocked is not None or self._agent is None:
+            self._start(case)
+            await self._finish("error", entry.blocked, Transcript())
+        elif (why_not := self._obstacle(case)) is not None:
+            self._start(case)
+            await self._skip_scenario(why_not)
+        else:
+            replay = self._replay = await self._read_replay(source)
+            if self._context.options.thaw:
+                self._thawed = ThawedCase(source.evalset.file, self.ref, self._context)
+            if replay is not None and replay.error is not None:
+                self._start(case)
+                await self._finish("error", replay.error, replay.note(Transcript()))
+                return
+            transcript = await self._transcript(case, self._agent, source.answers)
+            if replay is not None:
+                replay.note(transcript)
+            if not self._context.options.exit_first:  # Else the verdict decides whether another case may start.
+                self._release_once()
+            await self._score(case, transcript)
+
+    async def _score_stored(self, source: StoredSource) -> None:
+        """Emit the stored case with the current criteria, and score it.
+
+        An incomplete transcript keeps its stored error.
+        """
+        self._started = self._context.at()
+        self.is_simulated = source.case.started is not None and source.case.started.scenario is not None
+        for event in stored_events(source, self._entry.config, self._started):
+            self._context.emit(event)
+        incomplete = source.case.why_incomplete()
+        if self._entry.blocked is not None:
+            verdicts = Verdicts("error", self._entry.blocked)
+        elif incomplete is not None:
+            verdicts = Verdicts(source.case.status, incomplete)
+        else:
+            kept = settled_verdicts(source, self._entry.config)
+            turns = source.case.turns
+            end_state = turns[-1].state if turns else None
+            transcript = Transcript(
+                [turn.actual for turn in turns],
+                usage=turns[-1].usage if turns else Usage(),
+                state=end_state,
+                inner_calls=[turn.inner_calls for turn in turns],
+            )
+            verdicts = await self._verdicts(complete_case(source), transcript, kept)
+            if verdicts.error is None:
+                verdicts.error = unsuited_error(source, verdicts.scored)
+        finished = source.case.finished
+        transcript = Transcript(usage=with_judges(source.spent, verdicts.usage))
+        if finished is not None:
+            transcript.frozen, transcript.thawed = finished.frozen, finished.thawed
+            transcript.unseen = finished.unseen
+        await self._finish(verdicts.status, verdicts.error, transcript)
+
+    async def _read_replay(self, source: AgentSource) -> Replay | None:
+        if self._fork is not None:
+            return self._fork.replay
+        required = self._fault is None
+        return await read_replay(source.evalset, self.ref, self._context, required=required)
+
+    def _obstacle(self, case: EvalCase) -> Obstacle | None:
+        if case.scenario is None:
+            return None
+        environment = JudgeEnvironment(**self._context.environment_of(self.ref.agent))
+        judging = self._entry.judging
+        config = self._entry.config if judging is None else judging.config
+        return obstacle(config, case.scenario, case.rubrics, environment)
+
+    def _source(self, case: EvalCase) -> MessageSource:
+        """Return the user of the case, at the start of the conversation."""
+        if self._fork is not None:
+            return self._fork.user(lambda: self._simulated(case))
+        if case.scenario is None:
+            return FixedMessages([turn["user_content"] for turn in case.turns or ()])
+        return self._simulated(case)
+
+    def _simulated(self, case: EvalCase) -> MessageSource:
+        assert case.scenario is not None
+        scorer, environment = self._context.children.scorer, self._context.environment_of(self.ref.agent)
+        simulator = self._entry.config.user_simulator_config
+        return ScenarioUser(scorer, environment, case.scenario, simulator, self.ref.repeat)
+
+    async def _transcript(self, case: EvalCase, agent: StartAgent, answers: Sequence[Answer]) -> Transcript:
+        """Run the agent and return the transcript."""
+        if case.scenario is None and not case.turns:
+            self._start(case)
+            return Transcript()
+        first = self._source(case).next([])
+        if isinstance(first, ConversationEnd):
+            # Without any message of the user, no agent is needed.
+            self._start(case)
+            self._context.emit(UserSimulated(self.ref, 0, first.how, first.question))
+            return Transcript()
+
+        def begin(machine: str, lost: LostAttempt | None) -> None:
+            self._attempts += 1
+            if lost is not None:
+                self._lost.append(lost)
+                self._context.emit(AttemptLost(self.ref, lost))
+            for watched in (self._fault, self._thawed):
+                if watched is not None:
+                    watched.begin()
+            self._start(case)
+            if machine:
+                self._context.emit(CasePlaced(self.ref, machine))
+
+        spec, before = self._spec(case)
+        user = functools.partial(self._source, case)
+        part = self._part = agent(Execution(self.ref, spec, before, answers, user, begin, self._emit))
+        if self._cancelled is not None:
+            part.cancel(self._cancelled, kill=True)
+        transcript = await part.transcript()
+        self._machine = transcript.machine
+        return transcript
+
+    def _spec(self, case: EvalCase) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Return the protocol's CaseSpec without `answers`, and the messages that precede the first turn."""
+        replay = self._replay
+        calls: dict[str, Any] = {"record": self._context.records, "replay": None if replay is None else replay.settings}
+        if (injection := self._injection()) is not None:
+            # A fault is known from the recorded calls.
+            calls |= {"record": True, **injection.settings(self.ref)}
+        if self._thawed is not None:
+            calls["record"] = True
+        before = [] if replay is None else list(replay.frames())
+        if self._fork is not None:
+            calls |= self._fork.settings()
+            before += self._fork.frames()
+        spec = {
+            "eval_id": case.eval_id,
+            "session_input": case.session_input,
+            "env": {},
+            "state": case.final_session_state is not None or _asks_for_state(self._entry.config),
+            "calls": calls,
+        }
+        return spec, before
+
+    def _injection(self) -> Injection | None:
+        """Return the faults to inject, or None."""
+        if self._entry.planned.fault is not None:
+            return injection_of(self._entry.planned.fault)
+        inject = self._context.options.inject
+        return None if isinstance(inject, str) else inject
+
+    def _emit(self, event: Event) -> None:
+        for watched in (self._fault, self._thawed):
+            if watched is not None:
+                watched.take(event)
+        self._context.emit(event)
+
+    async def _clean_up(self) -> None:
+        """Wait for the end of the case's process."""
+        if self._part is not None:
+            await self._part.finish()
+
+    async def _score(self, case: EvalCase, transcript: Transcript) -> None:
+        """Score a complete transcript, or keep the error of an incomplete one, and finish the case."""
+        verdicts = Verdicts(transcript.status, transcript.error)
+        if transcript.error is None:
+            verdicts = await self._verdicts(case, transcript)
+        handling = await self._handling(case, transcript, verdicts)
+        if handling is not None:
+            verdicts.status, verdicts.error = STATUS[handling.outcome], transcript.error
+        if self._part is not None:
+            await self._part.closed()
+        transcript.usage = with_judges(transcript.usage, verdicts.usage)
+        if self._thawed is not None and self._cancelled is None:
+            transcript.thawed = await self._thawed.compared(complete=transcript.error is None)
+        await self._finish(verdicts.status, verdicts.error, transcript, handling)
+        # The verdict does not wait for the process to free its memory, which takes milliseconds.
+        await self._clean_up()
+
+    async def _handling(self, case: EvalCase, transcript: Transcript, verdicts: Verdicts) -> FaultHandling | None:
+        """Return what the agent did about its injected fault, or None without one, or if the case was cancelled."""
+        if self._fault is None or self._cancelled is not None:
+            return None
+
+        async def ask(question: CriteriaConfig, turns: Sequence[dict[str, Any]]) -> Verdicts:
+            quiet = replace(self._context, emit=lambda event: None)
+            scoring = self._scoring = CaseScoring(self.ref, question, quiet)
+            asked = await scoring.run(None, turns, None, ())
+            verdicts.usage = with_judges(verdicts.usage, asked.usage)
+            return asked
+
+        handling = await self._fault.handling(transcript, case, ask)
+        if self._cancelled is None:
+            return handling
+        verdicts.status, verdicts.error = "cancelled", self._cancelled
+        return None
+
+    async def _verdicts(
+        self,
+        case: EvalCase,
+        transcript: Transcript,
+        kept: Sequence[Scored] = (),
+    ) -> Verdicts:
+        scoring = self._scoring = CaseScoring(self.ref, self._entry.config, self._context, kept)
+        if self._cancelled is not None:
+            scoring.cancel(self._cancelled)
+        states = case.final_session_state, transcript.state
+        scenario = _in_full(case.scenario)
+        return await scoring.run(
+            case.turns,
+            transcript.turns,
+            scenario,
+            case.rubrics,
+            states,
+            case.dataset_case,
+            transcript.inner_calls,
+            transcript.usage,
+        )
+
+    async def _skip_scenario(self, why: Obstacle) -> None:
+        for result in unplayed_results(self._entry.config, why.error):
+            self._scored(Scored(result))
+        await self._finish(why.status, why.error, Transcript())
+
+    def _start(self, case: EvalCase) -> None:
+        self._started = self._context.at()
+        self.is_simulated = case.scenario is not None
+        config = self._entry.config
+        criteria = {criterion.name: criterion.value for criterion in config.criteria}
+        self._context.emit(
+            CaseStarted(
+                self.ref,
+                self._started,
+                case.turns,
+                criteria,
+                _in_full(case.scenario),
+                case.rubrics,
+                config.custom_metrics,
+                config.user_simulator_config if case.scenario is not None else None,
+                max(self._attempts, 1),
+                case.session_input or {},
+                case.final_session_state,
+                case.dataset_case,
+                tuple(self._lost),
+            )
+        )
+
+    def _scored(self, scored: Scored) -> None:
+        self._context.emit(MetricScored(self.ref, scored.result, scored.turns))
+
+    async def _finish(
+        self,
+        status: CaseStatus,
+        error: CaseError | None,
+        transcript: Transcript,
+        handling: FaultHandling | None = None,
+    ) -> None:
+        duration, frozen = self._context.at() - self._started, transcript.frozen
+        finished = CaseFinished(
+            self.ref,
+            status,
+            error,
+            duration,
+            transcript.usage,
+            (),
+            frozen,
+            handling,
+            transcript.thawed,
+            self._machine,
+            transcript.unseen,
+        )
+        self._context.emit(await self._context.with_inputs(finished, transcript, self.is_simulated))
+
+    def _release_once(self) -> None:
+        release, self._release = self._release, None
+        if release is not None:
+            release()
+
+
+def _asks_for_state(config: CriteriaConfig) -> bool:
+    """Return whether criteria read the session's state at the end, or may expect it in the next case."""
+    known = (descriptions()[item.name] for item in config.criteria if item.name in descriptions())
+    return bool(config.custom_metrics) or any(info.compares_end_state for info in known)
+
+
+def _in_full(scenario: dict[str, Any] | None) -> dict[str, Any] | None:
+    return None if scenario is None else full_scenario(scenario)

@@ -1,0 +1,417 @@
+"""The execution of one case in an agent process: its turns, events and end."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from workbench.agents.channel import Frame
+from workbench.events.events import (
+    AgentActed,
+    CallsRecorded,
+    CaseError,
+    CaseRef,
+    CaseStatus,
+    Event,
+    OutputCaptured,
+    SpansRecorded,
+    TurnFinished,
+    TurnStarted,
+    Usage,
+    UserSimulated,
+)
+from workbench.run.conversation.rescoring import CallCounts, Transcript
+from workbench.run.conversation.scenario_user import ConversationEnd, MessageSource, Move, NextMessage, UserFailure
+from workbench.run.places.agent_clock import AgentClock
+from workbench.run.places.foreign_text import beginning
+from workbench.run.places.place import Stream
+from workbench.run.plan.source import Answer, sent_answer
+from workbench.run.plan.usage import with_judges
+from workbench.run.processes.agent_process import AgentProcess, CaseProcess, Reads, read_error
+from workbench.worker.footprint import UNSEEN
+from workbench.worker.frames import FrameTooLargeError
+
+# The tools that an agent had, read from its recorded calls
+
+
+def declarations(calls: str) -> Iterator[tuple[tuple[str, str], tuple[str | None, str]]]:
+    """Yield the tools of agents from the JSON text of `CallsRecorded.calls`.
+
+    Each is agent and name, with the digests of its declaration (or None) and of its source (or "").
+
+    Toolsets themselves have no declaration, and one that was too large to be kept cannot be compared.
+
+    Raises:
+        ValueError, KeyError or TypeError: the text has another form.
+    """
+    if '"tools"' not in calls:
+        return  # Most turns report no tools, and parsing takes longer than this search.
+    for item in json.loads(calls):
+        for tool in item["tools"] if item["kind"] == "tools" else ():
+            if tool["name"] and not tool.get("lost"):
+                yield (item["agent"], tool["name"]), (tool["declaration"], tool.get("source") or "")
+
+
+_LONGEST_FAULT = 500
+_LARGEST = 2**53
+"""The number from which on counts are invalid."""
+FRAMES_LIMIT = 256 * 1024 * 1024
+"""Limit of a case's events in bytes: sixteen of the largest answers."""
+
+
+class CaseRun:
+    """One execution of one case.
+
+    Await `run`, which returns the transcript, and then `finish`, which waits for the end of the case's process.
+
+    `source` has the user's messages, one for each turn. `emit` takes the events. `timeout` is the limit in seconds for
+    the agent's part of all turns. Waiting for a message of the user does not count. `keep_answer` takes the answers of
+    models that the case sends.
+    """
+
+    def __init__(
+        self,
+        ref: CaseRef,
+        source: MessageSource,
+        timeout: float,
+        emit: Callable[[Event], None],
+        keep_answer: Callable[[Answer], None] = lambda answer: None,
+    ) -> None:
+        self._ref = ref
+        self._source = source
+        self._timeout = timeout
+        self._clock = AgentClock(timeout, self._time_out)
+        self._waiting: asyncio.Task[None] | None = None
+        """The task that waits for the user's next message."""
+        self._last: int | None = None
+        """The last turn, once it is known."""
+        self._emit = emit
+        self._keep_answer = keep_answer
+        loop = asyncio.get_running_loop()
+        self._loop = loop
+        self._transcript = Transcript()
+        self._settled: asyncio.Future[None] = loop.create_future()
+        """Done when the transcript is complete or has an error."""
+        self._stop_reason: CaseError | None = None
+        self._where = ""
+        self._ending: asyncio.Task[None] | None = None
+        self._process: CaseProcess
+        self._frames_bytes = 0
+
+    async def run(
+        self,
+        process: AgentProcess,
+        case: dict[str, Any],
+        before: Sequence[Frame] = (),
+        *,
+        share: bool,
+        here: bool = False,
+        attempt: int = 1,
+    ) -> Transcript:
+        """Run the case (the protocol's CaseSpec) in `process` and return its transcript.
+
+        With `share`, the case runs together with others in `process`. With `here`, `process` becomes the case's own.
+        Otherwise the case gets a fork. `before` are
+        messages that precede the first turn: stored answers of models and recorded calls.
+        """
+        self._process = CaseProcess(
+            process,
+            share=share,
+            on_frame=self._take,
+            on_exit=self._process_exited,
+            give_up=lambda: self._settle(self._stop_reason),
+        )
+        self._clock.start()
+        self._process.start(case, attempt=attempt, here=here)
+        try:
+            if before:
+                self._process.send(*before)
+        except FrameTooLargeError as error:
+            self.cancel(CaseError("frozen_file", f"a recorded call cannot be sent: {error}"))
+        else:
+            self._next_move()
+        await self._settled
+        return self._transcript
+
+    async def closed(self) -> None:
+        """Wait until the agent has closed. No relevant output follows, although the process may still run."""
+        self._process.allow_teardown()
+        await self._process.closed
+
+    async def finish(self) -> None:
+        """Wait until the case's process has ended, and kill it if necessary."""
+        self._process.allow_teardown()
+        await self._process.exited
+        self._process.close()
+        self._clock.stop()
+
+    def cancel(self, reason: CaseError, *, kill: bool = False) -> None:
+        """Terminate the case, and kill it if it does not end. With `kill`, kill it at once.
+
+        `reason` becomes its error, unless it has an error or is complete.
+        """
+        if self._settled.done():
+            return
+        first = self._stop_reason is None
+        if first:
+            self._stop_reason = reason
+            self._stop_waiting()
+        if kill:
+            self._process.kill()
+        elif first:
+            self._process.terminate()
+
+    def _break_off(self, error: CaseError) -> None:
+        """Kill the case. What it sent meanwhile does not count, or the verdict would depend on how long that takes."""
+        self.cancel(error, kill=True)
+        self._settle(self._stop_reason)
+
+    def _time_out(self) -> None:
+        turn = len(self._transcript.turns) + 1
+        self.cancel(
+            CaseError(
+                "timeout",
+                f"took longer than {self._timeout:g} s and was stopped in turn {turn}",
+                "Allow more time with --timeout SECONDS",
+            )
+        )
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _next_move(self) -> None:
+        """Apply the user's next move. The agent's clock stops while the move is awaited."""
+        move = self._source.next(self._transcript.turns)
+        if isinstance(move, NextMessage | ConversationEnd | UserFailure):
+            self._apply(move)
+        else:
+            self._clock.stop()
+            self._waiting = self._loop.create_task(self._wait_for(move))
+
+    async def _wait_for(self, coming: Awaitable[Move]) -> None:
+        try:
+            move = await coming
+        except Exception as fault:  # Nobody awaits this task, so an exception must end the case.
+            move = UserFailure(CaseError("internal", f"the user's next message: {fault!r}"))
+        self._waiting = None
+        self._clock.start()
+        self._apply(move)
+
+    def _apply(self, move: Move) -> None:
+        turn = len(self._transcript.turns)
+        match move:
+            case NextMessage():
+                if move.question is not None:
+                    self._event(UserSimulated(self._ref, turn, "", move.question))
+                self._send_turn(turn, move)
+            case ConversationEnd():
+                self._event(UserSimulated(self._ref, turn, move.how, move.question))
+                self._process.send({"op": "end"})
+                self._settle()
+            case UserFailure():
+                if move.question:
+                    self._event(UserSimulated(self._ref, turn, "", move.question))
+                self._process.send({"op": "end"})
+                self._settle(move.error, move.status)
+
+    def _send_turn(self, turn: int, say: NextMessage) -> None:
+        """Send a message. The last one is followed by `end`, so that the worker need not wait for more."""
+        if say.last:
+            self._last = turn
+        try:
+            self._process.send({"op": "turn", "content": say.content}, *([{"op": "end"}] if say.last else []))
+        except FrameTooLargeError as error:
+            self.cancel(CaseError("too_large", f"the user's message of turn {turn + 1} cannot be sent: {error}"))
+        else:
+            self._event(TurnStarted(self._ref, turn, say.content))
+
+    def _take(self, frame: Frame, size: int) -> None:
+        self._frames_bytes += size
+        try:
+            if "usage" in frame:
+                self._transcript.usage = _usage(frame["usage"])
+            self._handle_frame(frame)
+        except Exception as error:  # Whatever it is, it comes from the message, and must end only this case.
+            what = beginning(f"{error!r}", _LONGEST_FAULT)
+            invalid = CaseError("internal", f"the agent's process sent an invalid message: {what}")
+            self.cancel(invalid, kill=True)
+            self._settle(invalid)  # A valid end that follows does not make the rest true.
+        if self._frames_bytes > FRAMES_LIMIT:
+            limit = FRAMES_LIMIT // 2**20
+            self.cancel(CaseError("too_large", f"the agent made more than {limit} MiB of events in one case"))
+
+    def _handle_frame(self, frame: Frame) -> None:
+        match frame["event"]:
+            case "AgentActed":
+                self._record(_agent_acted(self._ref, frame))
+            case "TurnFinished":
+                self._turn_finished(_turn_finished(self._ref, frame))
+            case "Spans":
+                self._record(_spans(self._ref, frame))
+            case "Calls":
+                self._record_calls(frame)
+            case "Answered":
+                self._keep_answer(sent_answer(self._ref, frame["answer"]))
+            case "Printed":
+                self._capture_output(_stream(frame["stream"]), str(frame["text"]))
+            case "Failed":
+                error = dict(frame["error"])
+                self._transcript.differs = str(error.get("differs") or "")
+                self._settle(read_error(error))
+            case _:
+                self._handle_end_frame(frame)
+
+    def _handle_end_frame(self, frame: Frame) -> None:
+        match frame["event"]:
+            case "Stopped":
+                self._where = str(frame.get("where") or "")
+            case "Touched":
+                own = Reads.from_frame(frame)
+                self._process.agent.note_reads(own, own=self._process.share)
+                reads = self._transcript.reads = self._process.agent.reads | own
+                self._transcript.unseen = tuple(name for name in UNSEEN if name in reads.unseen)
+            case "Wrote":
+                self._process.agent.note_written(frame.get("files"))
+            case "Ended":
+                # Warnings of the agent's own cleanup do not affect the verdict, so they go to its output.
+                for warning in frame.get("warnings") or ():
+                    self._capture_output("stderr", f"{warning}\n")
+                self._process.note_closed()
+            case "Flooded":
+                self._break_off(CaseError("output_flood", str(frame["why"])))
+            case "Spoilt":
+                why = f"the output of the agent's process cannot be read: {frame['why']}"
+                self._break_off(CaseError("internal", why))
+
+    def _turn_finished(self, finished: TurnFinished) -> None:
+        if self._settled.done() or finished.turn != len(self._transcript.turns):
+            return
+        self._transcript.turns.append(finished.actual)
+        self._transcript.inner_calls.append(finished.inner_calls)
+        self._transcript.state = finished.state
+        self._event(replace(finished, usage=with_judges(self._transcript.usage, self._source.usage)))
+        if finished.turn == self._last:
+            self._settle()
+        elif self._stop_reason is None:
+            self._next_move()
+
+    def _record_calls(self, frame: Frame) -> None:
+        counts = frame.get("frozen")
+        if counts is not None and not self._settled.done():
+            numbers = {name: _int(_dict(counts)[name]) for name in ("tools", "models", "live", "misses")}
+            self._transcript.calls = CallCounts(**numbers, reordered=tuple(map(str, counts.get("reordered") or ())))
+            self._transcript.declared.update(declarations(str(frame["calls"])))
+        self._record(_calls(self._ref, frame))
+
+    def _record(self, event: AgentActed | SpansRecorded | CallsRecorded) -> None:
+        if event.turn == len(self._transcript.turns):
+            self._event(event)
+
+    def _event(self, event: Event) -> None:
+        if not self._settled.done():
+            self._emit(event)
+
+    def _capture_output(self, stream: Stream, text: str) -> None:
+        self._emit(OutputCaptured(self._ref, stream, text))
+
+    def _settle(self, error: CaseError | None = None, status: CaseStatus = "error") -> None:
+        """Complete the transcript. Only the first call counts."""
+        if self._settled.done():
+            return
+        self._stop_waiting()
+        self._source.close()
+        self._transcript.usage = with_judges(self._transcript.usage, self._source.usage)
+        if error is not None and self._where and not error.traceback:
+            error = CaseError(error.kind, error.message, error.hint, self._where)
+        self._transcript.error = error
+        self._transcript.status = status
+        self._settled.set_result(None)
+
+    def _process_exited(self, how: str | None) -> None:
+        """Settle the case after its process ended (`how`), or its parent process died (None)."""
+        turn = len(self._transcript.turns) + 1
+        if not self._settled.done() and self._process.agent.stalled and self._is_running_or_overdue():
+            self._transcript.stalled = True
+            self._settle(CaseError("crashed", f"the agent's process hung in turn {turn} and was replaced"))
+        elif not self._settled.done() and self._stop_reason is None:
+            who = "the process"
+            if how is None:
+                self._transcript.shared_process_died = self._process.share
+                who, how = "the agent's process", self._process.agent.how_it_ended
+            self._settle(CaseError("crashed", f"{who} {how} in turn {turn}", _hint(how)))
+        elif not self._settled.done():
+            self._transcript.shared_process_died = self._process.share and how is None and self._is_running_or_overdue()
+            self._settle(self._stop_reason)
+        self._process.note_exited()
+
+    def _is_running_or_overdue(self) -> bool:
+        """Return whether the case was still running, or was ended only by its timeout."""
+        return self._stop_reason is None or self._stop_reason.kind == "timeout"
+
+
+def _hint(how: str) -> str:
+    if "SIGKILL" in how:
+        return "killed from outside, or by the system because memory ran out"
+    return "os._exit, or a crash in native code. Its last output may say more" if "code" in how else ""
+
+
+# A frame that breaks the worker protocol raises KeyError, TypeError or ValueError.
+
+
+def _agent_acted(ref: CaseRef, frame: Frame) -> AgentActed:
+    return AgentActed(ref, _int(frame["turn"]), _dict(frame["acted"]))
+
+
+def _turn_finished(ref: CaseRef, frame: Frame) -> TurnFinished:
+    """Return the end of the turn without its usage."""
+    note, why = str(frame.get("note") or ""), str(frame.get("why") or "")
+    state, inner = frame.get("state"), frame.get("inner_calls")
+    if why:
+        note = "; ".join(filter(None, (note, f"the session state is not known: {why}")))
+    return TurnFinished(
+        ref,
+        _int(frame["turn"]),
+        _dict(frame["actual"]),
+        note,
+        state=None if state is None else _dict(state),
+        inner_calls=None if inner is None else tuple(map(_dict, inner)),
+    )
+
+
+def _spans(ref: CaseRef, frame: Frame) -> SpansRecorded:
+    return SpansRecorded(ref, _int(frame["turn"]), str(frame["spans"]), _pieces(frame))
+
+
+def _calls(ref: CaseRef, frame: Frame) -> CallsRecorded:
+    return CallsRecorded(ref, _int(frame["turn"]), str(frame["calls"]), _pieces(frame))
+
+
+def _pieces(frame: Frame) -> dict[str, str]:
+    return {str(name): str(text) for name, text in _dict(frame["pieces"]).items()}
+
+
+def _usage(spent: Any) -> Usage:
+    """Return the totals so far."""
+    return Usage(*(_int(_dict(spent).get(name) or 0) for name in ("model_calls", "input_tokens", "output_tokens")))
+
+
+def _int(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _LARGEST:
+        raise TypeError(f"{str(value)[:80]!r} is not a number of something")
+    return value
+
+
+def _stream(value: Any) -> Stream:
+    if value not in ("stdout", "stderr"):
+        raise ValueError(f"{str(value)[:80]!r} is no stream")
+    stream: Stream = value
+    return stream
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{str(value)[:80]!r} is not an object")
+    return value

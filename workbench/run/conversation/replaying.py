@@ -1,0 +1,253 @@
+"""The recording from which a case is replayed, read when the case starts."""
+
+import asyncio
+import functools
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from workbench.agents.workspace.workspace import EvalsetEntry
+from workbench.events.events import CallsRecorded, CaseError, CaseRef, Event, Frozen, SpansRecorded, Thawed
+from workbench.files.frozen_path import frozen_path
+from workbench.files.own_file import OwnFileError
+from workbench.files.run_options import OnMiss
+from workbench.files.walk import relative_to
+from workbench.freshness.frozen_inputs import files_beside
+from workbench.run.conversation.context import RunContext
+from workbench.run.conversation.rescoring import Transcript
+from workbench.run.plan.blocking import first_fault
+from workbench.run.recordings.drift import MISSING, Drift, Thaw
+from workbench.run.recordings.recording import Declaration, Mode, Origin, Recording, digest
+from workbench.worker.matching import shown_call, shown_value
+
+_SMALL = 64 * 1024
+"""Bytes up to which a frozen file is read in the event loop. Starting a thread would take longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The replay of one case.
+
+    `files` are the frozen file and those that it names. `recording` is None if the case has none. `error` is why the
+    case cannot run, or None.
+    """
+
+    mode: Mode
+    on_miss: OnMiss
+    file: str
+    """The frozen file, relative to the root."""
+    files: tuple[Path, ...]
+    recording: Recording | None = None
+    error: CaseError | None = None
+
+    @property
+    def settings(self) -> dict[str, Any] | None:
+        """The setting `replay` of the case (`docs/worker-protocol.md`), or None if it runs live."""
+        return None if self.recording is None else self.recording.settings(self.mode, self.on_miss)
+
+    def frames(self) -> Iterator[dict[str, Any]]:
+        """Yield the messages with the recorded calls."""
+        if self.recording is not None:
+            yield from self.recording.frames(self.mode)
+
+    def note(self, transcript: Transcript) -> Transcript:
+        """Add the counts of the replay to a transcript, and return it. Without a recording, it is a live one."""
+        transcript.recording = self.files
+        if self.recording is not None or self.error is not None:
+            recorded = "" if self.recording is None else self.recording.origin.at
+            transcript.frozen = Frozen(self.mode, self.file, recorded, *transcript.calls)
+        if self.recording is not None and transcript.frozen is not None:
+            drifted, redeclared = _changed(self.recording, transcript.declared)
+            transcript.frozen = replace(transcript.frozen, drifted=drifted, redeclared=redeclared)
+            if transcript.error is not None and transcript.differs:
+                transcript.error = _with_difference(transcript.error, self.recording, transcript.differs)
+        return transcript
+
+
+async def read_replay(
+    evalset: EvalsetEntry, ref: CaseRef, context: RunContext, *, required: bool = True
+) -> Replay | None:
+    """Return the replay of a case, or None if the run is live.
+
+    A case without a recording runs live with `--on-miss live`, or if none is `required`. Otherwise it ends with an
+    error, as with a recording that cannot be read.
+    """
+    options = context.options
+    if not options.frozen:
+        return None
+    required = required and options.on_miss != "live"
+    read = functools.partial(_read, evalset.file, ref, context, options.frozen, options.on_miss, required)
+    try:
+        return read(only_small=True)
+    except _LargeError:
+        return await asyncio.to_thread(read)
+
+
+class _LargeError(Exception):
+    """A recording is too large to be read in the event loop."""
+
+
+def _read(
+    evalset: Path,
+    ref: CaseRef,
+    context: RunContext,
+    mode: Mode,
+    on_miss: OnMiss,
+    required: bool,
+    *,
+    only_small: bool = False,
+) -> Replay:
+    """Return the replay of a case.
+
+    Raises:
+        _LargeError: with `only_small`, the recording is large or has values beside it.
+    """
+    from workbench.run.recordings.frozen_file import frozen_content, parse_frozen
+
+    file = frozen_path(evalset, ref.eval_id)
+    replay = Replay(mode, on_miss, relative_to(file, context.root), (file,))
+    if only_small and not _is_small(file):
+        raise _LargeError
+    context.note_inputs(replay.files)  # Before it is read, so that a change after that is noticed.
+    if not os.path.lexists(file):
+        return replace(replay, error=_no_recording(replay.file, ref)) if required else replay
+    try:
+        content = frozen_content(file)
+        beside = files_beside(file, content)
+        if only_small and (beside or len(content) > _SMALL):
+            raise _LargeError
+        replay = replace(replay, files=(file, *beside))
+        context.note_inputs(replay.files)
+        return replace(replay, recording=parse_frozen(file, content))
+    except OwnFileError as error:
+        return replace(replay, error=first_fault("frozen_file", error.faults, context.root))
+
+
+def _is_small(file: Path) -> bool:
+    """Return whether a file is so small that reading it takes no time, or missing."""
+    try:
+        status = file.lstat()
+    except OSError:
+        return True
+    return status.st_size <= _SMALL
+
+
+def _no_recording(file: str, ref: CaseRef) -> CaseError:
+    again = shlex.join(["agent-workbench", "freeze", "last", "--case", ref.eval_id])
+    hint = f"Run it once without --frozen, then freeze it: {again}"
+    return CaseError("frozen_miss", f"the case has no recording: {file} does not exist", hint)
+
+
+def _with_difference(error: CaseError, recording: Recording, differs: str) -> CaseError:
+    from workbench.run.recordings.requests import request_difference
+
+    text = request_difference(recording, differs)
+    return replace(error, message=f"{error.message}: {text}") if text else error
+
+
+def _changed(
+    recording: Recording, declared: Mapping[tuple[str, str], tuple[str | None, str]]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the tools that differ from the recorded ones, and those of which only the declaration differs, sorted.
+
+    The source counts only for tools with recorded calls.
+    """
+    recorded = {(agent, tool.name): tool for agent, tools in recording.tools.items() for tool in tools}
+    called = {(call.agent, call.tool) for call in recording.calls}
+    both = [(key, recorded[key], *declared[key]) for key in declared.keys() & recorded.keys()]
+    names = {key[1] for key, tool, declaration, _ in both if _digest(tool) != declaration}
+    code = {key[1] for key, tool, _, source in both if key in called and tool.source and tool.source != source}
+    return tuple(sorted(names | code)), tuple(sorted(names - code))
+
+
+def _digest(tool: Declaration) -> str | None:
+    return None if tool.declaration is None else digest(tool.declaration)
+
+
+# A live case compared with its recording, when it ends: how each answer drifted
+
+_LONGEST_ERROR = 300
+"""Maximum length of an error in a change, in characters."""
+_MOST = 200
+"""Maximum number of changes of a case that are kept with its verdict."""
+
+
+class ThawedCase:
+    """The recorded calls of a live case. `take` gets its events."""
+
+    def __init__(self, evalset: Path, ref: CaseRef, context: RunContext) -> None:
+        self._evalset, self._ref, self._context = evalset, ref, context
+        self._recorded: list[CallsRecorded | SpansRecorded] = []
+
+    def begin(self) -> None:
+        """Forget the events of the attempt before."""
+        self._recorded.clear()
+
+    def take(self, event: Event) -> None:
+        """Note the recorded calls."""
+        if isinstance(event, CallsRecorded | SpansRecorded):
+            self._recorded.append(event)
+
+    async def compared(self, *, complete: bool) -> Thawed:
+        """Return how the calls differ from the recording. `complete` says whether the case made all of its calls."""
+        return await asyncio.to_thread(self._compared, complete)
+
+    def _compared(self, complete: bool) -> Thawed:
+        from workbench.run.recordings.from_run import NotRecordedError, take_recording
+        from workbench.run.recordings.frozen_file import read_frozen
+
+        path = frozen_path(self._evalset, self._ref.eval_id)
+        file = relative_to(path, self._context.root)
+        if not (path.exists() or path.is_symlink()):
+            return Thawed(file, why="the case has no recording")
+        # The recording has no secrets either.
+        events = [self._context.secrets.clean(event) for event in self._recorded]
+        try:
+            old = read_frozen(path)
+            live = take_recording(self._ref, events, None, Origin()).recording
+        except OwnFileError as error:
+            return Thawed(file, why=error.faults[0].sentence(file))
+        except NotRecordedError as error:
+            return Thawed(file, old.origin.at, why=str(error))
+        return thawed(file, Thaw(old, live, complete))
+
+
+def thawed(file: str, thaw: Thaw) -> Thawed:
+    """Return a comparison in the form in which the verdict has it."""
+    changes = [drift for drift in thaw.drifts if drift.kind != "same"]
+    return Thawed(
+        file,
+        thaw.old.origin.at,
+        thaw.count("same"),
+        thaw.count("changed"),
+        thaw.count("gone"),
+        thaw.count("new"),
+        thaw.count("unknown"),
+        tuple(map(_as_json, changes[:_MOST])),
+    )
+
+
+def _as_json(drift: Drift) -> dict[str, Any]:
+    where = [{"path": path, "then": _side(path, then), "now": _side(path, now)} for path, then, now in drift.where]
+    call = shown_call(drift.tool, drift.args) if drift.about == "call" else ""
+    return {
+        "kind": drift.kind,
+        "about": drift.about,
+        "agent": drift.agent,
+        "tool": drift.tool,
+        "call": call,
+        "turn": drift.turn,
+        "where": where,
+    }
+
+
+def _side(path: str, value: Any) -> str | None:
+    if value is MISSING:
+        return None
+    if path == "error" and isinstance(value, dict) and value.get("types"):
+        # A new or gone error is one value. Its base classes say no more than its own one.
+        return f"{str(value['types'][0]).rpartition('.')[2]}: {value.get('message', '')}"[:_LONGEST_ERROR]
+    return shown_value(value)

@@ -1,0 +1,318 @@
+"""One execution on a cluster: its task, its attempts and its end."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from workbench.events.events import CaseError, LostAttempt
+from workbench.run.conversation.local_part import Execution
+from workbench.run.conversation.rescoring import Transcript
+from workbench.run.conversation.scenario_user import (
+    ConversationEnd,
+    FixedMessages,
+    MessageSource,
+    NextMessage,
+    UserFailure,
+)
+from workbench.run.dask.report import InvalidReportError, Report, move_as_json, read_report
+from workbench.run.places.agent_clock import AgentClock
+from workbench.text.counting import counted
+from workbench.worker.frames import FrameTooLargeError
+
+_MOST_ATTEMPTS = 3
+_MOST_TASKS = 10
+"""Tasks of one execution, also those that no worker started."""
+_START_SECONDS = 120.0
+"""Seconds that a worker may take to start the agent's interpreter."""
+_GRACE = 30.0
+"""Seconds that an execution may take beyond the limits of its case and of the import."""
+_PAUSE = 2.0
+"""Seconds before a second task if Dask could not run the first. Each further one waits longer."""
+_READ_IN_THREAD = 512 * 1024
+
+
+class Cluster(Protocol):
+    """The part of a place that an execution needs (`DaskPlace`)."""
+
+    def submit(self, part: "DaskPart", order: str, *, again: bool, without: str = "", only: str = "") -> str:
+        """Give an execution to the cluster, `again` if it had a task before, and return the key of its task."""
+        ...
+
+    def forget(self, key: str) -> None:
+        """Cancel a task, and ignore what it reports."""
+        ...
+
+    def answer(self, key: str, talk: str, text: str) -> None:
+        """Send a simulated user's move."""
+        ...
+
+    def refuse(self, worker: str, why: str) -> None:
+        """Note that a worker refused a task."""
+        ...
+
+    def counted(self, worker: str, *, lost: bool = False) -> None:
+        """Count an execution as done on a worker, or as lost with it."""
+        ...
+
+
+class DaskPart:
+    """The agent's part of `execution` on `cluster`. `order` is what the worker gets, `timeout` the limit of the case.
+
+    An attempt begins when a worker says that it has started. Its events come with the report at its end, so attempts
+    cannot mix. A worker that does not report in time loses the attempt, and the execution starts again elsewhere.
+    `on_report` gets the report that counts. `only` is the address of the only worker that may run it.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        execution: Execution,
+        order: dict[str, Any],
+        timeout: float,
+        on_report: Callable[[Report], None] = lambda report: None,
+        *,
+        only: str = "",
+    ) -> None:
+        self._cluster = cluster
+        self._on_report = on_report
+        self._only = only
+        self._execution = execution
+        self._root = order["root"]
+        self._order = json.dumps(order)
+        self._timeout = timeout
+        self._done: asyncio.Future[Transcript] = asyncio.get_running_loop().create_future()
+        self._key = ""
+        self._tasks = 0
+        self._attempts = 0
+        self._has_begun = False
+        """Whether an attempt of the current task has begun."""
+        self._worker = ""
+        self.address = ""
+        """The address of the worker that runs the task, once that is known."""
+        self.turn = 0
+        self.restricted_to: frozenset[str] = frozenset()
+        """The workers that may run the task, or none for all."""
+        self._pending: LostAttempt | None = None
+        """The attempt that was lost before the next one."""
+        self._clock: AgentClock | None = None
+        self._user: MessageSource | None = None
+        self._talk = ""
+        """The conversation of the simulated user. Each attempt has its own."""
+        self._heard: list[dict[str, Any]] = []
+        """The turns of it so far."""
+        self._asking: asyncio.Task[None] | None = None
+
+    @property
+    def label(self) -> str:
+        """The case, for display."""
+        return self._execution.ref.label
+
+    async def transcript(self) -> Transcript:
+        """Run the execution, and return its transcript."""
+        self._submit()
+        try:
+            return await self._done
+        finally:
+            self._leave()
+
+    def cancel(self, reason: CaseError, *, kill: bool) -> None:
+        """End the execution with `reason` as its error. The worker kills the agent within a second or two."""
+        self._settle(Transcript(error=reason))
+
+    async def closed(self) -> None:
+        """Do nothing, because the report comes after the end."""
+
+    async def finish(self) -> None:
+        """Do nothing, because the worker has ended the process."""
+
+    # What the place reports:
+
+    def progressed(self, message: dict[str, str]) -> None:
+        """Note what a worker says about the task."""
+        worker, op = message["worker"], message["op"]
+        match op:
+            case "assigned":
+                if self._has_begun:  # Dask runs the task again.
+                    self._lose("the worker was lost")
+                self._worker, self.address = worker, message["address"]
+                self._start_clock(self._timeout + _START_SECONDS + _GRACE)
+            case "started":
+                self._worker, self.address = worker, message["address"]
+                self._start_clock(self._timeout + _GRACE)
+                self._begin()
+            case "turn" if message["turn"].isdecimal():
+                self.turn = int(message["turn"][:6])
+
+    def asked(self, question: dict[str, Any]) -> None:
+        """Answer a simulated user's question. The time that takes does not count."""
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._answer(self._key, question))
+
+    def reported(self, data: bytes) -> None:
+        """Take the report of the task."""
+        if len(data) < _READ_IN_THREAD:
+            self._take(_read(data, self._execution, self._root))
+        else:
+            self._asking = asyncio.create_task(self._read_in_thread(data))
+
+    def died(self, why: str) -> None:
+        """Handle a task that Dask gave up because too many of its workers died."""
+        self._settle(Transcript(error=CaseError("attempt_lost", f"each worker that ran the case died: {why}")))
+
+    def broke(self, why: str) -> None:
+        """Handle a task that Dask could not run, for example because the files were lost with their workers."""
+        # Its workers may have died together. New ones need some seconds.
+        self._again(f"Dask could not run it: {why}", without=self.address, pause=_PAUSE * self._tasks)
+
+    def lost_place(self, why: str, hint: str) -> None:
+        """End the execution because the cluster is gone."""
+        self._key = ""
+        self._settle(Transcript(error=CaseError("cancelled", f"the place was lost: {why}", hint)))
+
+    def stop_waiting(self) -> None:
+        """End the execution if no worker has started it."""
+        if not self.address:
+            self._settle(Transcript(error=CaseError("cancelled", "cancelled before it started")))
+
+    def look(self, live: set[str], *, silent: bool) -> None:
+        """Submit the task again if no live worker can have it. `silent`: whether some worker does not answer."""
+        if self.address or not self._key:
+            return
+        if (self.restricted_to and not self.restricted_to & live) or (silent and not self.restricted_to):
+            self._cluster.forget(self._key)
+            self._submit()
+
+    # The attempts:
+
+    def _submit(self, without: str = "") -> None:
+        if self._done.done():
+            return
+        self._tasks += 1
+        self._has_begun, self._worker, self.address, self.turn = False, "", "", 0
+        again = self._tasks > 1
+        try:
+            self._key = self._cluster.submit(self, self._order, again=again, without=without, only=self._only)
+        except FrameTooLargeError as error:
+            self._settle(Transcript(error=CaseError("too_large", f"the case cannot be sent to a worker: {error}")))
+
+    def _begin(self, worker: str = "") -> None:
+        self._attempts += 1
+        self._has_begun = True
+        lost, self._pending = self._pending, None
+        self._execution.begin(worker or self._worker, lost)
+
+    def _lose(self, why: str) -> None:
+        """Note that the current attempt is lost."""
+        self._pending = LostAttempt(self._attempts, self._worker, why)
+        self._has_begun = False
+        self._cluster.counted(self._worker, lost=True)
+
+    def _again(self, why: str, *, without: str, pause: float = 0.0) -> None:
+        """Start the execution again elsewhere after a pause, if it did not have enough attempts."""
+        if self._has_begun:
+            self._lose(why)
+        if self._attempts >= _MOST_ATTEMPTS or self._tasks >= _MOST_TASKS:
+            where = f" on {self._worker}" if self._worker else ""
+            times = counted(self._tasks, "try", "tries")
+            self._settle(Transcript(error=CaseError("attempt_lost", f"lost in each of {times}, last{where}: {why}")))
+            return
+        self._stop_clock()
+        self._cluster.forget(self._key)
+        if pause:
+            self._key = ""
+            asyncio.get_running_loop().call_later(pause, self._submit, without)
+        else:
+            self._submit(without)
+
+    def _take(self, report: Report | CaseError) -> None:
+        if self._done.done():
+            return
+        if isinstance(report, CaseError):
+            self._settle(Transcript(error=report))
+        elif report.refused:
+            self._cluster.refuse(report.worker, report.refused)
+            self._again(f"{report.worker} cannot run it: {report.refused}", without=self.address)
+        elif report.failed:
+            self._again(f"{report.worker}: {report.failed}", without=self.address, pause=_PAUSE * self._tasks)
+        else:
+            if not self._has_begun:  # What the worker said got lost.
+                self._begin(report.worker)
+            for event in report.events:
+                self._execution.emit(event)
+            self._cluster.counted(report.worker)
+            self._on_report(report)
+            self._settle(report.transcript)
+
+    async def _read_in_thread(self, data: bytes) -> None:
+        self._take(await asyncio.to_thread(_read, data, self._execution, self._root))
+
+    async def _answer(self, key: str, question: dict[str, Any]) -> None:
+        if question["talk"] != self._talk:
+            self._close_user()
+            self._user, self._talk, self._heard = self._execution.user(), question["talk"], []
+        user = self._user
+        assert user is not None
+        if self._clock is not None:
+            self._clock.pause()
+        try:
+            self._heard += question["turns"]
+            move = user.next(self._heard)
+            move = move if isinstance(move, NextMessage | ConversationEnd | UserFailure) else await move
+        except Exception as fault:  # It would end nothing: a task that asks would wait for ever.
+            move = UserFailure(CaseError("internal", f"the user's next message: {fault!r}"))
+        if self._clock is not None:
+            self._clock.resume()
+        self._cluster.answer(key, self._talk, json.dumps(move_as_json(move, user.usage)))
+
+    def _start_clock(self, seconds: float) -> None:
+        self._stop_clock()
+        self._clock = AgentClock(seconds, lambda: self._overdue(seconds))
+        self._clock.start()
+
+    def _stop_clock(self) -> None:
+        if self._clock is not None:
+            self._clock.stop()
+            self._clock = None
+
+    def _overdue(self, seconds: float) -> None:
+        self._again(f"it did not report for {seconds:g} s", without=self.address)
+
+    def _close_user(self) -> None:
+        if self._user is not None:
+            self._user.close()
+            self._user = None
+
+    def _settle(self, transcript: Transcript) -> None:
+        if not self._done.done():
+            self._done.set_result(transcript)
+            self._leave()
+
+    def _leave(self) -> None:
+        self._stop_clock()
+        if self._asking is not None and self._asking is not asyncio.current_task():
+            self._asking.cancel()
+        self._close_user()
+        if self._key:
+            self._cluster.forget(self._key)
+            self._key = ""
+
+
+def no_user() -> MessageSource:
+    """Return a user who says nothing."""
+    return FixedMessages([])
+
+
+def messages_of(execution: Execution) -> list[dict[str, Any]] | None:
+    """Return all messages of the user, or None if they are simulated."""
+    user = execution.user()
+    user.close()
+    return list(user.contents) if isinstance(user, FixedMessages) else None
+
+
+def _read(data: bytes, execution: Execution, root: str) -> Report | CaseError:
+    try:
+        return read_report(data, execution.ref, Path(root))
+    except InvalidReportError as error:
+        return CaseError("internal", f"the worker's report cannot be read: {error}")

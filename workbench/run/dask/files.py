@@ -1,0 +1,279 @@
+"""The project's files that travel to the workers of a cluster, and those that stay and why.
+
+That is what git tracks in the root. If the root is in no repository, it is what git tracks in the agents' folders, or
+without git all of them. Links that lead out, hidden files and files that look like keys are left out. The files are one
+zip file, which is the same for the same files.
+"""
+
+import fnmatch
+import hashlib
+import os
+import re
+import shlex
+import stat
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from workbench.files.git import run_git
+from workbench.files.regular_file import open_regular, size_words
+from workbench.text.counting import counted
+
+_GIT_SECONDS = 60
+_LARGEST: Final = 512 * 1024 * 1024
+"""Bytes of all files together."""
+_MOST = 50_000
+_SEARCHED = 1024 * 1024
+"""Bytes at the start of a file that are searched for a key."""
+_KEY_NAMES = (
+    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore"),
+    *("*.kdbx", "*.ppk", "*.gpg", "*.pgp", "*.env", "netrc", "_netrc", "credentials", "credentials.json"),
+    *("credentials.*", "application_default_credentials*", "service[-_]account*.json", "*serviceaccount*.json"),
+    *("client_secret*.json", "kubeconfig", "secrets.*", "*.secret", "htpasswd", "pgpass"),
+    *("token", "*.token", "*token.json", "*token.txt", "*token.pickle"),
+    *("apikey", "api_key", "api[-_]key.*", "apikey.*", "password.txt", "passwords.txt", "*.env.*", "env.local"),
+)
+_KEY_CONTENT = re.compile(
+    rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY|PuTTY-User-Key-File|aws_secret_access_key\s*="
+    rb"|\"type\"\s*:\s*\"(?:service_account|authorized_user|external_account)\""
+    rb"|\b(?:gh[opsur]_\w{36}|github_pat_\w{22}|glpat-[\w-]{20}|xox[abprs]-[\w-]{10}|hf_\w{34}"
+    rb"|(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{35}|sk-(?:ant|proj)-[\w-]{20})"
+)
+"""Texts in files with keys, and tokens of services that have a form of their own."""
+_NOT_SEARCHED = (".py", ".md")
+"""Endings of files that talk about keys more often than they hold one."""
+_FIXED_TIME = (1980, 1, 1, 0, 0, 0)
+_ENVIRONMENT_FILE = ".env"
+
+
+class FilesError(Exception):
+    """Files that cannot travel. The text says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of the project in `root` that travel.
+
+    `sizes` are their sizes by path relative to the root, with links as 0. `left_out` are tracked files that stay, and
+    files that agents read before and that are not tracked, with the reasons.
+    """
+
+    root: Path
+    sizes: Mapping[str, int]
+    left_out: Mapping[str, str]
+    signature: tuple[object, ...] = field(default=(), repr=False)
+    """A value that changes whenever a file may have changed."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(self.sizes.values())
+
+
+def find_files(root: Path, agents: Mapping[str, Path], read_before: Mapping[str, Collection[Path]]) -> Files:
+    """Return the files that travel for agents (name → folder). Call it in a thread.
+
+    `read_before` are the files that each agent was seen to read.
+
+    Raises:
+        FilesError: there are too many, one of the agents would not travel, or git cannot list a repository's files.
+    """
+    sizes: dict[str, int] = {}
+    left_out: dict[str, str] = {}
+    signature: list[object] = []
+    base = os.path.realpath(root)
+    folders: dict[str, bool] = {}
+    """Folder → whether it exists and is not behind a link."""
+    tracked = _tracked(root)
+    for name in sorted(set(_in_folders(root, agents.values()) if tracked is None else tracked)):
+        path = root / name
+        try:
+            status = path.lstat()
+        except OSError:
+            continue  # Git tracks it, and it was deleted.
+        folder = os.path.dirname(name)  # noqa: PTH120 - much faster for many files
+        if folder not in folders:
+            folders[folder] = os.path.realpath(root / folder) == os.path.normpath(f"{base}/{folder}")
+        why = _why_left(path, name, root, status.st_mode) if folders[folder] else "its folder is a link"
+        if why:
+            left_out[name] = why
+            continue
+        sizes[name] = 0 if stat.S_ISLNK(status.st_mode) else status.st_size
+        signature.append((name, status.st_size, status.st_mtime_ns, status.st_ino, status.st_mode))
+    for agent, paths in read_before.items():
+        for name in _missing(root, paths, sizes, left_out):
+            left_out[name] = f"git does not track it, and {agent} has read it: `git add` it"
+    _check(root, sizes, left_out, agents)
+    return Files(root, sizes, left_out, tuple(signature))
+
+
+def _why_left(path: Path, name: str, root: Path, mode: int) -> str:
+    """Return why a file stays here, or ""."""
+    if why := _hidden(name):
+        return why
+    if not _is_text(name):
+        return "its name is not UTF-8"
+    if stat.S_ISLNK(mode):
+        return "" if _stays_inside(path, root) else "it is a link that leads out of the project"
+    if stat.S_ISDIR(mode):
+        return "it is another git repository"
+    return _key(path) if stat.S_ISREG(mode) else "it is no regular file"
+
+
+def pack(files: Files, folder: Path) -> tuple[Path, str]:
+    """Write the files into a new zip file in `folder`, and return it with its digest. Call it in a thread.
+
+    A file that changes meanwhile is taken as it was read. One that is gone is left out.
+
+    Raises:
+        FilesError: a file cannot be read, or the zip file not written.
+    """
+    # Imported late: most runs are on this machine, and these take ten milliseconds.
+    import tempfile
+    import zipfile
+
+    digest = hashlib.sha256()
+    number, name = tempfile.mkstemp(".zip", "agent-workbench-", folder)
+    try:
+        with os.fdopen(number, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as made:
+            for path in files.sizes:
+                found = _content(files.root / path)
+                if found is None:
+                    continue
+                mode, content = found
+                entry = zipfile.ZipInfo(path, _FIXED_TIME)
+                entry.external_attr = mode << 16
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                made.writestr(entry, content)
+                for part in (path.encode("utf-8"), b"%o" % mode, content):
+                    digest.update(b"%d:" % len(part) + part)
+    except OSError as error:
+        Path(name).unlink(missing_ok=True)
+        what = f"{error.filename}: " if error.filename else ""
+        raise FilesError(f"the project cannot be packed: {what}{error.strerror or error}") from None
+    return Path(name), digest.hexdigest()[:32]
+
+
+def _content(path: Path) -> tuple[int, bytes] | None:
+    """Return the mode and content of a file as it is now. What is appended meanwhile is left out."""
+    try:
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            return stat.S_IFLNK | 0o777, os.fsencode(path.readlink())
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            return stat.S_IFREG | (0o700 if status.st_mode & stat.S_IXUSR else 0o600), file.read(size)
+    except FileNotFoundError:
+        return None
+
+
+def _tracked(root: Path) -> Iterator[str] | None:
+    """Return the paths that git tracks in `root`, or None if it is in no repository.
+
+    Raises:
+        FilesError: it is in one, and git cannot list them: it is not installed, or does not trust the repository.
+    """
+    listed = run_git(root, "ls-files", "--cached", "-z", seconds=_GIT_SECONDS)
+    if listed is None:
+        repository = next((folder for folder in (root, *root.parents) if _is_repository(folder)), None)
+        if repository is None:
+            return None
+        raise FilesError(
+            f"only files that git tracks travel, and git cannot list those of {repository}. "
+            f"`git -C {shlex.quote(str(root))} ls-files` says why"
+        )
+    names = (os.fsdecode(name) for name in listed.split(b"\0") if name)
+    # A damaged index could name files elsewhere.
+    return (name for name in names if not name.startswith("/") and not {"", ".", ".."} & set(name.split("/")))
+
+
+def _is_repository(folder: Path) -> bool:
+    """Return whether `folder` has what git takes for a repository, also if it cannot be read."""
+    return (folder / ".git").is_file() or os.path.lexists(folder / ".git/HEAD")
+
+
+def _in_folders(root: Path, folders: Collection[Path]) -> Iterator[str]:
+    for folder in folders:
+        tracked = _tracked(folder)
+        if tracked is not None:
+            yield from (os.path.relpath(folder / name, root) for name in tracked)
+            continue
+        for base, inner, names in os.walk(folder):
+            inner[:] = [name for name in inner if name != "__pycache__" and not _is_environment(Path(base, name))]
+            links = [name for name in inner if Path(base, name).is_symlink()]
+            yield from (os.path.relpath(Path(base, name), root) for name in (*names, *links))
+
+
+def _is_environment(folder: Path) -> bool:
+    return (folder / "pyvenv.cfg").exists()
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _hidden(name: str) -> str:
+    hidden = next((part for part in name.split("/") if part.startswith(".")), "")
+    if not hidden:
+        return ""
+    if hidden == _ENVIRONMENT_FILE:
+        return "its variables travel instead"
+    return "it is hidden" if name.endswith(hidden) else f"{hidden} is hidden"
+
+
+def _key(path: Path) -> str:
+    name = path.name.lower()
+    if any(fnmatch.fnmatchcase(name, pattern) for pattern in _KEY_NAMES):
+        return "its name looks like a key"
+    if path.suffix.lower() in _NOT_SEARCHED:
+        return ""
+    try:
+        with open_regular(path) as file:
+            return "it looks like a key" if _KEY_CONTENT.search(file.read(_SEARCHED)) else ""
+    except OSError as error:
+        return f"it cannot be read: {error.strerror or error}"
+
+
+def _stays_inside(path: Path, root: Path) -> bool:
+    target = os.readlink(path)  # noqa: PTH115 - the bytes of the link
+    if os.path.isabs(target):  # noqa: PTH117 - the root has another path there
+        return False
+    real, base = os.path.realpath(path), os.path.realpath(root)
+    relative = os.path.relpath(real, base)
+    return real.startswith(f"{base}/") and not _hidden(relative) and not (os.path.isfile(real) and _key(Path(real)))  # noqa: PTH113
+
+
+def _missing(root: Path, paths: Collection[Path], sizes: Mapping[str, int], left: Mapping[str, str]) -> Sequence[str]:
+    names = (os.path.relpath(path, root) for path in sorted(paths) if path.is_relative_to(root) and path.is_file())
+    return [
+        name
+        for name in names
+        if name not in sizes and name not in left and "__pycache__" not in name and not _hidden(name)
+    ]
+
+
+def _check(root: Path, sizes: Mapping[str, int], left: Mapping[str, str], agents: Mapping[str, Path]) -> None:
+    """Check the limits.
+
+    Raises:
+        FilesError: one is exceeded, or an agent has no file that travels.
+    """
+    for name, folder in agents.items():
+        relative = os.path.relpath(folder, root)
+        if not any(path.startswith(f"{relative}/") or relative == "." for path in sizes):
+            why = next((f"{path}: {left[path]}" for path in left if f"{path}/".startswith(f"{relative}/")), "")
+            found = f"no file of {name} ({relative}) can travel. {why}"
+            raise FilesError(found if why else f"git tracks no file of {name} ({relative}): `git add` it")
+    total = sum(sizes.values())
+    if len(sizes) > _MOST:
+        raise FilesError(f"{counted(len(sizes), 'file')} would travel, and at most {_MOST:,} can")
+    if total > _LARGEST:
+        largest = max(sizes, key=lambda name: sizes[name])
+        raise FilesError(
+            f"{size_words(total)} would travel, and at most {size_words(_LARGEST)} can. The largest file is {largest}"
+        )

@@ -1,0 +1,350 @@
+"""Recording of a run's inputs: the inputs of each execution, and the contents of the agents' files."""
+
+import asyncio
+import contextlib
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from workbench.agents.workspace.discovery import AgentFolder
+from workbench.events.events import CaseFinished, CaseRef, FilesRead, Noticed, PlannedCase, Sources
+from workbench.files.project_setting import FILE
+from workbench.files.run_options import stored_options
+from workbench.files.walk import relative_to
+from workbench.freshness.current import Clean, CurrentInputs, Options
+from workbench.freshness.frozen_inputs import frozen_bundle
+from workbench.freshness.touched import Touched
+from workbench.run.conversation.rescoring import Transcript
+from workbench.run.plan.plan import Plan, PlanEntry
+from workbench.run.plan.source import AgentSource, StoredSource
+from workbench.run.processes.agent_process import Reads
+from workbench.run.processes.children import Children
+from workbench.run.provenance import SourceFiles, read_sources, versions
+from workbench.run.recorder import EventWriter
+from workbench.store.inputs.digests import ABSENT, Digests, was_written
+from workbench.store.inputs.record import Bundle
+from workbench.store.inputs.run_inputs import RunInputs, planned_key
+
+_CHANGED = "changed during the run"
+"""Placeholder for the digest of a file that changed during the run. It equals no digest."""
+_CHECK_EVERY = 0.5
+"""Seconds between two checks for changed files."""
+
+
+def plan_inputs(plan: Plan, digests: Digests, clean: Clean) -> CurrentInputs:
+    """Return a reader of the current inputs of a plan's cases."""
+    agents = [*plan.project_agents, *(setting.agent for setting in plan.agents.values())]
+    options = plan.options
+    mode = options.frozen or ""
+    file = FILE if mode and mode == options.project_frozen else None
+    place = options.place
+    sent = None if place is None or place.is_local else place.env
+    chosen = Options(options.isolation, options.timeout, options.python, mode, options.on_miss, sent, file)
+    return CurrentInputs(plan.root, agents, digests, clean, chosen)
+
+
+class InputRecorder:
+    """The inputs of one run, stored by its `writer` (None: not stored). Its failures never end the run."""
+
+    def __init__(self, plan: Plan, children: Children, writer: EventWriter | None) -> None:
+        self._plan = plan
+        self._children = children
+        self._writer = writer
+        self._inputs = RunInputs() if plan.resumed is None else plan.resumed.inputs
+        self._kept = SourceFiles({} if plan.resumed is None else plan.resumed.sources, {}, {})
+        self._asks_agents = any(isinstance(entry.source, AgentSource) for entry in plan.entries)
+        self._versions: dict[str, Any] = {}
+        self._entries: dict[CaseRef, PlanEntry] = {}
+        self._texts: dict[CaseRef, str] = {}
+        self._began = 0.0
+        self._changed: frozenset[Path] = frozenset()
+        """Files that had changed since the run began, at the last check."""
+        self._restored: dict[Path, float] = {}
+        """Files that changed and have their old content again → the time of their last change."""
+        self._next_check = 0.0
+        self._now: CurrentInputs | None = None
+        """None if inputs are not recorded."""
+        self._clean: Callable[[str], str] = str
+        self._written: dict[str, list[str]] = {}
+        self._found: dict[tuple[Any, ...], tuple[Bundle, ...]] = {}
+        """Cached bundles by `_key`: executions with the same key share their inputs."""
+        self._gathering = asyncio.Lock()
+        self.more_sources: Sources = {}
+        """Files that agents read since the run began."""
+        self._count = 0
+        """Number of files that agents had read or written at the last check."""
+        self.fault: Noticed | None = None
+        """A notice that inputs are missing from the record, because reading them failed, or None."""
+
+    def begin(self) -> None:
+        """Take the digests of the agents' files before any agent is imported. Call it in a thread."""
+        self._began = time.time()
+        if self._writer is None:
+            return
+        with self._collecting_faults():  # On failure no verdict has a record, so all of them will be stale.
+            now = plan_inputs(self._plan, self._writer.digests(), lambda value: value)
+            for setting in self._plan.agents.values() if self._asks_agents else ():
+                now.files(setting.agent).read_all()
+            self._now = now
+
+    def read(self, clean: Callable[[str], str]) -> None:
+        """Read all other inputs that are known before the first case. Call it in a thread.
+
+        `clean` removes secrets from a text.
+        """
+        self._clean = clean
+        if self._writer is None:
+            return
+        self._entries = {entry.ref: entry for entry in self._plan.entries}
+        self._count = self._touched_count()
+        if self._plan.resumed is None:
+            if self._asks_agents:
+                self._versions = versions(self._plan.agents.values(), self._plan.options.place)
+                self._kept = self._keep(known=None)
+            with self._collecting_faults():
+                self._read_planned()
+
+    @contextlib.contextmanager
+    def _collecting_faults(self) -> Iterator[None]:
+        """Store the first exception as `fault`, so that the run continues without these inputs."""
+        try:
+            yield
+        except Exception:
+            message = "the inputs of some verdicts could not be recorded, so these verdicts will be stale"
+            self.fault = self.fault or Noticed("warning", message, traceback.format_exc())
+
+    def announcement_fields(self) -> dict[str, Any]:
+        """Return the fields of `RunStarted` that describe the inputs."""
+        kept = self._kept
+        inputs = self._inputs.as_json() if self._inputs.salt_id else {}
+        return {"versions": self._versions, "models": dict(kept.models), "sources": kept.sources, "inputs": inputs}
+
+    def planned(self, entry: PlanEntry) -> PlannedCase:
+        """Return an entry as it is announced, with the digest of the case's text in the evalset, if that is known."""
+        return replace(entry.planned, text=self._texts.get(entry.ref, ""))
+
+    def note(self, files: Iterable[Path]) -> None:
+        """Take the digests of files before a case reads them, so that later changes are noticed. Call it in a thread.
+
+        The digests of a run's files never change, so the files of the first repeat count.
+        """
+        if self._now is not None:
+            for file in files:
+                self._now.digests.file(file)
+
+    async def gather(self, event: CaseFinished, transcript: Transcript, *, is_simulated: bool) -> None:
+        """Read in a thread what `finished_inputs` needs, because files without a digest yet may be large."""
+        await self._find_changes()
+        entry = self._entries.get(event.case)
+        if entry is None or self._key(event, entry, transcript, is_simulated=is_simulated) in self._found:
+            return
+        async with self._gathering:
+            await asyncio.to_thread(self._inputs_of, event, entry, transcript, is_simulated=is_simulated)
+
+    def finished_inputs(
+        self, event: CaseFinished, transcript: Transcript, *, is_simulated: bool
+    ) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+        """Return the numbers of an execution's bundles of inputs, and the JSON of those that are not stored yet."""
+        entry, count = self._entries.get(event.case), len(self._inputs.bundles)
+        if self._now is None or entry is None:
+            return (), ()
+        found = (
+            *self._inputs_of(event, entry, transcript, is_simulated=is_simulated),
+            *self._frozen(event, transcript),
+        )
+        numbers = self._inputs.numbers(found)
+        return numbers, tuple(bundle.as_json() for bundle in self._inputs.bundles[count:])
+
+    def _frozen(self, event: CaseFinished, transcript: Transcript) -> Iterator[Bundle]:
+        """Yield the input that each case has for itself: its recording, whose digest `note` took."""
+        if transcript.recording and event.frozen is not None and self._now is not None:
+            now, changed = self._now, self._changed_in(event)
+            yield frozen_bundle(transcript.recording, now.root, now.digests, event.frozen, changed, _CHANGED)
+
+    def _key(
+        self, event: CaseFinished, entry: PlanEntry, transcript: Transcript, *, is_simulated: bool
+    ) -> tuple[Any, ...]:
+        reads = transcript.reads
+        made_with = entry.source.case.inputs if isinstance(entry.source, StoredSource) else ()
+        stored = tuple(bundle.digest for bundle in made_with)
+        setting = self._plan.agents.get(event.case.agent)
+        results = frozenset(self._touched_by(setting.agent).written_in) if setting is not None else None
+        seen = self._touched_count() if reads is None else reads, results
+        changed, ended = self._changed_in(event), (_timed_out(event), _missed(event), event.frozen is None)
+        return (
+            event.case.agent,
+            event.case.evalset_file,
+            is_simulated,
+            ended,
+            seen,
+            changed,
+            stored,
+        )
+
+    def _inputs_of(
+        self, event: CaseFinished, entry: PlanEntry, transcript: Transcript, *, is_simulated: bool
+    ) -> tuple[Bundle, ...]:
+        key = self._key(event, entry, transcript, is_simulated=is_simulated)
+        if key not in self._found and self._now is not None:
+            with self._collecting_faults():
+                live = event.frozen is None
+                options = self._now.options(timed_out=_timed_out(event), missed=_missed(event), live=live)
+                changed = self._changed_in(event)
+                self._found[key] = tuple(
+                    self._bundles(
+                        self._now,
+                        entry,
+                        transcript.reads,
+                        options,
+                        changed,
+                        is_simulated=is_simulated,
+                    )
+                )
+        return self._found.get(key, ())
+
+    async def new_reads(self) -> FilesRead | None:
+        """Return the files that agents read or wrote since the last call. Resuming the run needs them."""
+        now = self._touched_count()
+        if self._writer is None or not self._asks_agents or now == self._count:
+            return None
+        self._count = now
+        known = {agent: {**files, **self.more_sources.get(agent, {})} for agent, files in self._kept.sources.items()}
+        kept = await asyncio.to_thread(self._keep, known)
+        new_reads = {agent: files for agent, files in kept.sources.items() if files}
+        for agent, files in new_reads.items():
+            self.more_sources.setdefault(agent, {}).update(files)
+        written = {name: self._results_of(setting.agent) for name, setting in self._plan.agents.items()}
+        fresh = {name: files for name, files in written.items() if files and files != self._written.get(name)}
+        self._written |= fresh
+        return FilesRead(new_reads, written=fresh) if new_reads or fresh else None
+
+    def _read_planned(self) -> None:
+        """Record the inputs of all executions that have not ended."""
+        now = self._now
+        if now is None:
+            return
+        for entry in self._plan.entries:
+            if isinstance(entry.source, StoredSource):
+                self._texts[entry.ref] = entry.source.case.planned.text
+                continue
+            if not isinstance(entry.source, AgentSource) or entry.source.fork is not None:
+                continue
+            evalset, index = entry.source.evalset, entry.source.index
+            if index is not None:
+                first = self._texts.get(replace(entry.ref, repeat=1))
+                self._texts[entry.ref] = first or now.text(evalset.document, index)
+            key = planned_key(entry.ref.agent, entry.ref.evalset_file)
+            if key not in self._inputs.planned:
+                criteria = now.criteria(entry.config, is_simulated=True)
+                options = now.options(timed_out=True, missed=bool(self._plan.options.frozen))
+                bundles = (*criteria, *self._bundles(now, entry, None, options, is_simulated=True))
+                self._inputs.planned[key] = list(self._inputs.numbers(bundles))
+        self._inputs.salt_id = now.digests.salt_id
+        self._inputs.options = stored_options(self._plan.options)
+
+    def _bundles(
+        self,
+        now: CurrentInputs,
+        entry: PlanEntry,
+        reads: Reads | None,
+        options: Iterable[Bundle],
+        changed: frozenset[Path] = frozenset(),
+        *,
+        is_simulated: bool,
+    ) -> Iterator[Bundle]:
+        """Yield the inputs besides those in the evalset and the config. `changed` are files that changed meanwhile."""
+        setting = self._plan.agents.get(entry.ref.agent)
+        agent = None if setting is None else setting.agent
+        others = now.other_files(entry.config, agent, is_simulated=is_simulated)
+        if isinstance(entry.source, StoredSource):
+            yield from self._stored_inputs(entry, entry.source, others)
+            return
+        yield from others
+        yield from options
+        yield now.owner(agent)
+        if agent is not None:
+            files = now.files(agent)
+            yield from now.environment(agent, files.names_in_sources)
+            yield now.packages(agent)
+            yield self._files(now, agent, reads, changed)
+
+    def _stored_inputs(self, entry: PlanEntry, source: StoredSource, others: Iterable[Bundle]) -> Iterator[Bundle]:
+        """Yield the inputs of a transcript that is scored again: its stored inputs, and the current functions."""
+        made_with = source.case.inputs
+        if self._plan.resumed is not None:
+            # The case did not end, so it depends on everything that it may have read.
+            made_with = self._inputs.of(self._inputs.planned.get(planned_key(entry.ref.agent, entry.ref.evalset_file)))
+            made_with = tuple(bundle for bundle in made_with if "criteria" not in bundle.inputs)
+        yield from (bundle for bundle in made_with if "function" not in bundle.inputs)
+        yield from (bundle for bundle in others if "function" in bundle.inputs)
+
+    def _files(self, now: CurrentInputs, agent: AgentFolder, reads: Reads | None, changed: frozenset[Path]) -> Bundle:
+        """Return the files that an execution depends on.
+
+        If `reads` is None, these are all files in the agent's folder and all files elsewhere that the agent ever read.
+        """
+        touched = self._touched_by(agent)
+        seen = Reads(frozenset(touched.files), frozenset(touched.folders)) if reads is None else reads
+        written = self._results(agent)
+        read = seen.files - written
+        unknown = {path for path in read if now.digests.known(path) is None}
+        late = {path for path in unknown if now.digests.file(path) != ABSENT and was_written(path, self._began)}
+        found = now.files(agent).bundle(read - late, seen.folders, written=written, everything=reads is None)
+        files = found.inputs["agent_file"]
+        late |= {path for path in changed - written if relative_to(path, now.root) in files}
+        uncertain = {relative_to(path, now.root): _CHANGED for path in late}
+        return Bundle({**found.inputs, "agent_file": {**files, **uncertain}}) if late else found
+
+    async def _find_changes(self) -> None:
+        """Find files that changed since the run began. A case that ends now may have read the change."""
+        moment = time.monotonic()
+        if self._now is not None and moment >= self._next_check:
+            self._next_check = moment + _CHECK_EVERY
+            changed = await asyncio.to_thread(self._now.digests.changed, self._began)
+            for path in self._changed - changed:
+                with contextlib.suppress(OSError):
+                    self._restored[path] = path.stat().st_ctime
+            self._changed = changed
+
+    def _changed_in(self, event: CaseFinished) -> frozenset[Path]:
+        """Return the files that have changed content now, or had it while this case ran."""
+        started = time.time() - event.duration_seconds
+        return self._changed.union(path for path, at in self._restored.items() if at >= started)
+
+    def _results(self, agent: AgentFolder) -> frozenset[Path]:
+        return frozenset(self._touched_by(agent).written)
+
+    def _results_of(self, agent: AgentFolder) -> list[str]:
+        return sorted(relative_to(path, self._plan.root) for path in self._results(agent))
+
+    def _touched_count(self) -> int:
+        touched = [self._touched_by(setting.agent) for setting in self._plan.agents.values()]
+        return sum(len(one.files) + len(one.written) for one in touched)
+
+    def _touched_by(self, agent: AgentFolder) -> Touched:
+        return self._children.touched.get(agent.folder) or Touched()
+
+    def _keep(self, known: Sources | None) -> SourceFiles:
+        """Store the contents of the agents' files that are not `known` yet."""
+        if self._writer is None:
+            return SourceFiles({}, {}, {})
+        try:
+            footprints = {folder: touched.files for folder, touched in list(self._children.touched.items())}
+            kept = read_sources(self._plan.agents, footprints, self._clean, known)
+            self._writer.keep(kept.contents)
+        except Exception:
+            return SourceFiles({}, {}, {})
+        return kept
+
+
+def _timed_out(event: CaseFinished) -> bool:
+    return event.error is not None and event.error.kind == "timeout"
+
+
+def _missed(event: CaseFinished) -> bool:
+    """Return whether a replayed case made a call that its recording does not have."""
+    frozen = event.frozen
+    return frozen is not None and (frozen.misses > 0 or frozen.live > 0)

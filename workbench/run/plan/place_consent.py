@@ -1,0 +1,81 @@
+"""The user's consent to what leaves this machine.
+
+Workers of a cluster get the project's files and the agents' variables, with the keys in them. Before the first run of a
+project there, the user sees and confirms what that is, and again once the address or the names of variables change.
+Confirmations are stored in `places.json` in the folder of the user's settings, by the project's root.
+"""
+
+import contextlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench.files.home import settings_folder
+from workbench.files.regular_file import read_regular
+from workbench.files.run_options import UsageFaultError
+
+_FILE = "places.json"
+_LARGEST = 1 << 20
+
+
+@dataclass(frozen=True)
+class Sending:
+    """The files and variables that leave this machine for a place. All texts are raw.
+
+    `place` is the word of the user, `address` what it stands for. `sizes` are the files by path, and `left_out` the
+    tracked files that stay, with the reasons.
+    """
+
+    place: str
+    address: str
+    root: Path
+    sizes: Mapping[str, int]
+    left_out: Mapping[str, str]
+    variables: tuple[str, ...] = field(default=())
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether the connection is encrypted."""
+        return self.address.startswith("tls://")
+
+
+class UnconfirmedError(UsageFaultError):
+    """The user has not confirmed what would leave this machine, which is `sending`."""
+
+    def __init__(self, sending: Sending) -> None:
+        named = f"{sending.place} ({sending.address})" if sending.place != sending.address else sending.address
+        super().__init__(
+            f"nothing was sent to {named}: you have not confirmed that this project runs there",
+            f"If you trust it, name it once: --on {sending.place}. --on local runs here",
+            "config",
+        )
+        self.sending = sending
+
+
+def is_confirmed(sending: Sending) -> bool:
+    """Return whether the user confirmed this address, root and variables before."""
+    return _read().get(str(sending.root), {}).get(sending.address) == sorted(sending.variables)
+
+
+def confirm(sending: Sending) -> None:
+    """Remember that the user confirmed. If that is impossible, the user is asked again."""
+    from workbench.files.atomic import replace_content
+
+    known = _read()
+    places = {**known.get(str(sending.root), {}), sending.address: sorted(sending.variables)}
+    with contextlib.suppress(OSError):
+        folder = settings_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        content = json.dumps({**known, str(sending.root): places}, indent=1) + "\n"
+        replace_content(folder / _FILE, content.encode("ascii"), mode=0o600)
+
+
+def _read() -> dict[str, dict[str, list[str]]]:
+    try:
+        found = json.loads(read_regular(settings_folder() / _FILE, _LARGEST))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {root: places for root, places in found.items() if isinstance(places, dict)}

@@ -1,0 +1,267 @@
+"""Plans that run agents: an entry for each repeat of the selected cases."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from workbench.agents.workspace.criteria_choice import CriteriaChoice
+from workbench.agents.workspace.discovery import AgentFolder
+from workbench.agents.workspace.targets import project_around
+from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
+from workbench.events.events import CaseName, CaseRef, Noticed
+from workbench.files.criteria import default_config
+from workbench.files.evalset import open_evalset
+from workbench.files.faults import Fault
+from workbench.files.project_setting import with_place, with_project_setting
+from workbench.files.run_options import RunOptions, UsageFaultError
+from workbench.files.state_folder import STATE_FOLDER, why_untrusted
+from workbench.files.walk import relative_to
+from workbench.run.forking.fork import Fork
+from workbench.run.injection.fault_question import fault_question
+from workbench.run.injection.matrix import faults_of
+from workbench.run.plan.blocking import ConfigFaults, refuse_named, why_blocked, why_broken
+from workbench.run.plan.owner_notes import foreign_agent_notices, look_alike_notices, owner_notices, owners_to_keep
+from workbench.run.plan.plan import (
+    FaultJudging,
+    Plan,
+    PlanEntry,
+    agent_notices,
+    agent_setting,
+    fault_notices,
+    new_run_id,
+    planned_case,
+)
+from workbench.run.plan.selection import Chosen, choose, select_cases
+from workbench.run.plan.source import AgentSource
+from workbench.run.plan.target_parser import Selection
+from workbench.run.plan.until_sure import too_few
+from workbench.run.plan.unused import unused_notices
+from workbench.text.counting import counted
+
+
+def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -> Plan:
+    """Return the plan for the selected cases. Test files come before evalsets, because they should be fast.
+
+    It reads and checks the files, which is slow for large ones. Do not call it in an event loop's thread.
+
+    Raises:
+        UsageFaultError: a named config or evalset is wrong, a named evalset belongs to no agent, an id does not exist,
+            or nothing is selected.
+    """
+    options = with_project_setting(options, workspace.root)
+    chosen = sorted(choose(workspace, selection), key=lambda item: item.entry.document.kind != "test")
+    configs = ConfigFaults(workspace.root)
+    configs.refuse_given(item.entry.criteria for item in chosen)
+    for item in chosen:
+        item.entry.document.check()
+    named = [item.entry for item in chosen if item.named]
+    refuse_named(named, workspace.root)
+    made = [(item.entry, tuple(_entries(item, options.runs, configs))) for item in chosen]
+    entries = tuple(entry for _, own in made for entry in own)
+    if not entries:
+        raise UsageFaultError(f"no cases in {', '.join(item.entry.relative for item in chosen)}", "", "nothing")
+    startable = (evalset for evalset, own in made if any(entry.blocked is None for entry in own))
+    running = list({evalset.file: evalset for evalset in startable}.values())
+    agents = {
+        entry.agent.name: agent_setting(entry.agent, workspace.root, options)
+        for entry in running
+        if entry.agent is not None
+    }
+    notices = (
+        *_root_notices(workspace.root),
+        *(Noticed("warning", warning) for warning in workspace.warnings),
+        *look_alike_notices(workspace),
+        *fault_notices(_warnings(running, configs), workspace.root),
+        *unused_notices(_indexes(made), workspace.root),
+        *agent_notices(agents.values()),
+        *owner_notices(running),
+        *(foreign_agent_notices((item.entry for item in chosen), workspace.root) if selection.agent else ()),
+        *_repeat_notices(options),
+        *_fault_notices(options),
+    )
+    owners = owners_to_keep(running, named if selection.agent else (), workspace.root)
+    plan = Plan(new_run_id(), workspace.root, entries, agents, notices, owners, options)
+    return replace(plan, project_agents=workspace.agents)
+
+
+def plan_cases(workspace: Workspace, names: Iterable[CaseName], options: RunOptions) -> Plan:
+    """Return the plan for these cases of a workspace. A fault in one file does not stop the others.
+
+    Raises:
+        UsageFaultError: see `make_plan`.
+    """
+    return make_plan(*select_cases(workspace, names), options)
+
+
+def _warnings(running: Iterable[EvalsetEntry], configs: ConfigFaults) -> list[Fault]:
+    """Return the warnings about the files that will run, without repetitions. Warnings about configs come first."""
+    entries = list(running)
+    used = {entry.criteria.config.path: entry.criteria.config for entry in entries}
+    faults = [fault for config in used.values() for fault in configs.faults_of(config)]
+    faults += [fault for entry in entries for fault in entry.document.faults]
+    return [fault for fault in faults if fault.severity == "warning"]
+
+
+def _indexes(made: Iterable[tuple[EvalsetEntry, Sequence[PlanEntry]]]) -> Iterator[tuple[EvalsetEntry, Iterable[int]]]:
+    """Yield the positions of the cases that will run."""
+    for entry, own in made:
+        sources = (each.source for each in own if each.blocked is None)
+        yield (
+            entry,
+            dict.fromkeys(each.index for each in sources if isinstance(each, AgentSource) and each.index is not None),
+        )
+
+
+def _entries(item: Chosen[EvalsetEntry], runs: int, configs: ConfigFaults) -> Iterator[PlanEntry]:
+    entry, document = item.entry, item.entry.document
+    agent = entry.agent_name
+    matched_by = "" if entry.agent is None else entry.owned.rule
+    config, broken = entry.criteria.config, why_broken(entry, configs.root)
+    ref = CaseRef(agent, entry.relative, document.eval_set_id, "")
+    planned = planned_case(ref, entry.criteria, matched_by, configs.root)
+    if broken is not None:
+        yield PlanEntry(planned, config, AgentSource(entry, None), broken)
+        return
+    blocked = why_blocked(entry, configs)
+    wanted = None if item.indexes is None else set(item.indexes)
+    for case in document.cases:
+        if wanted is None or case.index in wanted:
+            source = AgentSource(entry, case.index)
+            for repeat in range(1, runs + 1):
+                ref = CaseRef(agent, entry.relative, document.eval_set_id, case.eval_id, repeat)
+                yield PlanEntry(replace(planned, case=ref), config, source, blocked)
+
+
+def _root_notices(root: Path) -> Iterator[Noticed]:
+    """Yield a notice if an older `.workbench` inside the project is used."""
+    is_used = (root / STATE_FOLDER).is_dir() and not why_untrusted(root)
+    around = project_around(root) if is_used else None
+    if around is not None:
+        folder = relative_to(root / STATE_FOLDER, around)
+        hint = f"Delete or move it to keep runs in {around / STATE_FOLDER}"
+        yield Noticed("info", f"{folder} exists already and is used for {relative_to(root, around)}", hint)
+
+
+def _fault_notices(options: RunOptions) -> Iterator[Noticed]:
+    """Yield a notice if a file says which calls of tools fail."""
+    if options.inject is not None and not isinstance(options.inject, str) and options.inject.file is not None:
+        text = f"faults are injected into calls of tools, as {options.inject.file.name} says"
+        yield Noticed("info", text, "The verdicts of this run are kept apart from all others")
+
+
+def _repeat_notices(options: RunOptions) -> Iterator[Noticed]:
+    notice = None if options.until_sure is None else too_few(options.until_sure, options.runs)
+    if notice is not None:
+        yield notice
+
+
+# Plans that inject a fault into each execution: each tool of each case, in each way
+
+
+def matrix_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]], raised: int = 0) -> Plan:
+    """Return the plan for the matrix of tool faults. Entries that cannot start stay as they are.
+
+    `tools` are the tools that each case calls. `raised` cases ended in an error before they called one. No
+    criteria are scored: a recovery has other calls and other words.
+
+    Raises:
+        UsageFaultError: no case calls a tool.
+    """
+    entries = tuple(variants_of(plan, tools))
+    if not entries:
+        why = f"; {counted(raised, 'case')} ended in an error before any" if raised else ""
+        raise UsageFaultError(f"no case calls a tool, so none can fail{why}", "", "nothing")
+    without = sum(entry.blocked is None and not tools.get(entry.ref.name) for entry in plan.entries) - raised
+    notices = plan.notices
+    if raised:
+        ended = (
+            "ended in an error before any tool and is left out"
+            if raised == 1
+            else ("ended in an error before any tool and are left out")
+        )
+        notices = (*notices, Noticed("warning", f"{counted(raised, 'case')} {ended}"))
+    if without:
+        calls = "calls no tool and is left out" if without == 1 else "call no tool and are left out"
+        notices = (*notices, Noticed("info", f"{counted(without, 'case')} {calls}"))
+    return replace(plan, entries=entries, notices=notices)
+
+
+def variants_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]]) -> Iterator[PlanEntry]:
+    """Yield the entries of the matrix. Cases without tools have none."""
+    return (variant for entry in plan.entries for variant in _variants(entry, tools))
+
+
+def _variants(entry: PlanEntry, tools: Mapping[CaseName, Sequence[str]]) -> Iterator[PlanEntry]:
+    if entry.blocked is not None:
+        yield entry
+        return
+    config = entry.config
+    unscored = replace(config, criteria=())
+    for number, fault in enumerate(faults_of(tools.get(entry.ref.name, ())), 1):
+        planned = replace(entry.planned, case=replace(entry.ref, repeat=number), fault=fault)
+        judging = FaultJudging(fault_question(fault, config), config)
+        yield replace(entry, planned=planned, config=unscored, judging=judging)
+
+
+# Plans that try a fork of a recorded conversation, several times
+
+_CHATS = "chats.evalset.json"
+"""The name of the file for conversations that belong to no evalset."""
+
+
+def fork_plan(workspace: Workspace, fork: Fork, options: RunOptions) -> Plan:
+    """Return the plan that tries a fork `options.runs` times.
+
+    The criteria are the current ones of the case's evalset. A conversation without an evalset is not scored. Do not
+    call it in an event loop's thread: it reads files.
+
+    Raises:
+        UsageFaultError: the agent or the evalset of the conversation is gone, their criteria are wrong, or a setting of
+            the project is.
+    """
+    evalset = _evalset(workspace, fork)
+    if evalset.agent is None:
+        raise UsageFaultError(f"{evalset.relative} belongs to no agent any more", "", "nothing")
+    configs = ConfigFaults(workspace.root)
+    blocked = why_blocked(evalset, configs) if evalset.relative else None
+    if blocked is not None:
+        raise UsageFaultError(blocked.message, blocked.hint, "config")
+    # The fork itself says which calls are frozen.
+    options = with_place(replace(options, frozen="", inject=None, until_sure=None), workspace.root)
+    ref, source = fork.original.ref, AgentSource(evalset, 0, fork=fork)
+    planned = replace(planned_case(ref, evalset.criteria, evalset.owned.rule, workspace.root), fork=fork.of())
+    entries = tuple(
+        PlanEntry(replace(planned, case=replace(ref, repeat=number)), evalset.criteria.config, source)
+        for number in range(1, options.runs + 1)
+    )
+    setting = agent_setting(evalset.agent, workspace.root, options)
+    faults = [fault for fault in configs.faults_of(evalset.criteria.config) if fault.severity == "warning"]
+    notices = (*fault_notices(faults, workspace.root), *agent_notices([setting]))
+    return Plan(
+        new_run_id(),
+        workspace.root,
+        entries,
+        {evalset.agent.name: setting},
+        notices,
+        options=options,
+        project_agents=workspace.agents,
+    )
+
+
+def _evalset(workspace: Workspace, fork: Fork) -> EvalsetEntry:
+    ref = fork.original.ref
+    found = next((entry for entry in workspace.evalsets if entry.relative == ref.evalset_file), None)
+    if found is not None:
+        return found
+    agent = next((agent for agent in workspace.agents if agent.name == ref.agent), None)
+    if ref.evalset_file or agent is None:
+        what = ref.evalset_file or f"an agent {ref.agent}"
+        raise UsageFaultError(f"there is no {what} any more, so its conversation cannot be forked", "", "nothing")
+    return _without_evalset(agent)
+
+
+def _without_evalset(agent: AgentFolder) -> EvalsetEntry:
+    """Return an entry for a conversation that is in no file."""
+    file = agent.folder / _CHATS
+    criteria = CriteriaChoice(replace(default_config(), criteria=()), "none: the conversation belongs to no evalset")
+    return EvalsetEntry(file, "", open_evalset(agent.folder), agent, "", criteria)

@@ -1,0 +1,257 @@
+"""Preflight notices about cases: judges, expected calls, what will not run, and settings without effect."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from workbench.agents.workspace.function_source import missing_function
+from workbench.criteria.custom import function_path
+from workbench.criteria.registry import described_criteria, descriptions, rubric_types
+from workbench.events.events import Noticed
+from workbench.files.criteria import Criterion
+from workbench.files.metrics_config import own_entry
+from workbench.files.run_options import RunOptions
+from workbench.judges.base import JudgeIdentity, NotAvailableError
+from workbench.judges.own_kinds import FUNCTION
+from workbench.judges.retiring import retires, successor_hint
+from workbench.judges.scenario import read_simulator
+from workbench.run.plan.judge_calls import (
+    CallRange,
+    criterion_calls,
+    lacks_rubrics,
+    models_by_user,
+    simulator_calls,
+    total,
+    turns_of_scenario,
+)
+from workbench.run.plan.scenario_case import defaults_apply
+from workbench.run.preflight.preflight_cases import (
+    EnvironmentOf,
+    PreflightCase,
+    PreflightCases,
+    affected_cases,
+    applies,
+    judged_criteria,
+    listed,
+)
+from workbench.text.counting import counted
+
+
+def notices(
+    cases: Sequence[PreflightCase],
+    environment_of: EnvironmentOf,
+    options: RunOptions,
+    scale: float = 1.0,
+    *,
+    played: bool = True,
+) -> Iterator[Noticed]:
+    """Yield the notices for these cases. The run has `scale` times as many.
+
+    `played` is False if the cases have transcripts already.
+    """
+    checked = PreflightCases(cases, environment_of, played=played)
+    yield from not_evaluated(checked)
+    yield from missing_functions(checked)
+    yield from not_played(checked)
+    yield from retiring_models(checked)
+    yield from judges(checked)
+    yield from idle_criteria(cases)
+    yield from missing_thresholds(cases)
+    yield from stop_signals(cases)
+    yield from untyped_rubrics(cases)
+    yield from spoken_messages(cases if played else ())
+    yield from calls_to_come(checked, scale, options)
+
+
+def not_evaluated(checked: PreflightCases) -> Iterator[Noticed]:
+    """Yield notices about criteria without an available judge."""
+    causes: dict[tuple[str, str], list[tuple[PreflightCase, str]]] = defaultdict(list)
+    for item in checked.played():
+        for criterion in judged_criteria(item):
+            who = checked.judge(item.agent, criterion)
+            if isinstance(who, NotAvailableError):
+                causes[str(who), who.hint].append((item, criterion.name))
+    for (cause, hint), affected in causes.items():
+        names = listed(dict.fromkeys(name for _, name in affected))
+        yield Noticed("warning", f"{names} will not be evaluated in {affected_cases(affected)}: {cause}", hint)
+
+
+def not_played(checked: PreflightCases) -> Iterator[Noticed]:
+    """Yield notices about simulated conversations that cannot be played."""
+    causes: dict[tuple[str, str], list[tuple[PreflightCase, str]]] = defaultdict(list)
+    for item, found in checked.not_played():
+        causes[found.cause, found.hint].append((item, ""))
+    for (cause, hint), affected in causes.items():
+        yield Noticed("warning", f"{affected_cases(affected)} with a simulated user will not run: {cause}", hint)
+
+
+def retiring_models(checked: PreflightCases) -> Iterator[Noticed]:
+    """Yield notices about judges and simulated users whose model has an announced end, available or not."""
+    kinds = {(id(item.config), checked.simulated(item)): item for item in checked.cases}
+    used = {
+        (who, model): None
+        for (_, scenarios), item in kinds.items()
+        for _, who, model in models_by_user(item.config, scenarios=scenarios)
+    }
+    for who, model in used:
+        if message := retires(who, model):
+            yield Noticed("warning", message, successor_hint(model), in_report=True)
+
+
+def judges(checked: PreflightCases) -> Iterator[Noticed]:
+    """Yield notices about judges at an unusual address."""
+    used: dict[JudgeIdentity, dict[str, None]] = defaultdict(dict)
+    for item in checked.played():
+        for criterion in judged_criteria(item):
+            who = checked.judge(item.agent, criterion)
+            if isinstance(who, JudgeIdentity):
+                used[who][criterion.name] = None
+        player = checked.player(item)
+        if player is not None:
+            used[player]["simulated users"] = None
+    for identity, names in used.items():
+        if identity.base_url:
+            yield Noticed("info", f"{identity.model} runs at {identity.base_url} ({listed(names)})")
+
+
+def missing_functions(checked: PreflightCases) -> Iterator[Noticed]:
+    """Yield a notice for each cause of missing functions."""
+    why_of: dict[tuple[str, str], str] = {}
+    causes: dict[str, list[tuple[PreflightCase, str]]] = defaultdict(list)
+    for item in checked.cases:
+        for name, path in _functions(checked, item):
+            if (item.agent, path) not in why_of:
+                place = checked.environment_of(item.agent)
+                why_of[item.agent, path] = missing_function(path, Path(place.root), Path(place.folder))
+            if why_of[item.agent, path]:
+                causes[why_of[item.agent, path]].append((item, name))
+    for why, affected in causes.items():
+        names = listed(dict.fromkeys(name for _, name in affected))
+        yield Noticed("warning", f"{names} will end with an error in {affected_cases(affected)}: {why}")
+
+
+def _functions(checked: PreflightCases, item: PreflightCase) -> Iterator[tuple[str, str]]:
+    """Yield the criteria that call the user's functions, and the paths of these functions."""
+    for criterion in item.config.criteria:
+        own = item.config.custom_metrics.get(criterion.name)
+        if own is not None and not own_entry(own):
+            yield criterion.name, function_path(own)
+    for criterion in judged_criteria(item):
+        model = "" if descriptions()[criterion.name].needs_service else checked.options(criterion).model
+        if model.startswith(FUNCTION):
+            yield criterion.name, model.removeprefix(FUNCTION)
+
+
+def calls_to_come(checked: PreflightCases, scale: float, options: RunOptions) -> Iterator[Noticed]:
+    """Yield a notice about the expected judge calls of a run with `scale` times as many cases."""
+    every = total(_calls(checked, item, all_votes=options.all_votes) for item in checked.played()).times(options.runs)
+    low, high = round(every.low * scale), round(every.high * scale)
+    if high == 0:
+        return
+    count = f"{low}" if low == high else f"{low} to {high}"
+    calls = "judge call" if low == high == 1 else "judge calls"
+    cached = ", fewer with cached answers" if options.use_cache else ""
+    message = f"about {count} {calls} expected{cached}"
+    most = options.max_judge_calls
+    if most is not None and low > most:
+        message = f"{message}; --max-judge-calls {most} is not enough"
+        yield Noticed("warning", message, "Allow more calls, or run fewer cases", forecast=True)
+    else:
+        yield Noticed("info", message, forecast=True)
+
+
+def _calls(checked: PreflightCases, item: PreflightCase, *, all_votes: bool) -> CallRange:
+    """Return the expected judge calls of one execution of the case."""
+    simulator = read_simulator(item.config.user_simulator_config)
+    scenario = item.case.scenario is not None
+    turns = turns_of_scenario(simulator) if scenario else CallRange(*[len(item.case.turns or ())] * 2)
+    spans = [
+        criterion_calls(criterion, checked.options(criterion).samples, turns, item.rubrics, all_votes=all_votes)
+        for criterion in judged_criteria(item)
+        if isinstance(checked.judge(item.agent, criterion), JudgeIdentity)
+    ]
+    return total([*spans, simulator_calls(simulator) if checked.simulated(item) else CallRange()])
+
+
+def idle_criteria(cases: Sequence[PreflightCase]) -> Iterator[Noticed]:
+    """Yield notices about criteria that have nothing to judge in any case of their config."""
+    by_config: dict[str, list[PreflightCase]] = defaultdict(list)
+    for item in cases:
+        if not defaults_apply(item.config):
+            by_config[item.config_file].append(item)
+    for file, items in by_config.items():
+        for criterion in items[0].config.criteria:
+            why = _idle(criterion, items)
+            if why:
+                yield Noticed("warning", f"{file}: {criterion.name} has nothing to judge: {why}")
+
+
+def missing_thresholds(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
+    """Yield the line to add for metrics of google-agents-cli, whose format has no thresholds."""
+    for folder, config in {item.file.rpartition("/")[0]: item.config for item in cases}.items():
+        lacking = {
+            item.name: own_entry(config.custom_metrics[item.name])["suggested"]
+            for item in config.criteria
+            if item.is_informational and item.name in config.custom_metrics
+        }
+        if not lacking:
+            continue
+        file = f"{folder}/test_config.json".lstrip("/")
+        there = config.path is not None and config.path != config.metrics_file
+        line = json.dumps(lacking)[1:-1] if there else json.dumps({"criteria": lacking})
+        hint = f"Add {line} to the criteria in {file}" if there else f"Write {line} into {file}"
+        message = f"no threshold decides on {listed(lacking)}: eval_config.yaml cannot hold one"
+        yield Noticed("warning", message, f"{hint}, with the threshold that you expect")
+
+
+def _idle(criterion: Criterion, items: Sequence[PreflightCase]) -> str:
+    info = descriptions().get(criterion.name)
+    if info is None or criterion.name in items[0].config.custom_metrics:
+        return ""
+    if not any(applies(criterion.name, item) for item in items):
+        if info.scenarios == "only":
+            return "no case has a simulated user"
+        return "all cases have a simulated user, so there is no reference"
+    if lacks_rubrics(criterion, [rubric for item in items for rubric in item.rubrics]):
+        return f"it has no rubrics, and no case or turn has a rubric of type {info.rubric_type}"
+    return ""
+
+
+def stop_signals(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
+    """Yield notices about configs that wait for a stop signal that no simulated user sends."""
+    found = {
+        (item.config_file, criterion.name, *useless): None
+        for item in cases
+        for criterion, info in described_criteria(item.config)
+        for useless in info.useless_options(criterion.options)
+    }
+    for file, name, option, value, only in found:
+        message = f"{file}: {name} waits for {value}, but simulated users end with {only}"
+        yield Noticed("warning", message, f"Remove `{option}`: {only} is the only stop signal")
+
+
+def untyped_rubrics(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
+    """Yield notices about rubrics of cases and turns that no criterion reads."""
+    by_file: dict[str, dict[str, None]] = defaultdict(dict)
+    for item in cases:
+        for rubric in item.rubrics:
+            if not rubric.get("type"):
+                by_file[item.file][str(rubric.get("rubric_id"))] = None
+    for file, names in by_file.items():
+        have = (
+            "has no type, so no criterion reads it" if len(names) == 1 else "have no type, so no criterion reads them"
+        )
+        hint = f'Add a "type": one of {", ".join(rubric_types().values())}'
+        yield Noticed("warning", f"{file}: {counted(len(names), 'rubric')} ({listed(names)}) {have}", hint)
+
+
+def spoken_messages(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
+    """Yield notices about configs that want spoken messages."""
+    files = {
+        item.config_file: None
+        for item in cases
+        if item.case.scenario is None and read_simulator(item.config.user_simulator_config).audio
+    }
+    for file in files:
+        yield Noticed("warning", f"{file}: llm_audio is not supported yet, so messages are sent as text")

@@ -1,0 +1,255 @@
+"""The agent processes of one run, started when a case first needs them and again if they die."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from workbench.events.events import CaseError, ErrorKind, Noticed
+from workbench.files.run_options import RunOptions
+from workbench.freshness.touched import Touched
+from workbench.run.places.agent_clock import done_within
+from workbench.run.places.place import NotStartedError, Place, Stream
+from workbench.run.plan.plan import AgentSetting, Plan, PlanEntry
+from workbench.run.plan.source import AgentSource
+from workbench.run.processes.agent_process import AgentProcess, Imported
+from workbench.run.processes.children import Children
+
+_OTHER_PYTHON = "Use --python to name another interpreter"
+
+
+class NoAgentProcessError(Exception):
+    """An agent that cannot be used. `error` says why."""
+
+    def __init__(self, error: CaseError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+@dataclass(frozen=True)
+class ProcessSlot:
+    """A slot for a case in `process`, which has imported the agent.
+
+    `share` means that other cases use the process too. `alone` means that the process serves only this case and must be
+    closed after it. `here` means that the process becomes the case's own, without a fork.
+    """
+
+    process: AgentProcess
+    share: bool
+    alone: bool = False
+    here: bool = False
+
+
+class AgentHost:
+    """The processes of one agent at `place`, by default on this machine.
+
+    `cases` is the number of the agent's cases. `same_interpreter` is the number of all cases in its interpreter,
+    including those of other agents.
+    """
+
+    def __init__(
+        self,
+        setting: AgentSetting,
+        children: Children,
+        options: RunOptions,
+        notice: Callable[[Noticed], None],
+        place: Place | None = None,
+        *,
+        cases: int = 2,
+        same_interpreter: int = 2,
+    ) -> None:
+        self._setting = setting
+        self._children = children
+        self._options = options
+        self._notice = notice
+        self._place = place or children.local
+        self._only = cases == 1
+        self._alike = same_interpreter
+        self._locks = {False: asyncio.Lock(), True: asyncio.Lock()}
+        self._slots: dict[bool, asyncio.Task[ProcessSlot]] = {}
+        """The usual slot (False), and the slot for a case that must run alone (True)."""
+        self._processes: list[AgentProcess] = []
+        self._failure: CaseError | None = None
+        self._output: list[tuple[Stream, str]] = []
+        self._noticed: set[str] = set()
+
+    def take_output(self) -> list[tuple[Stream, str]]:
+        """Return the output of the agent's import, which belongs to no case. The next call returns nothing."""
+        output, self._output = self._output, []
+        return output
+
+    def begin(self) -> None:
+        """Start the agent's process in advance."""
+        if not self._slots:
+            self._slots[False] = asyncio.create_task(self._start(False))
+
+    def ready_slot(self, *, alone: bool) -> ProcessSlot | None:
+        """Return the slot if it is available without waiting, else None."""
+        task = self._slots.get(alone)
+        if alone or task is None or not task.done() or _is_lost(task):
+            return None
+        slot = task.result()
+        # A slot for a single case belongs to its requester, who may not have received it yet.
+        return None if slot.alone else slot
+
+    async def slot(self, *, alone: bool = False) -> ProcessSlot:
+        """Return a slot for a case. With `alone`, no other case shares its process.
+
+        Raises:
+            NoAgentProcessError: the interpreter does not start, or the agent cannot be imported. Later calls raise the
+                same error at once.
+        """
+        async with self._locks[alone]:
+            if self._failure is not None:
+                raise NoAgentProcessError(self._failure)
+            task = self._slots.get(alone)
+            if task is None or _is_lost(task):
+                task = self._slots[alone] = asyncio.create_task(self._start(alone))
+            # The waiting case may be cancelled, but the process serves other cases too.
+            slot = await asyncio.shield(task)
+            if slot.alone:
+                del self._slots[alone]
+            return slot
+
+    async def close(self) -> None:
+        """End the agent's processes, including those that are starting."""
+        for task in self._slots.values():
+            task.cancel()
+        await asyncio.gather(*self._slots.values(), return_exceptions=True)
+        for process in self._processes:
+            if not process.imported.done():
+                process.kill()  # A process does not respond during an import.
+        await asyncio.gather(*(process.close() for process in self._processes))
+
+    async def _start(self, alone: bool) -> ProcessSlot:
+        """Start a process and import the agent. Try once more if the process was killed."""
+        try:
+            return await self._start_once(alone)
+        except NoAgentProcessError as failed:
+            if failed.error.kind != "crashed":
+                self._failure = failed.error
+                raise
+        try:
+            return await self._start_once(alone)
+        except NoAgentProcessError as failed:
+            self._failure = failed.error
+            raise
+
+    async def _start_once(self, alone: bool) -> ProcessSlot:
+        process = await self._process()
+        self._processes = [other for other in self._processes if not other.gone.done()]
+        self._processes.append(process)
+        imported = await self._imported(process)
+        single = process.serves_one_case
+        wanted = self._options.isolation == "run" and not (alone or single)
+        if not (wanted or single or imported.can_fork):
+            self._notice_once(
+                f"the cases of {self._setting.agent.name} share a process: {imported.why}",
+                "Values that one case leaves in a module are visible to the next",
+            )
+        for warning in imported.warnings:
+            self._notice_once(f"{self._setting.agent.name}: {warning}")
+        share = wanted or not imported.can_fork
+        return ProcessSlot(process, share, (alone or single) and share, here=self._only and not share)
+
+    async def _process(self) -> AgentProcess:
+        """Start the agent's process."""
+        setting, children = self._setting, self._children
+        # The record of its reads outlives the process: later changes are compared with it.
+        touched = children.touched.setdefault(setting.agent.folder, Touched())
+        process = AgentProcess(self._note_stall, touched)
+        try:
+            await process.start(self._place, setting.start(), cases=self._alike)
+        except NotStartedError as error:
+            kind: ErrorKind = "crashed" if error.died else "import_failed"
+            raise NoAgentProcessError(CaseError(kind, str(error), _OTHER_PYTHON)) from None
+        return process
+
+    def _note_stall(self, why: str) -> None:
+        message = f"a process of {self._setting.agent.name} hung and was replaced: {why}"
+        self._notice(Noticed("warning", message, "Its cases start again, once"))
+
+    async def _imported(self, process: AgentProcess) -> Imported:
+        """Wait for the import, and end the process if it cannot be used."""
+        if await done_within(process.imported, self._options.timeout):
+            outcome = process.imported.result()
+        else:
+            message = f"importing the agent took longer than {self._options.timeout:g} s"
+            outcome = CaseError("timeout", message, "Allow more time with --timeout SECONDS")
+            process.kill()
+        if isinstance(outcome, CaseError):
+            await process.close()
+        self._output.extend(process.printed)
+        if isinstance(outcome, CaseError):
+            raise NoAgentProcessError(outcome)
+        return outcome
+
+    def _notice_once(self, message: str, hint: str = "") -> None:
+        if message not in self._noticed:
+            self._noticed.add(message)
+            self._notice(Noticed("warning", message, hint))
+
+
+def _is_lost(task: "asyncio.Task[ProcessSlot]") -> bool:
+    """Return whether a slot is lost because its process has ended or never started."""
+    return task.done() and (task.cancelled() or task.exception() is not None or task.result().process.gone.done())
+
+
+class AgentHosts:
+    """The agent hosts for the executions `todo` of the plan.
+
+    The agents run at `place`, by default on this machine. `notify` takes notices of hosts.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        todo: Sequence[PlanEntry],
+        children: Children,
+        options: RunOptions,
+        notify: Callable[[Noticed], None],
+        place: Place | None = None,
+    ) -> None:
+        self._left = Counter(entry.ref.agent for entry in todo)
+        """Number of unfinished cases of each agent."""
+        self._startable = [entry for entry in todo if entry.blocked is None and isinstance(entry.source, AgentSource)]
+        (place or children.local).open(options.concurrency)
+        agents = plan.agents
+        of_agent = Counter(entry.ref.agent for entry in self._startable)
+        cases = Counter(agents[entry.ref.agent].interpreter.path for entry in self._startable)
+        self._hosts = {
+            name: AgentHost(
+                setting,
+                children,
+                options,
+                notify,
+                place,
+                cases=of_agent[name],
+                same_interpreter=cases[setting.interpreter.path],
+            )
+            for name, setting in agents.items()
+            if of_agent[name]
+        }
+
+    def host_of(self, agent: str) -> AgentHost:
+        """Return the host of an agent that has a startable case."""
+        return self._hosts[agent]
+
+    def start_first(self) -> None:
+        """Start importing the agent of the first case, which takes the longest."""
+        if self._startable:
+            self._hosts[self._startable[0].ref.agent].begin()
+
+    def drop(self, agent: str) -> None:
+        """Count one of the agent's cases as dropped."""
+        self._left[agent] -= 1
+
+    async def case_over(self, agent: str) -> None:
+        """Count one of the agent's cases as ended, and close the agent's host after its last case."""
+        self._left[agent] -= 1
+        if self._left[agent] == 0 and agent in self._hosts:
+            await self._hosts[agent].close()
+
+    async def close(self) -> None:
+        """End all hosts."""
+        await asyncio.gather(*(host.close() for host in self._hosts.values()))

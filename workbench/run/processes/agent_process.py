@@ -1,0 +1,328 @@
+"""The engine's view of an agent process and its cases, at any place."""
+
+import asyncio
+import itertools
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from workbench.agents.channel import Frame
+from workbench.events.events import CaseError, ErrorKind
+from workbench.freshness.touched import Touched
+from workbench.run.places.place import AgentLink, AgentStart, OnFrame, Place, Stream
+from workbench.text.counting import counted
+from workbench.worker.footprint import UNSEEN
+
+_OUTPUT_LIMIT = 200_000
+_MOST_PATHS = 10_000
+"""Paths in one message. A worker stops watching files at half as many."""
+_MOST_TOUCHED = 100_000
+"""Files, or folders, of an agent that are remembered for all runs."""
+_LONGEST_PATH = 4096
+_OURS: tuple[ErrorKind, ...] = ("cancelled", "attempt_lost")
+"""Errors that no process of an agent can report, because they are the engine's own decisions."""
+_TERMINATE_GRACE = 1.0
+_KILL_GRACE = 5.0
+_TEARDOWN_GRACE = 8.0
+"""Limit of seconds for closing toolsets and plugins after the last turn. The worker gives up after 5."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The report of an agent process after the import.
+
+    `framework` is "adk" or "python". `adk` is the version of google-adk, or None. `why` says why cases must share the
+    process, or is "" if each can have its own.
+    """
+
+    framework: str
+    adk: str | None
+    can_fork: bool
+    why: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Reads:
+    """Files of the project that were read, folders that were listed, and what could not be seen (`UNSEEN`)."""
+
+    files: frozenset[Path] = frozenset()
+    folders: frozenset[Path] = frozenset()
+    unseen: frozenset[str] = frozenset()
+
+    @classmethod
+    def from_frame(cls, frame: Frame) -> "Reads":
+        """Return the reads that a process reported.
+
+        Raises:
+            ValueError: there are too many.
+        """
+        told = frame.get("unseen")
+        unseen = frozenset(name for name in UNSEEN if isinstance(told, list) and name in told)
+        return cls(frozenset(_paths(frame.get("files"))), frozenset(_paths(frame.get("folders"))), unseen)
+
+    def __or__(self, other: "Reads") -> "Reads":
+        return Reads(self.files | other.files, self.folders | other.folders, self.unseen | other.unseen)
+
+
+class AgentProcess:
+    """A process that imports one agent and runs its cases. Start it once.
+
+    `on_stalled` is called with the reason if the process hangs and is replaced. `touched` collects the files that the
+    process and its cases used.
+    """
+
+    def __init__(self, on_stalled: Callable[[str], None], touched: Touched) -> None:
+        self.imported: asyncio.Future[Imported | CaseError] = asyncio.get_running_loop().create_future()
+        """The report of the import, or the error why the agent cannot be used."""
+        self.printed: list[tuple[Stream, str]] = []
+        """Output outside of cases, from the import on, up to a limit."""
+        self.stalled = False
+        """Whether the process hung and is being replaced, so that its cases are not to blame."""
+        self._on_stalled = on_stalled
+        self.reads = Reads()
+        """Reads by this process itself: by the import, and by cases that share it."""
+        self._touched = touched
+        self._room = _OUTPUT_LIMIT
+        self._numbers = itertools.count(1)
+        self._cases: dict[int, CaseProcess] = {}
+        """Attempts that have not exited, by number."""
+        self._parent_ended: str | None = None
+        """The end of the process on another machine with which an attempt ended, as text, or None."""
+        self._link: AgentLink
+
+    async def start(self, place: Place, agent: AgentStart, *, cases: int) -> None:
+        """Start the process at a place.
+
+        Raises:
+            NotStartedError: it cannot be started.
+        """
+        self._link = await place.start(agent, self._take, cases=cases)
+        self._link.ended.add_done_callback(lambda ended: self._ended(ended.result()))
+
+    @property
+    def gone(self) -> asyncio.Future[str]:
+        """Done when the process has ended, with a phrase such as "ended with exit code 1"."""
+        return self._link.ended
+
+    @property
+    def how_it_ended(self) -> str:
+        """A phrase such as "ended with exit code 1", once an attempt has ended with the process."""
+        return self._parent_ended or (self.gone.result() if self.gone.done() else "ended for no known reason")
+
+    @property
+    def serves_one_case(self) -> bool:
+        """Whether the process is for a single case."""
+        return self._link.serves_one_case
+
+    def send(self, *frames: Frame) -> None:
+        """Send messages to the process."""
+        self._link.send(*frames)
+
+    def enter(self, case: "CaseProcess") -> int:
+        """Register an attempt and return its number. It receives its messages until it has exited."""
+        number = next(self._numbers)
+        self._cases[number] = case
+        return number
+
+    def forget(self, number: int) -> None:
+        """Drop all further messages of an attempt that cannot be ended."""
+        if self._cases.pop(number, None) is not None:
+            self._link.send({"op": "forget", "id": number})
+
+    def kill(self) -> None:
+        """Kill this process and all its cases."""
+        self._link.kill()
+
+    async def close(self) -> None:
+        """End the process and everything in it."""
+        await self._link.close()
+
+    def note_reads(self, reads: Reads, *, own: bool) -> None:
+        """Record the reads of the process or one of its cases. `own` means that this process itself read them."""
+        touched = self._touched
+        if len(touched.files) < _MOST_TOUCHED and len(touched.folders) < _MOST_TOUCHED:
+            touched.files |= reads.files - touched.written
+            touched.folders |= reads.folders
+        if own:
+            self.reads |= reads
+
+    def note_written(self, files: Any) -> None:
+        """Record paths that the process or one of its cases wrote. They are results, even if they are read later.
+
+        Raises:
+            ValueError: there are too many.
+        """
+        if len(self._touched.written) < _MOST_TOUCHED:
+            self._touched.add_written(_paths(files))
+
+    def _take(self, frame: Frame, size: int) -> None:
+        if "id" in frame:
+            case = self._cases.get(frame["id"])
+            if case is None:
+                return
+            if "event" in frame:
+                case.on_frame(frame, size)
+            else:
+                del self._cases[frame["id"]]
+                self._parent_ended = frame.get("parent")
+                case.on_exit(frame["how"])
+            return
+        try:
+            self._take_of_process(frame)
+        except ValueError as error:
+            self._set(CaseError("internal", f"the agent's process sent an invalid message: {error}"))
+
+    def _take_of_process(self, frame: Frame) -> None:
+        match frame:
+            case {"op": "imported", "framework": str(framework), "can_fork": bool(can_fork)}:
+                warnings, adk = frame.get("warnings"), frame.get("adk")
+                told = tuple(map(str, warnings)) if isinstance(warnings, list) else ()
+                self.note_reads(Reads.from_frame(frame), own=True)
+                version = adk if isinstance(adk, str) else None
+                self._set(Imported(framework, version, can_fork, str(frame.get("why", "")), told))
+            case {"op": "import_failed", "error": dict(error)}:
+                self.note_reads(Reads.from_frame(frame), own=True)
+                self._set(read_error(error))
+            case {"op": "printed", "stream": "stdout" | "stderr" as stream, "text": str(text)} if self._room > 0:
+                self.printed.append((stream, text[: self._room]))
+                self._room -= len(text)
+            case {"op": "wrote"}:
+                self.note_written(frame.get("files"))
+            case {"op": "stalled", "why": str(why)}:
+                self.stalled = True
+                self._on_stalled(why)
+
+    def _set(self, outcome: Imported | CaseError) -> None:
+        if not self.imported.done():
+            self.imported.set_result(outcome)
+
+    def _ended(self, how: str) -> None:
+        self._set(CaseError("crashed", f"the agent's process {how} while the agent was imported"))
+
+
+class CaseProcess:
+    """An attempt at a case in `agent`, in its own process, or in the agent's process with `share`.
+
+    `on_frame` takes its messages. `on_exit` is called once after the last message. It gets a phrase that says how the
+    attempt ended, or None if the agent's process died first, and the loss of its machine, or None. `give_up` is called
+    if the process cannot be killed, for example because it waits for a dead disk.
+    """
+
+    def __init__(
+        self,
+        agent: AgentProcess,
+        *,
+        share: bool,
+        on_frame: OnFrame,
+        on_exit: Callable[[str | None], None],
+        give_up: Callable[[], None],
+    ) -> None:
+        self.agent = agent
+        self.share = share
+        self.on_frame = on_frame
+        self.on_exit = on_exit
+        self._give_up = give_up
+        self._loop = asyncio.get_running_loop()
+        self.closed: asyncio.Future[None] = self._loop.create_future()
+        """Done when the agent has closed its resources or the case has ended. No relevant message follows."""
+        self.exited: asyncio.Future[None] = self._loop.create_future()
+        """Done when the case has ended and all its output is read."""
+        self._timers: list[asyncio.TimerHandle] = []
+        self._closing = False
+        self._number = 0
+
+    def start(self, case: dict[str, Any], *, attempt: int, here: bool) -> None:
+        """Start the case (the protocol's CaseSpec).
+
+        With `here`, the agent's process becomes the case's own. With `alone`, another machine runs no other case
+        meanwhile.
+        """
+        self._number = self.agent.enter(self)
+        command = {"op": "case", "id": self._number, "attempt": attempt, "case": case}
+        self.agent.send({**command, "share": self.share, "here": here})
+
+    def send(self, *frames: Frame) -> None:
+        """Send messages to the case. They are dropped if it has ended.
+
+        Raises:
+            FrameTooLargeError: a message is too large.
+        """
+        self.agent.send(*({**frame, "id": self._number} for frame in frames))
+
+    def terminate(self) -> None:
+        """Ask the case to end, and kill it if it does not."""
+        self._signal(signal.SIGTERM)
+        self._later(_TERMINATE_GRACE, self.kill)
+
+    def kill(self) -> None:
+        """Kill the case. If it shares a process and does not end, kill that process."""
+        if self.exited.done():
+            return
+        self._signal(signal.SIGKILL)
+        if self.share:
+            self._later(_TERMINATE_GRACE, self.agent.kill)
+        self._later(_KILL_GRACE, self._give_up)
+
+    def allow_teardown(self) -> None:
+        """Give the case a few seconds to close its resources. After that it is killed, or abandoned."""
+        if not self.exited.done() and not self._closing:
+            self._closing = True
+            self._later(_TEARDOWN_GRACE, self._kill_rest)
+
+    def note_closed(self) -> None:
+        """Record that the agent has closed its resources."""
+        _done(self.closed)
+
+    def note_exited(self) -> None:
+        """Record that the case has ended."""
+        _done(self.closed)
+        _done(self.exited)
+
+    def close(self) -> None:
+        """Stop all timers and drop further messages."""
+        for timer in self._timers:
+            timer.cancel()
+        self.agent.forget(self._number)
+
+    def _signal(self, number: int) -> None:
+        self.send({"op": "kill", "signal": number})
+
+    def _kill_rest(self) -> None:
+        self._signal(signal.SIGKILL)
+        self._later(_KILL_GRACE, self.note_exited)
+
+    def _later(self, seconds: float, what: Callable[[], None]) -> None:
+        self._timers.append(self._loop.call_later(seconds, what))
+
+
+def _done(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _paths(names: Any) -> set[Path]:
+    """Return the absolute paths in a list. Invalid names of files are left out."""
+    if not isinstance(names, list):
+        return set()
+    if len(names) > _MOST_PATHS:
+        raise ValueError(f"it names {counted(len(names), 'file')}")
+    return {Path(name) for name in names if isinstance(name, str) and _can_be_path(name)}
+
+
+def _can_be_path(name: str) -> bool:
+    try:
+        return name.startswith("/") and len(os.fsencode(name)) < _LONGEST_PATH and "\0" not in name
+    except UnicodeEncodeError:
+        return False
+
+
+def read_error(data: dict[str, Any], *, ours: bool = False) -> CaseError:
+    """Return an error of the worker protocol as a `CaseError`. With `ours`, it may be one of the engine's own."""
+    kind: Any = data.get("kind")
+    texts = (str(data.get(key) or "") for key in ("message", "hint", "traceback"))
+    is_known = kind in get_args(ErrorKind) and (ours or kind not in _OURS)
+    return CaseError(kind if is_known else "internal", *texts)

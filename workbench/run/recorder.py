@@ -1,0 +1,322 @@
+"""The output of the engine: each event is cleaned of secrets, then written, then published."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple, Protocol, TypeAlias
+
+from workbench.criteria.secrets import Secrets
+from workbench.events.events import CallsRecorded, CaseFinished, Event, Noticed, RunFinished, SpansRecorded
+from workbench.store.event_lines import Line, as_line
+from workbench.store.inputs.digests import Digests
+from workbench.store.owners import OwnersToKeep
+from workbench.store.pieces import Recorded, is_cut
+from workbench.text.json_values import short_json
+
+# Storage of spans and calls: their pieces are cleaned of secrets and stored with the run, each once
+
+
+class PieceWriter(Protocol):
+    """A writer for the pieces of a run (`workbench.store.history.run_writer.RunWriter`)."""
+
+    def keep_pieces(self, pieces: Mapping[str, str]) -> tuple[str, dict[str, int]] | None:
+        """Store pieces with the next events, and return the id of the run that has them and their numbers.
+
+        Returns None if nothing can be stored.
+        """
+        ...
+
+
+class PieceStorage:
+    """The stored spans and calls of one run. Use it in the thread that writes the events."""
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+        self._stored_at: dict[str, int] = {}
+        """Name of each stored piece (`_name`) → its number."""
+
+    def store(self, event: Recorded, keeper: PieceWriter | None) -> Recorded:
+        """Return the event without secrets, with its pieces stored, or in the event if nothing can be stored."""
+        event = self._cleaned_event(event)
+        if not event.pieces:
+            return event
+        names = {digest: _name(digest, text) for digest, text in event.pieces.items()}
+        fresh = {
+            names[digest]: self._cleaned(text)
+            for digest, text in event.pieces.items()
+            if names[digest] not in self._stored_at
+        }
+        kept = None if keeper is None else keeper.keep_pieces(fresh)
+        if kept is None:
+            pieces = {digest: fresh.get(names[digest]) or self._cleaned(text) for digest, text in event.pieces.items()}
+            return replace(event, pieces=pieces)
+        run_id, numbers = kept
+        self._stored_at.update(numbers)
+        where = {digest: self._stored_at[name] for digest, name in names.items()}
+        return replace(event, pieces={}, kept=short_json(where), kept_in=run_id)
+
+    def _cleaned_event(self, event: Recorded) -> Recorded:
+        if isinstance(event, SpansRecorded):
+            return replace(event, spans=self._cleaned(event.spans))
+        return replace(event, calls=self._cleaned(event.calls))
+
+    def _cleaned(self, text: str) -> str:
+        """Return JSON text without secrets. It is cleaned as data, because a number may be a secret."""
+        if not self._secrets.may_contain(text):
+            return text
+        try:
+            return short_json(self._secrets.clean_data(json.loads(text)))
+        except (ValueError, RecursionError):
+            return json.dumps("[not stored: it is not valid JSON and may hold a secret]")
+
+
+def _name(digest: str, text: str) -> str:
+    """Return the name under which a piece is stored once. A cut piece has the digest of the whole one."""
+    return f"{digest} cut" if is_cut(text) else digest
+
+
+Publish: TypeAlias = Callable[[Event], None]
+
+_PAUSE = 0.02
+"""Seconds between two batches. Each batch costs two thread switches, so events close together share one.
+
+The first verdict, and an event after a quiet moment, are written at once.
+"""
+_WRITTEN_AT_ONCE = 500
+"""Number of events in the largest batch. A batch is in memory twice: as events and as text."""
+_AHEAD = 2_000
+"""Number of events that may wait before no more cases start. Many cases at a time are faster than the disk."""
+_BETWEEN_SYNCS = 0.25
+"""Seconds between two disk syncs. A machine that crashes may lose the cases of this time."""
+_PUBLISHED_AT_ONCE = 200
+"""Number of events that are published before the event loop may do something else."""
+
+
+class EventWriter(PieceWriter, Protocol):
+    """A writer for the events of a run (`workbench.store.history.run_writer.RunWriter`)."""
+
+    @property
+    def notice(self) -> Noticed | None:
+        """A notice for the user, for example that the run is kept in memory only."""
+        ...
+
+    def write(self, lines: Iterable[Line], *, sync: bool) -> None:
+        """Append events, and with `sync` wait until the disk has them.
+
+        Lines come from one thread at a time. Syncs come from another thread. Neither is the event loop's thread.
+
+        Raises:
+            OSError: writing failed. It names the file. Nothing of the call is stored, and nothing may follow.
+        """
+        ...
+
+    def keep_answers(self, answers: Iterable[str]) -> None:
+        """Store answers of models, which a resumed run reuses. Can be called in any thread."""
+        ...
+
+    def digests(self) -> Digests:
+        """Return the digests of the project. Can be called in any thread."""
+        ...
+
+    def keep(self, contents: Mapping[str, bytes]) -> None:
+        """Store the contents of files by their digests, as far as possible. Can be called in any thread."""
+        ...
+
+    def keep_owners(self, owners: OwnersToKeep, root: Path) -> None:
+        """Store which agents run which evalsets. Can be called in any thread.
+
+        Raises:
+            ValueError: the file of the owners cannot be read or written.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close the writer after the last event."""
+        ...
+
+
+class _AlreadyWritten(NamedTuple):
+    """An event of the run that is being resumed."""
+
+    event: Event
+
+
+class Recorder:
+    """A queue that writes events and then publishes them in the same order in the event loop's thread.
+
+    One thread writes batches. Events that arrive during a batch form the next one. Another thread syncs the disk, once
+    for all cases that ended meanwhile. The end of the run is published when the disk has it. If writing fails, a notice
+    says so, and all further events are only published.
+    """
+
+    def __init__(self, publish: Publish, writer: EventWriter | None, secrets: Secrets) -> None:
+        self._publish = publish
+        self._writer = writer
+        """None if nothing is stored, or writing has failed."""
+        self._kept = writer
+        self._failure: OSError | None = None
+        """The error after which nothing is written any more."""
+        self._failure_reported = False
+        self._secrets = secrets
+        self._pieces = PieceStorage(secrets)
+        self._pending: list[Event | _AlreadyWritten] = []
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._room = asyncio.Event()
+        """Set after each batch, and when no more batches follow."""
+        self._thread = ThreadPoolExecutor(1, "events")
+        self._disk = ThreadPoolExecutor(1, "events-disk")
+        self._syncing: asyncio.Task[None] | None = None
+        self._unsynced = False
+        self._closing = asyncio.Event()
+        self._pump: asyncio.Task[None] | None = None
+        self._has_verdict = False
+        self._write_now = asyncio.Event()
+        """Set when the pause is over, or when the first verdict or the end of the run is pending."""
+
+    def put(self, event: "Event | _AlreadyWritten") -> None:
+        """Add an event, which is written and published soon. Notices that come after the end are dropped."""
+        if self._closing.is_set():
+            return
+        self._pending.append(event)
+        if isinstance(event, RunFinished) or (isinstance(event, CaseFinished) and not self._has_verdict):
+            self._has_verdict = True
+            self._write_now.set()
+        if self._pump is None or self._pump.done():
+            self._idle.clear()
+            self._pump = asyncio.get_running_loop().create_task(self._run())
+
+    def put_written(self, *events: Event) -> None:
+        """Add events that are stored already. They are published in order, but not written."""
+        for event in events:
+            self.put(_AlreadyWritten(event))
+
+    async def room(self) -> None:
+        """Wait while so many events wait that no more cases should start."""
+        while len(self._pending) > _AHEAD and not self._idle.is_set():
+            self._room.clear()
+            await self._room.wait()
+
+    async def flush(self) -> None:
+        """Wait until all added events are published.
+
+        Raises:
+            Exception: the front end's `publish` raised it.
+        """
+        await self._idle.wait()
+        if self._pump is not None and self._pump.done():
+            self._pump.result()
+
+    async def close(self) -> None:
+        """Flush, then close the writer and its threads."""
+        try:
+            await self.flush()
+            self._closing.set()
+            if self._syncing is not None:
+                await self._syncing
+        finally:
+            self._closing.set()
+            for task in (self._pump, self._syncing):
+                if task is not None:
+                    task.cancel()  # After a forced end, it would use a thread that is gone.
+            if self._kept is not None:
+                self._kept.close()
+            self._thread.shutdown(wait=False)
+            self._disk.shutdown(wait=False)
+
+    def _sync_soon(self) -> None:
+        """Sync the disk in the background. One sync serves all cases that end before it starts."""
+        self._unsynced = True
+        if self._syncing is None or self._syncing.done():
+            self._syncing = asyncio.get_running_loop().create_task(self._sync_all())
+
+    async def _sync_all(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._unsynced:
+            self._unsynced = False
+            await loop.run_in_executor(self._disk, self._store, (), True)
+            self._report_failure()
+            if not self._closing.is_set():
+                # `wait_for` of Python 3.11 loses a cancellation that comes together with the end of the wait.
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_BETWEEN_SYNCS):
+                        await self._closing.wait()
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while self._pending:
+                batch = self._pending[:_WRITTEN_AT_ONCE]
+                del self._pending[:_WRITTEN_AT_ONCE]
+                self._write_now.clear()
+                events = await loop.run_in_executor(self._thread, self._write, batch)
+                for index, event in enumerate(events, 1):
+                    if isinstance(event, RunFinished):
+                        self._report_failure()
+                    self._publish(event)
+                    if index % _PUBLISHED_AT_ONCE == 0:
+                        await asyncio.sleep(0)
+                self._report_failure()  # Not before the run is announced, because front ends then begin anew.
+                if any(isinstance(event, CaseFinished) for event in events):
+                    self._sync_soon()
+                self._room.set()
+                if len(self._pending) < _WRITTEN_AT_ONCE and not (events and isinstance(events[-1], RunFinished)):
+                    await self._wait_for_more()
+        finally:
+            self._idle.set()
+            self._room.set()
+
+    def _report_failure(self) -> None:
+        if self._failure is not None and not self._failure_reported:
+            self._failure_reported = True
+            self._publish(_only_in_memory(self._failure))
+
+    async def _wait_for_more(self) -> None:
+        """Pause, so that events close together share a batch."""
+        timer = asyncio.get_running_loop().call_later(_PAUSE, self._write_now.set)
+        await self._write_now.wait()
+        timer.cancel()
+
+    def _write(self, batch: Sequence["Event | _AlreadyWritten"]) -> list[Event]:
+        """Write the batch, and return its events as they are written."""
+        writer = self._writer
+        encoded = list(map(self._encode, batch))
+        lines = [item for item in encoded if isinstance(item, Line)]
+        self._store(lines, any(isinstance(line.event, RunFinished) for line in lines))
+        if self._writer is not writer:
+            encoded = list(map(self._encode, batch))  # Now with their pieces, which are not stored either.
+        return [item.event for item in encoded]
+
+    def _store(self, lines: Sequence[Line], sync: bool) -> None:
+        """Write lines, unless writing has failed."""
+        writer = self._writer
+        if writer is not None and (lines or sync):
+            try:
+                writer.write(lines, sync=sync)
+            except OSError as error:
+                self._writer, self._failure = None, error
+
+    def _encode(self, item: "Event | _AlreadyWritten") -> "Line | _AlreadyWritten":
+        """Return the line of an event without secrets."""
+        if isinstance(item, _AlreadyWritten):
+            return item
+        event = item
+        if isinstance(event, SpansRecorded | CallsRecorded):
+            event = self._pieces.store(event, self._writer)
+        line = as_line(event)
+        return as_line(self._secrets.clean(line.event)) if self._secrets.may_contain(line.text) else line
+
+
+def _only_in_memory(failure: OSError) -> Noticed:
+    """Return the notice that the rest of a run is not stored."""
+    return Noticed(
+        "warning",
+        f"the rest of this run is kept in memory only: {failure.filename} cannot be written"
+        f" ({failure.strerror or type(failure).__name__})",
+        "Later commands see what was stored, as an interrupted run. Fix the cause, then the same command completes it",
+        in_report=True,
+    )

@@ -1,0 +1,394 @@
+"""A recording from the stored events of a case.
+
+Runs record their calls for replay (`CallsRecorded`). Runs of older versions have only spans, made for the trace. They
+lack effects, branches and the kinds of errors, and no models can be taken from them.
+"""
+
+import builtins
+import contextlib
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from workbench.events.events import CallsRecorded, CaseRef, Event, SpansRecorded, TurnFinished
+from workbench.run.recordings.recording import (
+    Artifact,
+    Declaration,
+    Effects,
+    Ended,
+    ModelCall,
+    Origin,
+    RecordedError,
+    Recording,
+    ToolCall,
+)
+from workbench.run.recordings.replaced_secrets import holds_secret, readable_bytes
+from workbench.run.recordings.requests import Answered, text_parts
+from workbench.store.pieces import PieceLostError, Pieces
+from workbench.store.spans import Node, read_turn
+from workbench.text.json_values import mapping, objects, string
+from workbench.worker.order import MODEL, related
+
+CONTROL_TOOLS = frozenset({"transfer_to_agent", "exit_loop", "set_model_response", "finish_task", "request_input"})
+"""Tools of ADK that steer the agents. They always run.
+
+Runs of older versions recorded only names, so an agent's own tool with such a name is taken for ADK's. It runs live
+until the case is frozen from a new run.
+"""
+_ESCAPED = "the agent calls {} itself, and a replay cannot answer it: plain Python has `session.tool` for that"
+_FLAGS = ("long_running", "confirmation", "hidden")
+_KINDS = ("tool", "model", "tools", "escaped")
+_CUT = "the run kept only the beginning of it"
+_ERROR = re.compile(r"(\w+)(?:: (.*))?", re.DOTALL)
+
+
+class NotRecordedError(Exception):
+    """The events cannot become a recording. The message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The calls of a case, as its events report them.
+
+    `replayed` and `replayed_models` have the numbers of calls that were answered from a recording in this run.
+    `why_not` says why the case cannot be replayed: its agent called tools where nothing could answer for them. It is
+    "" if it can be.
+    """
+
+    recording: Recording
+    replayed: frozenset[int] = frozenset()
+    replayed_models: frozenset[int] = frozenset()
+    why_not: str = ""
+
+
+def take_recording(ref: CaseRef, events: Iterable[Event], state: Path | None, origin: Origin) -> Taken:
+    """Return the recording of a case. `state` is the state folder with the runs, or None. Reads files.
+
+    The framework and its version in `origin` are kept only if the events come from that framework.
+
+    Raises:
+        NotRecordedError: a fault was injected into a call, so its answer is not the tool's.
+    """
+    steps = tuple(events)
+    calls = [step for step in steps if isinstance(step, CallsRecorded)]
+    spans = [step for step in steps if isinstance(step, SpansRecorded)]
+    pieces = Pieces([*calls, *spans], state)
+    empty = Recording(ref.eval_set_id, ref.eval_id, ref.agent, origin)
+    if calls:
+        return _from_calls(empty, calls, pieces)
+    traces = list(_traces(steps, spans))
+    found = tuple(_span_call(turn + 1, node, pieces) for turn, root in traces for node in root.walk() if _is_call(node))
+    if found and spans and not any("type" in node.facts for _, root in traces for node in root.walk()):
+        why_not = _why_not(call.tool for call in found)
+        return Taken(replace(empty, origin=replace(origin, framework="python", version="")), why_not=why_not)
+    return Taken(replace(empty, calls=found, ignore=_secret_arguments(found), origin=replace(origin, effects=False)))
+
+
+# Recorded calls
+
+
+def _from_calls(empty: Recording, events: Iterable[CallsRecorded], pieces: Pieces) -> Taken:
+    items = [(event.turn + 1, item) for event in events for item in _items(event)]
+    if any(item.get("from") == "injected" for _, item in items):
+        raise NotRecordedError("a fault was injected into one of its calls")
+    # The sort is stable, so calls with a damaged order stay in the order of the reports.
+    items.sort(key=lambda pair: (pair[0], _int(pair[1].get("order"))))
+    of_kind = {kind: [pair for pair in items if pair[1].get("kind") == kind] for kind in _KINDS}
+    calls = tuple(_tool_call(turn, item, pieces) for turn, item in of_kind["tool"])
+    models = _unlike_secrets((_model_call(turn, item, pieces) for turn, item in of_kind["model"]), pieces)
+    tools: dict[str, dict[tuple[str, int], Declaration]] = {}
+    for _, item in of_kind["tools"]:
+        tools.setdefault(string(item.get("agent")), {}).update(_declarations(item, pieces))
+    is_plain = not models and all(item.get("plain") is True for _, item in of_kind["tools"])
+    origin = replace(empty.origin, framework="python", version="") if is_plain else empty.origin
+    recording = replace(
+        empty,
+        origin=origin,
+        ignore=_secret_arguments(calls),
+        tools={agent: tuple(declared.values()) for agent, declared in tools.items()},
+        calls=calls,
+        models=models,
+        ended=tuple(ends_of([*of_kind["tool"], *of_kind["model"]])),
+    )
+    recording = replace(recording, parts=dict(_parts(recording, pieces)))
+    escaped = (tool for _, item in of_kind["escaped"] for tool in _names(item.get("tools")))
+    return Taken(recording, _replayed(of_kind["tool"]), _replayed(of_kind["model"]), _why_not(escaped))
+
+
+def ends_of(pairs: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Ended]:
+    """Yield the order in which calls ended, of the turns with parallel calls."""
+    turns: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
+    for turn, item in pairs:
+        turns[turn].append(item)
+    for turn, items in sorted(turns.items()):
+        items.sort(key=lambda item: _int(item.get("order")))
+        numbers = [_int(item.get("ended")) for item in items]
+        branches = {string(item.get("branch")) for item in items}
+        is_parallel = any(not related(*pair) for pair in combinations(branches, 2)) or sorted(numbers) != numbers
+        if not is_parallel or not all(numbers) or any(_branch(item) is None for item in items):
+            continue
+        equal: Counter[tuple[str, str]] = Counter()
+        ends: list[Ended] = []
+        for item in items:
+            key = string(item.get("branch")), string(item.get("tool")) if item.get("kind") == "tool" else MODEL
+            equal[key] += 1
+            ends.append(Ended(turn, *key, equal[key]))
+        yield from (end for _, end in sorted(zip(numbers, ends, strict=True), key=lambda pair: pair[0]))
+
+
+def _why_not(escaped: Iterable[str]) -> str:
+    names = ", ".join(dict.fromkeys(escaped))
+    return _ESCAPED.format(names) if names else ""
+
+
+def _items(event: CallsRecorded) -> list[dict[str, Any]]:
+    try:
+        return objects(json.loads(event.calls))
+    except (ValueError, RecursionError):
+        return []
+
+
+def _replayed(pairs: Iterable[tuple[int, Mapping[str, Any]]]) -> frozenset[int]:
+    return frozenset(number for number, (_, item) in enumerate(pairs) if item.get("from") == "frozen")
+
+
+def _tool_call(turn: int, item: Mapping[str, Any], pieces: Pieces) -> ToolCall:
+    lost = string(item.get("lost"))
+    args, answer, effects = {}, None, Effects()
+    error = _error(item)
+    try:
+        args = mapping(pieces.read(string(item.get("args"))))
+        effects = _effects(mapping(item.get("effects")), pieces)
+        if error is None and not lost:
+            answer = pieces.read(string(item.get("answer")))
+    except PieceLostError as reason:
+        lost, error = str(reason), None
+    call = ToolCall(turn, string(item.get("agent")), string(item.get("tool")), args, _branch(item), answer, error, lost)
+    call = replace(call, effects=effects, seconds=_seconds(item), call=string(item.get("call")))
+    call = replace(call, order=_int(item.get("order")), state=string(item.get("state")))
+    call = replace(call, streams=item.get("streams") is True)
+    if not holds_secret([call.outcome(), effects.as_json()]):
+        return call
+    artifacts = tuple(replace(one, content=readable_bytes(one.content)) for one in effects.artifacts)
+    effects = replace(
+        effects,
+        state=readable_bytes(effects.state),
+        in_place=readable_bytes(effects.in_place),
+        artifacts=artifacts,
+    )
+    return replace(call, answer=readable_bytes(answer), effects=effects, secret=True)
+
+
+def _model_call(turn: int, item: Mapping[str, Any], pieces: Pieces) -> ModelCall:
+    lost, error = string(item.get("lost")), _error(item)
+    responses: tuple[Any, ...] = ()
+    try:
+        if error is None and not lost:
+            named = item.get("responses")
+            responses = tuple(pieces.read(string(name)) for name in (named if isinstance(named, list) else ()))
+    except PieceLostError as reason:
+        lost = str(reason)
+    call = ModelCall(
+        turn,
+        string(item.get("agent")),
+        string(item.get("asked")),
+        _branch(item),
+        _request(item.get("request")),
+        responses,
+        error,
+        lost,
+        _seconds(item),
+        order=_int(item.get("order")),
+        state=string(item.get("state")),
+        span=_int(item.get("span")),
+    )
+    if not holds_secret(call.outcome()):
+        return call
+    return replace(call, responses=tuple(map(readable_bytes, responses)), secret=True)
+
+
+def _unlike_secrets(models: Iterable[ModelCall], pieces: Pieces) -> tuple[ModelCall, ...]:
+    """Return calls of models without the digests of requests that held a secret.
+
+    A replayed request has the placeholder, or another secret. So it answers the agent's next request.
+    """
+    known: dict[str, bool] = {}
+
+    def is_secret(part: str) -> bool:
+        if part not in known:
+            try:
+                known[part] = holds_secret(pieces.read(part))
+            except PieceLostError:
+                known[part] = False
+        return known[part]
+
+    return tuple(replace(model, asked="") if any(map(is_secret, _parts_of(model))) else model for model in models)
+
+
+def _parts_of(model: ModelCall) -> Iterator[str]:
+    """Yield the digests of the parts of a request."""
+    request = model.request or {}
+    yield from (request[name] for name in ("system", "tools", "config") if name in request)
+    yield from request.get("contents", ())
+
+
+def _request(given: Any) -> dict[str, Any] | None:
+    """Return the digests of a request's parts, or None if they were not recorded."""
+    if not isinstance(given, dict):
+        return None
+    contents = given.get("contents")
+    known = {name: given[name] for name in ("system", "tools", "config") if isinstance(given.get(name), str)}
+    return {"model": string(given.get("model")), **known, "contents": list(_names(contents))}
+
+
+def _parts(recording: Recording, pieces: Pieces) -> Iterator[tuple[str, Any]]:
+    """Yield the parts of requests that were stored as a whole and do not follow from the calls."""
+    answered = Answered(recording)
+    requests = (model.request for model in recording.models if model.request is not None)
+    for name in dict.fromkeys(digest for request in requests for digest in text_parts(request)):
+        with contextlib.suppress(PieceLostError):
+            part = _whole(pieces.read(name))
+            if not answered.hold(name, part):
+                yield name, part
+
+
+def _effects(item: Mapping[str, Any], pieces: Pieces) -> Effects:
+    state, actions, in_place = (
+        mapping(pieces.read(string(item[name]))) if name in item else {} for name in ("state", "actions", "in_place")
+    )
+    artifacts = tuple(
+        Artifact(
+            string(artifact.get("name")),
+            mapping(pieces.read(string(artifact.get("content")))),
+            version if type(version := artifact.get("version")) is int else None,
+            string(artifact.get("mime")),
+        )
+        for artifact in objects(item.get("artifacts"))
+    )
+    return Effects(state, artifacts, actions, in_place)
+
+
+def _declarations(item: Mapping[str, Any], pieces: Pieces) -> Iterator[tuple[tuple[str, int], Declaration]]:
+    for tool in objects(item.get("tools")):
+        name, declaration = string(tool.get("name")), None
+        try:
+            declaration = pieces.read(tool["declaration"]) if isinstance(tool.get("declaration"), str) else None
+        except PieceLostError:
+            continue  # A toolset without it is reported as a miss.
+        toolset, instruction = _int(tool.get("toolset")), string(tool.get("instruction"))
+        long_running, confirmation, hidden = (tool.get(flag) is True for flag in _FLAGS)
+        declared = Declaration(name, declaration, toolset, long_running, instruction, confirmation, _error(tool))
+        yield (
+            (name, toolset),
+            replace(declared, hidden=hidden, config=tuple(objects(tool.get("config"))), **_listed(tool)),
+        )
+
+
+def _listed(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the known facts about a tool besides its declaration."""
+    listed = {"types": _names(tool.get("types"))[:64], "since": max(1, _int(tool.get("since")))}
+    return {**listed, "source": string(tool.get("source"))}
+
+
+def _error(item: Mapping[str, Any]) -> RecordedError | None:
+    error = item.get("error")
+    if not isinstance(error, dict):
+        return None
+    types, attributes = error.get("types"), mapping(error.get("attributes"))
+    return RecordedError(_names(types)[:64] or ("builtins.Exception",), string(error.get("message")), attributes)
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    return tuple(name for name in given if isinstance(name, str)) if isinstance(given, list) else ()
+
+
+def _branch(item: Mapping[str, Any]) -> str | None:
+    branch = item.get("branch", "")
+    return branch if isinstance(branch, str) else None
+
+
+def _seconds(item: Mapping[str, Any]) -> float | None:
+    seconds = item.get("seconds")
+    is_one = isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds < 1e9
+    return round(float(seconds), 3) if is_one else None  # type: ignore[arg-type]
+
+
+def _int(value: Any) -> int:
+    return value if type(value) is int else 0
+
+
+# Secrets
+
+
+def _secret_arguments(calls: Iterable[ToolCall]) -> dict[str, tuple[str, ...]]:
+    """Return the arguments that held a secret, by tool. They cannot be compared, so they are ignored."""
+    found: dict[str, list[str]] = {}
+    for call in calls:
+        for name, value in call.args.items():
+            if holds_secret(value) and name not in found.setdefault(call.tool, []):
+                found[call.tool].append(name)
+    return {tool: tuple(names) for tool, names in found.items() if names}
+
+
+# Runs of older versions
+
+
+def _traces(steps: Iterable[Event], spans: Iterable[SpansRecorded]) -> Iterator[tuple[int, Node]]:
+    """Yield each turn with the root of its tree."""
+    recorded = {event.turn: event for event in spans}
+    actual = {step.turn: step.actual for step in steps if isinstance(step, TurnFinished)}
+    for turn in sorted({*recorded, *actual}):
+        events = mapping(actual.get(turn, {}).get("intermediate_data")).get("invocation_events")
+        yield turn, read_turn(turn, recorded.get(turn), events if isinstance(events, list) else []).root
+
+
+def _is_call(node: Node) -> bool:
+    """Return whether a span is a call of a tool that can be replayed, not of an agent used as a tool."""
+    return node.kind == "tool" and "runs" not in node.facts and node.name not in CONTROL_TOOLS
+
+
+def _span_call(turn: int, node: Node, pieces: Pieces) -> ToolCall:
+    agent = string(node.facts.get("agent")) or (node.parent.name if node.parent is not None else "")
+    args, answer, lost, error = {}, None, "", None
+    try:
+        args = mapping(_span_piece(node, "args", "asked", pieces))
+        if node.error:
+            error = _named_error(node.error)
+        else:
+            answer = _span_piece(node, "response", "answer", pieces)
+    except PieceLostError as reason:
+        lost = str(reason)
+    seconds = None if node.seconds is None else round(node.seconds, 3)
+    call = ToolCall(turn, agent, node.name, args, None, answer, error, lost, seconds=seconds)
+    return replace(call, secret=holds_secret(call.outcome()))
+
+
+def _span_piece(node: Node, name: str, without_spans: str, pieces: Pieces) -> Any:
+    """Return a value that a span names, or that the tree has because it was made from events."""
+    if without_spans in node.facts:
+        return node.facts[without_spans]
+    if not isinstance(node.facts.get(name), str):
+        raise PieceLostError("it was not recorded")
+    return _whole(pieces.read(node.facts[name]))
+
+
+def _whole(value: Any) -> Any:
+    """Return a piece of spans. Raise PieceLostError if it was cut."""
+    if isinstance(value, dict) and value.keys() == {"cut_at", "characters", "begins"}:
+        raise PieceLostError(_CUT)
+    return value
+
+
+def _named_error(sentence: str) -> RecordedError:
+    """Return the error that a span describes as `Type: message`. Only built-in types are known."""
+    match = _ERROR.fullmatch(sentence)
+    kind = getattr(builtins, match[1], None) if match is not None else None
+    if match is None or not (isinstance(kind, type) and issubclass(kind, Exception)):
+        return RecordedError(("builtins.Exception",), sentence)
+    bases = [base for base in kind.__mro__ if issubclass(base, Exception)]
+    return RecordedError(tuple(f"builtins.{base.__name__}" for base in bases), match[2] or "")

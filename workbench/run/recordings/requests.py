@@ -1,0 +1,217 @@
+"""Recorded requests to models: their parts as text, and how a request differs from the recorded one."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, zip_longest
+from typing import Any
+
+from workbench.judges.secret_forms import REPLACED
+from workbench.run.recordings.recording import Recording, ToolCall
+from workbench.run.recordings.replaced_secrets import holds_secret
+from workbench.text.json_values import mapping, objects, string
+from workbench.worker.jsonable import dumps
+from workbench.worker.matching import difference_text, differences
+from workbench.worker.spans import plain_digest
+
+_BEFORE, _AFTER = 3, 9
+"""Number of words that are shown before the first different one, and from there on."""
+_WORD = re.compile(rf"(?:{re.escape(REPLACED)}[^\]]*\]|\S)+")
+"""A word. A secret that was replaced has blanks, but is one."""
+_LONGEST = 160
+"""Maximum length of an excerpt, in characters."""
+
+
+def text_parts(request: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the digests of the parts of a request that are kept as text: instruction, options and messages."""
+    yield from (request[name] for name in ("system", "config") if name in request)
+    yield from request.get("contents", ())
+
+
+class Answered:
+    """The recorded answers, from which most messages of later requests follow."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._responses = {plain_digest(dumps(content)) for content in _contents(recording)}
+        self._answers = {(call.tool, dumps(_response(call))) for call in recording.calls}
+
+    def hold(self, digest: str, part: Any) -> bool:
+        """Return whether a part of a request is such a message, so that it need not be kept."""
+        if digest in self._responses:
+            return True
+        given = [mapping(item.get("function_response")) for item in objects(mapping(part).get("parts"))]
+        return bool(given) and all((item.get("name"), dumps(item.get("response"))) in self._answers for item in given)
+
+
+def request_difference(recording: Recording, differs: str) -> str:
+    """Return the first difference of a request to the recorded one: `was "Be kind", now "Be rude"`, or "".
+
+    `differs` is the JSON text in the error of the worker's message `Failed` (`docs/worker-protocol.md`).
+    """
+    try:
+        found = mapping(json.loads(differs))
+        now = json.loads(found["now"]) if found.get("now") else None
+    except (ValueError, TypeError, RecursionError):
+        return ""
+    part, then = string(found.get("part")), string(found.get("then"))
+    if part == "contents":
+        return _message_difference(_content(recording, then, now) if then else None, now, is_known=not then)
+    if part == "tools":
+        return _tools_difference(recording, string(found.get("agent")), now)
+    if then and then not in recording.parts:
+        return ""
+    known = recording.parts.get(then)
+    if part == "system":
+        return _was_now(known, now).strip()
+    return _first_difference(known or {}, now or {})
+
+
+# Messages
+
+
+def _content(recording: Recording, digest: str, now: Any) -> Any:
+    """Return the recorded message with a digest, or None. `now` is the message that is at its place now."""
+    if digest in recording.parts:
+        return recording.parts[digest]
+    found = _from_responses(recording, digest)
+    return found if found is not None else _from_answers(recording, digest, now)
+
+
+def _from_responses(recording: Recording, digest: str) -> Any:
+    return next((content for content in _contents(recording) if plain_digest(dumps(content)) == digest), None)
+
+
+def _contents(recording: Recording) -> Iterator[Any]:
+    """Yield the contents of all responses of models."""
+    responses = (mapping(response).get("content") for model in recording.models for response in model.responses)
+    return (content for content in responses if content)
+
+
+def _from_answers(recording: Recording, digest: str, like: Any) -> Any:
+    """Return the message with the recorded answers of tools that has a digest. Its other fields are those of `like`."""
+    parts = objects(mapping(like).get("parts"))
+    given = [mapping(part.get("function_response")) for part in parts]
+    if not all(given) or not given:
+        return None
+    names = [response.get("name") for response in given]
+    for start in range(len(recording.calls) - len(given) + 1):
+        calls = recording.calls[start : start + len(given)]
+        if [call.tool for call in calls] != names:
+            continue
+        answered = [
+            {**part, "function_response": {**response, "response": _response(call)}}
+            for part, response, call in zip(parts, given, calls, strict=True)
+        ]
+        content = {**like, "parts": answered}
+        if plain_digest(dumps(content)) == digest:
+            return content
+    return None
+
+
+def _response(call: ToolCall) -> Any:
+    """Return the answer of a tool as ADK sends it to a model."""
+    return call.answer if isinstance(call.answer, dict) else {"result": call.answer}
+
+
+def _message_difference(then: Any, now: Any, *, is_known: bool) -> str:
+    if now is None:
+        return f"{_whose(then)} was {_excerpt(_text(then))}, now not given" if then is not None else ""
+    if then is None:
+        return f"{_whose(now)} {'was not given, ' if is_known else ''}now {_excerpt(_text(now))}"
+    old, new = objects(mapping(then).get("parts")), objects(mapping(now).get("parts"))
+    for before, after in zip_longest(old, new):
+        if before != after:
+            return _part_difference(before, after, _whose(now))
+    return _first_difference(then, now)
+
+
+def _part_difference(then: Any, now: Any, whose: str) -> str:
+    for kind, name in (("function_response", "answer of"), ("function_call", "call of")):
+        old, new = mapping(mapping(then).get(kind)), mapping(mapping(now).get(kind))
+        if old and new and old.get("name") == new.get("name"):
+            return f"{name} {new.get('name')}: {_first_difference(old, new)}"
+    old, new = ({} if part is None else part for part in (then, now))
+    if all(part.keys() == {"text"} for part in (old, new)):
+        return f"{whose}{_was_now(old['text'], new['text'])}"
+    return f"{whose} {_first_difference(old, new)}"
+
+
+def _whose(content: Any) -> str:
+    return string(mapping(content).get("role")) or "message"
+
+
+def _text(content: Any) -> str:
+    """Return a message as text: its words, or JSON where it has others."""
+    parts = objects(mapping(content).get("parts"))
+    return " ".join(part["text"] if isinstance(part.get("text"), str) else dumps(part) for part in parts)
+
+
+# Tools
+
+
+def _tools_difference(recording: Recording, agent: str, now: Any) -> str:
+    groups = now if isinstance(now, list) else []
+    asked = {
+        string(declared.get("name")): declared
+        for group in objects(groups)
+        for declared in objects(group.get("function_declarations"))
+    }
+    known = {tool.name: tool.declaration for tool in recording.tools.get(agent, ()) if tool.declaration is not None}
+    for name in dict.fromkeys((*known, *asked)):
+        if name not in asked:
+            return f"{name} was declared, now not given"
+        if name not in known:
+            return f"{name} was not given, now declared"
+        if text := _first_difference(known[name], asked[name]):
+            return f"{name}: {text}"
+    return ""
+
+
+# Values
+
+
+def _first_difference(then: Any, now: Any) -> str:
+    """Return the first place at which JSON data differs: `temperature was 0.2, now 0.7`."""
+    for path, old, new in islice(differences(then, now, ""), 1):
+        path = path.removeprefix(".")
+        if isinstance(old, str) and isinstance(new, str):
+            return f"{path}{_was_now(old, new)}"
+        return difference_text(path, old, new)
+    return ""
+
+
+def _was_now(then: Any, now: Any) -> str:
+    """Return two texts from shortly before their first different word on: ` was "Be kind", now "Be rude"`."""
+    old, new = ("" if value is None else value if isinstance(value, str) else dumps(value) for value in (then, now))
+    if not old:
+        return f" was not given, now {_excerpt(new)}"
+    if not new:
+        return f" was {_excerpt(old)}, now not given"
+    before, after = _WORD.findall(old), _WORD.findall(new)
+    if before == after:
+        return " differs only in white space"
+    pairs = zip(before, after, strict=False)
+    same = next((at for at, pair in enumerate(pairs) if not _same(*pair)), min(len(before), len(after)))
+    return f" was {_around(before, same)}, now {_around(after, same)}"
+
+
+def _same(then: str, now: str) -> bool:
+    """Return whether two words are equal. A secret that was replaced may be any word."""
+    return then == now or holds_secret(then)
+
+
+def _around(words: Sequence[str], at: int) -> str:
+    first = max(0, at - _BEFORE)
+    text = " ".join(words[first : at + _AFTER])
+    return _quoted(text, opens=first > 0, goes_on=len(words) > at + _AFTER)
+
+
+def _excerpt(text: str) -> str:
+    words = text.split()
+    return _quoted(" ".join(words[:_AFTER]), goes_on=len(words) > _AFTER)
+
+
+def _quoted(text: str, *, opens: bool = False, goes_on: bool = False) -> str:
+    if len(text) > _LONGEST:
+        text, goes_on = text[:_LONGEST], True
+    return json.dumps(f"{'…' if opens else ''}{text}{'…' if goes_on else ''}", ensure_ascii=False)

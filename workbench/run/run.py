@@ -1,0 +1,423 @@
+"""The execution of a plan: starts cases, publishes their events in order, and ends."""
+
+import asyncio
+import functools
+import itertools
+import os
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from workbench.criteria.secrets import Secrets
+from workbench.events.events import (
+    CaseError,
+    CaseFinished,
+    CaseRef,
+    Event,
+    FilesRead,
+    Noticed,
+    RepeatsDropped,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+)
+from workbench.freshness.touched import Touched
+from workbench.run.case_queue import CaseQueue
+from workbench.run.conversation.case_flow import CaseFlow, StartAgent
+from workbench.run.conversation.context import RunContext
+from workbench.run.conversation.local_part import LocalPart
+from workbench.run.conversation.rescoring import Transcript
+from workbench.run.dask.files import Files, find_files
+from workbench.run.dask.place import DaskPlace
+from workbench.run.dask.report import Report
+from workbench.run.input_recorder import InputRecorder
+from workbench.run.places.place import MachineState, Place, cleaned_states
+from workbench.run.plan.judge_calls import judge_environments
+from workbench.run.plan.plan import Plan, PlanEntry
+from workbench.run.plan.source import AgentSource, AnswerStorage, DecidedSource
+from workbench.run.plan.until_sure import UntilSure
+from workbench.run.preflight.whole_plan import preflight
+from workbench.run.processes.agent_host import AgentHosts
+from workbench.run.processes.children import Children
+from workbench.run.provenance import Commit
+from workbench.run.recorder import EventWriter, Publish, Recorder
+
+_HEAD_START = 0.04
+"""Seconds for which the first case runs alone, so that its verdict appears soon.
+
+The forks of all other cases would slow it down. Their delay is small compared to one model call.
+"""
+_SCORED_AT_ONCE = 100
+"""Number of stored cases that are scored at the same time.
+
+It is as large as the limit of simultaneous judge calls, so that only that limit matters.
+"""
+_STARTED_AT_ONCE = 10
+"""Number of cases that start before the event loop may do something else."""
+_NOT_STARTED = CaseError("cancelled", "cancelled before it started")
+
+
+class Run:
+    """One execution of `plan`.
+
+    `publish` gets each event from `RunStarted` to `RunFinished` in the event loop's thread. Secrets are replaced and
+    the event is written before that. `publish` must not raise. `writer` stores the events and is closed at the end;
+    None stores nothing. If the plan resumes an interrupted run, `writer` is that of that run. `judge_cache` is the
+    state folder for answers of judges; None keeps them in memory as long as `children` live. The agents run at `place`,
+    by default in `children`, or on a connected `cluster`.
+
+    If the run is stopped, cases that never started get no `CaseFinished`.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        publish: Publish,
+        children: Children,
+        writer: EventWriter | None = None,
+        judge_cache: Path | None = None,
+        place: Place | None = None,
+        cluster: DaskPlace | None = None,
+    ) -> None:
+        self._place = place
+        self._cluster = cluster
+        self._plan = plan
+        self._options = plan.options
+        self._todo = [entry for entry in plan.entries if not isinstance(entry.source, DecidedSource)]
+        self._asks_agents = any(isinstance(entry.source, AgentSource) for entry in self._todo)
+        self._children = children
+        self._publish = publish
+        self._writer = writer
+        self._judge_cache = judge_cache
+        self._interrupted = False
+        self._cancelled = 0
+        self._flows: dict[CaseRef, CaseFlow] = {}
+        options = plan.options
+        until = None if options.until_sure is None else UntilSure(options.until_sure, options.max_judge_calls)
+        self._queue = CaseQueue(self._todo, until)
+        self._starts_more = True
+        """False after a case that did not pass ended the run early (`exit_first`)."""
+        self._hosts: AgentHosts
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._began = 0.0
+        self._recorder: Recorder
+        self._secrets = Secrets([os.environ])
+        self._input_recorder = InputRecorder(plan, children, writer)
+        self._announced = False
+        self._before_announcement: list[Noticed] = []
+        """Notices from before `RunStarted`."""
+        self._commit: Commit | None = None
+        self._answers: AnswerStorage | None = None
+
+    async def execute(self) -> None:
+        """Run all cases, unless `stop` or `cancel` ends the run earlier.
+
+        The agents' processes have ended when this returns. Cancel the task that awaits it to kill them.
+        """
+        plan = self._plan
+        self._commit = None if self._writer is None or not self._asks_agents else Commit(plan.root)
+        todo = self._todo if self._cluster is None else ()
+        self._hosts = AgentHosts(plan, todo, self._children, self._options, self._notify, self._place)
+        if self._cluster is not None:
+            self._cluster.begin(self._warn, self._lose_place)
+        ahead = await self._prepare()
+        secrets = self._secrets
+        self._recorder = Recorder(self._publish, self._writer, secrets)
+        self._began = time.monotonic()
+        context = self._context(secrets)
+        try:
+            self._announce(ahead)
+            context.limit_judges(self._judge_cache, None if plan.resumed is None else plan.resumed.began)
+            self._children.scorer.warm(self._criteria())
+            await self._run_all(context)
+        except Exception:
+            self._recorder.put(Noticed("error", "the workbench itself failed", traceback.format_exc()))
+            raise
+        except asyncio.CancelledError:
+            self._interrupted = True
+            raise
+        finally:
+            await self._end()
+
+    def _context(self, secrets: Secrets) -> RunContext:
+        options, resumed, agents = self._options, self._plan.resumed, self._plan.agents
+        if resumed is not None and options.max_judge_calls is not None:
+            options = replace(options, max_judge_calls=max(0, options.max_judge_calls - resumed.judge_calls))
+        environments = {name: setting.environment.values for name, setting in agents.items()}
+        if self._writer is not None:
+            self._answers = AnswerStorage(self._writer.keep_answers, environments)
+        environment_of = judge_environments(agents)
+        return RunContext(
+            options,
+            self._children,
+            self._put,
+            self._at,
+            secrets,
+            environment_of,
+            self._with_inputs,
+            self._input_recorder.note,
+            self._plan.root,
+            records=self._writer is not None,
+            answers=self._answers,
+        )
+
+    async def _prepare(self) -> list[Noticed]:
+        """Read the inputs and run preflight, while the agent of the first case is imported. Return the notices."""
+        await asyncio.to_thread(self._input_recorder.begin)
+        if self._cluster is not None:  # After the digests, so that no verdict seems to be of a later change.
+            await self._cluster.send(self._files)
+        self._hosts.start_first()
+        try:
+            _, ahead = await asyncio.gather(asyncio.to_thread(self._read_inputs), self._run_preflight())
+        except BaseException:
+            await self._hosts.close()
+            raise
+        return ahead
+
+    def _files(self) -> Files:
+        """Return the files that travel to the cluster. Call it in a thread."""
+        agents = {name: setting.agent.folder for name, setting in self._plan.agents.items()}
+        return find_files(self._plan.root, agents, {})
+
+    def _warn(self, text: str, hint: str) -> None:
+        self._notify(Noticed("warning", text, hint))
+
+    def _lose_place(self, why: str) -> None:
+        """End the run, because the cluster is gone."""
+        self._notify(Noticed("error", f"the place was lost: {why}", "The same command continues the run"))
+        self.stop()
+
+    def _notify(self, notice: Noticed) -> None:
+        if self._announced:
+            self._recorder.put(notice)
+        else:
+            self._before_announcement.append(notice)
+
+    def machines(self) -> Sequence[MachineState]:
+        """Return the current states of other machines; () if agents run on this one."""
+        cluster = self._cluster
+        return () if cluster is None else cleaned_states(cluster.machines(), self._secrets.clean_text)
+
+    def stop(self) -> None:
+        """Start no new cases. Running cases finish or reach their timeout."""
+        self._queue.close()
+        self._interrupted = True
+        if self._cluster is not None:
+            self._cluster.stop()
+
+    def cancel(self, ref: CaseRef | None = None, *, kill: bool = False) -> None:
+        """End one case, or all cases and the run if `ref` is None.
+
+        A running case is terminated, and killed if it does not end. With `kill` it is killed at once. A queued case
+        does not start.
+        """
+        if ref is None:
+            self.stop()
+            self._cancel_all(kill=kill)
+            self._children.scorer.run_cancelled()
+        elif ref in self._flows:
+            _cancel(self._flows[ref], kill=kill)
+        elif self._queue.remove(ref):
+            self._put(CaseFinished(ref, "cancelled", _NOT_STARTED, 0.0))
+
+    def _cancel_all(self, *, kill: bool) -> None:
+        for flow in tuple(self._flows.values()):
+            _cancel(flow, kill=kill)
+
+    async def _run_preflight(self) -> list[Noticed]:
+        """Return the preflight notices. An exception becomes a notice, so that the run can continue."""
+        try:
+            return await asyncio.to_thread(preflight, self._plan, self._options)
+        except Exception:
+            return [Noticed("error", "preflight failed", traceback.format_exc())]
+
+    def _keep_owners(self) -> None:
+        """Store which agents run the evalsets, so that an agent never changes silently. Call it in a thread."""
+        try:
+            if self._writer is not None:
+                self._writer.keep_owners(self._plan.owners, self._plan.root)
+        except ValueError as error:
+            self._notify(Noticed("warning", f"the agents of the evalsets could not be stored: {error}"))
+
+    def _read_inputs(self) -> None:
+        """Read the secrets and the agents' files before the first case. Call it in a thread."""
+        self._keep_owners()
+        self._secrets = Secrets([setting.environment.values for setting in self._plan.agents.values()])
+        self._input_recorder.read(self._secrets.clean_text)
+
+    def _announce(self, ahead: list[Noticed]) -> None:
+        started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        plan = self._plan
+        if plan.resumed is None:
+            self._recorder.put(self._started(started))
+        else:
+            self._recorder.put_written(replace(plan.resumed.announced, inputs=plan.resumed.inputs.as_json()))
+            self._recorder.put(RunResumed(started))
+            for decided in self._decided():
+                self._recorder.put_written(*decided.events)
+        if self._writer is not None and self._writer.notice is not None:
+            self._recorder.put(self._writer.notice)
+        for notice in (*plan.notices, *ahead, *self._before_announcement):
+            self._recorder.put(notice)
+        self._announced = True
+
+    def _started(self, started: str) -> RunStarted:
+        plan = self._plan
+        cases = tuple(map(self._input_recorder.planned, plan.entries))
+        return RunStarted(
+            plan.run_id,
+            str(plan.root),
+            started,
+            cases,
+            plan.scored_from,
+            until_sure=self._options.until_sure,
+            shard=plan.shard,
+            **self._input_recorder.announcement_fields(),
+        )
+
+    def _decided(self) -> Iterator[DecidedSource]:
+        """Yield the stored results of the interrupted run that is being resumed."""
+        return (entry.source for entry in self._plan.entries if isinstance(entry.source, DecidedSource))
+
+    def _criteria(self) -> set[str]:
+        configs = (entry.config for entry in self._todo if entry.blocked is None)
+        return {criterion.name for config in configs for criterion in config.criteria}
+
+    def _at(self) -> float:
+        return time.monotonic() - self._began
+
+    async def _run_all(self, context: RunContext) -> None:
+        for decided in self._decided():
+            self._drop_unneeded(decided.finished)
+        try:
+            for entry in self._todo:
+                if entry.blocked is not None and isinstance(entry.source, AgentSource):
+                    self._start(CaseFlow(entry, context, None, lambda: None))
+            if self._options.exit_first and self._tasks:
+                await asyncio.wait(self._tasks)
+            await self._start_in_order(context)
+            while self._tasks:
+                await asyncio.wait(self._tasks)
+        except asyncio.CancelledError:
+            self._cancel_all(kill=True)
+            while self._tasks:
+                await asyncio.wait(self._tasks)
+            raise
+
+    async def _start_in_order(self, context: RunContext) -> None:
+        """Start each case as soon as a slot is free."""
+        agents, scorings = asyncio.Semaphore(self._options.concurrency), asyncio.Semaphore(_SCORED_AT_ONCE)
+        first = asyncio.Event()
+
+        def release() -> None:
+            agents.release()
+            first.set()
+
+        for started in itertools.count(1):
+            if started % _STARTED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+            await self._recorder.room()
+            await agents.acquire()
+            entry = await self._queue.next()
+            if entry is None:
+                return
+            if not isinstance(entry.source, AgentSource):
+                await scorings.acquire()  # Scoring needs no agent, so another case may take the agent's slot.
+                agents.release()
+                self._start(CaseFlow(entry, context, None, scorings.release))
+                continue
+            self._start(CaseFlow(entry, context, self._agent_of(entry, context), release))
+            if not first.is_set() and self._options.isolation == "case":
+                await asyncio.wait([asyncio.create_task(first.wait())], timeout=_HEAD_START)
+                first.set()
+
+    def _agent_of(self, entry: PlanEntry, context: RunContext) -> StartAgent:
+        cluster = self._cluster
+        if cluster is not None:
+            setting = self._plan.agents[entry.ref.agent]
+            note = functools.partial(self._note_report, setting.agent.folder)
+            return lambda execution: cluster.start(setting, context.options, execution, note)
+        host = self._hosts.host_of(entry.ref.agent)
+        return lambda execution: LocalPart(execution, host, context.options, context.answers)
+
+    def _note_report(self, folder: Path, report: Report) -> None:
+        """Note which files an agent used on a worker."""
+        touched = self._children.touched.setdefault(folder, Touched())
+        touched.add_written(set(report.written))
+        reads = report.transcript.reads
+        if reads is not None:
+            touched.files |= reads.files - touched.written
+            touched.folders |= reads.folders
+
+    def _put(self, event: Event) -> None:
+        """Publish an event of a case. Executions that its end makes unnecessary are dropped first."""
+        if isinstance(event, CaseFinished):
+            self._drop_unneeded(event)
+            self._cancelled += event.status == "cancelled"
+        self._recorder.put(event)
+
+    async def _with_inputs(self, event: CaseFinished, transcript: Transcript, is_simulated: bool) -> CaseFinished:
+        await self._input_recorder.gather(event, transcript, is_simulated=is_simulated)
+        numbers, new_reads = self._input_recorder.finished_inputs(event, transcript, is_simulated=is_simulated)
+        if new_reads:
+            self._recorder.put(FilesRead({}, new_reads))
+        return replace(event, inputs=numbers)
+
+    def _drop_unneeded(self, event: CaseFinished) -> None:
+        dropped = self._queue.take(event)
+        for ref in dropped:
+            self._hosts.drop(ref.agent)
+        if dropped:
+            self._recorder.put(RepeatsDropped(dropped))
+        if self._options.exit_first and self._starts_more and self._queue.did_not_pass(event):
+            self._starts_more = False
+            left_out = self._queue.clear()
+            for ref in left_out:
+                self._hosts.drop(ref.agent)
+            self._recorder.put(RepeatsDropped(left_out, event.case))
+
+    def _start(self, flow: CaseFlow) -> None:
+        self._queue.begin(flow.ref)
+        self._flows[flow.ref] = flow
+        task = asyncio.create_task(self._run_case(flow))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run_case(self, flow: CaseFlow) -> None:
+        try:
+            await flow.run()
+        finally:
+            del self._flows[flow.ref]
+            self._queue.ended(flow.ref)
+        await self._note_reads()
+        await self._hosts.case_over(flow.ref.agent)
+
+    async def _note_reads(self) -> None:
+        new_reads = await self._input_recorder.new_reads()
+        if new_reads is not None:
+            self._recorder.put(new_reads)
+
+    async def _end(self) -> None:
+        try:
+            await self._hosts.close()
+        finally:
+            if self._cluster is not None:
+                self._cluster.begin()
+            before = 0.0 if self._plan.resumed is None else self._plan.resumed.seconds
+            took, git = before + self._at(), {}
+            if self._commit is not None:
+                git = await self._commit.get()
+            await self._note_reads()
+            if self._input_recorder.fault is not None:
+                self._recorder.put(self._input_recorder.fault)
+            self._recorder.put(
+                RunFinished(took, self._interrupted, git, self._input_recorder.more_sources, self._cancelled)
+            )
+            await self._recorder.close()
+
+
+def _cancel(flow: CaseFlow, *, kill: bool) -> None:
+    flow.cancel(CaseError("cancelled", f"cancelled while it was {flow.activity}"), kill=kill)

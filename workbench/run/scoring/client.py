@@ -1,0 +1,318 @@
+"""The engine's client of the scorer process: it sends conversations and receives verdicts."""
+
+import asyncio
+import itertools
+import math
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from workbench.agents.channel import Frame
+from workbench.agents.child_process import ChildProcess, own_python
+from workbench.criteria.base import Scored
+from workbench.criteria.registry import needs_bench
+from workbench.events.events import MetricResult
+from workbench.files.prices import Prices
+from workbench.run.scoring.conversation import ATTEMPTS, Conversation, OnScored, Request, blame_crash, frames_of
+from workbench.worker.frames import FrameTooLargeError
+
+MODULE = "workbench.run.scoring.scorer"
+_ANSWER_WITHIN = 300.0
+"""Most seconds without a message of the scorer. Then its calculation is given up.
+
+Waiting for a judge does not count as silence.
+"""
+_GRACE = 10.0
+"""Seconds of silence beyond the time limit of a case."""
+_AFTER_CANCEL = 5.0
+"""Seconds without a message after the run was cancelled."""
+_LATE = 1.0
+"""Seconds by which a timer is late if the workbench itself was stopped, or was very busy."""
+
+OnWait: TypeAlias = Callable[[str, float, str], None]
+"""A function that gets a judge's model, the seconds of a pause (0 ends it), and its reason."""
+
+
+@dataclass
+class ScorerChannel:
+    """A channel to the scorer for one request ID, used for simulated users.
+
+    `on_lost` is called once when the scorer dies. Nothing arrives after that.
+    """
+
+    number: int
+    on_frame: Callable[[Frame], None]
+    on_lost: Callable[[str], None]
+
+
+class Scorer:
+    """The scorer process, started on first use and again if it dies. It ends when the pipe `lifeline` closes."""
+
+    def __init__(self, lifeline: int) -> None:
+        self._lifeline = lifeline
+        self._child: ChildProcess | None = None
+        self.ready = False
+        """Whether the running process has answered."""
+        self._failed_starts = 0
+        """Number of processes in a row that ended before they answered."""
+        self._numbers = itertools.count(1)
+        self._open: dict[int, Request] = {}
+        self._channels: dict[int, ScorerChannel] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._last_sign = 0.0
+        """Time of the last message of the process, or of the first request."""
+        self._silence = _ANSWER_WITHIN
+        """Seconds without a message after which a process that is ready is killed."""
+        self._run_cancelled = False
+        self._limits: Frame | None = None
+        self._on_wait: OnWait = lambda model, seconds, reason: None
+        self._on_notice: Callable[[str], None] = lambda text: None
+        self._calls: Counter[int] = Counter()
+        """Judge calls of the run by request ID. A new process may make only the rest of the limit."""
+        self.prices = Prices()
+        """Prices of models, for limits of cost."""
+        self._known_to_child: set[str] = set()
+        """Keys of environments that the running process has, and "" for the limits of the run."""
+
+    @property
+    def pid(self) -> int | None:
+        """ID of the running process, or None."""
+        return self._child.pid if self._child is not None else None
+
+    def warm(self, criteria: Iterable[str]) -> None:
+        """Start the process and let it import what these criteria need, without waiting."""
+        computed = sorted(name for name in set(criteria) if not needs_bench(name))
+        self._running().channel.send({"op": "warm", "criteria": computed})
+
+    def begin_run(
+        self,
+        *,
+        in_flight: int,
+        max_calls: int | None,
+        use_cache: bool,
+        cache_dir: Path | None,
+        timeout: float,
+        on_wait: OnWait,
+        since: float | None = None,
+        on_notice: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """Set the limits for judges (`workbench.judges.run_state.RunLimits`) and reset the count of calls.
+
+        `timeout` is the time limit of a case in seconds. A calculation that takes longer is given up a little later.
+        `on_notice` gets messages about the whole run, for example that answers cannot be stored.
+        """
+        folder = None if cache_dir is None else str(cache_dir)
+        self._limits = {
+            "op": "run",
+            "in_flight": in_flight,
+            "max_calls": max_calls,
+            "use_cache": use_cache,
+            "since": since,
+            "cache_dir": folder,
+        }
+        self._set_silence(min(_ANSWER_WITHIN, timeout + _GRACE), run_cancelled=False)
+        self._on_wait = on_wait
+        self._on_notice = on_notice
+        self._calls.clear()
+        self._known_to_child.discard("")
+
+    async def score(self, conversation: Conversation, on_scored: OnScored) -> list[Scored]:
+        """Return the verdicts in the order of the criteria.
+
+        `on_scored` gets each verdict as soon as it exists. Verdicts of judges arrive in any order. A criterion that
+        cannot be scored has a verdict too, but skipped judges have none. Cancelling this drops unfinished criteria.
+        """
+        if not conversation.criteria:
+            return []
+        request = Request(conversation, on_scored, asyncio.get_running_loop().create_future())
+        self._send(request)
+        try:
+            await request.done
+        except asyncio.CancelledError:
+            for number in [number for number, other in self._open.items() if other is request]:
+                self._drop(number, request)
+                del self._open[number]
+            raise
+        return [scored for _, scored in sorted(request.results.items())]
+
+    def skip_judges(self, conversation: Conversation) -> None:
+        """Stop asking judges about a conversation that is being scored. Computed verdicts still arrive."""
+        for number, request in list(self._open.items()):
+            if request.conversation is conversation:
+                request.judges_skipped = True
+                self._drop(number, request)
+                if request.ends():
+                    del self._open[number]
+
+    def run_cancelled(self) -> None:
+        """Wait only briefly for computed verdicts from now on. The next run begins with its own limit."""
+        self._set_silence(_AFTER_CANCEL, run_cancelled=True)
+
+    def open_channel(
+        self, environment: Mapping[str, Any], on_frame: Callable[[Frame], None], on_lost: Callable[[str], None]
+    ) -> ScorerChannel:
+        """Open a scorer channel for one request ID, and send the agent's environment."""
+        scorer_channel = ScorerChannel(next(self._numbers), on_frame, on_lost)
+        self._channels[scorer_channel.number] = scorer_channel
+        self._start_clock()
+        self._running().channel.send(*self._introduction(environment))
+        return scorer_channel
+
+    def send(self, scorer_channel: ScorerChannel, message: Frame) -> None:
+        """Send a frame on a channel. It is dropped if the channel was lost or closed.
+
+        Raises:
+            FrameTooLargeError: the frame is over 16 MiB.
+        """
+        if scorer_channel.number in self._channels:
+            self._running().channel.send({**message, "id": scorer_channel.number})
+
+    def close_channel(self, scorer_channel: ScorerChannel) -> None:
+        """Close a channel and end the work for it at once."""
+        if self._channels.pop(scorer_channel.number, None) is not None and self._child is not None:
+            self._child.channel.send({"op": "drop", "id": scorer_channel.number})
+            self._start_clock()
+
+    async def close(self) -> None:
+        """End the process."""
+        child, self._child = self._child, None
+        self._stop_clock()
+        if child is not None:
+            await child.close()
+
+    def _running(self) -> ChildProcess:
+        if self._child is None:
+            self.ready = False
+            self._known_to_child.clear()
+            command = own_python(MODULE, {**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+            child = ChildProcess(command, self._lifeline, self._take)
+            child.ended.add_done_callback(lambda ended: self._lost(child, ended.result()))
+            self._child = child
+        self._child.kill_if_stopped(lambda: bool(self._open or self._channels))
+        return self._child
+
+    def _send(self, request: Request) -> None:
+        number = next(self._numbers)
+        self._open[number] = request
+        if len(self._open) == 1:
+            self._start_clock()
+        try:
+            channel = self._running().channel
+            asking = request.conversation.asking
+            if asking is not None and request.left(asking=True) and not request.judges_skipped:
+                channel.send(*self._introduction(asking.environment))
+            channel.send(*frames_of(number, request, self.prices))
+        except (FrameTooLargeError, RecursionError) as error:
+            self._open.pop(number)
+            request.give_up(f"the conversation cannot be sent to the scorer: {error}")
+
+    def _introduction(self, environment: Mapping[str, Any]) -> Iterator[Frame]:
+        """Yield the limits and the environment, unless the process has them already."""
+        if "" not in self._known_to_child and self._limits is not None:
+            self._known_to_child.add("")
+            most = self._limits["max_calls"]
+            yield {**self._limits, "max_calls": None if most is None else max(0, most - self._calls.total())}
+        if environment["key"] not in self._known_to_child:
+            self._known_to_child.add(environment["key"])
+            yield {"op": "environment", **environment}
+
+    def _drop(self, number: int, request: Request) -> None:
+        if self._child is not None and request.left(asking=True):
+            self._child.channel.send({"op": "drop", "id": number})
+
+    def _take(self, frame: Frame) -> None:
+        match frame["op"]:
+            case "scored":
+                self._scored(frame)
+            case "ready":
+                self.ready = True
+            case "waits":
+                self._on_wait(frame["model"], frame["seconds"], frame["reason"])
+            case "notice":
+                self._on_notice(frame["text"])
+            case _:
+                scorer_channel = self._channels.get(frame.get("id", 0))
+                if scorer_channel is not None:
+                    # The tally of a channel is a total.
+                    self._calls[scorer_channel.number] = (frame.get("tally") or {}).get(
+                        "calls", self._calls[scorer_channel.number]
+                    )
+                    scorer_channel.on_frame(frame)
+        self._start_clock()
+
+    def _scored(self, frame: Frame) -> None:
+        number = frame["id"]
+        request = self._open.get(number)
+        if request is None:
+            return
+        for one in frame["results"]:
+            result = MetricResult(**one["result"])
+            self._calls[number] += (result.details.get("tally") or {}).get("calls", 0)
+            if request.take(one["index"], Scored(result, tuple(MetricResult(**turn) for turn in one["turns"]))):
+                self._open.pop(number, None)
+
+    def _start_clock(self) -> None:
+        """Start the timer again. Each message of the process does that."""
+        self._last_sign = asyncio.get_running_loop().time()
+        if self._timer is None:
+            self._set_timer(self._silence)
+
+    def _set_silence(self, seconds: float, *, run_cancelled: bool) -> None:
+        self._silence, self._run_cancelled = seconds, run_cancelled
+        self._stop_clock()
+        self._start_clock()
+
+    def _set_timer(self, seconds: float) -> None:
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._check_clock)
+
+    def _check_clock(self) -> None:
+        """Handle the single timer: set it again for the remaining time, or give up."""
+        now, due = asyncio.get_running_loop().time(), math.inf if self._timer is None else self._timer.when()
+        self._timer = None
+        if now - due > _LATE:
+            self._last_sign = now  # The scorer may have been stopped too.
+        if self._open or self._channels:
+            left = self._last_sign + (self._silence if self.ready else _ANSWER_WITHIN) - now
+            if left > 0:
+                self._set_timer(left)
+            else:
+                self._too_long()
+
+    def _stop_clock(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _too_long(self) -> None:
+        for number, request in list(self._open.items()):
+            request.overdue = True
+            if self._run_cancelled:
+                request.abandon(f"did not end within {self._silence:g} s after the run was cancelled")
+                del self._open[number]
+        if self._child is not None:
+            self._child.signal_group(9)
+
+    def _lost(self, child: ChildProcess, how: str) -> None:
+        """Handle the death of the process: send open requests again, but give up those that failed twice."""
+        if child is not self._child:
+            return
+        self._child = None
+        requests, self._open = list(self._open.values()), {}
+        scorer_channels, self._channels = list(self._channels.values()), {}
+        for scorer_channel in scorer_channels:
+            scorer_channel.on_lost(how)
+        self._failed_starts = 0 if self.ready else self._failed_starts + 1
+        if self._failed_starts == ATTEMPTS:
+            self._failed_starts = 0
+            for request in requests:
+                request.give_up(f"the scorer {how} before it could start: {child.last_line}")
+            return
+        if self.ready:
+            blame_crash(requests, how, self._silence)
+        for request in requests:
+            if not request.done.done():
+                request.overdue = False
+                self._send(request)

@@ -1,0 +1,142 @@
+"""A conversation inside the scorer: requests to criteria, and the frames of their verdicts."""
+
+import contextlib
+import dataclasses
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.criteria import registry
+from workbench.criteria.base import NotScorableError, Scored, ScoreRequest
+from workbench.events.event_json import fields_as_json
+from workbench.events.events import MetricResult, Usage
+from workbench.files.criteria import Criterion
+from workbench.files.prices import prices_from
+from workbench.text.counting import counted
+from workbench.worker.frames import FrameTooLargeError, encode
+
+_END_OF_PROMPT = 5_000
+"""Characters that are kept of the start and the end of a prompt that is too long."""
+
+
+@dataclass
+class Case:
+    """A conversation, received in one frame for each turn.
+
+    `static` means that it has a reference. `environment` is the key of its judges' environment. `repeat` and
+    `all_votes` are settings for judges.
+    """
+
+    criteria: list[dict[str, Any]]
+    scenario: dict[str, Any] | None
+    rubrics: tuple[dict[str, Any], ...]
+    static: bool
+    environment: str = ""
+    repeat: int = 1
+    all_votes: bool = False
+    states: list[Any] = field(default_factory=lambda: [None, None])
+    """The session state at the end: the expected one and the real one."""
+    dataset_case: dict[str, Any] | None = None
+    prices: dict[str, Any] = field(default_factory=dict)
+    inner_calls: list[list[dict[str, Any]] | None] = field(default_factory=list)
+    usage: dict[str, int] | None = None
+    expected: list[dict[str, Any]] = field(default_factory=list)
+    actual: list[dict[str, Any]] = field(default_factory=list)
+
+    def request(self, criterion: dict[str, Any]) -> ScoreRequest:
+        """Return the request to one criterion."""
+        return ScoreRequest(
+            Criterion(criterion["name"], criterion["threshold"], criterion["value"], criterion["options"]),
+            tuple(self.expected) if self.static else None,
+            tuple(self.actual),
+            self.scenario,
+            self.rubrics,
+            criterion["custom"],
+            criterion["custom_config"],
+            final_session_state=self.states[0],
+            end_state=self.states[1],
+            dataset_case=self.dataset_case,
+            prices=prices_from(self.prices),
+            inner_calls=tuple(None if calls is None else tuple(calls) for calls in self.inner_calls),
+            usage=None if self.usage is None else Usage(**self.usage),
+        )
+
+
+def score_one(case: Case, criterion: dict[str, Any]) -> Scored:
+    """Return the verdict of a computed criterion, or an `error` if it raises."""
+    request = case.request(criterion)
+    try:
+        return registry.score(request)
+    except (Exception, SystemExit) as error:
+        return crashed(request.criterion, error)
+
+
+def crashed(criterion: Criterion, error: BaseException) -> Scored:
+    """Return the verdict of a criterion that raised: `error`, with the traceback in `details`."""
+    if isinstance(error, NotScorableError):
+        return Scored(MetricResult(criterion.name, "error", None, criterion.threshold, str(error)))
+    reason = f"the metric crashed: {type(error).__name__}: {error}"
+    details = {"traceback": "".join(traceback.format_exception(error))}
+    return Scored(MetricResult(criterion.name, "error", None, criterion.threshold, reason, details))
+
+
+def reply(number: int, results: Mapping[int, Scored], clean: Callable[[str], str] = str) -> bytes:
+    """Return the frames with the results of a case: one frame, or one for each result if they are too large.
+
+    `results` maps the index of a criterion to its result. `clean` removes secrets from texts before they are cut,
+    because a part of a secret could not be recognised later.
+    """
+    with contextlib.suppress(FrameTooLargeError):
+        return _frame(number, results)
+    return b"".join(_shortened(number, index, scored, clean) for index, scored in results.items())
+
+
+def _shortened(number: int, index: int, scored: Scored, clean: Callable[[str], str]) -> bytes:
+    """Return the frame of one result, with as much of its explanation as fits."""
+    with contextlib.suppress(FrameTooLargeError):
+        return _frame(number, {index: scored})
+    # Prompts are long because they quote the agent's context. The judge's replies are small.
+    details = _with_brief_prompts(scored.result.details, clean)
+    brief = dataclasses.replace(scored.result, details=details)
+    turns = tuple(dataclasses.replace(turn, details=_with_brief_prompts(turn.details, clean)) for turn in scored.turns)
+    try:
+        return _frame(number, {index: Scored(brief, turns)})
+    except FrameTooLargeError as error:
+        # Keep the verdict without its explanation, which is too large to read.
+        kept = {key: value for key, value in scored.result.details.items() if key in ("judge", "tally")}
+        bare = dataclasses.replace(scored.result, details={**kept, "left_out": f"the explanation: {error}"})
+        turns = tuple(dataclasses.replace(turn, details={}) for turn in scored.turns)
+        return _frame(number, {index: Scored(bare, turns)})
+
+
+def _with_brief_prompts(value: Any, clean: Callable[[str], str]) -> Any:
+    """Return the details with long prompts shortened, at any depth (`workbench.judges.base.record`)."""
+    if isinstance(value, list):
+        return [_with_brief_prompts(item, clean) for item in value]
+    if not isinstance(value, dict):
+        return value
+    is_question = "prompt" in value and "replies" in value
+    return {
+        key: _brief(clean(item)) if is_question and key == "prompt" else _with_brief_prompts(item, clean)
+        for key, item in value.items()
+    }
+
+
+def _brief(prompt: str) -> str:
+    left_out = len(prompt) - 2 * _END_OF_PROMPT
+    if left_out <= 0:
+        return prompt
+    start, end = prompt[:_END_OF_PROMPT], prompt[-_END_OF_PROMPT:]
+    return (
+        f"{start}\n[… {counted(left_out, 'character')} left out: all questions together are too large to keep …]\n{end}"
+    )
+
+
+def _frame(number: int, results: Mapping[int, Scored]) -> bytes:
+    return encode({"op": "scored", "id": number, "results": [_plain(*item) for item in results.items()]})
+
+
+def _plain(index: int, scored: Scored) -> dict[str, Any]:
+    turns = [fields_as_json(turn) for turn in scored.turns]
+    return {"index": index, "result": fields_as_json(scored.result), "turns": turns}

@@ -1,0 +1,138 @@
+"""The status of a case from the verdicts of its criteria, and the reasons for missing verdicts of judges."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from workbench.criteria.base import Scored
+from workbench.events.events import CaseError, CaseStatus, ErrorKind, MetricResult
+
+_KEPT = "The answers so far are stored, so the next run asks only for the rest"
+_UNANSWERED: Mapping[str, str] = {
+    "quota": "Run again when the quota is renewed, or use another judge_model",
+    "timeout": "Run again, or use another judge_model",
+    "http": "Fix the cause and run again, or use another judge_model",
+    "connection": "Check the connection and the address, then run again",
+}
+_WAYS_OUT: Mapping[str, str] = {
+    "skipped": "The next run asks again. Another judge_model may answer everything",
+    "unrated": "The next run asks the service again",
+    "cut": "Raise max_output_tokens in judge_model_config, or use another judge_model",
+    "blocked": "Another judge_model may answer what this one refuses",
+    "unreadable": "The report has each reply in full. The next run asks again, and another judge_model may do better",
+    "raised": "The judge is a function of the project",
+    "limit": "Raise --max-judge-calls",
+}
+"""Kind of fault → hint beside the message."""
+
+
+def case_status(results: Iterable[MetricResult], *, allow_not_evaluated: bool = False) -> CaseStatus:
+    """Return the status of a case with a complete transcript.
+
+    The first of these that a metric has wins: `failed`, `error`, `not_evaluated` (ignored with `allow_not_evaluated`),
+    `passed`. So a metric that broke hides no failure. A case without a passed metric is `not_evaluated`. Metrics that
+    are `informational` or `not_applicable` never count.
+    """
+    seen = {result.status for result in results}
+    if "failed" in seen:
+        return "failed"
+    if "error" in seen:
+        return "error"
+    if "not_evaluated" in seen and not allow_not_evaluated:
+        return "not_evaluated"
+    return "passed" if "passed" in seen else "not_evaluated"
+
+
+def metric_error(scored: Iterable[Scored]) -> CaseError | None:
+    """Return the error of a case from its first metric with status `error`, or None.
+
+    The kind is `judge` if replies were missing or unreadable, `quota` if that was the only cause, and otherwise
+    `metric_crashed`.
+    """
+    for one in scored:
+        result = one.result
+        if result.status == "error":
+            message = f"{result.name}: {result.reason}"
+            traceback = str(result.details.get("traceback", ""))
+            faults = [] if traceback else faults_behind(one)
+            if not faults:
+                return CaseError("metric_crashed", message, traceback=traceback)
+            kind: ErrorKind = "quota" if all(fault.kind == "quota" for fault in faults) else "judge"
+            return CaseError(kind, message, _way_out(faults[0].kind, one))
+    return None
+
+
+def _way_out(kind: str, scored: Scored) -> str:
+    """Return the hint for the first fault, which is the one in the message."""
+    if kind in _UNANSWERED:
+        return _KEPT if something_answered(scored) else _UNANSWERED[kind]
+    return _WAYS_OUT.get(kind, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A reply without a usable verdict.
+
+    `kind` is a `workbench.judges.base.FaultKind`, "unreadable", "skipped" for a reply that left out a rubric or a
+    sentence, or "unrated" for a rating of Google's service without a score.
+    """
+
+    kind: str
+    message: str
+
+
+def faults_behind(scored: Scored) -> list[Fault]:
+    """Return the faults that kept a criterion from a verdict: those of its turns, or else those of the case."""
+    turns = [turn for turn in scored.turns if turn.status == "error"]
+    found = [fault for turn in turns for fault in _faults(turn.details)] or list(_faults(scored.result.details))
+    if not found and "judge" in scored.result.details:
+        return [Fault("skipped", scored.result.reason)]
+    if not found and "service" in scored.result.details:
+        return [Fault("unrated", scored.result.reason)]
+    return found
+
+
+def something_answered(scored: Scored) -> bool:
+    """Return whether a judge or service answered any part of this criterion, so that an answer may be stored."""
+    return any(_answered(result.details) for result in (scored.result, *scored.turns))
+
+
+def only_limited(scored: Scored) -> Scored:
+    """Return the verdict, changed from `error` to `not_evaluated` if only the user's call limit caused it.
+
+    Judged turns keep their score.
+    """
+    if scored.result.status != "error":
+        return scored
+    faults = faults_behind(scored)
+    if not faults or any(fault.kind != "limit" for fault in faults):
+        return scored
+    judged = sum(turn.score is not None for turn in scored.turns)
+    count = f" ({judged} of {len(scored.turns)} turns judged)" if scored.turns else ""
+    result = replace(scored.result, status="not_evaluated", reason=f"{faults[0].message}{count}")
+    turns = (replace(turn, status="not_evaluated") if turn.status == "error" else turn for turn in scored.turns)
+    return Scored(result, tuple(turns))
+
+
+def _answered(details: Any) -> bool:
+    """Return whether the details have a readable reply or a rating at any depth."""
+    if isinstance(details, dict):
+        reply = "sample" in details and details.get("text") is not None and not details.get("unread")
+        rating = "attempts" in details and "explanation" in details and not details.get("error")
+        return reply or rating or any(map(_answered, details.values()))
+    return isinstance(details, list | tuple) and any(map(_answered, details))
+
+
+def _faults(details: Any) -> Iterator[Fault]:
+    """Yield the faults in reply records (`workbench.judges.base.reply_record`) and ratings, at any depth."""
+    if isinstance(details, dict):
+        fault = details.get("fault", details.get("error"))
+        if isinstance(fault, dict) and "kind" in fault:
+            yield Fault(str(fault["kind"]), str(fault.get("message") or ""))
+        elif "fault" in details and details.get("unread"):
+            yield Fault("unreadable", str(details["unread"]))
+        for value in details.values():
+            yield from _faults(value)
+    elif isinstance(details, Sequence) and not isinstance(details, str):
+        for value in details:
+            yield from _faults(value)

@@ -1,1 +1,0 @@
-"""Simulated users: their instructions, their next message, and the end of the conversation."""

@@ -1,0 +1,1 @@
+"""The store: events go in, and the state of runs and cases comes out, now or later."""

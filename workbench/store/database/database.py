@@ -1,0 +1,281 @@
+"""The database of one state folder, as one process uses it: questions from any thread, changes one after the other.
+
+A question or a change is a function that gets a connection. A question sees one state of the database. A change happens
+as a whole or not at all. If the file turns out to be damaged, it is set aside, what can be read is copied into a new
+one, and the question or change is tried again.
+
+If the folder cannot be used, all threads share one connection to a database in memory.
+"""
+
+import atexit
+import errno
+import os
+import sqlite3
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from workbench.files.state_folder import untrusted_root
+from workbench.store.database.faults import SQLITE_ERRORS, DamagedError, as_os_error, is_undecodable
+from workbench.store.database.opening import (
+    FILE_NAME,
+    Identity,
+    Opened,
+    identity_of,
+    open_in_memory,
+    open_to_read,
+    open_to_write,
+)
+from workbench.store.database.salvage import set_aside
+
+T = TypeVar("T")
+Connection: TypeAlias = sqlite3.Connection
+_IDLE = 3
+"""Connections that wait for the next question."""
+_OPEN = 8
+"""Databases that a process holds open."""
+_UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ELOOP)
+"""Errors that say that a folder cannot be written at all. A full disk, for example, may have room later."""
+
+
+class Database:
+    """The database in the state folder `state`, which may not exist yet."""
+
+    def __init__(self, state: Path) -> None:
+        self.path = state / FILE_NAME
+        self._name = str(self.path)
+        self._syncs: bool | None = None
+        """Whether the connection for changes waits for the disk, or None if that is not known."""
+        self._writing = threading.RLock()
+        self._writer: Opened | None = None
+        self._lending = threading.Lock()
+        self._idle: list[Opened] = []
+        self._memory = open_in_memory(self.path) if untrusted_root(state) is not None else None
+        self.why_in_memory = ""
+        """Why the folder cannot be written, if that was found out."""
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether what is written is still there when this process has ended."""
+        return self._memory is None
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is something to read."""
+        return not self.is_lasting or os.path.lexists(self.path)
+
+    def go_on_in_memory(self, error: OSError) -> bool:
+        """Keep everything in memory from now on, if `error` says that the folder cannot be written at all.
+
+        What can be read is copied. Return whether it is so now. Call it in a thread.
+
+        Raises:
+            OSError: there is a database that cannot be read.
+        """
+        with self._writing:
+            if self.is_lasting and error.errno in _UNWRITABLE:
+                try:
+                    source = open_to_read(self.path)
+                except (FileNotFoundError, NotADirectoryError):
+                    self._memory = open_in_memory(self.path)
+                else:
+                    self._memory = open_in_memory(self.path, source)
+                    source.close()
+                self.why_in_memory = error.strerror or type(error).__name__
+        return not self.is_lasting
+
+    def read(self, ask: Callable[[Connection], T]) -> T | None:
+        """Return the answer to a question, or None if there is no database. Call it in a thread.
+
+        Raises:
+            OSError: the database cannot be read.
+        """
+        try:
+            return self._ask(ask)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except DamagedError:
+            self._set_aside()
+        try:
+            return self._ask(ask)
+        except FileNotFoundError:
+            return None
+
+    def write(self, change: Callable[[Connection], T], *, sync: bool = False) -> T:
+        """Make a change, and with `sync` wait until the disk has it and all changes before. Call it in a thread.
+
+        Raises:
+            OSError: the database cannot be written. Nothing was changed.
+        """
+        with self._writing:
+            try:
+                return self._change(change, sync=sync)
+            except DamagedError:
+                self._set_aside()
+                return self._change(change, sync=sync)
+
+    def _set_aside(self) -> None:
+        if self.is_lasting:
+            set_aside(self.path)
+            self.close()
+
+    def version(self) -> int:
+        """Return a number that changes with each change by another process. 0: there is no database."""
+        with self._writing:
+            try:
+                if not self.exists:
+                    return 0
+                connection = self._connected().connection
+                return int(connection.execute("PRAGMA data_version").fetchone()[0])
+            except (OSError, *SQLITE_ERRORS):
+                return 0
+
+    def close(self) -> None:
+        """Close all connections to the file that are not in use. The next question or change opens new ones."""
+        with self._writing, self._lending:
+            opened, self._idle = self._idle, []
+            if self._writer is not None:
+                opened.append(self._writer)
+                self._writer = None
+        for one in opened:
+            one.close()
+
+    def forget(self) -> None:
+        """Drop all connections without closing them, in a child process that shares them with its parent."""
+        _inherited.extend(self._idle)
+        if self._writer is not None:
+            _inherited.append(self._writer)
+        self._writer, self._idle = None, []
+        self._writing, self._lending = threading.RLock(), threading.Lock()
+
+    def _ask(self, ask: Callable[[Connection], T]) -> T:
+        if self._memory is not None:
+            with self._writing:
+                return ask(self._memory.connection)
+        opened = self._borrow()
+        try:
+            connection = opened.connection
+            connection.execute("BEGIN")
+            try:
+                found = ask(connection)
+            except sqlite3.OperationalError as error:
+                if not is_undecodable(error):
+                    raise
+                connection.text_factory = _decoded
+                found = ask(connection)
+                connection.text_factory = str
+            connection.execute("ROLLBACK")
+        except SQLITE_ERRORS as error:
+            opened.close()
+            raise as_os_error(error, self.path) from None
+        except BaseException:
+            opened.close()
+            raise
+        with self._lending:
+            if len(self._idle) < _IDLE:
+                self._idle.append(opened)
+                return found
+        opened.close()
+        return found
+
+    def _borrow(self) -> Opened:
+        """Return a connection to the file that is there now."""
+        identity = identity_of(self.path)
+        with self._lending:
+            while self._idle:
+                opened = self._idle.pop()
+                if opened.identity == identity:
+                    return opened
+                opened.close()
+        return open_to_read(self.path)
+
+    def _change(self, change: Callable[[Connection], T], *, sync: bool) -> T:
+        opened = self._connected()
+        connection = opened.connection
+        try:
+            if sync is not self._syncs:
+                connection.execute(f"PRAGMA synchronous={'FULL' if sync else 'NORMAL'}")
+                self._syncs = sync
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                found = change(connection)
+                if not self._is_there(opened.identity):
+                    raise OSError(errno.ESTALE, "the file was removed or replaced", self._name)
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(*SQLITE_ERRORS):
+                    connection.execute("ROLLBACK")
+                raise
+        except SQLITE_ERRORS as error:
+            self._drop_writer()
+            raise as_os_error(error, self.path) from None
+        except OSError:
+            self._drop_writer()
+            raise
+        return found
+
+    def _connected(self) -> Opened:
+        """Return the connection for changes, to the file that is there now or to the database in memory."""
+        if self._memory is not None:
+            return self._memory
+        if self._writer is not None and not self._is_there(self._writer.identity):
+            self._drop_writer()
+        if self._writer is None:
+            self._writer, self._syncs = open_to_write(self.path), None
+        return self._writer
+
+    def _is_there(self, identity: Identity) -> bool:
+        """Return whether a file is still the one at the path. A change of another one would be lost."""
+        if self._memory is not None:
+            return True
+        try:
+            found = os.lstat(self._name)  # `identity_of` is slower, and this is called twice for each change.
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) == identity
+
+    def _drop_writer(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+_databases: "OrderedDict[Path, Database]" = OrderedDict()
+_registering = threading.Lock()
+_inherited: list[Opened] = []
+"""Connections of the parent process. Closing them here could end what the parent does with them."""
+
+
+def database(state: Path) -> Database:
+    """Return the database of a state folder. All callers in this process share it."""
+    with _registering:
+        found = _databases.pop(state, None)
+        _databases[state] = found = Database(state) if found is None else found
+        old = [_databases.pop(path) for path in [path for path, one in _databases.items() if one.is_lasting][:-_OPEN]]
+    for one in old:
+        one.close()
+    return found
+
+
+def close_databases() -> None:
+    """Close all connections of this process. Call it only while no other thread uses one."""
+    for one in list(_databases.values()):
+        one.close()
+
+
+def _after_fork() -> None:
+    global _registering
+    _registering = threading.Lock()
+    for one in _databases.values():
+        one.forget()
+
+
+atexit.register(close_databases)
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,240 @@
+"""Opening the file of a database: never through a link, with nothing in it trusted, in the safest mode that works."""
+
+import errno
+import mmap
+import os
+import sqlite3
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+from urllib.parse import quote
+
+from workbench.files.state_folder import make_state_dir, open_stored
+from workbench.store.database.faults import SQLITE_ERRORS, DamagedError, NewerError, as_os_error
+from workbench.store.database.schema import APPLICATION_ID, INDEXES, OLDEST_SQLITE, PAGE_SIZE, TABLES, VERSION
+
+FILE_NAME = "runs.db"
+BESIDE = ("-wal", "-shm", "-journal")
+"""Endings of the files that SQLite makes beside a database."""
+_WAIT = 30.0
+"""Seconds to wait for other programs, which write for milliseconds."""
+_NETWORK = frozenset(
+    ("nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "fuse.sshfs", "ncpfs")
+)
+"""File systems whose memory is not shared between machines, so that a write-ahead log would lose rows."""
+Identity: TypeAlias = tuple[int, int]
+"""Device and inode of a file."""
+
+
+class Opened(NamedTuple):
+    """An open connection, and the file that it has open."""
+
+    connection: sqlite3.Connection
+    identity: Identity
+
+    def close(self) -> None:
+        """Close the connection. The last one to a file writes its log back."""
+        with suppress(*SQLITE_ERRORS):
+            self.connection.close()
+
+
+def identity_of(path: Path) -> Identity:
+    """Return which file is at `path`, without opening it: that would end the locks of open connections.
+
+    Raises:
+        FileNotFoundError: there is none.
+        DamagedError: a link or a device is in its place, or beside it.
+        OSError: its folder cannot be read.
+    """
+    found = _regular(path)
+    for ending in BESIDE:
+        with suppress(FileNotFoundError):
+            _regular(path.with_name(path.name + ending))
+    return found.st_dev, found.st_ino
+
+
+def _regular(path: Path) -> os.stat_result:
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode):
+        what = "a link" if stat.S_ISLNK(found.st_mode) else "not a regular file"
+        raise DamagedError(errno.ELOOP, f"it is {what}", str(path))
+    return found
+
+
+def open_to_read(path: Path) -> Opened:
+    """Open an existing database.
+
+    Raises:
+        FileNotFoundError: there is none.
+        DamagedError, NewerError, OSError: it cannot be used.
+    """
+    identity = identity_of(path)
+    with _translated(path):
+        try:
+            return Opened(_connect(path, "mode=rw"), identity)
+        except sqlite3.OperationalError:
+            if os.access(path.parent, os.W_OK) and os.access(path, os.W_OK):
+                if has_log(path):
+                    raise
+                _leave_log(path)
+                return Opened(_connect(path, "mode=rw"), identity)
+            if _is_log_left(path):
+                raise
+            # A read-only folder has no room for the index of the log. Then nobody writes to the file, either.
+            return Opened(_connect(path, "mode=ro&immutable=1"), identity)
+
+
+def open_to_write(path: Path) -> Opened:
+    """Open a database, and make it if there is none.
+
+    Raises:
+        DamagedError, NewerError, OSError: it cannot be used.
+    """
+    _create(path)
+    identity = identity_of(path)
+    with _translated(path):
+        with_log = has_log(path)
+        if not with_log:
+            _leave_log(path)
+        connection = _connect(path, "mode=rw", check=False)
+        try:
+            _make_schema(connection)
+            _check_header(connection, path)
+            if with_log:
+                with suppress(sqlite3.OperationalError):  # A busy file keeps the mode that it has.
+                    connection.execute("PRAGMA journal_mode=WAL").fetchone()
+        except BaseException:
+            connection.close()
+            raise
+    return Opened(connection, identity)
+
+
+def open_in_memory(path: Path, source: Opened | None = None) -> Opened:
+    """Make a database in memory in place of the one at `path`, with all that `source` has."""
+    with _translated(path):
+        connection = _connect(path, "mode=memory", check=False)
+        if source is not None:
+            source.connection.backup(connection)
+        _make_schema(connection)
+    return Opened(connection, (0, 0))
+
+
+def _create(path: Path) -> None:
+    """Create an empty file that only its owner can read, because SQLite would let others read it."""
+    if os.path.lexists(path):
+        return
+    make_state_dir(path.parent)
+    with suppress(FileExistsError):
+        os.close(open_stored(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+
+
+def _connect(path: Path, options: str, *, check: bool = True) -> sqlite3.Connection:
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        oldest = ".".join(map(str, OLDEST_SQLITE))
+        raise OSError(
+            errno.ENOSYS, f"SQLite {sqlite3.sqlite_version} is too old: it needs {oldest} or newer", str(path)
+        )
+    uri = f"file:{quote(os.fsencode(path))}?{options}"
+    connection = sqlite3.connect(uri, _WAIT, isolation_level=None, check_same_thread=False, uri=True)
+    try:
+        connection.execute("PRAGMA trusted_schema=OFF")
+        if connection.execute("PRAGMA trusted_schema").fetchone() != (0,):
+            raise OSError(errno.ENOSYS, "SQLite does not refuse unsafe functions in the schema", str(path))
+        connection.execute("PRAGMA cell_size_check=ON")
+        connection.execute("PRAGMA secure_delete=FAST")  # What was deleted is overwritten where that costs nothing.
+        connection.execute("PRAGMA temp_store=MEMORY")
+        if check:
+            _check_header(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check_header(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise an error unless this version of the workbench can use the database."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application == APPLICATION_ID and version == VERSION:
+        return
+    if application == APPLICATION_ID and version > VERSION:
+        raise NewerError(
+            errno.EPERM, f"a later version of agent-workbench made it (schema {version}, not {VERSION})", str(path)
+        )
+    if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+        raise FileNotFoundError(errno.ENOENT, "it is empty", str(path))
+    raise DamagedError(errno.EIO, "it is not a database of agent-workbench", str(path))
+
+
+def _make_schema(connection: sqlite3.Connection) -> None:
+    """Make the tables in an empty file. Another process may do so at the same time."""
+    if connection.execute("PRAGMA schema_version").fetchone() != (0,):
+        return
+    connection.execute(f"PRAGMA page_size={PAGE_SIZE}")
+    connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+    connection.execute("BEGIN IMMEDIATE")
+    if connection.execute("PRAGMA schema_version").fetchone() == (0,):
+        for statement in (*TABLES.values(), *INDEXES):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version={VERSION}")
+    connection.execute("COMMIT")
+
+
+def has_log(path: Path) -> bool:
+    """Return whether a database can have a write-ahead log: all its users can share memory."""
+    if is_on_network(path):
+        return False
+    try:
+        with tempfile.TemporaryFile(dir=path.parent) as file:
+            file.truncate(1)
+            try:
+                mmap.mmap(file.fileno(), 1).close()
+            except OSError:
+                return False
+    except OSError:
+        return True  # The folder is read-only or full, so no file with a log can be made.
+    return True
+
+
+def _leave_log(path: Path) -> None:
+    """Give a database the usual journal of SQLite. If it has a log already, only one program may have it open."""
+    with suppress(sqlite3.OperationalError), closing(_connect(path, "mode=rw", check=False)) as connection:
+        connection.execute("PRAGMA busy_timeout=1000")
+        connection.execute("PRAGMA locking_mode=EXCLUSIVE")  # Without it, SQLite needs memory that is shared.
+        connection.execute("PRAGMA journal_mode=DELETE").fetchone()
+
+
+def _is_log_left(path: Path) -> bool:
+    """Return whether a killed program left changes in the log, which an immutable file would not have."""
+    with suppress(OSError):
+        return path.with_name(path.name + BESIDE[0]).lstat().st_size > 0
+    return False
+
+
+def is_on_network(path: Path) -> bool:
+    """Return whether a file is on a network file system, as far as the system says."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return False
+    best, kind = "", ""
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        fields = before.split(" ")
+        if len(fields) > 4 and after:
+            place = fields[4].encode().decode("unicode_escape", "replace") if "\\" in fields[4] else fields[4]
+            if len(place) >= len(best) and path.is_relative_to(place):
+                best, kind = place, after.split(" ", 1)[0]
+    return kind in _NETWORK
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except SQLITE_ERRORS as error:
+        raise as_os_error(error, path) from None

@@ -1,0 +1,452 @@
+"""Runs, executions and events in the database: the statements, and the rows as they come back.
+
+All functions are questions or changes for `Database.read` and `Database.write`.
+"""
+
+import json
+import zlib
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from workbench.store.database.database import Connection
+from workbench.store.database.faults import DamagedError
+from workbench.store.database.process import is_alive, this_process
+from workbench.store.database.schema import EVENT_BITS, RUN_BITS
+
+_AT_ONCE = 400
+
+
+def checksum(values: tuple[Any, ...]) -> int:
+    """Return the checksum of a row."""
+    return zlib.crc32(ascii(values).encode("ascii"))
+
+
+def text_checksum(text: object) -> int | None:
+    """Return the checksum of a text, or None if a flipped bit made it something else."""
+    return zlib.crc32(text.encode("utf-8", "replace")) if isinstance(text, str) else None
+
+
+def event_checksum(number: int, data: str) -> int:
+    """Return the checksum of an event, which also covers its place, so that a moved event is noticed."""
+    return zlib.crc32(data.encode("utf-8", "replace"), zlib.crc32(b"%d" % number))
+
+
+class RunRow(NamedTuple):
+    """A run as it is stored, without its facts.
+
+    `events` and `executions` are how many rows it must have. `listed` is JSON text; None unless the run has ended.
+    """
+
+    id: int
+    run_id: str
+    started: str = ""
+    seconds: float | None = None
+    interrupted: int = 0
+    scored_from: str = ""
+    git_commit: str | None = None
+    dirty: int | None = None
+    events: int = 0
+    executions: int = 0
+    bytes: int = 0
+    listed: str | None = None
+    crc: int = 0
+    writer: str | None = None
+    seen: float | None = None
+
+    @classmethod
+    def read(cls, row: tuple[Any, ...]) -> "RunRow":
+        """Return a row of the database. A value of another type than was written is replaced by an empty one."""
+        values: list[Any] = [
+            value if isinstance(value, kind) else default
+            for value, kind, default in zip(row, _RUN_TYPES, _NO_RUN, strict=True)
+        ]
+        return cls(*values)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the row is as it was written."""
+        return self.crc == checksum(self[:12])
+
+    def sealed(self) -> "RunRow":
+        """Return the row with its checksum."""
+        return self._replace(crc=checksum(self[:12]))
+
+    @property
+    def is_being_written(self) -> bool:
+        """Whether a living process writes the run."""
+        return self.writer is not None and is_alive(self.writer, self.seen or 0.0)
+
+
+_NONE = type(None)
+_REAL = (float, int, _NONE)
+_RUN_TYPES: tuple[Any, ...] = (
+    *(int, str, str, _REAL, int, str, (str, _NONE), (int, _NONE)),
+    *(int, int, int, (str, _NONE), int, (str, _NONE), _REAL),
+)
+_NO_RUN = RunRow(0, "")
+
+
+class ExecutionRow(NamedTuple):
+    """An execution of a case as it is stored. `scores` and `more` are JSON text.
+
+    `first` is the number of the event that began its last attempt, `events` and `bytes` are those from there on, and
+    `changed` is the number of the last event about it.
+    """
+
+    id: int
+    run: int
+    agent: str
+    evalset_file: str
+    eval_set_id: str
+    eval_id: str
+    repeat: int
+    attempt: int
+    status: str | None
+    error_kind: str | None
+    error: str | None
+    cause: str | None
+    seconds: float
+    model_calls: int
+    input_tokens: int
+    output_tokens: int
+    judge_calls: int
+    judge_calls_cached: int
+    scores: str
+    more: str
+    first: int
+    events: int
+    bytes: int
+    changed: int
+    crc: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the row is as it was written."""
+        return self.crc == checksum(self[:-1])
+
+    def sealed(self) -> "ExecutionRow":
+        """Return the row with its checksum."""
+        return self._replace(crc=checksum(self[:-1]))
+
+
+class EventRow(NamedTuple):
+    """An event as it is stored. `number` counts from 1 in each run. `data` is JSON text."""
+
+    number: int
+    execution: int | None
+    name: str
+    data: str
+    is_whole: bool = True
+
+
+_RUN = ", ".join(RunRow._fields)
+_EXECUTION = ", ".join(ExecutionRow._fields)
+_PUT_EXECUTION = (
+    f"INSERT OR REPLACE INTO execution ({_EXECUTION}) VALUES ({', '.join('?' * len(ExecutionRow._fields))})"
+)
+_PUT_EVENT = "INSERT INTO event (id, run, execution, name, data, crc) VALUES (?, ?, ?, ?, ?, ?)"
+
+
+Unread: TypeAlias = Literal["none", "steps", "decided"]
+"""Events that are read without their data.
+
+Those of the `steps` of cases, which no summary needs, or all between start and end of cases that are `decided`.
+"""
+_STEPS = "'AgentActed', 'CallsRecorded', 'OutputCaptured', 'SpansRecorded', 'UserSimulated'"
+_WITH_EXECUTION = " LEFT JOIN execution ON execution.id = event.execution"
+_UNDECIDED = "execution.status IS NULL OR coalesce(execution.error_kind, '') IN (SELECT value FROM json_each(?))"
+_DATA = {
+    "none": "event.data",
+    "steps": f"CASE WHEN event.name IN ({_STEPS}) THEN NULL ELSE event.data END",
+    "decided": f"CASE WHEN event.name IN ({_STEPS}, 'MetricScored', 'TurnFinished', 'TurnStarted')"
+    f" AND NOT ({_UNDECIDED}) THEN NULL ELSE event.data END",
+}
+
+
+def execution_id(run: int, number: int) -> int:
+    """Return the id of the execution with this number in a run."""
+    return run << RUN_BITS | number
+
+
+# Changes
+
+
+def add_run(connection: Connection, run_id: str) -> RunRow:
+    """Add a run that this process writes.
+
+    Raises:
+        FileExistsError: there is a run with this ID.
+    """
+    if find_run(connection, run_id) is not None:
+        raise FileExistsError(17, "a run with this ID exists", run_id)
+    (newest,) = connection.execute("SELECT max(id) FROM run").fetchone()
+    number = max(newest or 0, _newest_run(connection)) + 1
+    row = RunRow(number, run_id, writer=this_process()).sealed()
+    connection.execute(f"INSERT INTO run ({_RUN}) VALUES ({', '.join('?' * len(row))})", row)
+    connection.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('newest_run', ?)", (str(number),))
+    return row
+
+
+def _newest_run(connection: Connection) -> int:
+    found = connection.execute("SELECT value FROM meta WHERE name = 'newest_run'").fetchone()
+    return int(found[0]) if found is not None and found[0].isdigit() else 0
+
+
+def take_over(connection: Connection, run: int, now: float) -> bool:
+    """Let this process write a run. Return False if another living process writes it, or it is gone."""
+    found = connection.execute(f"SELECT {_RUN} FROM run WHERE id = ? AND NOT deleted", (run,)).fetchone()
+    if found is None or RunRow.read(found).is_being_written:
+        return False
+    connection.execute("UPDATE run SET writer = ?, seen = ? WHERE id = ?", (this_process(), now, run))
+    return True
+
+
+def release(connection: Connection, run: int) -> None:
+    """Note that no process writes a run any more."""
+    connection.execute("UPDATE run SET writer = NULL, seen = NULL WHERE id = ?", (run,))
+
+
+def mark_alive(connection: Connection, run: int, now: float) -> None:
+    """Note that this process still writes a run, for processes on other machines."""
+    connection.execute("UPDATE run SET seen = ? WHERE id = ?", (now, run))
+
+
+def save_run(connection: Connection, row: RunRow, now: float) -> None:
+    """Write the row of a run that this process writes.
+
+    Raises:
+        FileNotFoundError: the run was deleted, or its row is lost.
+    """
+    row = row.sealed()
+    names = ", ".join(f"{name} = ?" for name in RunRow._fields[2:13])
+    changed = connection.execute(
+        f"UPDATE run SET {names}, seen = ? WHERE id = ? AND NOT deleted", (*row[2:13], now, row.id)
+    )
+    if changed.rowcount != 1:
+        raise FileNotFoundError(2, "the run was deleted from the database", row.run_id)
+
+
+def save_facts(connection: Connection, run: int, facts: str) -> None:
+    """Write what is known about a run beside its row, as JSON text."""
+    connection.execute("UPDATE run SET facts = ?, facts_crc = ? WHERE id = ?", (facts, checksum((facts,)), run))
+
+
+def facts_of(connection: Connection, run: int) -> str | None:
+    """Return the facts of a run, or None if they are damaged."""
+    found = connection.execute("SELECT facts, facts_crc FROM run WHERE id = ?", (run,)).fetchone()
+    return found[0] if found is not None and checksum(found[:1]) == found[1] else None
+
+
+def add_events(connection: Connection, run: int, events: Iterable[EventRow]) -> None:
+    """Append events to a run."""
+    base = run << EVENT_BITS
+    connection.executemany(
+        _PUT_EVENT,
+        [
+            (base | each.number, run, each.execution, each.name, each.data, event_checksum(each.number, each.data))
+            for each in events
+        ],
+    )
+
+
+def save_executions(connection: Connection, rows: Iterable[ExecutionRow]) -> None:
+    """Add executions, or replace them."""
+    connection.executemany(_PUT_EXECUTION, [row.sealed() for row in rows])
+
+
+def drop_executions(connection: Connection, ids: Iterable[int]) -> None:
+    """Delete executions that were dropped from their run before they started."""
+    connection.executemany("DELETE FROM execution WHERE id = ?", [(each,) for each in ids])
+
+
+def add_inputs(connection: Connection, run: int, first: int, texts: Sequence[str]) -> None:
+    """Add the bundles of inputs of a run, from number `first` on."""
+    rows = [
+        (run << RUN_BITS | number, run, text, zlib.crc32(text.encode())) for number, text in enumerate(texts, first)
+    ]
+    connection.executemany("INSERT OR REPLACE INTO input (id, run, data, crc) VALUES (?, ?, ?, ?)", rows)
+
+
+def replace_projection(
+    connection: Connection,
+    row: RunRow,
+    facts: str,
+    executions: Sequence[ExecutionRow],
+    inputs: Sequence[str],
+    now: float,
+) -> None:
+    """Replace what was made from the events of a run by what was made from them again."""
+    low, high = _range(row.id)
+    connection.execute("DELETE FROM execution WHERE id BETWEEN ? AND ?", (low, high))
+    connection.execute("DELETE FROM input WHERE id BETWEEN ? AND ?", (low, high))
+    save_executions(connection, executions)
+    add_inputs(connection, row.id, 0, inputs)
+    save_facts(connection, row.id, facts)
+    save_run(connection, row, now)
+
+
+def delete_runs(connection: Connection, runs: Iterable[int]) -> list[int]:
+    """Delete runs that no process writes, and return them. Their numbers stay, so that a lost run is noticed."""
+    gone = []
+    for run in runs:
+        found = connection.execute(f"SELECT {_RUN} FROM run WHERE id = ? AND NOT deleted", (run,)).fetchone()
+        if found is None or RunRow.read(found).is_being_written:
+            continue
+        low, high = _range(run)
+        connection.execute("DELETE FROM execution WHERE id BETWEEN ? AND ?", (low, high))
+        connection.execute("DELETE FROM input WHERE id BETWEEN ? AND ?", (low, high))
+        events = run << EVENT_BITS, ((run + 1) << EVENT_BITS) - 1
+        connection.execute("DELETE FROM event WHERE id BETWEEN ? AND ?", events)
+        connection.execute("DELETE FROM piece WHERE id BETWEEN ? AND ?", events)
+        connection.execute("DELETE FROM model_answer WHERE run = ?", (run,))
+        connection.execute(
+            "UPDATE run SET deleted = 1, facts = '{}', listed = NULL, writer = NULL WHERE id = ?", (run,)
+        )
+        gone.append(run)
+    return gone
+
+
+def shrink(connection: Connection) -> None:
+    """Give free pages back to the file system. It is a change of its own."""
+    connection.execute("PRAGMA incremental_vacuum").fetchall()
+
+
+# Questions
+
+
+def all_runs(connection: Connection) -> list[RunRow]:
+    """Return all runs, in the order in which they were added."""
+    return [RunRow.read(row) for row in connection.execute(f"SELECT {_RUN} FROM run WHERE NOT deleted ORDER BY id")]
+
+
+def run_ids(connection: Connection) -> list[tuple[int, str]]:
+    """Return the numbers and IDs of all runs, without reading the rest."""
+    rows = connection.execute("SELECT id, run_id FROM run WHERE NOT deleted ORDER BY id")
+    return [(number, str(run_id)) for number, run_id in rows]
+
+
+def runs_by_age(connection: Connection) -> list[tuple[int, str]]:
+    """Return the numbers and IDs of all runs, the last one added first. Where runs or IDs are lost, the ID is ""."""
+    found: list[tuple[int, str]] = []
+    after = _newest_run(connection) + 1
+    # The facts tell a deleted run from one that a flipped bit hides.
+    rows = connection.execute("SELECT id, run_id, deleted AND facts = '{}' FROM run ORDER BY id DESC")
+    for number, run_id, is_deleted in rows:
+        if number < after - 1:
+            found.append((number + 1, ""))
+        if not is_deleted:
+            found.append((number, run_id if isinstance(run_id, str) else ""))
+        after = number
+    return [*found, (1, "")] if after > 1 else found
+
+
+def find_run(connection: Connection, run_id: str) -> RunRow | None:
+    """Return the run with an ID, or None."""
+    try:
+        found = connection.execute(
+            f"SELECT {_RUN} FROM run WHERE run_id = ? AND NOT deleted", (plain(run_id),)
+        ).fetchone()
+    except OverflowError:
+        return None
+    return None if found is None else RunRow.read(found)
+
+
+def executions_of(connection: Connection, run: int, changed_since: int = -1) -> list[ExecutionRow]:
+    """Return the executions of a run in the order of its plan; only those with an event after `changed_since`."""
+    rows = connection.execute(
+        f"SELECT {_EXECUTION} FROM execution WHERE id BETWEEN ? AND ? AND changed > ? ORDER BY id",
+        (*_range(run), changed_since),
+    )
+    return list(map(ExecutionRow._make, rows))
+
+
+def executions_of_case(
+    connection: Connection, evalset_file: str, eval_id: str, run: int | None = None
+) -> list[ExecutionRow]:
+    """Return the executions of a case in a run, or in all runs in their order."""
+    rows = connection.execute(
+        f"SELECT {_EXECUTION} FROM execution WHERE evalset_file = ? AND eval_id = ? AND (? IS NULL OR run = ?)"
+        " ORDER BY id",
+        (plain(evalset_file), plain(eval_id), run, run),
+    )
+    return list(map(ExecutionRow._make, rows))
+
+
+def run_starts(connection: Connection, runs: Iterable[int]) -> dict[int, tuple[str, str]]:
+    """Return the IDs and starts of runs by their numbers."""
+    found = {}
+    for run in runs:
+        row = connection.execute("SELECT run_id, started FROM run WHERE id = ? AND NOT deleted", (run,)).fetchone()
+        if row is not None:
+            found[run] = str(row[0]), str(row[1])
+    return found
+
+
+def runs_with_cases(connection: Connection, cases: Iterable[tuple[str, str]]) -> set[int]:
+    """Return the runs that have one of these cases, given as evalset and ID. An empty ID is any case of the evalset."""
+    found: set[int] = set()
+    for file, eval_id in cases:
+        rows = connection.execute(
+            "SELECT DISTINCT run FROM execution WHERE evalset_file = ? AND (? = '' OR eval_id = ?)",
+            (plain(file), plain(eval_id), plain(eval_id)),
+        )
+        found.update(row[0] for row in rows)
+    return found
+
+
+def inputs_of(connection: Connection, run: int) -> dict[int, str]:
+    """Return the bundles of inputs of a run by number. Damaged ones are left out."""
+    low, high = _range(run)
+    rows = connection.execute("SELECT id, data, crc FROM input WHERE id BETWEEN ? AND ?", (low, high))
+    return {key - low: data for key, data, crc in rows if text_checksum(data) == crc}
+
+
+def some_events(
+    connection: Connection, run: int, after: int, unread: Unread, retried: Collection[str] = ()
+) -> list[EventRow]:
+    """Return the next events of a run. Those that `unread` names come without their data.
+
+    Cases that ended with an error of a kind in `retried` are not decided.
+
+    Raises:
+        DamagedError: they are not in order. Who asks for those after the last one would never come to the end.
+    """
+    low = run << EVENT_BITS
+    rows = connection.execute(
+        f"SELECT event.id, event.execution, event.name, {_DATA[unread]}, event.crc"
+        f" FROM event{_WITH_EXECUTION if unread == 'decided' else ''}"
+        f" WHERE event.id > ? AND event.id < ? ORDER BY event.id LIMIT {_AT_ONCE}",
+        (*([json.dumps(sorted(retried))] if unread == "decided" else []), low | after, (run + 1) << EVENT_BITS),
+    ).fetchall()
+    if any(key >= later for key, later in pairwise((low | after, *(row[0] for row in rows)))):
+        raise DamagedError(5, "the database is damaged (its events are not in order)")
+    return [_event(*row) for row in rows]
+
+
+def events_of_execution(connection: Connection, execution: int, first: int) -> list[EventRow]:
+    """Return the events of an execution from number `first` on, and the notices about it."""
+    base = (execution >> RUN_BITS) << EVENT_BITS
+    rows = connection.execute(
+        "SELECT id, execution, name, data, crc FROM event WHERE execution = ? AND id >= ? ORDER BY id",
+        (execution, base | first),
+    )
+    return [_event(*row) for row in rows]
+
+
+def _event(key: int, execution: int | None, name: str, data: str | None, crc: int) -> EventRow:
+    number = key & ((1 << EVENT_BITS) - 1)
+    if data is None:
+        return EventRow(number, execution, str(name), "")
+    if not isinstance(data, str) or not isinstance(name, str) or not isinstance(execution, int | None):
+        return EventRow(number, None, "", "", is_whole=False)
+    return EventRow(number, execution, name, data, event_checksum(number, data) == crc)
+
+
+def _range(run: int) -> tuple[int, int]:
+    return run << RUN_BITS, ((run + 1) << RUN_BITS) - 1
+
+
+def plain(text: str) -> str:
+    """Return a text that SQLite can store: a part that is not valid Unicode is written as an escape."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,221 @@
+"""Damaged databases: set aside under a name that says so, with all that can be read copied into a new one.
+
+The counts in the rows of runs tell what is missing. For each number of a run that is missing, a row is added that says
+so, because a run that is lost may have had any verdict.
+"""
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from workbench.store.database.faults import SQLITE_ERRORS, DamagedError
+from workbench.store.database.opening import BESIDE, identity_of, open_to_write
+from workbench.store.database.schema import TABLES
+
+_MARK = "damaged"
+_TIME = "%Y%m%d-%H%M%S"
+_UNREADABLE = (*SQLITE_ERRORS, MemoryError, OverflowError)
+_GAP = 1 << 16
+"""Rows that are tried one by one around a damaged page."""
+_MOST_LOST = 1000
+"""Lost runs that are believed, because their number may be damaged, too."""
+
+
+def set_aside(path: Path) -> Path | None:
+    """Replace a damaged database by a new one with its readable rows. Return the old one's new name.
+
+    Return None if another process was faster. Call it while this process has no transaction.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    with _alone(path.parent):
+        if not _is_damaged(path):
+            return None
+        aside = _free_name(path)
+        fresh = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        for name in (fresh, *_beside(fresh)):
+            name.unlink(missing_ok=True)
+        if _is_regular(path):
+            _copy(path, fresh)
+        path.replace(aside)
+        for old, new in zip(_beside(path), _beside(aside), strict=True):
+            with contextlib.suppress(FileNotFoundError):
+                old.replace(new)
+        if fresh.exists():
+            fresh.replace(path)
+        return aside
+
+
+def damaged_files(path: Path) -> list[Path]:
+    """Return the files that were set aside in place of the database at `path`, the oldest first."""
+    with contextlib.suppress(OSError):
+        return sorted(path.parent.glob(f"{path.stem}.{_MARK}-*.db"))
+    return []
+
+
+def last_set_aside(path: Path) -> str:
+    """Return when the database at `path` was last set aside (UTC, ISO 8601), or "" if it never was.
+
+    Runs that began before may be lost without a row that says so.
+    """
+    times = []
+    for file in damaged_files(path):
+        with contextlib.suppress(ValueError):
+            found = time.strptime(file.stem.removeprefix(f"{path.stem}.{_MARK}-")[:15], _TIME)
+            times.append(time.strftime("%Y-%m-%dT%H:%M:%SZ", found))
+    return max(times, default="")
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other processes from setting aside the same file."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):  # Some file systems have no locks.
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _is_regular(path: Path) -> bool:
+    try:
+        identity_of(path)
+    except OSError:
+        return False
+    return True
+
+
+def _is_damaged(path: Path) -> bool:
+    """Return whether a file is damaged. All of it is read."""
+    try:
+        identity_of(path)
+    except FileNotFoundError:
+        return False
+    except DamagedError:
+        return True
+    try:
+        with contextlib.closing(_open(path)) as old, contextlib.closing(_empty()) as expected:
+            for table in TABLES:
+                columns = ", ".join(_columns(expected, table))
+                old.execute(f"SELECT {columns} FROM {table} LIMIT 1").fetchall()
+            checked: tuple[str] = old.execute("PRAGMA integrity_check(1)").fetchone()
+            return checked != ("ok",)
+    except SQLITE_ERRORS:
+        return True
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, 5.0, isolation_level=None)
+    connection.execute("PRAGMA trusted_schema=OFF")
+    connection.text_factory = lambda data: data.decode("utf-8", "replace")
+    return connection
+
+
+def _empty() -> sqlite3.Connection:
+    """Return a connection to a database in memory with our tables."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    for statement in TABLES.values():
+        connection.execute(statement)
+    return connection
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
+    return [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+
+
+def _copy(path: Path, fresh: Path) -> None:
+    """Copy all readable rows into a new database."""
+    made = open_to_write(fresh)
+    try:
+        made.connection.execute("PRAGMA journal_mode=DELETE").fetchone()
+        made.connection.execute("BEGIN IMMEDIATE")
+        with contextlib.suppress(*SQLITE_ERRORS), contextlib.closing(_open(path)) as old:
+            old.execute("PRAGMA writable_schema=ON")  # Otherwise, SQLite reads nothing of a file that was cut.
+            for table in TABLES:
+                _CopiedTable(old, made.connection, table).copy()
+        _mark_lost_runs(made.connection)
+        made.connection.execute("COMMIT")
+    finally:
+        made.close()
+
+
+class _CopiedTable:
+    """A table that is copied row by row, from both ends up to what cannot be read."""
+
+    def __init__(self, old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> None:
+        columns = _columns(new, table)
+        self._old, self._new = old, new
+        self._key = "rowid" if table != "meta" else columns[0]
+        self._select = f"SELECT {self._key}, {', '.join(columns)} FROM {table}"
+        places = ", ".join("?" * len(columns))
+        self._insert = f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({places})"
+
+    def copy(self) -> None:
+        """Copy what can be read."""
+        whole, last = self._read_on("ASC")
+        if whole:
+            return
+        whole, first = self._read_on("DESC")
+        if not whole and isinstance(first, int):
+            start = last if isinstance(last, int) else max(0, first - _GAP)
+            for number in range(start + 1, min(first, start + _GAP)):
+                with contextlib.suppress(*_UNREADABLE):
+                    self._put(self._old.execute(f"{self._select} WHERE rowid = ?", (number,)).fetchone())
+
+    def _read_on(self, order: str) -> tuple[bool, Any]:
+        """Copy rows up to the first that cannot be read. Return whether that was all of them, and the last key.
+
+        One question for all rows reads each page, even if damage has put the rows out of order.
+        """
+        last = None
+        with contextlib.suppress(*_UNREADABLE):
+            for row in self._old.execute(f"{self._select} ORDER BY {self._key} {order}"):
+                self._put(row)
+                last = row[0]
+            return True, last
+        return False, last
+
+    def _put(self, row: tuple[Any, ...] | None) -> None:
+        with contextlib.suppress(sqlite3.Error, UnicodeError, OverflowError):
+            if row is not None:
+                self._new.execute(self._insert, row[1:])
+
+
+def _mark_lost_runs(new: sqlite3.Connection) -> None:
+    """Add a row for each run whose own row is lost. Its executions and events may still be there.
+
+    It takes the place of the run in the order of time.
+    """
+    known = dict(new.execute("SELECT id, run_id FROM run").fetchall())
+    newest = max(known, default=0)
+    found = new.execute("SELECT value FROM meta WHERE name = 'newest_run'").fetchone()
+    others = [int(found[0])] if found is not None and str(found[0]).isdigit() else []
+    others += [row[0] for table in ("execution", "event") for row in new.execute(f"SELECT max(run) FROM {table}")]
+    newest = max([newest, *(min(each, newest + _MOST_LOST) for each in others if isinstance(each, int))])
+    begin = time.strftime("%Y-%m-%dT%H-%M-%S", time.gmtime())
+    for number in range(1, newest + 1):
+        if number in known:
+            begin = str(known[number])[:19]
+            continue
+        new.execute(
+            "INSERT INTO run (id, run_id, started, interrupted, scored_from, events, executions, bytes, crc)"
+            " VALUES (?, ?, '', 0, '', -1, -1, 0, 0)",
+            (number, f"{begin}-lost-{number}"),
+        )
+
+
+def _beside(path: Path) -> list[Path]:
+    return [path.with_name(path.name + ending) for ending in BESIDE]
+
+
+def _free_name(path: Path) -> Path:
+    at = time.strftime(_TIME, time.gmtime())
+    names = (path.with_name(f"{path.stem}.{_MARK}-{at}{more}.db") for more in ("", *(f"-{n}" for n in range(2, 100))))
+    return next(name for name in names if not os.path.lexists(name))

@@ -1,0 +1,1 @@
+"""Stored runs: their list, their summaries, and how long they are kept."""

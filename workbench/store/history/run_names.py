@@ -1,0 +1,211 @@
+"""Lookup of stored runs by name, without reading them.
+
+A name is a run's ID or its beginning, `last`, `baseline`, or the path of a JSON report or a result file.
+"""
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+from workbench.files.regular_file import real_path
+from workbench.files.run_options import UsageFaultError
+from workbench.files.state_folder import STATE_FOLDER, untrusted_root, untrusted_text
+from workbench.store.database.database import database
+from workbench.store.database.runs import find_run as run_by_id
+from workbench.store.database.runs import run_ids as stored_ids
+from workbench.store.database.values import get_value
+from workbench.store.history.state_dir import ages, is_stored, not_shown, run_path, state_of, states_of
+from workbench.store.history.stored_events import announcement
+from workbench.text.counting import counted, few
+from workbench.text.json_values import mapping
+
+LAST = "last"
+BASELINE = "baseline"
+_NO_RUN_HINT = "`agent-workbench run` stores one, --state-dir selects another folder"
+_MAX_LISTED = 5
+
+
+def find_run(word: str, state: Path, folder: Path) -> Path:
+    """Return the path of the stored run that `word` names (`workbench.store.history.state_dir`), or of the file there.
+
+    The file is not read.
+
+    Raises:
+        UsageFaultError: there is no such run, or it is in a state folder that is not trusted.
+    """
+    stored = _by_id(word, state)
+    if stored is not None:
+        return stored
+    path = folder / word
+    if word and path.is_file():
+        found = real_path(path)
+        _refuse_untrusted(found, state)
+        return found
+    raise _unknown(word, state, folder)
+
+
+def _refuse_untrusted(path: Path, state: Path) -> None:
+    own = next((parent for parent in path.parents if parent.name == STATE_FOLDER), state)
+    message, hint = untrusted_text(own.parent) if own != state else ("", "")
+    if message:
+        raise UsageFaultError(message, hint)
+
+
+def refuse_unknown_runs(words: Iterable[str], state: Path, folder: Path) -> None:
+    """Check that all runs exist.
+
+    Raises:
+        UsageFaultError: one of `words` names no run.
+    """
+    for word in words:
+        find_run(word, state, folder)
+
+
+def find_stored_run(word: str, state: Path) -> Path:
+    """Return the path of the stored run that `word` names, in the state folder or in nested older ones.
+
+    Raises:
+        UsageFaultError: there is no such run.
+    """
+    stored = _by_id(word, state)
+    if stored is None:
+        raise _unknown(word, state, state)
+    return stored
+
+
+def is_there(path: Path) -> bool:
+    """Return whether a stored run, or a file, exists."""
+    if not is_stored(path):
+        return path.exists()
+    return path in _runs(state_of(path))
+
+
+def last_unharmed_run(state: Path) -> str:
+    """Return the ID of the newest run in which agents ran cases and no faults were injected, or `last` without one.
+
+    The state folder's nested older ones are searched, too.
+    """
+    runs = ((path for path in _runs(one) if not _has_other_verdicts(path, faults=True)) for one in states_of(state))
+    found = _newest(path for one in runs if (path := next(one, None)) is not None)
+    return LAST if found is None else found.name
+
+
+def last_run(state: Path) -> Path | None:
+    """Return the path of the newest run in which agents ran cases, else of the newest run, else None.
+
+    A run that only scored another one again has no transcripts of its own, and may lack most cases. A fork has
+    conversations that are not those of its case.
+    """
+    runs = _runs(state)
+    return next((path for path in runs if not _has_other_verdicts(path)), next(iter(runs), None))
+
+
+def run_ids(state: Path) -> list[str]:
+    """Return the IDs of all stored runs, newest first."""
+    return [path.name for path in _runs(state)]
+
+
+def _by_id(word: str, state: Path) -> Path | None:
+    states = states_of(state)
+    if word == LAST:
+        found = _newest(filter(None, map(last_run, states)))
+        if found is None:
+            raise UsageFaultError(_no_run(state), _NO_RUN_HINT)
+        return found
+    if word == BASELINE:
+        for one in states:
+            pinned = baseline(one)
+            if pinned is not None:
+                return run_path(one, pinned)
+        raise UsageFaultError("no baseline is set", "`agent-workbench history pin RUN` sets it")
+    if not word or "/" in word or word in (".", ".."):
+        return None
+    known = [path for one in states for path in _runs(one)]
+    exact = next((path for path in known if path.name == word), None)
+    if exact is not None:
+        return exact
+    matches = [path for path in known if path.name.startswith(word)]
+    if len(matches) > 1:
+        raise UsageFaultError(
+            f"{counted(len(matches), 'run')} start with {word}",
+            f"They are {few((p.name for p in matches), _MAX_LISTED)}",
+        )
+    return matches[0] if matches else None
+
+
+def _newest(runs: Iterable[Path]) -> Path | None:
+    age = ages()
+    return max(runs, key=lambda path: age(path.name, ""), default=None)
+
+
+def _runs(state: Path) -> list[Path]:
+    """Return the paths of all runs, newest first by ID; none if the database cannot be read."""
+    try:
+        found = database(state).read(stored_ids) or []
+    except OSError:
+        return []
+    age = ages()
+    newest = sorted((run_id for _, run_id in found), key=lambda run_id: age(run_id, ""), reverse=True)
+    return [run_path(state, run_id) for run_id in newest]
+
+
+def baseline(state: Path) -> str | None:
+    """Return the ID of the run pinned as baseline, or None if there is none or it was deleted."""
+    try:
+        run_id = database(state).read(lambda connection: get_value(connection, BASELINE))
+        run = database(state).read(lambda connection: run_by_id(connection, run_id or ""))
+    except OSError:
+        return None
+    return None if run is None else run.run_id
+
+
+def _has_other_verdicts(path: Path, *, faults: bool = False) -> bool:
+    """Return whether a run scored another one, or tried a fork, or with `faults` whether some were injected."""
+    first = announcement(path)
+    if first is None:
+        return True  # It was killed before it started, or its beginning is lost: nothing of it can be scored.
+    if faults and mapping(first.inputs.get("options")).get("inject"):
+        return True
+    return bool(first.scored_from) or any(planned.fork is not None for planned in first.cases[:1])
+
+
+def _unknown(word: str, state: Path, folder: Path) -> UsageFaultError:
+    if not word:
+        return UsageFaultError("the name of the run is empty", _run_hint(state))
+    if "/" in word or word.endswith(".json"):
+        near = difflib.get_close_matches(Path(word).name, _names_beside(folder / word), n=1)
+        hint = f"Did you mean {near[0]}?" if near else _run_hint(state)
+        return UsageFaultError(f"{word} does not exist", hint)
+    ids = _all_ids(state)
+    near = difflib.get_close_matches(word, [*ids, LAST], n=3, cutoff=0.5)
+    hint = f"Similar names: {', '.join(near)}. {_run_hint(state)}" if near else _run_hint(state)
+    return UsageFaultError(f"no run {word} found, and no report with that name", hint)
+
+
+def _all_ids(state: Path) -> list[str]:
+    return [run_id for one in states_of(state) for run_id in run_ids(one)]
+
+
+def _names_beside(path: Path) -> list[str]:
+    try:
+        return [item.name for item in path.parent.iterdir() if item.is_file()]
+    except OSError:
+        return []
+
+
+def _run_hint(state: Path) -> str:
+    """Return a hint that lists stored runs."""
+    ids = _all_ids(state)
+    if not ids:
+        return no_run_message(state)
+    return f"`agent-workbench history` lists all runs. Newest: {few(ids, _MAX_LISTED)}"
+
+
+def no_run_message(state: Path) -> str:
+    """Return a message that `state` holds no run, and how to get one."""
+    others = (line[:1].upper() + line[1:] for line in not_shown(state))
+    return ". ".join([f"N{_no_run(state)[1:]}; {_NO_RUN_HINT}", *others])
+
+
+def _no_run(state: Path) -> str:
+    return "no run is stored here" if untrusted_root(state) else f"no run is stored in {state}"

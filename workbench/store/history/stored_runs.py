@@ -1,0 +1,188 @@
+"""Stored runs as summaries, and the list of all of them, newest first."""
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench.files.regular_file import unreadable_text
+from workbench.store.database.database import Connection, Database, database
+from workbench.store.database.runs import (
+    ExecutionRow,
+    RunRow,
+    all_runs,
+    executions_of,
+    facts_of,
+    find_run,
+    inputs_of,
+    replace_projection,
+)
+from workbench.store.database.salvage import damaged_files
+from workbench.store.history.execution_rows import RunRows, add_executions, facts_text, read_facts
+from workbench.store.history.state_dir import ages, run_path
+from workbench.store.history.summary import ListEntry, RunBundles, Summary, list_entry
+from workbench.text.counting import counted
+
+
+@dataclass
+class RunList:
+    """The runs of a state folder, the newest first.
+
+    `trouble` says what cannot be listed, and why. `unreadable` has the same by run ID.
+    """
+
+    runs: list[ListEntry] = field(default_factory=list)
+    trouble: list[str] = field(default_factory=list)
+    unreadable: dict[str, str] = field(default_factory=dict)
+
+
+def list_runs(state: Path) -> RunList:
+    """Return all runs of a state folder. Call it in a thread."""
+    found = RunList()
+    try:
+        rows = database(state).read(all_runs) or []
+    except OSError as error:
+        found.trouble.append(unreadable_text(error))
+        return found
+    aside = damaged_files(database(state).path)
+    found.trouble += [f"{file} was damaged and set aside. What could be read of it is shown" for file in aside]
+    for row in rows:
+        entry = _entry(state, row, found)
+        if entry is not None:
+            found.runs.append(entry)
+    age = ages()
+    found.runs.sort(key=lambda entry: age(entry["run_id"], str(entry.get("started"))), reverse=True)
+    return found
+
+
+def _entry(state: Path, row: RunRow, found: RunList) -> ListEntry | None:
+    if row.listed is not None and row.is_whole:
+        with contextlib.suppress(ValueError):
+            entry: ListEntry = json.loads(row.listed)
+            return entry
+    try:
+        summary, trouble = load_summary(state, row.run_id)
+    except (OSError, ValueError) as error:
+        found.unreadable[row.run_id] = unreadable_text(error)
+        found.trouble.append(found.unreadable[row.run_id])
+        return None
+    if not summary.executions and not trouble:
+        return None  # Another program is about to begin it, or was killed before it did.
+    found.trouble += _first(trouble)
+    return list_entry(row.run_id, summary)
+
+
+def _first(trouble: list[str]) -> Iterator[str]:
+    yield from trouble[:1]
+    if len(trouble) > 1:
+        yield f"and {counted(len(trouble) - 1, 'more event')} of this run"
+
+
+_UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
+"""Errors of rows and facts of another shape."""
+
+
+def load_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
+    """Return the summary of a run, and what of it could not be read. Call it in a thread.
+
+    Rows that are damaged or missing are made from the run's events again.
+
+    Raises:
+        FileNotFoundError: there is no such run.
+        OSError: the database cannot be read.
+    """
+    path, stored = run_path(state, run_id), database(state)
+    read = stored.read(lambda connection: _rows(connection, run_id))
+    if read is None:
+        raise FileNotFoundError(2, "no such run", str(path))
+    row, executions, facts = read
+    whole = [each for each in executions if each.is_whole]
+    if row.is_whole and facts is not None and len(whole) == len(executions) == row.executions:
+        with contextlib.suppress(*_UNREADABLE):
+            summary = _summary(row, RunBundles(StoredTexts(stored, row.id)))
+            read_facts(summary, facts)
+            add_executions(summary, executions, path)
+            return summary, summary.damage
+    return _repaired(stored, path, row, list(filter(_is_readable, whole)), facts)
+
+
+def _rows(connection: Connection, run_id: str) -> tuple[RunRow, list[ExecutionRow], str | None] | None:
+    row = find_run(connection, run_id)
+    return None if row is None else (row, executions_of(connection, row.id), facts_of(connection, row.id))
+
+
+def _summary(row: RunRow, bundles: RunBundles) -> Summary:
+    return Summary(
+        row.run_id,
+        started=row.started,
+        scored_from=row.scored_from,
+        seconds=row.seconds,
+        interrupted=bool(row.interrupted),
+        bundles=bundles,
+    )
+
+
+def _is_readable(row: ExecutionRow) -> bool:
+    """Return whether a row has the shape that this version writes."""
+    with contextlib.suppress(*_UNREADABLE):
+        add_executions(Summary(), [row], Path())
+        return True
+    return False
+
+
+class StoredTexts(dict[int, str]):
+    """The bundles of inputs of a run as JSON text, read when the first is needed."""
+
+    def __init__(self, stored: Database, run: int) -> None:
+        super().__init__()
+        self._stored, self._run = stored, run
+        self._is_read = False
+
+    def __missing__(self, number: int) -> str:
+        if self._is_read:
+            raise KeyError(number)
+        self._is_read = True
+        with contextlib.suppress(OSError):
+            self.update(self._stored.read(lambda connection: inputs_of(connection, self._run)) or {})
+        return self[number]
+
+
+def _repaired(
+    stored: Database, path: Path, row: RunRow, whole: Sequence[ExecutionRow], facts: str | None
+) -> tuple[Summary, list[str]]:
+    """Make what is damaged of a run from its events again, and store it.
+
+    Rows that are whole stay, even if their events are lost.
+    """
+    again = RunRows(row.id, path)
+    damage, last = again.replay()
+    known = (stored.read(lambda connection: inputs_of(connection, row.id)) or {}) if whole else {}
+    # The bundles of rows that are made again come after those of rows that stay.
+    first = max(known, default=-1) + 1
+    texts = [known.get(number, "[null, {}]") for number in range(first)] + again.bundles
+    if not row.is_whole:
+        made = again.summary
+        row = row._replace(
+            started=made.started,
+            seconds=made.seconds,
+            interrupted=int(made.interrupted),
+            scored_from=made.scored_from,
+            events=0,
+        )
+    summary = _summary(row, RunBundles(texts))
+    try:
+        read_facts(summary, facts or "")
+    except _UNREADABLE:
+        read_facts(summary, facts_text(again.summary))
+    found = {each.id: each.sealed() for each in again.rows(again.places.values(), first)}
+    found |= {each.id: each for each in whole}
+    rows = [found[key] for key in sorted(found)]
+    add_executions(summary, rows, path)
+    summary.damage = list(dict.fromkeys((*summary.damage, *damage)))
+    if not row.is_being_written:
+        fixed = row._replace(events=max(last, row.events), executions=len(rows), listed=None)
+        text, seen = facts_text(summary), row.seen or 0.0
+        with contextlib.suppress(OSError):
+            stored.write(lambda connection: replace_projection(connection, fixed, text, rows, texts, seen))
+    return summary, summary.damage

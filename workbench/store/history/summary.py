@@ -1,0 +1,360 @@
+"""Summaries of runs for lists and comparisons, built from events.
+
+The database stores them with the events. The events stay the source of truth: damaged rows are made from them again.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar, get_args
+
+from workbench.events.event_json import fields_as_json
+from workbench.events.events import (
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    CaseStatus,
+    Event,
+    FilesRead,
+    MetricScored,
+    PlannedCase,
+    RepeatsDropped,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from workbench.files.invocation import texts, tool_steps
+from workbench.store.execution import CaseRecord, Execution, Turn, apply_to_case
+from workbench.store.history.votes import case_votes
+from workbench.store.inputs.record import Bundle, Record, digest
+from workbench.store.inputs.run_inputs import RunInputs
+from workbench.store.judge_details import is_without_model, judged_by
+from workbench.text.json_values import mapping
+
+STATUSES: tuple[CaseStatus, ...] = get_args(CaseStatus)
+_UNKNOWN = "not known"
+_ExecutionT = TypeVar("_ExecutionT", bound=Execution)
+_OfCase: TypeAlias = CaseStarted | TurnStarted | TurnFinished | MetricScored | CaseFinished
+ListEntry = dict[str, Any]
+"""A run in the list, as a JSON object.
+
+- `run_id`, `started`, `interrupted`, `scored_from`, `commit`, `dirty`, `agents`
+- `seconds`: None if the run did not end by itself.
+- `counts`: number of executions by status.
+- `no_verdict`: number of executions that did not end. Unless the run is complete, they are counted as cancelled.
+- `decided`: digest of the cases that the run decided.
+- `votes`: how many of them passed, one vote per case (`workbench.store.history.votes`).
+- `calls`, `tokens`: usage of the agents' models.
+- `files`: its evalsets.
+- `by_function`: whether a function judged anything.
+- `other_criteria`: whether a case was judged by other criteria than its file's.
+- `injected`: whether faults were injected into calls. May be missing.
+- `fork`: the run that it forks, or "". May be missing.
+- `frozen`: number of executions that were replayed. May be missing.
+"""
+
+
+class RunBundles:
+    """The distinct bundles of inputs of a run, as JSON text by number.
+
+    Most belong to one case and are rarely needed, so they are parsed when they are.
+    """
+
+    def __init__(self, texts: Sequence[str] | Mapping[int, str] = ()) -> None:
+        self.texts = texts
+        self._parsed: dict[int, Bundle] = {}
+        self._shared: dict[tuple[int, ...], Inputs] = {}
+
+    def __getitem__(self, number: int) -> Bundle:
+        """Return the bundle with this number. One that cannot be read is empty: nothing in it is known."""
+        found = self._parsed.get(number)
+        if found is None:
+            try:
+                found = Bundle.from_text(self.texts[number])
+            except (LookupError, ValueError, TypeError):
+                found = Bundle({})
+            self._parsed[number] = found
+        return found
+
+    def inputs(self, numbers: Iterable[int]) -> "Inputs":
+        """Return the bundles with these numbers. Executions with the same inputs share one object."""
+        wanted = tuple(numbers)
+        found = self._shared.get(wanted)
+        if found is None:
+            found = self._shared[wanted] = Inputs(self, wanted)
+        return found
+
+
+class Inputs(Collection[Bundle]):
+    """Some bundles of a run."""
+
+    __slots__ = ("_run", "numbers")
+
+    def __init__(self, run: RunBundles, numbers: tuple[int, ...]) -> None:
+        self._run, self.numbers = run, numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[Bundle]:
+        return map(self._run.__getitem__, self.numbers)
+
+    def __repr__(self) -> str:
+        return f"Inputs{self.numbers}"
+
+    def __contains__(self, bundle: object) -> bool:
+        return any(bundle == one for one in self)
+
+
+@dataclass
+class Summary:
+    """Summary of one run.
+
+    `executions` are in the order of the plan. `seconds` is None if the end of the run is not stored.
+    """
+
+    run_id: str = ""
+    root: str = ""
+    started: str = ""
+    scored_from: str = ""
+    versions: dict[str, Any] = field(default_factory=dict)
+    models: dict[str, Any] = field(default_factory=dict)
+    sources: dict[str, Any] = field(default_factory=dict)
+    git: dict[str, Any] = field(default_factory=dict)
+    seconds: float | None = None
+    interrupted: bool = False
+    until_sure: float | None = None
+    salt_id: str = ""
+    """Identifies the salt of its input digests; "" if it is not known."""
+    has_verdicts: bool = True
+    """Whether its cases have verdicts, and not only scores, as those of agents-cli."""
+    fork: dict[str, Any] = field(default_factory=dict)
+    """The fork that its executions try, as JSON of `ForkOf`; {} for all other runs."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """Run options that affect results."""
+    bundles: RunBundles = field(default_factory=RunBundles)
+    executions: dict[CaseRef, Execution] = field(default_factory=dict)
+    damage: list[str] = field(default_factory=list)
+    """What of the run could not be read."""
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of executions by status."""
+        found: dict[str, int] = dict.fromkeys(STATUSES, 0)
+        for execution in self.executions.values():
+            found[self.status_of(execution)] += 1
+        return found
+
+    def status_of(self, execution: Execution) -> CaseStatus:
+        """Return the status of an execution.
+
+        One without an end is cancelled. If the run is complete, the end was lost, so it is an error.
+        """
+        return "error" if self.is_complete and not execution.finished else execution.status
+
+    def outcome_counts(self) -> dict[str, int]:
+        """Return the number of executions by status, with `not_run` for those without an end.
+
+        `not_run` is 0 if the end of the run is stored.
+        """
+        return split_unreached(self.counts(), self.unreached if self.seconds is None else 0)
+
+    def record(self, execution: Execution, *, known: bool = True) -> Record:
+        """Return the recorded inputs of an execution. If not `known`, return only those from evalset and config."""
+        given = map(self.bundles.__getitem__, execution.given)
+        return Record(execution.ref.evalset_file, (*given, *(execution.inputs if known else ())))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the run ended without being interrupted."""
+        return self.seconds is not None and not self.interrupted
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing of the run is left to resume."""
+        return self.is_complete and all(execution.state != "cancelled" for execution in self.executions.values())
+
+    @property
+    def unreached(self) -> int:
+        """Number of executions without an end."""
+        return sum(not execution.finished for execution in self.executions.values())
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether faults were injected into its calls."""
+        return bool(self.options.get("inject"))
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether its executions are those of a matrix of tool faults."""
+        return any(execution.planned.fault is not None for execution in self.executions.values())
+
+
+def split_unreached(counts: Mapping[str, int], unreached: int) -> dict[str, int]:
+    """Return the counts by status with `unreached` of the cancelled executions counted as `not_run`.
+
+    At most all cancelled executions are moved, since the two numbers may come from different files.
+    """
+    cancelled = counts.get("cancelled", 0)
+    unreached = max(min(unreached, cancelled), 0)
+    return {**counts, "cancelled": cancelled - unreached, "not_run": unreached}
+
+
+def list_entry(run_id: str, summary: Summary) -> ListEntry:
+    """Return the entry of a run in the list."""
+    executions = summary.executions.values()
+    votes = case_votes(executions)
+    return {
+        "run_id": run_id,
+        "started": summary.started,
+        "seconds": summary.seconds,
+        "interrupted": summary.interrupted,
+        "scored_from": summary.scored_from,
+        "counts": summary.counts(),
+        "no_verdict": summary.unreached,
+        "decided": digest(sorted(votes)),
+        "votes": math.fsum(votes.values()),
+        "calls": sum(one.usage.model_calls for one in executions),
+        "tokens": sum(one.usage.input_tokens + one.usage.output_tokens for one in executions),
+        "commit": summary.git.get("commit"),
+        "dirty": summary.git.get("dirty"),
+        "agents": sorted({ref.agent for ref in summary.executions}),
+        "files": sorted({ref.evalset_file for ref in summary.executions}),
+        "by_function": any(
+            is_without_model(judged_by(score.details)) for one in executions for score in one.scores.values()
+        ),
+        "other_criteria": any(one.planned.criteria_changed for one in executions),
+        "injected": summary.has_faults,
+        "fork": str(summary.fork.get("run_id") or ""),
+        "frozen": sum(one.frozen is not None for one in executions),
+    }
+
+
+class SummaryBuilder:
+    """Builder of a summary from the events of a run.
+
+    Details of executions that have ended can be read from `file`.
+    """
+
+    def __init__(self, file: Path | None = None) -> None:
+        self.texts: list[str] = []
+        """The texts of the bundles."""
+        self.summary = Summary(bundles=RunBundles(self.texts))
+        self._file = file
+        self._run_inputs = RunInputs()
+        self._numbers: dict[str, int] = {}
+        """Number of each bundle in the summary, by its text."""
+        self._inputs: dict[tuple[int, ...], Inputs] = {}
+        """Inputs by the run's own numbers, which many executions share."""
+
+    def take(self, event: Event) -> None:
+        """Add one event."""
+        try:
+            match event:
+                case MetricScored() | CaseStarted() | TurnStarted() | TurnFinished() | CaseFinished():
+                    self._take_of_case(event)
+                case RunStarted() | RunResumed() | RunFinished() | FilesRead() | RepeatsDropped():
+                    self._take_of_run(event)
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+            return  # What agents say may have any form.
+
+    def _take_of_run(self, event: Event) -> None:
+        summary = self.summary
+        match event:
+            case RunStarted():
+                self._start(event)
+            case FilesRead():
+                self._run_inputs.extend(event.bundles)
+            case RepeatsDropped():
+                for ref in event.cases:
+                    summary.executions.pop(ref, None)
+            case RunResumed():
+                summary.seconds, summary.interrupted = None, False
+            case RunFinished():
+                summary.seconds, summary.interrupted = float(event.duration_seconds), event.interrupted
+                summary.git = event.git
+                for agent, files in event.sources.items():
+                    known = {**mapping(summary.sources.get(agent)), **mapping(files)}
+                    summary.sources = {**summary.sources, agent: known}
+
+    def _start(self, event: RunStarted) -> None:
+        summary = self.summary
+        for name in ("run_id", "root", "started", "scored_from", "versions", "models", "sources", "until_sure"):
+            setattr(summary, name, getattr(event, name))
+        self._run_inputs = RunInputs(event.inputs)
+        summary.salt_id, summary.options = self._run_inputs.salt_id, self._run_inputs.options
+        fork = event.cases[0].fork if event.cases else None
+        summary.fork = {} if fork is None else fields_as_json(fork)
+        for planned in event.cases:
+            summary.executions[planned.case] = self._new(planned, Execution)
+
+    def _new(self, planned: PlannedCase, kind: type[_ExecutionT]) -> _ExecutionT:
+        """Return an execution that has not begun."""
+        run = self.summary
+        apart = run.has_faults or bool(run.fork)
+        return kind(planned, run_id=run.run_id, until_sure=run.until_sure, apart=apart)
+
+    def _take_of_case(self, event: _OfCase) -> None:
+        record = self._record(event.case, afresh=isinstance(event, CaseStarted))
+        try:
+            apply_to_case(record, event, self._run_inputs)
+            if isinstance(event, CaseStarted):
+                record.given = self._given(event, record.planned.config_file)
+            elif isinstance(event, CaseFinished) and (record.started_at is not None or record.turns):
+                record.steps = _steps(record.turns)
+        finally:
+            if isinstance(event, CaseFinished):
+                record.inputs = self._inputs_of(event)
+                self.summary.executions[event.case] = record.without_details(self._file, 0, reasons=True)
+
+    def _record(self, ref: CaseRef, *, afresh: bool) -> CaseRecord:
+        """Return the execution with the details of its last attempt, without any if it begins `afresh`."""
+        known = self.summary.executions.get(ref)
+        if isinstance(known, CaseRecord) and not afresh:
+            return known
+        made = self._new(PlannedCase(ref, None, _UNKNOWN) if known is None else known.planned, CaseRecord)
+        if known is not None and known.finished and not afresh:
+            # The start of another attempt is lost.
+            made.take_verdict(known)
+            made.scores = dict(known.scores)
+        self.summary.executions[ref] = made
+        return made
+
+    def _given(self, event: CaseStarted, config: str | None) -> tuple[int, ...]:
+        # Imported late: it needs pydantic, which is slow to load, and most lists of runs do not need it.
+        from workbench.store.inputs.case_inputs import started_bundles
+
+        return self._numbers_of(started_bundles(event, config))
+
+    def _inputs_of(self, event: CaseFinished) -> Inputs:
+        found = self._inputs.get(event.inputs)
+        if found is None:
+            numbers = self._numbers_of(self._run_inputs.of(event.inputs))
+            found = self._inputs[event.inputs] = self.summary.bundles.inputs(numbers)
+        return found
+
+    def _numbers_of(self, bundles: Iterable[Bundle]) -> tuple[int, ...]:
+        numbers = []
+        for text in (bundle.as_text() for bundle in bundles):
+            numbers.append(self._numbers.setdefault(text, len(self._numbers)))
+            if len(self._numbers) > len(self.texts):
+                self.texts.append(text)
+        return tuple(numbers)
+
+
+def summarize_events(events: Iterable[Event], file: Path | None = None) -> Summary:
+    """Return the summary of a run, given its events. Details of its executions can be read from `file`."""
+    builder = SummaryBuilder(file)
+    for event in events:
+        builder.take(event)
+    return builder.summary
+
+
+def _steps(turns: Iterable[Turn]) -> list[str]:
+    """Return the `steps` of an execution: of the turns that finished."""
+    finished = [turn.actual for turn in turns if turn.actual is not None]
+    steps = (step for actual in finished for step in tool_steps(actual))
+    found = [f"r{digest(result)}" if call is None else f"c{digest(call)}" for call, result in steps]
+    return [*found, f"a{digest([texts(actual.get('final_response')) for actual in finished])}"]

@@ -1,0 +1,229 @@
+"""Digests of files and texts with the project's salt, so that their values cannot be guessed."""
+
+import contextlib
+import functools
+import hashlib
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+from workbench.files.regular_file import open_regular
+from workbench.store.database.database import Database, database
+from workbench.store.database.values import (
+    DigestRow,
+    file_digests,
+    get_or_set_value,
+    get_value,
+    put_file_digests,
+    read_name,
+    stored_name,
+)
+
+# A cache of file digests in the database of the project, so that unchanged files are not read again
+
+_GRANULARITY = 2_000_000_000
+"""Nanoseconds by which a file must be older than its digest.
+
+A younger file may change again and keep its time, because some file systems count in steps of two seconds.
+"""
+_MOST = 20_000
+_WORTH_KEEPING = 4 << 20
+_COST_OF_OPENING = 50_000
+"""Cost of opening a file, in bytes that can be read in the same time."""
+_Status: TypeAlias = tuple[int, int, int, int]
+
+
+class DigestCache:
+    """Digests of files, stored in the state folder `state` (None: only in memory).
+
+    `kind` tells with what salt, or for what purpose, the digests are taken. At most `most` digests are stored (None:
+    20,000), those of the most recently used files.
+    """
+
+    def __init__(self, state: Path | None, kind: str, *, most: int | None = None) -> None:
+        self._stored: Database | None = None if state is None else database(state)
+        self._kind, self._most = kind, _MOST if most is None else most
+        self._entries: dict[str, tuple[_Status, str]] | None = None
+        self._used: set[str] = set()
+        """Files whose digests are to be stored, or marked as used."""
+        self._new = 0
+        """Bytes that were read since digests were stored."""
+        self._lock = threading.Lock()
+
+    def find(self, path: Path, status: os.stat_result) -> str | None:
+        """Return the digest of a file with this status, or None."""
+        with self._lock:
+            name = str(path)
+            entry = self._loaded().get(name)
+            if entry is None or entry[0] != _status(status):
+                return None
+            self._used.add(name)
+            return entry[1]
+
+    def add(self, path: Path, before: os.stat_result, after: os.stat_result, digest: str, began: int) -> None:
+        """Add a digest, unless the file may have changed since.
+
+        Reading began at `began`, in nanoseconds of the epoch. `before` and `after` are the file's status at the start
+        and the end of reading.
+        """
+        changed = max(before.st_mtime_ns, before.st_ctime_ns)
+        if _status(before) != _status(after) or changed + _GRANULARITY > began:
+            return
+        with self._lock:
+            self._loaded()[str(path)] = _status(before), digest
+            self._used.add(str(path))
+            self._new += before.st_size + _COST_OF_OPENING
+
+    def keep(self) -> None:
+        """Store the digests if enough are new. Ignore write errors."""
+        with self._lock:
+            if self._stored is None or self._new < _WORTH_KEEPING:
+                return
+            self._new = 0
+            entries = self._loaded()
+            names, self._used = self._used, set()
+            rows = [DigestRow(stored_name(name), self._kind, *entries[name][0], entries[name][1]) for name in names]
+            with contextlib.suppress(OSError):
+                self._stored.write(lambda connection: put_file_digests(connection, rows, time.time(), self._most))
+
+    def _loaded(self) -> dict[str, tuple[_Status, str]]:
+        if self._entries is None:
+            self._entries = {}
+            rows: list[DigestRow] = []
+            if self._stored is not None:
+                with contextlib.suppress(OSError):
+                    rows = self._stored.read(lambda connection: file_digests(connection, self._kind)) or []
+            for row in rows:
+                with contextlib.suppress(ValueError):
+                    status = row.size, row.modified, row.changed, row.inode
+                    self._entries[read_name(row.path)] = status, row.digest
+        return self._entries
+
+
+@functools.cache
+def digest_cache(state: Path | None, kind: str) -> DigestCache:
+    """Return the cache of a state folder, or one in memory for None. There is one for each folder in this process."""
+    return DigestCache(state, kind)
+
+
+def _status(status: os.stat_result) -> _Status:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+ABSENT = "absent"
+"""Placeholder for the digest of a missing file."""
+_UNREADABLE = "unreadable"
+LOG = "-wal"
+"""The ending of SQLite's log of changes. SQLite makes an empty one when it opens a database."""
+_PIECE = 1 << 20
+_SALT = "salt"
+_OF_THIS_PROCESS = secrets.token_hex(16)
+
+
+def project_digests(state: Path) -> "Digests":
+    """Return the digests of the project with the state folder `state`, including the cached ones."""
+    return Digests(_salt(state), state if state.is_dir() else None)
+
+
+def _key_of(salt: str) -> bytes:
+    return hashlib.blake2b(salt.encode("utf-8", "replace"), digest_size=16).digest()
+
+
+def _salt(state: Path) -> str:
+    """Return the salt of a project, which is stored in `state` for its owner only.
+
+    If it can be neither read nor written, the salt is valid for this process only.
+    """
+    stored = database(state)
+    with contextlib.suppress(OSError):
+        known = stored.read(lambda connection: get_value(connection, _SALT))
+        if known is None and state.is_dir():
+            # Two processes may do this at once. The first one wins.
+            fresh = secrets.token_hex(16)
+            known = stored.write(lambda connection: get_or_set_value(connection, _SALT, fresh), sync=True)
+        return known or _OF_THIS_PROCESS
+    return _OF_THIS_PROCESS
+
+
+def was_written(path: Path, since: float) -> bool:
+    """Return whether a file may have changed since a time. A missing file may have been deleted since."""
+    try:
+        status = path.stat()
+    except OSError:
+        return True
+    return max(status.st_mtime, status.st_ctime) >= since
+
+
+class Digests:
+    """Digests with one salt. Each file is read once.
+
+    `state` is the state folder with the cache, or None.
+    """
+
+    def __init__(self, salt: str, state: Path | None = None) -> None:
+        self.state = state
+        self._key = _key_of(salt)
+        self._files: dict[Path, str] = {}
+        self._cache: DigestCache = digest_cache(state, self.salt_id)
+
+    @property
+    def salt_id(self) -> str:
+        """An id that is equal for runs with the same salt. It does not reveal the salt."""
+        return self.text(b"salt")
+
+    def text(self, content: bytes, size: int = 8) -> str:
+        """Return the digest of a text."""
+        return hashlib.blake2b(content, digest_size=size, key=self._key).hexdigest()
+
+    def file(self, path: Path) -> str:
+        """Return the digest of a file's content, as it was at the first call."""
+        found = self._files.get(path)
+        if found is None:
+            found = self._files[path] = self._read(path)
+        return found
+
+    def files(self, paths: Iterable[Path]) -> dict[Path, str]:
+        """Return the digests of many files, and store the new ones."""
+        found = {path: self.file(path) for path in paths}
+        self._cache.keep()
+        return found
+
+    def known(self, path: Path) -> str | None:
+        """Return the digest of a file if it was taken before, else None."""
+        return self._files.get(path)
+
+    def changed(self, since: float) -> frozenset[Path]:
+        """Return the files with changed content. Only those modified `since` a time are read again."""
+        return frozenset(
+            path
+            for path, digest in list(self._files.items())
+            if (digest == ABSENT or was_written(path, since)) and self._read(path) != digest
+        )
+
+    def _read(self, path: Path) -> str:
+        try:
+            began = time.time_ns()
+            kept = self._cache.find(path, path.stat())
+            if kept is not None:
+                return kept
+            with open_regular(path) as file:
+                before = os.fstat(file.fileno())
+                if not before.st_size and path.name.endswith(LOG):
+                    return ABSENT
+                found = self._content(file)
+                self._cache.add(path, before, os.fstat(file.fileno()), found, began)
+                return found
+        except (FileNotFoundError, NotADirectoryError):
+            return ABSENT
+        except (OSError, ValueError):
+            return _UNREADABLE
+
+    def _content(self, file: BinaryIO) -> str:
+        found = hashlib.blake2b(digest_size=8, key=self._key)
+        while piece := file.read(_PIECE):
+            found.update(piece)
+        return found.hexdigest()

@@ -1,0 +1,121 @@
+"""Stored owners of evalsets: the user's answers, and the agent of each evalset's last run.
+
+All paths are relative to the root with "/". An agent outside the root is stored with its whole path.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench.files.walk import relative_to
+from workbench.store.database.database import Connection, database
+from workbench.store.database.runs import plain
+from workbench.store.database.values import OwnerRow, owners, put_owners, read_name, stored_name
+from workbench.text.counting import counted
+
+
+class OwnersFileError(ValueError):
+    """The owners cannot be stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastOwner:
+    """The agent of an evalset's last run.
+
+    `folder` is relative to the root. `app_name` was the file's `session_input.app_name` then: "" if it had none, None
+    if unknown.
+    """
+
+    folder: str
+    app_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnersToKeep:
+    """Owners that a run stores, by evalset.
+
+    `last` are the agents that the evalsets run with now. `choices` are agents that the user named for evalsets whose
+    own agent is gone.
+    """
+
+    last: Mapping[str, LastOwner] = field(default_factory=dict)
+    choices: Mapping[str, Path] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOwners:
+    """Stored owners: the user's `answers` (evalset → agent folder) and the `last` owners by evalset.
+
+    `faults` are warnings about owners that cannot be read. They count as missing.
+    """
+
+    answers: Mapping[str, str] = field(default_factory=dict)
+    last: Mapping[str, LastOwner] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
+
+
+def read_owners(state_dir: Path) -> StoredOwners:
+    """Read the stored owners. Empty before the first answer or run."""
+    stored = database(state_dir)
+    try:
+        rows, damaged = stored.read(owners) or ([], 0)
+        answers = {read_name(row.evalset): read_name(row.chosen) for row in rows if row.chosen is not None}
+        last = {
+            read_name(row.evalset): LastOwner(read_name(row.agent), row.app_name)
+            for row in rows
+            if row.agent is not None
+        }
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        return StoredOwners(faults=(f"the owners in {stored.path} are ignored: {why}",))
+    lost = f"{counted(damaged, 'owner')} in {stored.path} cannot be read and count as missing"
+    return StoredOwners(answers, last, (lost,) if damaged else ())
+
+
+def save_owner(state_dir: Path, evalset: str, agent_folder: Path, root: Path) -> None:
+    """Save the answer that `evalset` (relative to the root) belongs to the agent in `agent_folder`.
+
+    Raises:
+        OwnersFileError: the answer cannot be stored.
+    """
+    chosen = stored_name(relative_to(agent_folder, root))
+
+    def change(known: dict[str, OwnerRow]) -> list[OwnerRow]:
+        name = stored_name(evalset)
+        return [known.get(name, OwnerRow(name, None, None, None))._replace(chosen=chosen)]
+
+    _write(state_dir, change)
+
+
+def save_last_owners(state_dir: Path, current: Mapping[str, LastOwner]) -> None:
+    """Save the current agents of these evalsets. Nothing is written if nothing changed.
+
+    Raises:
+        OwnersFileError: they cannot be stored.
+    """
+    before = read_owners(state_dir).last
+    changed = {evalset: owner for evalset, owner in current.items() if before.get(evalset) != owner}
+
+    def change(known: dict[str, OwnerRow]) -> list[OwnerRow]:
+        rows = []
+        for evalset, owner in changed.items():
+            row = known.get(stored_name(evalset), OwnerRow(stored_name(evalset), None, None, None))
+            name = None if owner.app_name is None else plain(owner.app_name)
+            rows.append(row._replace(agent=stored_name(owner.folder), app_name=name))
+        return rows
+
+    if changed:
+        _write(state_dir, change)
+
+
+def _write(state_dir: Path, change: Callable[[dict[str, OwnerRow]], list[OwnerRow]]) -> None:
+    """Store the rows that `change` makes of the stored ones."""
+
+    def store(connection: Connection) -> None:
+        known, _ = owners(connection)
+        put_owners(connection, change({row.evalset: row for row in known}))
+
+    try:
+        database(state_dir).write(store, sync=True)
+    except OSError as error:
+        raise OwnersFileError(f"{error.filename or state_dir}: {error.strerror or error}") from None

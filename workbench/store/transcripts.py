@@ -1,0 +1,191 @@
+"""Transcripts from stored events: enough to score a case again, or the reason why that is impossible."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from workbench.events.events import (
+    AgentActed,
+    CallsRecorded,
+    CaseError,
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    CaseStatus,
+    Event,
+    FilesRead,
+    MetricScored,
+    OutputCaptured,
+    PlannedCase,
+    RepeatsDropped,
+    RunStarted,
+    SpansRecorded,
+    TurnFinished,
+    TurnStarted,
+    UserSimulated,
+)
+from workbench.store.inputs.record import Bundle
+from workbench.store.inputs.run_inputs import RunInputs
+
+_OF_SCORING = frozenset({"judge", "metric_crashed", "quota", "cancelled"})
+"""Errors of cases whose transcript is complete."""
+
+
+@dataclass
+class StoredCase:
+    """One stored execution of a case.
+
+    `steps` are its events in order, without verdicts. `has_simulation` tells whether they include the moves of a
+    simulated user, which show where the conversation ended.
+    """
+
+    planned: PlannedCase
+    started: CaseStarted | None = None
+    steps: list[Event] = field(default_factory=list)
+    finished: CaseFinished | None = None
+    has_simulation: bool = True
+    lost: bool = False
+    """Whether a lost line between its start and its end may be about it."""
+    inputs: tuple[Bundle, ...] = ()
+    """Inputs of its verdict besides those in `started`; empty if they are not known."""
+    continues_after_end: bool = False
+    """Whether events follow its end, because the start of another attempt is lost."""
+
+    @property
+    def ref(self) -> CaseRef:
+        """The case and repeat."""
+        return self.planned.case
+
+    @property
+    def empty(self) -> bool:
+        """Whether it has no events, because it never started."""
+        return self.started is None and self.finished is None and not self.steps
+
+    @property
+    def turns(self) -> list[TurnFinished]:
+        """The turns that finished."""
+        return [step for step in self.steps if isinstance(step, TurnFinished)]
+
+    @property
+    def status(self) -> CaseStatus:
+        """The status of a case whose transcript is incomplete."""
+        return "not_evaluated" if self.finished is not None and self.finished.status == "not_evaluated" else "error"
+
+    def why_incomplete(self) -> CaseError | None:
+        """Return why the transcript cannot be scored, or None if it can."""
+        ended = self.finished.error if self.finished is not None else None
+        if ended is not None and ended.kind not in _OF_SCORING:
+            return ended
+        if self.started is None:
+            if ended is not None and ended.kind == "cancelled":
+                return ended
+            if self.finished is not None or self.steps:
+                return CaseError("broken_file", "the start of this case cannot be read: the database is damaged")
+            return CaseError("cancelled", "the stored run ended before this case started")
+        if self.continues_after_end or (self.lost and self.finished is None):
+            return CaseError("broken_file", "a part of this case cannot be read: the database is damaged")
+        if self._is_whole(ended):
+            return None
+        if self.finished is None or ended is not None:
+            return ended or CaseError("cancelled", "the stored run ended while this case was running")
+        return CaseError("broken_file", "a turn of the transcript cannot be read: the database is damaged")
+
+    def _is_whole(self, ended: CaseError | None) -> bool:
+        assert self.started is not None
+        numbers = [turn.turn for turn in self.turns]
+        if numbers != list(range(len(numbers))):
+            return False
+        if self.started.expected is not None:
+            return len(numbers) == len(self.started.expected)
+        if self.has_simulation:
+            ends = [step.turn for step in self.steps if isinstance(step, UserSimulated) and step.ended]
+            return ends == [len(numbers)]
+        return self.finished is not None and (ended is None or ended.kind in ("judge", "metric_crashed"))
+
+    def lose(self) -> None:
+        """Record that a line is lost here, which may be about this case."""
+        self.lost = self.lost or (self.started is not None and self.finished is None)
+
+    def take(self, event: Event) -> None:
+        """Add the next event of this case."""
+        self.continues_after_end = self.continues_after_end or (
+            self.finished is not None and not isinstance(event, CaseFinished)
+        )
+        match event:
+            case CaseStarted():
+                # A second start follows the end of a shared process. Discard the attempt before.
+                self.started, self.finished = event, None
+                self.steps.clear()
+                self.lost = self.continues_after_end = False
+            case TurnStarted():
+                if event.turn == 0 and self.turns:
+                    self.steps.clear()
+                self.steps.append(event)
+            case TurnFinished():
+                # The invocation has all steps of its turn.
+                self.steps = [step for step in self.steps if not isinstance(step, AgentActed)]
+                self.steps.append(event)
+            case AgentActed() | OutputCaptured() | UserSimulated() | SpansRecorded() | CallsRecorded():
+                self.steps.append(event)
+            case CaseFinished():
+                self.finished = event
+
+
+@dataclass
+class StoredRun:
+    """A run as read from its events.
+
+    `cases` are in the order of its plan. `trouble` says what could not be read. `file` is the stored run or the report.
+    `started` is UTC in ISO 8601, and `versions` are those of packages; both are empty if they are not known.
+    """
+
+    run_id: str = ""
+    root: str = ""
+    scored_from: str = ""
+    cases: dict[CaseRef, StoredCase] = field(default_factory=dict)
+    trouble: list[str] = field(default_factory=list)
+    file: Path | None = None
+    started: str = ""
+    versions: Mapping[str, Any] = field(default_factory=dict)
+    injected: bool = False
+    """Whether faults were injected into its calls."""
+
+
+def collect(events: Iterable[Event | None]) -> StoredRun:
+    """Return the run with these events. An event that is None represents lost lines.
+
+    Verdicts, notices and other events about the whole run are ignored.
+    """
+    run = StoredRun()
+    inputs = RunInputs()
+    for event in events:
+        if event is None:
+            for case in run.cases.values():
+                case.lose()
+            continue
+        if isinstance(event, RunStarted):
+            run.run_id, run.root, run.scored_from = event.run_id, event.root, event.scored_from
+            run.started, run.versions = event.started, event.versions
+            run.cases = {planned.case: StoredCase(planned) for planned in event.cases}
+            inputs = RunInputs(event.inputs)
+            run.injected = inputs.injects_faults
+            continue
+        if isinstance(event, FilesRead | RepeatsDropped):
+            _take_of_run(run, inputs, event)
+            continue
+        ref = None if isinstance(event, MetricScored) else getattr(event, "case", None)
+        if ref in run.cases:
+            run.cases[ref].take(event)
+            if isinstance(event, CaseFinished):
+                run.cases[ref].inputs = inputs.of(event.inputs)
+    return run
+
+
+def _take_of_run(run: StoredRun, inputs: RunInputs, event: FilesRead | RepeatsDropped) -> None:
+    match event:
+        case FilesRead():
+            inputs.extend(event.bundles)
+        case RepeatsDropped():
+            for dropped in event.cases:
+                run.cases.pop(dropped, None)

@@ -1,0 +1,141 @@
+"""Our signs in ASCII, for terminals that cannot show others.
+
+Every sign of a screen has one ASCII character, because a row must keep its width. In lines, which have no fixed width,
+some signs have a longer spelling.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+
+CELLS: Mapping[str, str] = {
+    # statuses and labels (`workbench/results/faces.py`)
+    "✓": "+",
+    "✗": "x",
+    "⊘": "/",
+    "▶": ">",
+    "·": ".",
+    "–": "-",
+    "○": "o",
+    "▲": "E",
+    "△": "W",
+    "±": "%",
+    "◐": "@",
+    "⚑": "P",
+    "⚐": "p",
+    "∿": "&",
+    "≠": "#",
+    "ƒ": "f",
+    "❅": "*",
+    # rows, folds and cuts
+    "▌": ">",
+    "▐": "#",
+    "▏": "|",
+    "▸": ">",
+    "▴": "^",
+    "▾": "v",
+    "◂": "<",
+    "…": "~",
+    "⋯": "~",
+    "▷": ">",
+    "◀": "<",
+    "◆": "*",
+    "◇": "o",
+    "▪": ".",
+    "✂": "%",
+    "•": "*",
+    "●": "*",
+    "■": "#",
+    "⟨": "<",
+    "⟩": ">",
+    "‹": "<",
+    "›": ">",
+    "«": "<",
+    "»": ">",
+    # arrows and signs in texts
+    "→": ">",
+    "←": "<",
+    "↑": "^",
+    "↓": "v",
+    "↕": "|",
+    "⇄": "%",
+    "−": "-",
+    "—": "-",
+    "×": "x",
+    "≥": ">",
+    "≤": "<",
+    "“": '"',
+    "”": '"',
+    "„": '"',
+    "‘": "'",
+    "’": "'",
+    "€": "E",
+    "ⁿ": "n",
+    "⁻": "-",
+    # bars and charts, from low to high
+    "▁": "_",
+    "▂": ".",
+    "▃": "-",
+    "▄": "=",
+    "▅": "+",
+    "▆": "*",
+    "▇": "%",
+    "█": "#",
+    "━": "=",
+    "╸": "=",
+    "╴": "-",
+    "┊": ":",
+}
+"""Sign → its ASCII character. Lines of boxes and other blocks follow from their names (`_of_its_kind`)."""
+_PAIRS = {"≥ ": ">=", "≤ ": "<=", "→ ": "->", "← ": "<-", " ≥": ">=", " ≤": "<="}
+"""Signs beside a blank, which have room for a second character."""
+_SORTED = re.compile(r"(?<=\w)[▴▾]")
+"""The order of a column, after its title, where `v` would be another letter."""
+_ARROW_KEY = re.compile(r"([↑↓]) {3}(?= )")
+"""An arrow key in a column of keys. `v` would be another key."""
+_KEY_NAMES = {"↑": "up  ", "↓": "down"}
+_REST = re.compile(r"^… | …$")
+"""The sign for "more" at an end of a text, not that of a cut word."""
+_IN_LINES = {"≥": ">=", "≤": "<=", "→": "->", "←": "<-", "…": "...", "≠": "!=", "×": "x"}
+
+
+def in_cells(text: str, *, foreign: bool) -> str:
+    """Return `text` with our signs in ASCII and the same width in cells. With `foreign`, all other signs become `?`."""
+    if text.isascii():
+        return text
+    text = _ARROW_KEY.sub(lambda key: _KEY_NAMES[key[1]], _REST.sub("..", _with_pairs(text)))
+    text = _SORTED.sub(lambda sign: "/" if sign[0] == "▴" else "\\", text)
+    return "".join(char if char.isascii() else _in_cells(char, foreign) for char in text)
+
+
+def in_lines(text: str) -> str:
+    """Return `text` with our signs in ASCII, some with more than one character."""
+    if text.isascii():
+        return text
+    return "".join(_IN_LINES.get(char) or _of_its_kind(char) or char for char in _with_pairs(text))
+
+
+def _with_pairs(text: str) -> str:
+    for pair, spelled in _PAIRS.items():
+        text = text.replace(pair, spelled)
+    return text
+
+
+def _in_cells(char: str, foreign: bool) -> str:
+    from rich.cells import cell_len  # The command line needs no rich.
+
+    return _of_its_kind(char) or ("?" * cell_len(char) if foreign else char)
+
+
+def _of_its_kind(char: str) -> str:
+    """Return the ASCII character of one of our signs, of a line of a box, or of a block, else ""."""
+    if char in CELLS:
+        return CELLS[char]
+    if not "\u2500" <= char <= "\u259f":
+        return ""
+    words = unicodedata.name(char).split()
+    if words[:2] != ["BOX", "DRAWINGS"]:
+        return "#"
+    if "HORIZONTAL" in words and "VERTICAL" not in words:
+        return "-"
+    return "|" if "VERTICAL" in words and not {"HORIZONTAL", "UP", "DOWN", "LEFT", "RIGHT"} & {*words} else "+"

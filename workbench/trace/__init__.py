@@ -1,1 +1,0 @@
-"""Spans of conversations, and the requests and answers recorded with them."""

@@ -1,0 +1,128 @@
+"""An action of the screen, the names of keys, the places where they work, and the groups of the help."""
+
+import string
+import unicodedata
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from workbench.text.fast_dataclass import dataclass
+
+_RENAMED = {
+    "commercial_at": "at",
+    "hyphen_minus": "minus",
+    "low_line": "underscore",
+    "plus_sign": "plus",
+    "reverse_solidus": "backslash",
+    "solidus": "slash",
+}
+_SHOWN = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup", "down": "↓", "up": "↑", "left": "←", "right": "→"}
+
+
+def key_name(key: str) -> str:
+    """Return Textual's name of a key. `?` is `question_mark`; letters keep their name."""
+    if len(key) != 1 or key.isalnum():
+        return key
+    name = unicodedata.name(key, key).lower().replace(" ", "_").replace("-", "_")
+    return _RENAMED.get(name, name)
+
+
+_SIGNS = {key_name(sign): sign for sign in string.punctuation}
+
+
+def digits_label(keys: Sequence[str]) -> str:
+    """Return the name of several digits as shown to users: `1 … 9`, `0 … 9`."""
+    return f"{min(keys)} … {max(keys)}"
+
+
+def key_label(key: str) -> str:
+    """Return the name shown to users: `?` for `question_mark`, `esc` for `escape`."""
+    return _SHOWN.get(key, _SIGNS.get(key, key))
+
+
+Where: TypeAlias = Literal[
+    "main",
+    "editor",
+    "conflict",
+    "chat",
+    "capture",
+    "review",
+    "criteria",
+    "accept",
+    "freeze",
+    "history",
+    "stored",
+    "compare",
+    "triage",
+    "table",
+    "fork",
+    "forked",
+    "try_faults",
+    "faults",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action with its keys and texts.
+
+    Attributes:
+        does: The call that it makes. On the main screen: `controller.method('argument')`. Other screens call
+            `action_<method>` with the argument.
+        keys_typed: Its keys, separated by spaces. If empty, the action is only in the palette.
+        label: Two or three words for the footer and the palette.
+        help: One sentence.
+        group: Its group in the help.
+        id: Its name in the keymap of the user's settings. Default: the name of the method.
+        also: Further words that find it in the palette and in the help.
+        long: A label for footers in which all actions fit with it.
+    """
+
+    does: str
+    keys_typed: str
+    label: str
+    help: str
+    group: str
+    id: str = ""
+    also: str = ""
+    long: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", self.id or self.method)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Default keys, before the user's settings."""
+        return tuple(self.keys_typed.split())
+
+    @property
+    def by_digit(self) -> bool:
+        """Whether its keys are digits. The method gets the one that was pressed."""
+        return len(self.keys) > 1 and set(self.keys) <= set(DIGITS)
+
+    @property
+    def by(self) -> str:
+        """Name of the controller, or "" outside of the main screen."""
+        return self.does.partition("(")[0].rpartition(".")[0]
+
+    @property
+    def call(self) -> str:
+        """Method with its arguments."""
+        return self.does.removeprefix(f"{self.by}.")
+
+    @property
+    def leads_on(self) -> bool:
+        """Whether it leads to all other actions, so that the footer always shows it."""
+        return self.method in ("palette", "keys")
+
+    @property
+    def method(self) -> str:
+        """Name of the method."""
+        return self.call.partition("(")[0]
+
+
+MOVE, PANES, MARK, RUN, FIND, COPY, GENERAL = "Move", "Panes", "Mark", "Run", "Find", "Copy", "General"
+EDIT = "Edit"
+ELSEWHERE = "On other screens"
+VERDICTS = "In the review and the triage dialog"
+DIGITS = tuple("1234567890")
+"""The digits that choose a pane or a line, in order."""
