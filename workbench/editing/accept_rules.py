@@ -37,7 +37,7 @@ class Offer:
 
     @property
     def words(self) -> str:
-        """What the rule accepts, as safe text."""
+        """The accepted forms, as safe text."""
         if self.rule.kind == "contains":
             return "what is expected, or more"
         return self.rule.phrase(self.expected, phrase(type_name(self.expected), shown(self.expected)))

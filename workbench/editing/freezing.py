@@ -38,7 +38,7 @@ _SAME_AGAIN = frozenset({"agent_raised", "turn_count"})
 
 @dataclass(frozen=True, slots=True)
 class FrozenCase:
-    """What freezing does to one case.
+    """The change that freezing makes to one case.
 
     `file` is its frozen file. `recording` is None if it is not frozen, and `why` says why not. `remarks` are sentences
     that the user should read. All texts are raw.

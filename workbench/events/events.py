@@ -168,7 +168,7 @@ class ToolFault:
 
 @dataclass(frozen=True, slots=True)
 class FaultHandling:
-    """What an agent did about an injected fault.
+    """The agent's reaction to an injected fault.
 
     `reason` is one sentence for people. `details` has the judge and its questions if one decided, in the form of the
     details of a metric. `facts_without_source` are figures, dates, times and ids in the answer that no successful
@@ -424,7 +424,7 @@ def ended_as(status: str, kind: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """How a case was replayed from its recording, with the numbers of its calls."""
+    """The replay of a case from its recording, with the numbers of its calls."""
 
     mode: Literal["tools", "all"]
     file: str = ""
@@ -449,7 +449,7 @@ class Frozen:
 
 @dataclass(frozen=True, slots=True)
 class Thawed:
-    """How the calls of a live case differ from its recording, with the numbers of tool calls.
+    """Differences between the calls of a live case and its recording, with the numbers of tool calls.
 
     Each of `changes` is `{"kind", "about", "agent", "tool", "call", "turn", "where": [{"path", "then", "now"}]}`.
     `kind` is one of the numbers below, and `about` is `call`, `declaration` or `models`. `turn` counts from 1 or is

@@ -1,1 +1,1 @@
-"""What a case, a run or a comparison shows, as styled lines: pure functions without Textual."""
+"""The content of screens and reports as styled lines, in pure functions without Textual."""

@@ -18,7 +18,7 @@ from workbench.text.json_values import mapping
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the recorded conversation spent after a point: model calls, tokens, and money if it is known.
+    """The recorded conversation's use after a point: model calls, tokens, and money if it is known.
 
     Calls of plain Python agents are not `seen`.
     """

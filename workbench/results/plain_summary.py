@@ -1,4 +1,4 @@
-"""What a run prints for people: cases with their reasons, and the summary at its end."""
+"""The printed result of a run for people: cases with their reasons, and the summary at its end."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence

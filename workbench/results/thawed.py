@@ -1,4 +1,4 @@
-"""How a live run drifted from its recordings, in words for lines, panes and reports."""
+"""The drift of a live run from its recordings, in words for lines, panes and reports."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -19,7 +19,7 @@ _BY_FUNCTION = "-by-function"
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a case fails.
+    """The cause of a failing case.
 
     `text` is one line that is safe for a terminal. `slug` identifies the cause and is what the filter takes
     (`cause:SLUG`). `by_function` is true if a function judged, not a language model.

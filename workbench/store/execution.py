@@ -147,7 +147,7 @@ class Execution:
 
     @property
     def mode(self) -> str:
-        """How it was replayed: `tools` or `all`, or "" if it was live."""
+        """The kind of replay: `tools` or `all`, or "" if it was live."""
         return "" if self.frozen is None else self.frozen.mode
 
     @property

@@ -1,4 +1,4 @@
-"""Why criteria failed a turn, if its other parts do not show it: unmet rubrics and the reasons of judges."""
+"""Reasons for failed criteria that the rest of a turn does not show: unmet rubrics, and what judges wrote."""
 
 import re
 from collections.abc import Iterator

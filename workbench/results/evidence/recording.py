@@ -1,4 +1,4 @@
-"""What a recording says about a case: the call that it lacks, and how a live run drifted from it.
+"""A recording as evidence: the call that it lacks, and the drift of a live run from it.
 
 Each ends with how to continue.
 """

@@ -1,4 +1,4 @@
-"""What the agent printed, and the steps of a turn in order, word for word."""
+"""The steps of a turn in order, word for word, and the agent's printed text."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple

@@ -45,7 +45,7 @@ _usage = lru_cache(4096)(Usage)
 
 
 class Place:
-    """Where the events of an execution are: its id, and the events of its last attempt."""
+    """The place of an execution's events: its id, and the events of its last attempt."""
 
     __slots__ = ("attempt", "bytes", "changed", "events", "first", "id", "ref")
 

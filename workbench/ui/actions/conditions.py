@@ -1,4 +1,4 @@
-"""Why an action cannot work now. Footer, help and palette ask the same table."""
+"""Reasons why an action cannot work now. Footer, help and palette ask the same table."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias

@@ -1,4 +1,4 @@
-"""What the main screen shows, as far as it decides which actions can work. Pure, so that tests can name any place."""
+"""The parts of the main screen that decide which actions can work. Pure, so that tests can name any place."""
 
 from collections.abc import Callable
 from typing import Literal

@@ -19,7 +19,7 @@ from workbench.ui.widgets.keys import bindings, bindings_of
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What would run. `lines` are safe texts, `heading` is the first one."""
+    """A description of what would run. `lines` are safe texts, `heading` is the first one."""
 
     heading: str
     live: Sequence[str]

@@ -50,7 +50,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the user wants to try. `offer` is the index of the chosen offer, `text` its text."""
+    """The change that the user wants to try. `offer` is the index of the chosen offer, `text` its text."""
 
     offer: int
     text: str

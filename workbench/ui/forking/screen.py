@@ -42,7 +42,7 @@ Verdict: TypeAlias = tuple[Status, Sequence[MetricResult]]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the user wants to do next: keep a try as a case, save the prompt, or change something else."""
+    """The user's next step: keep a try as a case, save the prompt, or change something else."""
 
     what: Literal["keep", "save", "again"]
     record: CaseRecord | None = None

@@ -33,7 +33,7 @@ _WORDS_FROM = 50
 
 @dataclass(frozen=True, slots=True)
 class FreezeChoice:
-    """What the user wants to freeze: the names of cases, and whether to keep models and to drop unused calls."""
+    """The user's choice: the names of cases, and whether to keep models and to drop unused calls."""
 
     cases: frozenset[CaseName]
     models: bool

@@ -1,1 +1,1 @@
-"""What changed since the verdicts were made: stale marks, watch, changes on disk, runs of other programs."""
+"""Changes since the verdicts were made: stale marks, watch, changes on disk, runs of other programs."""

@@ -21,7 +21,7 @@ _LONGEST = 2000
 
 @dataclass(frozen=True, slots=True)
 class ViewState:
-    """What the screen showed.
+    """The view that the user left.
 
     `cursor` has the names of the row under the cursor: agent, evalset, case ID, or fewer. `number` is the position of
     its case in the file, for the case that it is deleted. `share` is the part of the width that the tree has.
@@ -68,7 +68,7 @@ def _valid(found: dict[str, object]) -> dict[str, object]:
 
 
 class Restoring(Controller):
-    """What the user looked at last, without the filter, which would hide cases.
+    """The user's last place, without the filter, which would hide cases.
 
     Nothing is restored over what the user has done since the start.
     """

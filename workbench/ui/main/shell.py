@@ -101,7 +101,7 @@ class Shell(Screen[None]):
 
     @property
     def situation(self) -> Situation:
-        """What decides which actions can work now."""
+        """The state of the screen that decides which actions can work now."""
         side: Side = "cases"
         if self.cases.input.has_focus:
             side = "filter"

@@ -34,7 +34,7 @@ class PlaceOptions:
 
     @property
     def for_bar(self) -> str:
-        """Where the next run is, if that is not this machine, else ""."""
+        """The place of the next run, or "" if it is this machine."""
         effective = self.chosen or self.project or _HERE
         return "" if effective.is_local else f"on {one_line(_name(effective), limit=_LONGEST_IN_BAR)}"
 

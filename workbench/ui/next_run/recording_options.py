@@ -48,14 +48,14 @@ class RecordingOptions:
 
     @property
     def on_miss_words(self) -> str:
-        """What happens at a call without a recording, or "" if nothing is replayed."""
+        """The rule for calls without a recording, or "" if nothing is replayed."""
         if self.effective not in ("tools", "all"):
             return ""
         return "call live" if self.live_on_miss else "error"
 
     @property
     def for_bar(self) -> tuple[str, str]:
-        """What is on, in full and in short, or two ""."""
+        """The option that is on, in full and in short, or two ""."""
         if not self.effective:
             return "", ""
         sign = _SHORT[self.effective]
@@ -65,7 +65,7 @@ class RecordingOptions:
 
     @property
     def for_chat(self) -> str:
-        """What a user must know who talks to an agent although runs are frozen, else ""."""
+        """A notice for a user who talks to an agent although runs are frozen, else ""."""
         if self.effective not in ("tools", "all"):
             return ""
         where = " (pyproject.toml)" if self.mode is None else ""

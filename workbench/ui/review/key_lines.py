@@ -27,7 +27,7 @@ _BY_KEY = {
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """What can be done with the current case.
+    """The actions that work on the current case.
 
     `options` are the verdicts, and `instead` says why there are none (safe). `left` is the number of cases of the cause
     that a common verdict would be for, or that can be skipped together, or 0 if there can be none, of the `cases` of

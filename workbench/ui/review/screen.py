@@ -35,7 +35,7 @@ from workbench.ui.widgets.textual_private import SparseApp
 
 
 class Desk(Protocol):
-    """What a review needs to know of its cases, and what it can do with them."""
+    """The cases of a review, and the actions on them."""
 
     def subject(self, name: CaseName) -> Subject | None:
         """Return what is known of a case, or None if it is gone."""

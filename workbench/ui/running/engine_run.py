@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RepeatOptions:
-    """How often each case runs.
+    """The number of repeats of each case.
 
     With `until_sure` (a rate from 0 to 1), a case stops before `runs` as soon as its pass rate is certainly above or
     below that rate. `all_votes` asks judges for all samples, whatever the settings say.

@@ -69,7 +69,7 @@ class View(Protocol):
 
     @property
     def situation(self) -> "Situation":
-        """What decides which actions can work now."""
+        """The state of the screen that decides which actions can work now."""
 
     def responsible(self) -> "Place | None":
         """Return the file and line that are responsible for what is under the cursor, or None."""

@@ -29,7 +29,7 @@ _INPUT_KEPT = 300
 
 
 class Cases:
-    """What both kinds of tables show about a case: its name, its newest verdict and its input."""
+    """A case in both kinds of tables: its name, its newest verdict and its input."""
 
     def __init__(self, entries: "Sequence[EvalsetEntry]", verdicts: Verdicts) -> None:
         self.entries, self.verdicts = entries, verdicts

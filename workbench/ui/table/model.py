@@ -25,7 +25,7 @@ class Source(Protocol):
 
     @property
     def title(self) -> str:
-        """What the columns are."""
+        """The columns."""
 
     def update(self, pairs: Sequence[Pair]) -> None:
         """Compute the columns for these cases again."""

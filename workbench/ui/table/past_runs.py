@@ -124,7 +124,7 @@ class RunCells:
 
     @property
     def title(self) -> str:
-        """What the columns are."""
+        """The columns."""
         return "cases × runs" if self._runs.is_complete else "cases × runs, reading"
 
     def update(self, pairs: Sequence[Pair]) -> None:

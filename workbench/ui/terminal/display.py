@@ -19,7 +19,7 @@ _LINUX_CONSOLE = "linux"
 
 @dataclass(frozen=True, slots=True)
 class Display:
-    """What the terminal can show. `signs`: ours, if they are not ASCII. `foreign`: characters of any other text."""
+    """Abilities of the terminal. `signs`: ours, if they are not ASCII. `foreign`: characters of any other text."""
 
     colors: Colors = "truecolor"
     signs: bool = True
