@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.hostile import HOSTILE
-from workbench.criteria.rouge_words import _combines, words, words_with_offsets
+from workbench.criteria.rouge_words import _combines, rouge_words, words_with_offsets
 
 _SCRIPTS = "aZ9_-'. ½İßΣςéﬁｶﾞ①가각ᄀ\u1161\u11a8漢字かｶー・ไทยก่ำ๏ລາວខ្មែរမြန်မာहिन्दीعربي\u0301\u200d\u3000\U0001d400👩🏽🇵🇹"
 texts = st.text() | st.text(_SCRIPTS, max_size=12)
@@ -30,13 +30,13 @@ def _oracle(text: str) -> list[str]:
 
 @given(texts)
 def test_words_follow_the_rule_character_by_character(text: str) -> None:
-    assert words(text) == _oracle(text)
+    assert rouge_words(text) == _oracle(text)
 
 
 @given(texts)
 def test_offsets_belong_to_the_same_words(text: str) -> None:
     placed = words_with_offsets(text)
-    assert [word.text for word in placed] == words(text)
+    assert [word.text for word in placed] == rouge_words(text)
     assert all(0 <= word.start < word.end <= len(text) for word in placed)
     for before, after in itertools.pairwise(placed):
         assert before.end <= after.start or before[1:] == after[1:] or after.start < before.end <= after.end
@@ -68,7 +68,7 @@ def test_composing_characters_stay_in_one_cluster() -> None:
     ],
 )
 def test_words_of_many_scripts_are_found(text: str, expected: list[str]) -> None:
-    assert words(text) == expected
+    assert rouge_words(text) == expected
 
 
 def test_offsets_survive_normalisation_that_changes_length() -> None:
@@ -86,7 +86,7 @@ def test_offsets_survive_normalisation_that_changes_length() -> None:
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_text_is_split_into_words(text: str) -> None:
-    assert [word.text for word in words_with_offsets(text)] == words(text)
+    assert [word.text for word in words_with_offsets(text)] == rouge_words(text)
 
 
 def test_many_marks_on_one_letter_take_linear_time() -> None:

@@ -26,7 +26,7 @@ def hunk(expected: dict[str, Any], actual: dict[str, Any]) -> Hunk:
 
 def offered(expected: dict[str, Any], actual: dict[str, Any], **rules: Any) -> list[str]:
     args_match = {"refund": {path: read_rule(rule) for path, rule in rules.items()}}
-    return [f"{one.path}: {one.words}" for one in offers(hunk(expected, actual), CallRules(False, args_match))]
+    return [f"{one.path}: {one.text}" for one in offers(hunk(expected, actual), CallRules(False, args_match))]
 
 
 @pytest.mark.parametrize(

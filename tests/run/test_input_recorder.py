@@ -69,7 +69,7 @@ class Run:
         transcript = Transcript(reads=reads)
         asyncio.run(self.input_recorder.gather(event, transcript, is_simulated=False))
         numbers, _ = self.input_recorder.finished_inputs(event, transcript, is_simulated=False)
-        return Record(ref.evalset_file, self.input_recorder._inputs.of(numbers))
+        return Record(ref.evalset_file, self.input_recorder._inputs.bundles_of(numbers))
 
     def since(self, then: Record) -> list[str]:
         """Return the current changes of these inputs."""

@@ -98,12 +98,12 @@ def test_what_is_no_place_is_refused(text: str) -> None:
 
 
 def test_words_name_the_place_of_the_project_unless_another_is_chosen() -> None:
-    assert PlaceOptions().words == "local"
+    assert PlaceOptions().label == "local"
     assert PlaceOptions().for_bar == ""
     project = PlaceOptions(project=CLUSTER, named=(CLUSTER,))
-    assert (project.words, project.for_bar) == ("cluster (pyproject.toml)", "on cluster")
+    assert (project.label, project.for_bar) == ("cluster (pyproject.toml)", "on cluster")
     here = PlaceOptions(PlaceChoice(), CLUSTER, (CLUSTER,))
-    assert (here.words, here.for_bar, here.run_options()) == ("local", "", {"place": PlaceChoice()})
+    assert (here.label, here.for_bar, here.run_options()) == ("local", "", {"place": PlaceChoice()})
 
 
 def test_known_places_leave_out_what_cannot_be_read(tmp_path: Path) -> None:

@@ -158,4 +158,4 @@ def changed_lines(before: Outcomes, now: Outcomes) -> Iterator[str]:
     changed = [(ref, then, today) for ref, then, today in both if differs(then, today)]
     changed.sort(key=lambda one: (one[2].rate.rate or 0.0) > (one[1].rate.rate or 0.0))
     for ref, then, today in changed:
-        yield f"CHANGED {label(ref)} {then.words()} -> {today.words()}"
+        yield f"CHANGED {label(ref)} {then.text()} -> {today.text()}"

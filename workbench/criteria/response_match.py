@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from workbench.criteria.alignment import lcs_pairs
 from workbench.criteria.base import Scored, ScoreRequest, mean, status_of, turn_pairs
 from workbench.criteria.description import CriterionDescription
-from workbench.criteria.rouge_words import Word, stemmer, words, words_with_offsets
+from workbench.criteria.rouge_words import Word, rouge_words, stemmer, words_with_offsets
 from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion
 from workbench.files.invocation import content_text
@@ -209,7 +209,7 @@ _STEMS = _Stems()
 
 
 def _stems(text: str) -> list[str]:
-    return list(map(_STEMS.__getitem__, words(text)))
+    return list(map(_STEMS.__getitem__, rouge_words(text)))
 
 
 class _Reference(NamedTuple):

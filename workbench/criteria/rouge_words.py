@@ -71,7 +71,7 @@ class Word(NamedTuple):
     end: int
 
 
-def words(text: str) -> list[str]:
+def rouge_words(text: str) -> list[str]:
     """Return the normalised words of `text`, in order."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())

@@ -36,7 +36,7 @@ class Offer:
     expected: Any
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The accepted forms, as safe text."""
         if self.rule.kind == "contains":
             return "what is expected, or more"

@@ -48,7 +48,9 @@ def replacements(case: Any, where: Where, old: str, new: str) -> list[Replacemen
     An argument that is not a text, and an argument that equals a quoted text (`"12.50"`), become the JSON of `new`,
     or the text `new` if it is not JSON.
     """
-    return [found for found in _Search(where, old, new).of(case, (), None, "") if not _same(found.old, found.new)]
+    return [
+        found for found in _Search(where, old, new).replacements(case, (), None, "") if not _same(found.old, found.new)
+    ]
 
 
 def replaced(case: Any, chosen: Collection[Replacement]) -> Any:
@@ -65,11 +67,11 @@ class _Search:
     old: str
     new: str
 
-    def of(self, value: Any, at: Location, turn: int | None, tool: str) -> Iterator[Replacement]:
+    def replacements(self, value: Any, at: Location, turn: int | None, tool: str) -> Iterator[Replacement]:
         """Yield the replacements in a part of a case. `tool` is the call whose arguments these are, or ""."""
         if isinstance(value, list):
             for number, item in enumerate(value):
-                yield from self.of(item, (*at, number), number if at == ("conversation",) else turn, tool)
+                yield from self.replacements(item, (*at, number), number if at == ("conversation",) else turn, tool)
         elif isinstance(value, dict):
             call = _is_call(value, at)
             for key, item in value.items():
@@ -81,7 +83,7 @@ class _Search:
                 elif name in _TEXTS and isinstance(item, str):
                     yield from self._text(item, place, turn, name)
                 elif name not in _SKIPPED:
-                    yield from self.of(item, place, turn, tool)
+                    yield from self.replacements(item, place, turn, tool)
 
     def _text(self, value: str, at: Location, turn: int | None, name: str) -> Iterator[Replacement]:
         if self.where == "text" and self.old in value:

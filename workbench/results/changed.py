@@ -111,7 +111,7 @@ class ChangedVerdicts:
             for case, records in found.items()
             if (now := self._finished(case)) and differs(outcomes[case], outcome(now))
         }
-        flaky = {(case, came.mode): came.words() for case, came in outcomes.items() if came.rate.flaky}
+        flaky = {(case, came.mode): came.text() for case, came in outcomes.items() if came.rate.flaky}
         return Earlier(runs, before, flaky)
 
     def recall(self, earlier: "Earlier") -> None:
@@ -124,7 +124,7 @@ class ChangedVerdicts:
     def _update_flaky(self, case: CaseRef, records: list[Execution]) -> None:
         came = outcome(records)
         if came.rate.flaky:
-            self._flaky[case, came.mode] = came.words()
+            self._flaky[case, came.mode] = came.text()
         elif came.rate.total > 1:
             self._flaky.pop((case, came.mode), None)
 
@@ -153,7 +153,7 @@ class ChangedVerdicts:
         """Return how often the case passed, before and now. Both are "" if it ran only once each time."""
         case = _first(record.ref)
         then, now = outcome(self._before.get(case, [])), outcome(self._finished(case))
-        return (then.words(), now.words()) if max(then.times, now.times) > 1 else ("", "")
+        return (then.text(), now.text()) if max(then.times, now.times) > 1 else ("", "")
 
     def statuses(self, ref: CaseRef) -> tuple[list[CaseState], list[CaseState]]:
         """Return the verdicts of a case's executions, before and now."""

@@ -52,7 +52,7 @@ class Frame(NamedTuple):
     function: str
     source: str
 
-    def words(self, root: str) -> str:
+    def text(self, root: str) -> str:
         """Return `order_desk/agent.py:38 in refund`, relative to `root` ("": not known), as safe text."""
         return one_line(f"{self.file.removeprefix(_folder(root))}:{self.line} in {self.function}", limit=300)
 
@@ -84,7 +84,7 @@ def error_lines(error: CaseError, view: View, *, traceback: bool | None = None, 
         yield from hang_text(Text.styled(" → ", "hint"), safe(error.hint.strip()), width, 3)
     frames = user_frames(error, root)
     named = message and error.kind != "cancelled" and kind not in message
-    words = [*([kind] if named else []), *([f"at {frames[-1].words(root)}"] if frames else [])]
+    words = [*([kind] if named else []), *([f"at {frames[-1].text(root)}"] if frames else [])]
     if words:
         yield from hang_text(Text(), Text.styled(" ".join(words), "muted"), width, 3)
     if not error.traceback.strip():
@@ -96,7 +96,7 @@ def error_lines(error: CaseError, view: View, *, traceback: bool | None = None, 
     if frames and frames[-1].source:
         yield from hang(Text(), [cut_line(Text(one_line(frames[-1].source, limit=400)), width - 5)], 5)
     for frame in reversed(frames[-_FRAMES:-1]):
-        yield from hang_text(Text(), Text.styled(f"called from {frame.words(root)}", "muted"), width, 3)
+        yield from hang_text(Text(), Text.styled(f"called from {frame.text(root)}", "muted"), width, 3)
     yield from hang_text(Text.styled(" ▸ ", "fold"), Text.styled(_rest(error), "muted"), width, 3)
 
 

@@ -83,7 +83,7 @@ def score_text(result: MetricResult) -> str:
 def way_out(error: CaseError, root: str) -> Iterator[str]:
     """Yield the user's place that raised the error, relative to `root`, and a hint, if they are known."""
     if frames := user_frames(error, root):
-        yield f"at {frames[-1].words(root)}"
+        yield f"at {frames[-1].text(root)}"
     if error.hint:
         yield one_line(error.hint, limit=1000)
 

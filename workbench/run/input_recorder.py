@@ -276,7 +276,9 @@ class InputRecorder:
         made_with = source.case.inputs
         if self._plan.resumed is not None:
             # The case did not end, so it depends on everything that it may have read.
-            made_with = self._inputs.of(self._inputs.planned.get(planned_key(entry.ref.agent, entry.ref.evalset_file)))
+            made_with = self._inputs.bundles_of(
+                self._inputs.planned.get(planned_key(entry.ref.agent, entry.ref.evalset_file))
+            )
             made_with = tuple(bundle for bundle in made_with if "criteria" not in bundle.inputs)
         yield from (bundle for bundle in made_with if "function" not in bundle.inputs)
         yield from (bundle for bundle in others if "function" in bundle.inputs)

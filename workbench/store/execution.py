@@ -317,7 +317,7 @@ def apply_to_case(record: CaseRecord, event: Event, inputs: RunInputs) -> None:
 def _end(record: CaseRecord, event: CaseFinished, inputs: RunInputs) -> None:
     """End the last attempt at a case."""
     # Set the inputs first: a comparison in another thread expects them in each case with a verdict.
-    record.inputs = inputs.of(event.inputs)
+    record.inputs = inputs.bundles_of(event.inputs)
     record.state = event.status
     record.error = event.error
     record.duration_seconds = event.duration_seconds

@@ -178,7 +178,7 @@ def collect(events: Iterable[Event | None]) -> StoredRun:
         if ref in run.cases:
             run.cases[ref].take(event)
             if isinstance(event, CaseFinished):
-                run.cases[ref].inputs = inputs.of(event.inputs)
+                run.cases[ref].inputs = inputs.bundles_of(event.inputs)
     return run
 
 

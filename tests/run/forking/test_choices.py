@@ -66,8 +66,8 @@ def test_fork_sends_what_comes_before_its_point() -> None:
     assert sent(Fork(known, 1, None, Change("message", "No."))) == ([0, 0, 0], ["model", {"item": "kettle"}, "model"])
     message = Fork(known, 1, None, Change("message", "No."))
     assert [content["parts"] for content in message.messages()] == [[{"text": "A kettle"}], [{"text": "No."}]]
-    assert message.of().text == "No."
-    assert Fork(known, 0, 1, Change("answer", {"a": "é"})).of().text == '{"a": "é"}'
+    assert message.origin().text == "No."
+    assert Fork(known, 0, 1, Change("answer", {"a": "é"})).origin().text == '{"a": "é"}'
     following = Fork(known, 0, 2, Change("model", "x", "desk")).settings()["next"]
     assert following == [{"kind": "model", "agent": "desk", "branch": "", "state": "s2"}]
     rest = Fork(known, 0, 0, frozen=True).rest()

@@ -26,8 +26,8 @@ def test_each_problem_of_check_has_its_row(make_workspace: MakeWorkspace) -> Non
     workspace = make_workspace({"order_desk": {"refunds": content(case_json("on_time"), ODD, BROKEN)}})
     found = check(workspace)
     assert found.worst == {(0, 1): "warning", (0, 2): "error"}
-    assert "`evalid`" in found.of(0, 1)[0].message
-    assert found.of(0, 0) == ()
+    assert "`evalid`" in found.faults_of(0, 1)[0].message
+    assert found.faults_of(0, 0) == ()
 
 
 def test_problem_is_shown_at_its_evalset_or_at_no_row(make_workspace: MakeWorkspace) -> None:
@@ -37,7 +37,7 @@ def test_problem_is_shown_at_its_evalset_or_at_no_row(make_workspace: MakeWorksp
     faults = [Fault(file, 0, 0, "", "a"), Fault(Path("/nowhere"), 0, 0, "", "b"), Fault(agent, 0, 0, "", "c")]
     found = group_by_row(workspace, faults)
     assert [pair for _, pair in found.every] == [(1, WHOLE_EVALSET), None, (0, WHOLE_EVALSET)]
-    assert [fault.message for fault in found.of(1, WHOLE_EVALSET)] == ["a", "c"]
+    assert [fault.message for fault in found.faults_of(1, WHOLE_EVALSET)] == ["a", "c"]
 
 
 async def test_check_signs_appear_after_the_tree_and_disappear_when_the_file_is_fixed(

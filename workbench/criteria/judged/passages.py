@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from workbench.criteria.rouge_words import Word, words, words_with_offsets
+from workbench.criteria.rouge_words import Word, rouge_words, words_with_offsets
 
 Origin = Literal["judge", "reworded", "invented", "dropped", "added"]
 """Origin of a passage.
@@ -78,7 +78,7 @@ def passages(text: str, sentences: Sequence[str]) -> list[Passage]:
 
 def _key(sentence: str) -> tuple[str, ...]:
     """Return the words by which a sentence is compared, or () for a sentence without words."""
-    return tuple(words(_without_markup(sentence)))
+    return tuple(rouge_words(_without_markup(sentence)))
 
 
 def _found_sign(text: str, sentence: str) -> Place:

@@ -26,7 +26,7 @@ class Outcome:
     rate: PassRate
     mode: str | None = ""
 
-    def words(self) -> str:
+    def text(self) -> str:
         """Return `passed`, or `2/3 passed` for several repeats."""
         if self.state and (self.times == 1 or not self.rate.total):
             return self.state

@@ -71,7 +71,7 @@ class Fork:
             return f"{named}; agents of the conversation: {', '.join(agents)}"
         return ""
 
-    def of(self) -> ForkOf:
+    def origin(self) -> ForkOf:
         """Return the fork as runs store it."""
         change, text = self.change, ""
         if change.kind != "nothing":

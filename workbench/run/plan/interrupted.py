@@ -200,7 +200,7 @@ class InterruptedRun:
     def _take_of_case(self, case: InterruptedCase, event: Event) -> None:
         case.take(event)
         if isinstance(event, CaseFinished):
-            case.stored.inputs = self.inputs.of(event.inputs)
+            case.stored.inputs = self.inputs.bundles_of(event.inputs)
         began = 0.0 if case.stored.started is None else case.stored.started.at
         if isinstance(event, CaseFinished):
             began += event.duration_seconds

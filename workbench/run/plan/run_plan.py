@@ -229,7 +229,7 @@ def fork_plan(workspace: Workspace, fork: Fork, options: RunOptions) -> Plan:
     # The fork itself says which calls are frozen.
     options = with_place(replace(options, frozen="", inject=None, until_sure=None), workspace.root)
     ref, source = fork.original.ref, AgentSource(evalset, 0, fork=fork)
-    planned = replace(planned_case(ref, evalset.criteria, evalset.owned.rule, workspace.root), fork=fork.of())
+    planned = replace(planned_case(ref, evalset.criteria, evalset.owned.rule, workspace.root), fork=fork.origin())
     entries = tuple(
         PlanEntry(replace(planned, case=replace(ref, repeat=number)), evalset.criteria.config, source)
         for number in range(1, options.runs + 1)

@@ -331,7 +331,7 @@ class SummaryBuilder:
     def _inputs_of(self, event: CaseFinished) -> Inputs:
         found = self._inputs.get(event.inputs)
         if found is None:
-            numbers = self._numbers_of(self._run_inputs.of(event.inputs))
+            numbers = self._numbers_of(self._run_inputs.bundles_of(event.inputs))
             found = self._inputs[event.inputs] = self.summary.bundles.inputs(numbers)
         return found
 

@@ -59,7 +59,7 @@ class RunInputs:
             found.append(number)
         return tuple(found)
 
-    def of(self, numbers: Any) -> tuple[Bundle, ...]:
+    def bundles_of(self, numbers: Any) -> tuple[Bundle, ...]:
         """Return the bundles with these numbers."""
         known = range(len(self.bundles))
         wanted: Sequence[Any] = numbers if isinstance(numbers, list | tuple) else ()
@@ -68,7 +68,7 @@ class RunInputs:
 
     def of_planned(self, agent: str, evalset: str, text: str) -> tuple[Bundle, ...]:
         """Return the bundles of an execution that has not ended. `text` is the digest of its case's text."""
-        found = self.of(self.planned.get(planned_key(agent, evalset)))
+        found = self.bundles_of(self.planned.get(planned_key(agent, evalset)))
         return (Bundle({"case": {"text": text} if text else {}}), *found) if found else ()
 
     def as_json(self) -> dict[str, Any]:

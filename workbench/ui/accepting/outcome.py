@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.criteria.base import ScoreRequest, mean
 from workbench.criteria.registry import descriptions, score
-from workbench.criteria.rouge_words import words
+from workbench.criteria.rouge_words import rouge_words
 from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion
 from workbench.files.invocation import content_text
@@ -99,7 +99,7 @@ def _of_words(
         one, other, reply = (content_text(turn.get("final_response")) for turn in (old[number], new[number], made))
         if one == other:
             after.append(known[number])
-        elif other == reply and words(reply):
+        elif other == reply and rouge_words(reply):
             after.append(1.0)
         else:
             return None

@@ -322,7 +322,7 @@ class AcceptScreen(RowsScreen[bool]):
         else:
             found = offers(hunk, rules_of(about.criteria))
             width = max(len(offer.path) for offer in found)
-            items = [Item(f"{one_line(offer.path):{width}}  {offer.words}", offer) for offer in found]
+            items = [Item(f"{one_line(offer.path):{width}}  {offer.text}", offer) for offer in found]
             title = f"accept in {one_line(hunk.tool, limit=60)}"
             note = f"Adds a rule to {about.about_config}."
             self.app.push_screen(

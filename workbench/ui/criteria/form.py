@@ -359,11 +359,11 @@ class CriteriaScreen(FieldScreen[Ending | None]):
     def _show_recordings(self) -> None:
         if self.mode.recordings is not None:
             options = self.mode.recordings
-            shown = [("freeze", "recordings", options.words)]
+            shown = [("freeze", "recordings", options.label)]
             if options.on_miss_words:
                 shown.append(("on_miss", "on a miss", options.on_miss_words))
             if self.mode.place is not None:
-                shown.append(("place", "place", self.mode.place.words))
+                shown.append(("place", "place", self.mode.place.label))
             parts: list[str | tuple[str, str]] = []
             for action, name, words in shown:
                 key = key_label(self.keys_of[action][0]) if self.keys_of[action] else ""

@@ -33,9 +33,9 @@ class Item:
         """All that its row shows of itself: kind, label and hint."""
         return f"{self.kind} {self.label} {self.hint}".strip()
 
-    def words(self) -> tuple[frozenset[str], ...]:
+    def found_by(self) -> tuple[frozenset[str], ...]:
         """Return the words that find it: those of its row, the further ones, and those of its help."""
-        return tuple(map(words, (self.name, self.also, self.help)))
+        return tuple(map(words_in, (self.name, self.also, self.help)))
 
 
 _UNFIT = -1000.0
@@ -53,7 +53,7 @@ def searching(items: Sequence[Item], more: Search = lambda query: ()) -> Search:
     """
     pickable = [item for item in items if not item.heading]
     names = [item.name for item in pickable]
-    texts = [item.words() for item in pickable]
+    texts = [item.found_by() for item in pickable]
 
     def search(query: str) -> Sequence[Item]:
         if not query.strip():
@@ -62,7 +62,7 @@ def searching(items: Sequence[Item], more: Search = lambda query: ()) -> Search:
         named = sorted((rank, number) for number, rank in enumerate(ranks) if rank is not None)
         found = sorted((pickable[number] for _, number in named), key=lambda item: bool(item.why_not))
         others = more(query)
-        found += [item for item in others if word_rank(query, item.words()) is not None]
+        found += [item for item in others if word_rank(query, item.found_by()) is not None]
         if found:
             return found
         scattered = [*(pickable[number] for number in best(query, names, limit=200)), *others]
@@ -71,7 +71,7 @@ def searching(items: Sequence[Item], more: Search = lambda query: ()) -> Search:
     return search
 
 
-def words(text: str) -> frozenset[str]:
+def words_in(text: str) -> frozenset[str]:
     """Return the words of a text: what stands between blanks, and its parts without punctuation."""
     small = text.lower()
     return frozenset([*small.split(), *re.findall(r"[^\W_]+", small)])

@@ -58,7 +58,7 @@ class PickList(RowsOf[Item]):
         return [*kind, *self._label(item, "muted" if item.why_not else "")], right
 
     def _label(self, item: Item, plain: str) -> list[Piece]:
-        scattered = word_rank(self.query_text, item.words()) is None
+        scattered = word_rank(self.query_text, item.found_by()) is None
         found = set(marked(self.query_text, item.label, scattered=scattered))
         pieces: list[Piece] = []
         for number, letter in enumerate(item.label):

@@ -122,12 +122,12 @@ class Fork(Controller):
         siblings = self._siblings(original)
         wanted: Wanted | None = None
 
-        def words(tries: int) -> str:
+        def tries_text(tries: int) -> str:
             return cost_words(cost, tries, judged=judged)
 
         while True:
             wanted = await self.view.ask(
-                ForkDialog(title, name, siblings, offers, words, self.view.keys, wanted, frozen=frozen)
+                ForkDialog(title, name, siblings, offers, tries_text, self.view.keys, wanted, frozen=frozen)
             )
             if wanted is None:
                 return

@@ -97,7 +97,7 @@ class OtherRuns(Controller):
                 self.session.adopt(recalled, ended=not going_on, continues=run.run_id in self._begun)
                 self._begun.add(run.run_id)
             if not going_on:
-                self.view.say(words(run), seconds=NEWS_SECONDS)
+                self.view.say(run_text(run), seconds=NEWS_SECONDS)
         if any(recalled is not None for _, recalled in found):
             for notify in self.when_shown:
                 notify()
@@ -115,7 +115,7 @@ class OtherRuns(Controller):
         return [(run, recall_run(run.latest, workspace)) for run in mine]
 
 
-def words(run: "OtherRun") -> str:
+def run_text(run: "OtherRun") -> str:
     """Return `run of 12 cases in another terminal: 10 passed, 2 failed`. Safe text."""
     counts = run.latest.summary.counts()
     counts["cancelled"] -= run.total - run.done if run.state == "stopped" else 0

@@ -90,7 +90,7 @@ class Restoring(Controller):
             return
         row = rows.cursor or ALL
         shown = row.parent or ALL if row.kind in ("repeat", "passed") else row
-        state = ViewState(rows.names().of(shown), max(shown.case, 0), self.view.split_share)
+        state = ViewState(rows.names().name_of(shown), max(shown.case, 0), self.view.split_share)
         with contextlib.suppress(OSError):
             save_view_state(self.session.state_dir, state)
 

@@ -374,7 +374,7 @@ class Shell(Screen[None]):
             session.case(row.evalset, row.case) if row.case >= 0 else None,
             change=change,
             before=None if change is None else read_details(change.before),
-            found=session.findings.of(row.evalset, row.case),
+            found=session.findings.faults_of(row.evalset, row.case),
             triage=verdicts.triage_of(row.evalset, row.case),
             state=session.state_dir,
             prices=session.prices,

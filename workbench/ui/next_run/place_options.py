@@ -26,7 +26,7 @@ class PlaceOptions:
     named: tuple[PlaceChoice, ...] = ()
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """The place in words, which are safe text: `local`, `cluster (pyproject.toml)`."""
         if self.chosen is None and self.project is not None:
             return f"{_name(self.project)} (pyproject.toml)"

@@ -37,7 +37,7 @@ class RecordingOptions:
         return _MODES[(_MODES.index(self.effective) + 1) % len(_MODES)]
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """The mode in words: `tools (pyproject.toml)`."""
         return _WORDS[self.effective] + (" (pyproject.toml)" if self.mode is None and self.project else "")
 

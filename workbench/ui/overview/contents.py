@@ -150,7 +150,7 @@ class Contents:
             self.trend(scope),
             self._foot(scope),
             entry,
-            self._session.findings.of(scope.row.evalset, -1) if entry is not None else (),
+            self._session.findings.faults_of(scope.row.evalset, -1) if entry is not None else (),
         )
 
     def records(self, scope: Scope) -> Sequence[Execution]:

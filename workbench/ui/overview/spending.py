@@ -31,14 +31,14 @@ class Spending:
         """The currency of the costs."""
         return self._prices.currency if self._prices else ""
 
-    def of(self, record: Execution) -> tuple[bool, float | None]:
+    def cost_of(self, record: Execution) -> tuple[bool, float | None]:
         """Return whether the cost of an execution was read, and the cost, or None if a part of it is not known."""
         run_id, cost = self._known.get(record.ref, (None, None))
         return run_id == record.run_id, cost
 
     def missing(self, records: Iterable[Execution]) -> list[Execution]:
         """Return the finished executions whose costs were not read yet."""
-        return [record for record in records if record.finished and not self.of(record)[0]]
+        return [record for record in records if record.finished and not self.cost_of(record)[0]]
 
     def unread(self, records: Iterable[Execution]) -> Sequence[Execution]:
         """Return the next finished executions whose costs are not known yet, but none if they are too many."""
@@ -60,7 +60,7 @@ class Spending:
         """
         if not self._prices:
             return Spent(time, _sum("", tally.tokens, tally.without_tokens))
-        known = [(record, cost) for record in records for is_known, cost in [self.of(record)] if is_known]
+        known = [(record, cost) for record in records for is_known, cost in [self.cost_of(record)] if is_known]
         if len(known) < len(records):
             many = len(records) - len(known) > MOST
             return Spent(time, _sum("", tally.tokens, tally.without_tokens) if many else "")

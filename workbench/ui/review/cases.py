@@ -89,5 +89,5 @@ class ReviewedCases:
     def _said(self, row: "Row") -> "list[Entry]":
         """Return the entries with a choice about a case."""
         entry = self._session.entry(row.evalset)
-        said = self._session.verdicts.triage.of(entry.file, entry.document.cases[row.case].eval_id)
+        said = self._session.verdicts.triage.entries_of(entry.file, entry.document.cases[row.case].eval_id)
         return [entry for entry in said if entry.triage]

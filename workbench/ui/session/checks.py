@@ -107,6 +107,6 @@ class Checks(Controller):
         self.session.verdicts.set_check_results(found.worst)
         self.view.tree_view.show_verdicts()
         row = self.view.rows.cursor
-        if row is not None and row.evalset >= 0 and found.of(row.evalset, row.case):
+        if row is not None and row.evalset >= 0 and found.faults_of(row.evalset, row.case):
             self.view.show_row()
         return found

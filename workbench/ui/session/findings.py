@@ -32,7 +32,7 @@ class Findings:
     faults: Mapping[Pair, tuple["Fault", ...]] = field(default_factory=dict)
     every: "tuple[tuple[Fault, Pair | None], ...]" = ()
 
-    def of(self, evalset: int, case: int) -> "tuple[Fault, ...]":
+    def faults_of(self, evalset: int, case: int) -> "tuple[Fault, ...]":
         """Return the problems of a case, or of its evalset with `WHOLE_EVALSET`."""
         return self.faults.get((evalset, case), ())
 

@@ -95,7 +95,7 @@ class Table:
         self.where = name_of(scope, tree)
         """Where the cases are, as safe text."""
         row = scope.row
-        self._name = tree.names().of(row if row.evalset < 0 else tree.row_of(row.evalset))
+        self._name = tree.names().name_of(row if row.evalset < 0 else tree.row_of(row.evalset))
         self.source = source
         self.rows: list[Pair] = []
         self.row = 0

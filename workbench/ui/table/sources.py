@@ -65,7 +65,7 @@ class CriteriaCells:
                 return seconds_cell(record)
             case "tokens":
                 return tokens_cell(record)
-        known, cost = self._costs.of(record) if self._costs is not None and record is not None else (False, None)
+        known, cost = self._costs.cost_of(record) if self._costs is not None and record is not None else (False, None)
         return cost_cell(record, cost, known=known)
 
     def explain(self, pair: Pair, column: Column) -> str:
@@ -103,7 +103,7 @@ class CriteriaCells:
         used += [counted(usage.judge_calls, "judge call")] if usage.judge_calls else []
         if self._costs is None:
             return ", ".join(used) + "; add [prices] to the settings to see costs"
-        known, cost = self._costs.of(record)
+        known, cost = self._costs.cost_of(record)
         if known:
             used.append("cost not known" if cost is None else money(cost, self._costs.currency))
         return ", ".join(used)

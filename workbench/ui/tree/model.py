@@ -101,12 +101,12 @@ class Tree:
     def load(self, workspace: "Workspace") -> None:
         """Load a workspace, read for the first time or again. Cursor, marks and open rows are kept by name."""
         names = Names(self.entries, self.groups)
-        marked, cursor = names.cases(self.marks), names.of(self.cursor or ALL)
-        closed = {names.of(row) for row in self.outline.closed}
-        opened = {names.of(row) for row in self.outline.opened}
+        marked, cursor = names.cases(self.marks), names.name_of(self.cursor or ALL)
+        closed = {names.name_of(row) for row in self.outline.closed}
+        opened = {names.name_of(row) for row in self.outline.opened}
         before = self._before_filter and (
-            map(names.of, self._before_filter[0]),
-            names.of(self._before_filter[1] or ALL),
+            map(names.name_of, self._before_filter[0]),
+            names.name_of(self._before_filter[1] or ALL),
         )
         first_time = not self.entries
         self.entries = workspace.evalsets

@@ -326,7 +326,7 @@ class Names:
         self._evalsets = {entry.relative: number for number, entry in enumerate(entries)}
         self._cases: dict[int, dict[str, int]] = {}
 
-    def of(self, row: Row) -> Name:
+    def name_of(self, row: Row) -> Name:
         """Return the name of a row."""
         if row.kind == "all":
             return ()
@@ -343,7 +343,7 @@ class Names:
 
     def cases(self, pairs: Iterable[tuple[int, int]]) -> set[Name]:
         """Return the names of cases given as (evalset, case)."""
-        return {self.of(Row("case", -1, *pair)) for pair in pairs}
+        return {self.name_of(Row("case", -1, *pair)) for pair in pairs}
 
     def row(self, name: Name, outline: Outline) -> Row:
         """Return the row with this name, or its closest parent that still exists."""

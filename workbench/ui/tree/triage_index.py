@@ -38,7 +38,7 @@ class TriageIndex:
             key = evalset, entry.about.case
             self.cases[key] = (*self.cases.get(key, ()), entry)
 
-    def of(self, evalset: Path, eval_id: str) -> "tuple[Entry, ...]":
+    def entries_of(self, evalset: Path, eval_id: str) -> "tuple[Entry, ...]":
         """Return all entries about a case and its labels, for any of its answers."""
         return self.cases.get((evalset, eval_id), ())
 
@@ -49,7 +49,7 @@ class TriageIndex:
 
     def mark(self, evalset: Path, eval_id: str, record: "Execution | None") -> TriageMark | None:
         """Return the mark of a case. It comes from the newest entry about its answer, else about an earlier answer."""
-        entries = self.of(evalset, eval_id)
+        entries = self.entries_of(evalset, eval_id)
         if not entries:
             return None
         from workbench.editing.triage.entry import choice_label

@@ -282,7 +282,7 @@ class Verdicts:
     def triage_of(self, evalset: int, case: int) -> "tuple[Entry, ...]":
         """Return all triage entries of a case. A whole file has none."""
         entry = self._entries[evalset]
-        return self.triage.of(entry.file, entry.document.cases[case].eval_id) if case >= 0 else ()
+        return self.triage.entries_of(entry.file, entry.document.cases[case].eval_id) if case >= 0 else ()
 
     def number(self, evalset: int, eval_id: str) -> int | None:
         """Return the index of a case in its file, or None if the file has no such case."""

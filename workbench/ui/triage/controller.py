@@ -130,7 +130,7 @@ class Triage(Controller):
 
         entry = self.session.entry(row.evalset)
         name = entry.document.cases[row.case].eval_id
-        earlier = {one.key: one for one in self.session.verdicts.triage.of(entry.file, name)}
+        earlier = {one.key: one for one in self.session.verdicts.triage.entries_of(entry.file, name)}
         found_questions = questions(await asyncio.to_thread(read_details, record), self.view.right.item_key)
         dialog = TriageScreen(
             label(name),
@@ -181,7 +181,7 @@ class Triage(Controller):
     def _said(self, pair: Pair, question: "Question") -> bool:
         """Return whether the user answered a question earlier."""
         entry = self.session.entry(pair[0])
-        said = self.session.verdicts.triage.of(entry.file, question.about.case)
+        said = self.session.verdicts.triage.entries_of(entry.file, question.about.case)
         return any(one.key == question.key() for one in said)
 
     async def _save(self, answered: "Sequence[tuple[Pair, Question]]", answer: "Answer") -> bool:
