@@ -124,14 +124,15 @@ def test_error_takes_no_common_verdict() -> None:
     assert not desk.review.begin_whole()
 
 
-def test_errors_of_one_cause_can_be_skipped_together() -> None:
+def test_errors_that_follow_each_other_are_counted_over_all_causes() -> None:
     names = (*ERRORS, ("b.json", "first"), ("b.json", "second"))
-    sections = [Section("no key", names), Section("lacks the date", DATE)]
+    sections = [Section("no key", names[:2]), Section("no table", names[2:]), Section("lacks the date", DATE)]
     review = Review(sections, lambda name: None, lambda name: "error" if name in names else "verdict", names[0])
-    assert review.begin_whole()
-    assert review.rest() == 3
-    review.step(review.rest())
-    assert review.name == DATE[0]
+    assert review.errors() == 3
+    review.step(1)
+    assert review.errors() == 2
+    review.step(2)
+    assert (review.name, review.errors()) == (DATE[0], 0)
 
 
 def test_undo_goes_back_to_the_case_and_restores_what_was_given_before() -> None:

@@ -121,7 +121,9 @@ async def test_each_key_is_one_verdict_and_early_keys_are_dropped(
         assert not isinstance(screen.app.screen, CaseReviewScreen)
 
 
-async def test_errors_of_a_cause_are_skipped_together(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+async def test_errors_come_last_and_one_key_skips_them_all(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
     screen = open_screen(make_workspace({"desk": {"talk": ["broken_1", "broken_2", "late"]}}))
     async with screen.open((80, 24)) as pilot:
         await pilot.press("g", "r")
@@ -134,12 +136,15 @@ async def test_errors_of_a_cause_are_skipped_together(open_screen: OpenScreen, m
         run.end()
         await screen.until(pilot, lambda: screen.main.in_right)
         await pilot.press("escape", "g", "V")
-        await shows(screen, pilot, "case 1 of 3")
-        await shows(screen, pilot, "* then n: skip all 2")
-        await pilot.press("*")
-        await shows(screen, pilot, "n skips all 2 of this cause")
-        await pilot.press("n")
         await shows(screen, pilot, "desk › talk › late")
+        burst(screen, "n", "*")
+        await shows(screen, pilot, "case 2 of 3")
+        await shows(screen, pilot, "* skip all 2 errors")
+        await pilot.press("*")
+        await shows(screen, pilot, "Review done 3/3")
+        await pilot.press("N")
+        await shows(screen, pilot, "case 3 of 3")
+        assert "skip all" not in screen.text
 
 
 async def test_panes_notes_and_changed_files_keep_the_position(

@@ -38,7 +38,7 @@ OTHERS: tuple[Action, ...] = (
         "whole_cause",
         "*",
         "whole cause",
-        "Let the next verdict or skip take all cases that are left in this cause.",
+        "Let the next verdict or skip take all cases that are left in this cause. Errors are skipped at once.",
         VERDICTS,
     ),
 )

@@ -76,11 +76,15 @@ class Review(Controller):
             self._open(self._causes(pairs), current)
 
     def _causes(self, pairs: "Sequence[Pair]") -> "list[Section]":
+        """Return the cases by cause, the biggest first. Causes of errors alone are last: they have no verdict."""
         from workbench.store.cause import ONE_OF_A_KIND
         from workbench.ui.overview.contents import Figures
         from workbench.ui.review.model import Section
         from workbench.ui.tree.scope import scope_of
 
+        state = self.session.verdicts.state
+        groups = Figures(self.session.verdicts).groups(scope_of(pairs))
+        groups.sort(key=lambda group: all(state(*pair) == "error" for pair in group.cases))
         return [
             Section(
                 group.cause.text,
@@ -88,7 +92,7 @@ class Review(Controller):
                 group.cause.by_function,
                 alike=group.cause is not ONE_OF_A_KIND,
             )
-            for group in Figures(self.session.verdicts).groups(scope_of(pairs))
+            for group in groups
         ]
 
     def _passed(self, pairs: "Sequence[Pair]") -> "list[Section]":
@@ -148,8 +152,8 @@ class Review(Controller):
             return Offered((), "this case is no longer in its file", can_accept=False, exists=row is not None)
         if record.state in ("error", "cancelled", "not_evaluated"):
             word = "an error" if record.state == "error" else "this case"
-            rest = self._model.rest() if self._model.section.alike and record.state == "error" else 1
-            return Offered((), f"{word} has no verdict to judge", rest if rest > 1 else 0, can_accept=False)
+            errors = self._model.errors()
+            return Offered((), f"{word} has no verdict to judge", errors if errors > 1 else 0, can_accept=False)
         if not record.finished:
             return Offered((), "the case is running", can_accept=False)
         passed = record.state == "passed"

@@ -30,8 +30,8 @@ class Offered:
     """The actions that work on the current case.
 
     `options` are the verdicts, and `instead` says why there are none (safe). `left` is the number of cases of the cause
-    that a common verdict would be for, or that can be skipped together, or 0 if there can be none, of the `cases` of
-    the cause. `whole`: the next verdict is for all of them. `in_pane`: a pane covers the page.
+    that a common verdict would be for, or of errors that can be skipped together, or 0 if there can be none, of the
+    `cases` of the cause. `whole`: the next verdict is for all of them. `in_pane`: a pane covers the page.
     """
 
     options: Sequence[Option]
@@ -60,16 +60,7 @@ class KeyLines:
         verdicts, more = self._verdicts(offered, width), self._more(offered, width)
         if height < LOW:
             return [verdicts]
-        return (
-            [rule, verdicts, more, rule, self._moves(offered, width)]
-            if wide
-            else [
-                rule,
-                verdicts,
-                more,
-                self._moves(offered, width),
-            ]
-        )
+        return [rule, verdicts, more, *([rule] if wide else []), self._moves(offered, width)]
 
     def last(self, width: int, height: int, *, can_undo: bool) -> list[Line]:
         """Return the lines for the last page."""
@@ -82,10 +73,6 @@ class KeyLines:
     def skip_instead(self) -> str:
         """Return the answer to a verdict where there is none to give. The lines of keys say why."""
         return f"no verdict possible: {self._key('next_problem')} skips this case"
-
-    def skip_rest(self, number: int) -> str:
-        """Return what the key that skips a case does after the one for the whole cause."""
-        return f"{self._key('next_problem')} skips all {number:,} of this cause"
 
     def undo(self) -> Line:
         """Return `u undo`."""
@@ -119,7 +106,7 @@ class KeyLines:
             many = f"verdict on {many} of this cause" if wide else f"{many} of cause"
             words = "one case" if offered.whole else many
             if not offered.options:
-                words = f"then {self._key('next_problem')}: skip all {offered.left:,}"
+                words = f"skip all {offered.left:,}{' errors' if wide else ''}"
             parts.append(self._of("whole_cause", words))
         if not wide and offered.exists:
             parts.append(self._of("run", "run"))

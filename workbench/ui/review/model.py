@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any, Literal
 
 from workbench.events.events import CaseName
@@ -162,6 +163,11 @@ class Review:
         """Return the number of cases from the current one to the last of its cause."""
         return bisect_right(self._numbers, self._numbers[self.position]) - self.position
 
+    def errors(self) -> int:
+        """Return how many errors follow each other from the current case on. 0 if it is none."""
+        ahead = (self._judgeable(self.names[place]) == "error" for place in range(self.position, len(self.names)))
+        return sum(1 for _ in takewhile(bool, ahead))
+
     def step(self, step: int) -> bool:
         """Go some cases on, or back if negative. Return False at the first one."""
         position = min(self.position + step, len(self.names))
@@ -211,9 +217,7 @@ class Review:
 
         Return False if there is no such cause.
         """
-        if self.done or not self.section.alike:
-            return False
-        if not self.left() and (self._judgeable(self.name) != "error" or self.rest() == 1):
+        if self.done or not self.section.alike or not self.left():
             return False
         self.whole, self.question, self.interrupted = not self.whole, None, False
         return True

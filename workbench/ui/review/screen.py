@@ -389,9 +389,14 @@ class CaseReviewScreen(Screen[None]):
             self._desk.verdict(option)
 
     def action_whole_cause(self) -> None:
-        """Let the next verdict, or the next skip, take all cases that are left in this cause."""
+        """Let the next verdict, or the next skip, take all cases that are left in this cause. Skip errors at once."""
         review = self.review
         if review.done:
+            return
+        if (errors := review.errors()) > 1:
+            if not review.is_early(self._pressed_at):
+                review.step(errors)
+                self.begin_case(f"skipped {counted(errors, 'error')}")
             return
         if not review.begin_whole():
             if not review.section.alike:
@@ -402,8 +407,7 @@ class CaseReviewScreen(Screen[None]):
                 why = "no other case of this cause is left"
             self.say(why, warning=True)
         elif review.whole:
-            left, skip = len(review.left()), self._lines.skip_rest(review.rest())
-            self._message = (f"next verdict: all of this cause, {counted(left, 'case')}" if left else skip, True)
+            self._message = (f"next verdict: all of this cause, {counted(len(review.left()), 'case')}", True)
         else:
             self._message = ("next verdict: this case only", False)
         self.show()
