@@ -1,0 +1,172 @@
+"""Statistics of a change: each test and interval against scipy, by properties, and at its edges."""
+
+import math
+import random
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from workbench.results import statistics
+from workbench.results.statistics import (
+    CasePair,
+    case_pair,
+    chance_of_drop,
+    clear_drops,
+    compare_rates,
+    compare_scores,
+    corrected,
+    holm,
+    mcnemar_mid_p,
+    sign_flip_p,
+)
+
+SIDES = st.integers(0, 4).flatmap(lambda judged: st.tuples(st.integers(0, judged), st.just(judged)))
+PAIRS = st.lists(st.builds(CasePair, SIDES, SIDES), max_size=30)
+
+
+def sum_of(sample: Any, axis: int = -1) -> Any:
+    return sample.sum(axis=axis)
+
+
+def repeats(before: int, after: int, runs: int) -> CasePair:
+    return CasePair((before, runs), (after, runs))
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_mid_p_equals_scipys_binomial_test_less_the_result_itself(rose: int, fell: int) -> None:
+    changed = rose + fell
+    exact = stats.binomtest(rose, changed).pvalue if changed else 1.0
+    itself = stats.binom.pmf(rose, changed, 0.5)
+    # Both tails meet in the middle, where scipy cuts at 1.
+    assert mcnemar_mid_p(rose, fell) == pytest.approx(1.0 if rose == fell else exact - itself)
+
+
+@given(st.lists(st.integers(-3, 3), min_size=2, max_size=10))
+def test_sign_flips_of_few_cases_equal_scipys_permutation_test(thirds: list[int]) -> None:
+    differences = [third / 3 for third in thirds]
+    found = stats.permutation_test(
+        (differences,), sum_of, permutation_type="samples", n_resamples=math.inf, alternative="two-sided"
+    )
+    # scipy doubles the smaller tail, which is the same for flips: their sums are symmetric.
+    assert sign_flip_p(differences) == pytest.approx(min(found.pvalue, 1.0))
+
+
+def test_random_flips_come_close_to_counted_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(13)
+    differences = [draw.choice((-2, -1, 0, 1, 2, 1)) / 3 for _ in range(60)]
+    counted = sign_flip_p(differences)
+    monkeypatch.setattr(statistics, "_EXACT_STEPS", 0)
+    drawn = sign_flip_p(differences)
+    assert 0.01 < counted < 0.2
+    assert drawn == pytest.approx(counted, abs=4 * math.sqrt(counted / 10_000))
+    assert drawn != counted
+
+
+@given(PAIRS, st.randoms(use_true_random=False))
+def test_order_of_cases_does_not_matter(pairs: list[CasePair], shuffle: random.Random) -> None:
+    other = list(pairs)
+    shuffle.shuffle(other)
+    one, two = compare_rates(pairs), compare_rates(other)
+    assert (one.p, one.result, one.better, one.worse) == (two.p, two.result, two.better, two.worse)
+    assert one.change == pytest.approx(two.change)
+    assert one.interval == pytest.approx(two.interval)
+
+
+@given(PAIRS)
+def test_swapped_runs_give_the_opposite_change(pairs: list[CasePair]) -> None:
+    one = compare_rates(pairs)
+    two = compare_rates([CasePair(pair.after, pair.before) for pair in pairs])
+    assert two.p == one.p
+    assert two.change == pytest.approx(-one.change)
+    assert two.interval == pytest.approx((-one.interval[1], -one.interval[0]))
+    assert {one.result, two.result} in ({"unclear"}, {"better", "worse"})
+    assert two.would_show == one.would_show
+
+
+@given(PAIRS)
+def test_figures_are_in_range(pairs: list[CasePair]) -> None:
+    found = compare_rates(pairs)
+    assert 0 < found.p <= 1
+    assert -1 <= found.interval[0] <= found.change + 1e-9 <= found.interval[1] + 2e-9 <= 1 + 3e-9
+    assert found.better + found.worse <= found.cases <= len(pairs)
+    assert found.cases + found.cases_left_out == len(pairs)
+    assert found.after - found.before == pytest.approx(found.change)
+    assert found.would_show is None or 0 < found.would_show <= 1
+
+
+def test_ten_thousand_cases_are_compared_in_a_second() -> None:
+    draw = random.Random(7)
+    pairs = [repeats(draw.randint(0, 3), draw.randint(0, 3), 3) for _ in range(10_000)]
+    scores = [([draw.random()], [draw.random()]) for _ in range(10_000)]
+    start = time.process_time()
+    compare_rates(pairs)
+    compare_scores(scores)
+    assert time.process_time() - start < 2
+
+
+def test_executions_without_a_verdict_are_left_out_and_named() -> None:
+    pairs = [
+        case_pair(["passed", "error", "passed"], ["failed", "failed", "cancelled"]),
+        case_pair(["error"], ["passed"]),
+        case_pair(["passed"], ["not_evaluated"]),
+    ]
+    assert pairs[0] == CasePair((2, 2), (0, 2), ("error", "cancelled"))
+    found = compare_rates(pairs)
+    assert (found.cases, found.cases_left_out) == (1, 2)
+    assert found.left_out == {"error": 2, "cancelled": 1, "not_evaluated": 1}
+    assert found.change == -1
+
+
+def test_nothing_to_compare_is_unclear() -> None:
+    found = compare_rates([case_pair(["error"], ["passed"])])
+    assert (found.cases, found.p, found.result, found.would_show, found.interval) == (0, 1, "unclear", None, (-1, 1))
+    assert found.cases_needed(0.1) is None
+    assert compare_scores([([], [1.0])]).result == "unclear"
+
+
+def test_holm_equals_its_definition() -> None:
+    # S. Holm's procedure by hand: 0.01 * 4, 0.02 * 3, max(0.03 * 2, 0.06), max(0.04, 0.06).
+    assert holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_raises_no_less_than_it_must_and_keeps_the_order(ps: list[float]) -> None:
+    raised = holm(ps)
+    assert all(p <= more <= min(1, p * len(ps)) for p, more in zip(ps, raised, strict=True))
+    assert [raised[index] for index in sorted(range(len(ps)), key=ps.__getitem__)] == sorted(raised)
+
+
+def test_a_variant_beside_others_needs_a_larger_difference() -> None:
+    clear = [repeats(0, 3, 3)] * 7 + [repeats(3, 3, 3)] * 50
+    slight = [repeats(2, 3, 3)] * 8 + [repeats(3, 2, 3)] + [repeats(3, 3, 3)] * 50
+    alone = compare_rates(slight)
+    beside = corrected([compare_rates(clear), alone, alone])
+    assert alone.result == "better"
+    assert [one.result for one in beside] == ["better", "unclear", "unclear"]
+    assert alone.would_show is not None
+    assert beside[1].would_show is not None
+    assert beside[1].would_show > alone.would_show
+
+
+@given(SIDES, SIDES)
+def test_chance_of_a_drop_equals_scipys_exact_test(before: tuple[int, int], after: tuple[int, int]) -> None:
+    table = [[before[0], before[1] - before[0]], [after[0], after[1] - after[0]]]
+    expected = stats.fisher_exact(table, alternative="greater").pvalue if before[1] and after[1] else 1.0
+    assert chance_of_drop(CasePair(before, after)) == pytest.approx(expected)
+
+
+def test_a_single_execution_on_both_sides_says_little() -> None:
+    assert chance_of_drop(repeats(1, 0, 1)) == 0.5
+    assert clear_drops([repeats(1, 0, 1)] * 60) == []
+
+
+def test_one_case_that_broke_is_clear_beside_many_steady_ones() -> None:
+    steady, flaky = [repeats(5, 5, 5)] * 59, [repeats(3, 2, 5)] * 59
+    assert clear_drops([*steady, repeats(5, 0, 5)]) == [59]
+    assert clear_drops([*flaky, repeats(5, 0, 5)]) == []

@@ -1,0 +1,358 @@
+"""Statistics of the same cases before and after a change: how large the difference is, and whether it may be chance.
+
+Each case counts once, with its pass rate (or mean score) over its repeats. Cases are compared in pairs, so that a hard
+case does not hide what changed in it. Two tests decide:
+
+- McNemar's test with mid-p, if no case has repeats (Fagerland, Lydersen and Laake, 2013).
+- A sign-flip permutation test on the differences of the cases, if there are repeats, and for scores: if the change had
+  no effect, each difference could as well have had the other sign.
+
+Both are two-sided. All figures are shares of 1 (or units of the score), not percentages. Random flips are seeded, so
+the same pairs always give the same figures, in any order.
+"""
+
+import math
+import random
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import NormalDist, fmean
+from typing import Literal, TypeAlias
+
+Result: TypeAlias = Literal["better", "worse", "unclear"]
+
+ALPHA = 0.05
+"""Probability of calling a change without effect better or worse."""
+POWER = 0.8
+"""Share of tries in which the difference `would_show` is found."""
+FLIPS = 10_000
+"""Number of random flips where not all can be counted."""
+_EXACT_STEPS = 300_000
+"""Number of additions up to which all flips are counted, about 50 ms."""
+_SCALE = 2**4 * 3**2 * 5**3 * 7 * 11 * 13
+"""Makes whole numbers of rates over up to 16 repeats, and of scores with up to three decimals."""
+_JUDGED = ("passed", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class CasePair:
+    """One case before and after a change.
+
+    `before` and `after` are its passed and its judged executions. `left_out` has the status of each execution that was
+    not judged (error, not_evaluated, cancelled), of both sides. A case without a judged execution on one side is left
+    out on both.
+    """
+
+    before: tuple[int, int]
+    after: tuple[int, int]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether both sides have a judged execution."""
+        return bool(self.before[1] and self.after[1])
+
+    @property
+    def change(self) -> float:
+        """Difference of the case's pass rates, from -1 to 1; 0 if it is not compared."""
+        return _rate(self.after) - _rate(self.before) if self.is_compared else 0.0
+
+
+def case_pair(before: Iterable[str], after: Iterable[str]) -> CasePair:
+    """Return the pair of a case from the statuses of its executions: passed, failed, or why it was not judged."""
+    sides = list(before), list(after)
+    then, now = ((side.count("passed"), sum(status in _JUDGED for status in side)) for side in sides)
+    return CasePair(then, now, tuple(status for side in sides for status in side if status not in _JUDGED))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The same cases before and after a change.
+
+    - `cases`: number of compared cases. Without any, nothing is known: `change` is 0, and `result` is unclear.
+    - `before`, `after`: mean of the cases' pass rates (or scores). `change` is their difference.
+    - `interval`: 95% interval of the change. It tells the size. It is not corrected for several variants.
+    - `p`: how likely chance alone makes a difference as large. `result` is unclear if it is above the limit.
+    - `would_show`: the smallest difference that these cases and repeats show in 8 of 10 tries. None if they cannot show
+      any.
+    - `better`, `worse`: number of cases whose rate (or mean score) rose or fell. All others stayed the same.
+    - `left_out`: number of executions that were not judged, by status. `cases_left_out`: number of cases that were not
+      judged on one side.
+    """
+
+    cases: int
+    before: float
+    after: float
+    change: float
+    interval: tuple[float, float]
+    p: float
+    result: Result
+    would_show: float | None
+    better: int
+    worse: int
+    left_out: dict[str, int] = field(default_factory=dict)
+    cases_left_out: int = 0
+    spread: "Spread | None" = None
+
+    def cases_needed(self, difference: float, *, alpha: float = ALPHA) -> int | None:
+        """Return how many cases like these, with the same repeats, show a difference in 8 of 10 tries.
+
+        None if no case was compared, so that nothing is known about the noise.
+
+        Raises:
+            ValueError: The difference is not above 0.
+        """
+        if not difference > 0:
+            raise ValueError("the difference must be above 0")
+        return None if self.spread is None else self.spread.cases_needed(difference, alpha)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How much the cases differ by chance.
+
+    `variance` is that of a case's difference. `repeats` is the mean number of judged executions of a case and side, or
+    None for scores. `single` is whether McNemar's test decides.
+    """
+
+    variance: float
+    repeats: float | None
+    single: bool
+
+    def cases_needed(self, difference: float, alpha: float) -> int:
+        """Return the number of cases that show this difference in 8 of 10 tries (R. J. Connor, 1987)."""
+        noise = self.variance
+        if self.repeats is not None and difference < 1:
+            # A case that always failed and now passes sometimes is noisy from then on.
+            noise = max(noise, difference * (1 - difference) / self.repeats)
+        wanted = _z(1 - alpha / 2) * math.sqrt(noise + difference * difference) + _z(POWER) * math.sqrt(noise)
+        # With fewer cases, no result is below `alpha`, even if all change alike.
+        fewest = math.ceil(-math.log2(alpha)) + (not self.single)
+        return max(math.ceil((wanted / difference) ** 2), fewest)
+
+    def would_show(self, cases: int, alpha: float) -> float | None:
+        """Return the smallest difference that this number of cases shows in 8 of 10 tries. None if they show none."""
+        low, high = 0.0, 1.0 if self.repeats is not None else 1000 * math.sqrt(self.variance) or 1.0
+        if self.cases_needed(high, alpha) > cases:
+            return None
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.cases_needed(middle, alpha) <= cases else (middle, high)
+        return high
+
+
+def compare_rates(pairs: Iterable[CasePair], *, alpha: float = ALPHA) -> Comparison:
+    """Compare the pass rates of the same cases before and after a change."""
+    given = list(pairs)
+    found = [pair for pair in given if pair.is_compared]
+    left_out = dict(Counter(status for pair in given for status in pair.left_out))
+    if not found:
+        return Comparison(0, 0.0, 0.0, 0.0, (-1.0, 1.0), 1.0, "unclear", None, 0, 0, left_out, len(given))
+    judged = [count for pair in found for count in (pair.before[1], pair.after[1])]
+    single = max(judged) == 1
+    differences = [pair.change for pair in found]
+    rose, fell = sum(one > 0 for one in differences), sum(one < 0 for one in differences)
+    compared = _compare(
+        [_rate(pair.before) for pair in found],
+        [_rate(pair.after) for pair in found],
+        p=mcnemar_mid_p(rose, fell) if single else sign_flip_p(differences),
+        repeats=fmean(judged),
+        single=single,
+        alpha=alpha,
+    )
+    low, high = compared.interval
+    return replace(
+        compared,
+        interval=(max(low, -1.0), min(high, 1.0)),
+        left_out=left_out,
+        cases_left_out=len(given) - len(found),
+    )
+
+
+def compare_scores(pairs: Iterable[tuple[Sequence[float], Sequence[float]]], *, alpha: float = ALPHA) -> Comparison:
+    """Compare the scores of a criterion. Each pair has a case's scores before and after, one for each judged repeat.
+
+    Leave out executions without a score. A case without scores on one side is left out on both.
+    """
+    given = list(pairs)
+    found = [(fmean(before), fmean(after)) for before, after in given if before and after]
+    if not found:
+        nothing = (-math.inf, math.inf)
+        return Comparison(0, 0.0, 0.0, 0.0, nothing, 1.0, "unclear", None, 0, 0, {}, len(given))
+    before, after = [pair[0] for pair in found], [pair[1] for pair in found]
+    p = sign_flip_p([now - then for then, now in found])
+    compared = _compare(before, after, p=p, repeats=None, single=False, alpha=alpha)
+    return replace(compared, cases_left_out=len(given) - len(found))
+
+
+def _compare(
+    before: Sequence[float], after: Sequence[float], *, p: float, repeats: float | None, single: bool, alpha: float
+) -> Comparison:
+    differences = [now - then for then, now in zip(before, after, strict=True)]
+    cases = len(differences)
+    change = math.fsum(differences) / cases
+    squares = math.fsum(one * one for one in differences)
+    # One more case that rose and one that fell, by one execution each: without them, cases that all stayed the same
+    # would prove that nothing ever changes (Bonett and Price, 2012, for single runs).
+    extra = squares / cases if repeats is None else 1 / repeats**2
+    shrunk = change * cases / (cases + 2)
+    variance = max((squares + 2 * extra) / (cases + 2) - shrunk * shrunk, 0.0)
+    half = _t(cases + 1) * math.sqrt(variance / (cases + 2))
+    spread = Spread(variance, repeats, single)
+    return Comparison(
+        cases,
+        fmean(before),
+        fmean(after),
+        change,
+        (shrunk - half, shrunk + half),
+        p,
+        _result(change, p, alpha),
+        spread.would_show(cases, alpha),
+        sum(one > 0 for one in differences),
+        sum(one < 0 for one in differences),
+        spread=spread,
+    )
+
+
+def corrected(comparisons: Sequence[Comparison], *, alpha: float = ALPHA) -> list[Comparison]:
+    """Return the comparisons of several variants with the same cases, with Holm's correction of `p` and `result`.
+
+    `would_show` becomes the difference that each shows beside the others.
+    """
+    ps = holm([one.p for one in comparisons])
+    share = alpha / max(len(comparisons), 1)
+    return [
+        replace(
+            one,
+            p=p,
+            result=_result(one.change, p, alpha),
+            would_show=one.spread.would_show(one.cases, share) if one.spread else None,
+        )
+        for one, p in zip(comparisons, ps, strict=True)
+    ]
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """Return the p-values of several tests, raised so that each can be compared with the same limit (S. Holm, 1979)."""
+    raised = [0.0] * len(ps)
+    largest = 0.0
+    for rank, index in enumerate(sorted(range(len(ps)), key=lambda index: ps[index])):
+        largest = max(largest, min((len(ps) - rank) * ps[index], 1.0))
+        raised[index] = largest
+    return raised
+
+
+def mcnemar_mid_p(rose: int, fell: int) -> float:
+    """Return McNemar's mid-p: of cases that changed, `rose` passed only after and `fell` only before the change.
+
+    That is the exact two-sided probability less half of the probability of this very result on each side. The exact
+    test finds too little: a limit of 5% makes it wrong in 3.6%.
+    """
+    changed, fewer = rose + fell, min(rose, fell)
+    ways = own = 1
+    for count in range(1, fewer + 1):
+        own = own * (changed - count + 1) // count
+        ways += own
+    return min((2 * ways - own) / (1 << changed), 1.0)
+
+
+def sign_flip_p(differences: Iterable[float]) -> float:
+    """Return how likely the sum of differences is at least as far from 0 if each sign is drawn at random.
+
+    All flips are counted where few sums are possible. Otherwise, 10,000 random ones are drawn; the result itself is
+    counted as one more.
+    """
+    signed = _whole(differences)
+    sizes = sorted(abs(one) for one in signed)
+    total, seen = sum(sizes), abs(sum(signed))
+    if not sizes:
+        return 1.0
+    if len(sizes) * min(2.0 ** min(len(sizes), 1000), total + 1) <= _EXACT_STEPS:
+        ways = {0: 1}
+        for size in sizes:
+            more = dict(ways)
+            for positive, count in ways.items():
+                more[positive + size] = more.get(positive + size, 0) + count
+            ways = more
+        return sum(count for positive, count in ways.items() if abs(2 * positive - total) >= seen) / (1 << len(sizes))
+    # The random signs of all differences are the bits of one number, and so are the n-th bits of all sizes. This counts
+    # 10,000 flips of 10,000 differences in a second.
+    planes = [
+        (2 << bit, int("".join("1" if size >> bit & 1 else "0" for size in sizes), 2))
+        for bit in range(sizes[-1].bit_length())
+    ]
+    draw = random.Random(FLIPS).getrandbits
+    hits = 0
+    for _ in range(FLIPS):
+        positive = draw(len(sizes))
+        hits += abs(sum(weight * (plane & positive).bit_count() for weight, plane in planes) - total) >= seen
+    return (hits + 1) / (FLIPS + 1)
+
+
+def _whole(differences: Iterable[float]) -> list[int]:
+    """Return the differences other than 0 as whole numbers, as small as possible."""
+    given = [one for one in differences if one]
+    largest = max(map(abs, given), default=1.0)
+    scale = _SCALE << max(-math.frexp(largest)[1], 0)
+    whole = [found for one in given if (found := round(one * scale))]
+    shared = math.gcd(*whole) or 1
+    return [one // shared for one in whole]
+
+
+def chance_of_drop(pair: CasePair) -> float:
+    """Return how likely chance alone makes a case drop as far as this one or farther.
+
+    That is the probability that, of its judged executions before and after, so few of those that passed are among the
+    later ones (one-sided; R. A. Fisher, 1935). A single execution on both sides gives 0.5: it says little.
+    """
+    (passed, judged), (later, of_later) = pair.before, pair.after
+    both = passed + later
+    ways = sum(math.comb(of_later, count) * math.comb(judged, both - count) for count in range(later + 1))
+    return ways / math.comb(judged + of_later, both)
+
+
+def clear_drops(pairs: Sequence[CasePair], *, alpha: float = ALPHA) -> list[int]:
+    """Return the positions of the cases whose own drop chance does not explain, among this number of cases.
+
+    The limit is divided by the number of cases that could have fallen under it at all (R. E. Tarone, 1990): cases that
+    always pass, or never do, cannot.
+    """
+    smallest = sorted(chance_of_drop(_worst(pair)) for pair in pairs)
+    candidates = next(count for count in range(1, len(pairs) + 2) if bisect_right(smallest, alpha / count) <= count)
+    return [at for at, pair in enumerate(pairs) if pair.change < 0 and chance_of_drop(pair) <= alpha / candidates]
+
+
+def _worst(pair: CasePair) -> CasePair:
+    """Return the pair with as many passes in total, and as few of them after the change as possible."""
+    (passed, judged), (later, of_later) = pair.before, pair.after
+    first = min(passed + later, judged)
+    return CasePair((first, judged), (passed + later - first, of_later))
+
+
+def _result(change: float, p: float, alpha: float) -> Result:
+    if p > alpha or not change:
+        return "unclear"
+    return "better" if change > 0 else "worse"
+
+
+def _rate(side: tuple[int, int]) -> float:
+    passed, judged = side
+    return passed / judged
+
+
+def _z(share: float) -> float:
+    return NormalDist().inv_cdf(share)
+
+
+def _t(freedom: int) -> float:
+    """Return the two-sided 95% point of Student's t, within 1% from 2 degrees of freedom on (Cornish and Fisher)."""
+    z = _z(0.975)
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return math.fsum(term / freedom**power for power, term in enumerate(terms))
