@@ -1,13 +1,16 @@
 """`compare` from the shell: regressions first, and the line that made them."""
 
 import json
+from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from tests.cli.conftest import Here
 from tests.cli.projects import Project, PutBack, case
 from tests.stored import stored_runs
+from workbench.project.compare_report import json_schema
 
 PROMPTED = '''
 PROMPT = """Be kind.
@@ -155,3 +158,112 @@ def test_case_that_was_cancelled_is_no_regression_but_an_error_is(project: Proje
         done = here("compare", "baseline", "report.json")
         assert done.returncode == code, done.stdout
         assert ("1 without a verdict (not counted)" in done.stdout) == (code == 0)
+
+
+def _reports(project: Project, *changed: str, status: str = "failed", runs: int = 1) -> None:
+    """Write `main.json`, and `report.json`, in which each execution of some cases has another status."""
+    project.run("run", ".", "--plain", "--runs", str(runs), "--json", "main.json")
+    report = json.loads((project.root / "main.json").read_text())
+    for item in report["cases"]:
+        if item["eval_id"] in changed:
+            item["status"] = status
+    project.write("report.json", report)
+
+
+def test_drop_says_how_likely_chance_is(project: Project, here: Here) -> None:
+    _reports(project, "greet_one", runs=3)
+    done = here("compare", "main.json", "report.json")
+    assert done.returncode == 1
+    assert "  echo/talk/greet_one 3/3 -> 0/3 passed (chance alone: 5%)\n" in done.stdout
+    assert "Pass rate of 4 cases: 75% -> 50%, -25.0 points [" in done.stdout
+    assert "  4 cases cannot show any difference\n" in done.stdout
+    found = _compared(here, "main.json", "report.json")[1]
+    assert [(one["eval_id"], one["before"], one["after"], one["chance"]) for one in found["drops"]] == [
+        ("greet_one", [3, 3], [0, 3], pytest.approx(0.05))
+    ]
+    assert (found["rates"]["change"], found["rates"]["result"], found["gate"]) == (-0.25, "unclear", None)
+
+
+def test_single_run_against_a_single_run_says_little(project: Project, here: Here) -> None:
+    _reports(project, "greet_one")
+    said = here("compare", "main.json", "report.json").stdout
+    assert "1 case dropped from one run to one run, which says little about a case (chance alone: 50%)." in said
+    assert "Cases that pass less often" not in said
+
+
+def test_gate_fails_only_for_a_loss_that_chance_does_not_explain(project: Project, here: Here) -> None:
+    _reports(project, "greet_one")
+    done = here("compare", "main.json", "report.json", "--gate")
+    assert done.returncode == 0
+    assert done.stdout.endswith("\ngate passed: chance explains the difference of -25.0 points (p 0.500)\n")
+    project.evalset(*[case(f"case_{number}") for number in range(9)])
+    _reports(project, *(f"case_{number}" for number in range(8)))
+    done = here("compare", "main.json", "report.json", "--gate")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == (
+        "gate failed: the pass rate fell by 88.9 points, and chance does not explain it (p 0.004)"
+    )
+    assert here("compare", "main.json", "report.json", "--gate", "--alpha", "0.001").returncode == 0
+    code, found = _compared(here, "main.json", "report.json", "--gate")
+    assert code == 1
+    assert found["gate"]["passed"] is False
+    assert found["gate"]["alpha"] == 0.05
+
+
+def test_gate_fails_for_new_errors(project: Project, here: Here) -> None:
+    _reports(project, "greet_one", status="error")
+    done = here("compare", "main.json", "report.json", "--gate")
+    assert done.returncode == 1
+    assert "new error: echo/talk/greet_one" in done.stdout
+    assert done.stdout.endswith("gate failed: 1 case with new errors\n")
+    assert here("compare", "report.json", "report.json", "--gate").returncode == 0
+
+
+def test_gate_without_anything_comparable_exits_with_2(project: Project, here: Here) -> None:
+    _reports(project, "greet_one", "greet_two", "other", "wrong", status="not_evaluated")
+    done = here("compare", "main.json", "report.json", "--gate")
+    assert done.returncode == 2
+    assert done.stdout.endswith("gate undecided: no case was judged in both runs\n")
+
+
+def test_gate_names_flaky_cases(project: Project, here: Here) -> None:
+    _reports(project, runs=3)
+    report = json.loads((project.root / "report.json").read_text())
+    next(item for item in report["cases"] if item["eval_id"] == "other")["status"] = "failed"
+    project.write("report.json", report)
+    done = here("compare", "main.json", "report.json", "--gate")
+    assert done.returncode == 0
+    assert "known as flaky: echo/talk/other (2/3 passed in B)\n" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["--alpha", "0.1"], "there is no --gate"), (["--gate", "--alpha", "0.9"], "0.9 is not in the range")],
+)
+def test_wrong_limit_is_refused(project: Project, here: Here, words: list[str], said: str) -> None:
+    done = here("compare", "last", "last", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_comment_is_written_also_if_the_gate_fails(
+    project: Project, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _reports(project, "greet_one", status="error")
+    monkeypatch.setenv("CI_JOB_URL", "https://gitlab.example/jobs/7")
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    done = here("compare", "main.json", "report.json", "--gate", "--markdown", "comment.md")
+    assert done.returncode == 1
+    text = (project.root / "comment.md").read_text(encoding="utf-8")
+    assert text.startswith("<!-- agent-workbench -->\n### agent-workbench: ❌ 1 case with new errors\n")
+    assert "[Log and reports of this job](https://gitlab.example/jobs/7)" in text
+    assert here("compare", "last", "last", "--markdown", "none/comment.md").returncode == 2
+
+
+def test_schema_fits_the_output_and_the_committed_file(project: Project, here: Here) -> None:
+    repository = Path(__file__).parents[2]
+    committed = json.loads((repository / "docs/compare.schema.json").read_text("utf-8"))
+    assert committed == json_schema(), "python -m workbench.project.compare_report > docs/compare.schema.json"
+    _reports(project, "greet_one", "other", status="error", runs=2)
+    for words in (("main.json", "report.json"), ("report.json", "main.json", "--gate"), ("last", "last")):
+        jsonschema.validate(_compared(here, *words)[1], committed)

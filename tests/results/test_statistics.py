@@ -15,6 +15,7 @@ from workbench.results.statistics import (
     CasePair,
     case_pair,
     chance_of_drop,
+    chance_of_drops,
     clear_drops,
     compare_rates,
     compare_scores,
@@ -170,3 +171,31 @@ def test_one_case_that_broke_is_clear_beside_many_steady_ones() -> None:
     steady, flaky = [repeats(5, 5, 5)] * 59, [repeats(3, 2, 5)] * 59
     assert clear_drops([*steady, repeats(5, 0, 5)]) == [59]
     assert clear_drops([*flaky, repeats(5, 0, 5)]) == []
+
+
+@given(SIDES, SIDES)
+def test_chance_of_the_drops_of_one_case_is_that_of_the_case(before: tuple[int, int], after: tuple[int, int]) -> None:
+    pair = CasePair(before, after)
+    assert chance_of_drops([pair]) == pytest.approx(chance_of_drop(pair) if pair.change < 0 else 1.0)
+
+
+def test_chance_of_drops_is_that_of_drawing_executions_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [repeats(3, 1, 3), repeats(2, 2, 3), repeats(1, 3, 3), CasePair((2, 2), (1, 3)), repeats(3, 3, 3)]
+
+    def dropped(cases: list[CasePair]) -> float:
+        return sum(max(-case.change, 0.0) for case in cases)
+
+    draw, hits = random.Random(3), 0
+    for _ in range(20_000):
+        cases = []
+        for (passed, judged), (later, of_later) in ((pair.before, pair.after) for pair in pairs):
+            executions = [True] * (passed + later) + [False] * (judged + of_later - passed - later)
+            draw.shuffle(executions)
+            cases.append(CasePair((sum(executions[:judged]), judged), (sum(executions[judged:]), of_later)))
+        hits += dropped(cases) >= dropped(pairs) - 1e-9
+    assert chance_of_drops(pairs) == pytest.approx(hits / 20_000, abs=0.015)
+    many = [repeats(2, 1, 3), repeats(1, 2, 3), repeats(3, 2, 3)] * 30
+    exact = chance_of_drops(many)
+    monkeypatch.setattr(statistics, "_EXACT_STEPS", 0)
+    assert 0.01 < exact < 0.99
+    assert chance_of_drops(many) == pytest.approx(exact, abs=0.01)

@@ -1,28 +1,28 @@
 """The command `compare`: changes from one run to another with their causes, regressions first."""
 
-import dataclasses
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
-from workbench.cli.streams import has_failed, warn, write_line
-from workbench.store.judge_details import is_without_model, judge_name, judged_by
+from workbench.cli.streams import has_failed, warn, write_file, write_line
+from workbench.store.judge_details import is_without_model, judged_by
 from workbench.text.counting import counted, few
 from workbench.text.safe_text import one_line, plain
 
 if TYPE_CHECKING:
     from workbench.events.events import CaseRef, MetricResult
     from workbench.results.compare.compare import ChangedCase, Comparison
+    from workbench.results.compare.gate import Gate
     from workbench.store.execution import Execution
     from workbench.store.history.summary import Summary
 
-SCHEMA = "agent-workbench/compare/1"
 _SHOWN = 50
 """Maximum number of cases listed for each kind of change that leaves the verdict as it is."""
 _LINE = 300
@@ -40,23 +40,46 @@ A, B  the earlier and the later run: an ID, the start of one, `last`, `baseline`
 \b
 Exit codes
     0  no regression; cases that were cancelled or did not run do not count
-    1  a case passed in A and ended in B without passing
+    1  a case passed in A and ended in B without passing; with --gate: a loss that chance does not
+       explain, or a new error
     2  the command line or a run is wrong, or the runs have no comparable case in common
 """
 
 
 @common.command("compare", _DESCRIPTION, "Show what changed from one run to another, and why.")
 @click.argument("words", metavar="A B", nargs=-1)
+@click.option(
+    "--gate", "is_gate", is_flag=True, help="Fail only for a loss that chance does not explain, or for new errors."
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 0.5, min_open=True),
+    metavar="SHARE",
+    help="With --gate: how often a change without effect may fail.  [default: 0.05]",
+)
+@click.option("--markdown", type=common.FILE, metavar="FILE", help="Write a comment for a pull request to FILE.")
 @common.AS_JSON
 @common.STATE_DIR
-def compare_command(words: tuple[str, ...], as_json: bool, state_dir: Path | None) -> int:
+def compare_command(
+    words: tuple[str, ...],
+    is_gate: bool,
+    alpha: float | None,
+    markdown: Path | None,
+    as_json: bool,
+    state_dir: Path | None,
+) -> int:
     """Compare two runs and return the exit code."""
+    if alpha is not None and not is_gate:
+        raise Refused("--alpha is the limit of --gate, and there is no --gate", try_help="agent-workbench compare")
     if not 1 <= len(words) <= 2:
         raise Refused(f"name one or two runs, not {len(words)}", try_help="agent-workbench compare")
     first, second = words if len(words) == 2 else ("baseline", words[0])
 
     state = common.known_runs((first, second), state_dir)
+    from workbench.results.change_text import gate_text
     from workbench.results.compare.compare import compare
+    from workbench.results.compare.gate import gate
+    from workbench.results.statistics import ALPHA
     from workbench.store.history.reading import open_summary
 
     here = Path.cwd()
@@ -65,17 +88,29 @@ def compare_command(words: tuple[str, ...], as_json: bool, state_dir: Path | Non
     for line in (*trouble, *more):
         warn(line)
     found = compare(before, after, state)
+    weighed = gate(found, state, alpha=alpha or ALPHA)
+    if is_gate and not found.has_verdicts:
+        raise Refused("--gate needs verdicts, and results of agents-cli have only scores")
+    verdict = gate_text(weighed) if is_gate else None
     if as_json:
-        write_line(sys.stdout, json.dumps(_report(found)))
+        from workbench.project.compare_report import compare_report
+
+        write_line(sys.stdout, json.dumps(compare_report(found, weighed, verdict)))
     else:
         # One write, because there may be thousands of lines.
-        write_line(sys.stdout, "\n".join(_lines(found)))
-    if has_failed() or found.is_empty:
+        write_line(sys.stdout, "\n".join([*_lines(found, weighed), *_gate_lines(weighed, verdict)]))
+    if markdown is not None:
+        from workbench.exporting.comparison import comparison_markdown
+
+        content = comparison_markdown(found, weighed, verdict, os.environ)
+        if not write_file("--markdown", markdown, lambda: (content,)):
+            return _USAGE
+    if has_failed() or not (weighed.is_comparable if is_gate else not found.is_empty):
         return _USAGE
-    return _REGRESSIONS if found.count("regression") else _SAME
+    return _REGRESSIONS if (weighed.failed if is_gate else found.count("regression")) else _SAME
 
 
-def _lines(found: "Comparison") -> Iterator[str]:
+def _lines(found: "Comparison", weighed: "Gate") -> Iterator[str]:
     yield _run_line("A", found.before)
     yield _run_line("B", found.after)
     for change, word in _WORDS.items():
@@ -98,7 +133,53 @@ def _lines(found: "Comparison") -> Iterator[str]:
     for file in found.files:
         yield f"  {file.kind} {one_line(file.path)}" + ("" if file.lines else " (content not stored)")
         yield from (f"    {plain(line[:_LINE])}" for line in file.lines)
+    yield from _chance_lines(weighed)
     yield _summary_line(found)
+
+
+def _chance_lines(weighed: "Gate") -> Iterator[str]:
+    """Yield what chance explains: for each case with repeats that dropped, and for all cases together."""
+    from workbench.results.change_text import (
+        chance_text,
+        change_text,
+        drop_text,
+        left_out_text,
+        rate_text,
+        verdict_text,
+        would_show_text,
+    )
+
+    if repeated := [drop for drop in weighed.drops if not drop.is_single or drop.flaky]:
+        yield "Cases that pass less often:"
+        yield from (f"  {_label(drop.ref)} {drop_text(drop)}" for drop in repeated)
+    if single := [drop for drop in weighed.drops if drop.is_single]:
+        yield (
+            f"{counted(len(single), 'case')} dropped from one run to one run, which says little about a case"
+            f" ({chance_text(single[0].chance)}). Repeat with --runs 3"
+        )
+    if not (rates := weighed.rates).cases:
+        return
+    yield (
+        f"Pass rate of {counted(rates.cases, 'case')}: {rate_text(rates.before)} -> {rate_text(rates.after)},"
+        f" {change_text(rates)}, {verdict_text(rates)}"
+    )
+    if rates.result == "unclear" and (rates.better or rates.worse):
+        yield f"  {would_show_text(rates)}"
+    if left_out := left_out_text(rates):
+        yield f"  {left_out}"
+
+
+def _gate_lines(weighed: "Gate", verdict: str | None) -> Iterator[str]:
+    """Yield the new errors, the flaky cases and the decision of `--gate`; nothing without it."""
+    if verdict is None:
+        return
+    for one in weighed.new_errors:
+        why = f": {one.error.kind}: {one.error.message}" if one.error is not None else ""
+        yield one_line(f"new error: {one.ref.label}{why}", limit=500)
+    if weighed.flaky:
+        named = (f"{_label(ref)} ({one_line(words)})" for ref, words in weighed.flaky.items())
+        yield f"known as flaky: {few(named, _SHOWN)}"
+    yield f"gate {'failed' if weighed.failed else 'passed' if weighed.is_comparable else 'undecided'}: {verdict}"
 
 
 def _case_lines(case: "ChangedCase", word: str) -> Iterator[str]:
@@ -158,61 +239,6 @@ def _summary_line(found: "Comparison") -> str:
 
 def _label(ref: "CaseRef") -> str:
     return one_line(ref.label, limit=200)
-
-
-def _report(found: "Comparison") -> dict[str, Any]:
-    from workbench.results.compare.compare import ORDER
-
-    return {
-        "schema": SCHEMA,
-        "a": _run_json(found.before),
-        "b": _run_json(found.after),
-        "summary": {**{change: found.count(change) for change in ORDER}, "unchanged": found.unchanged},
-        "cases": [_case_json(case) for case in found.cases],
-        "only_in_a": [dataclasses.asdict(one.ref) for one in found.only_before],
-        "only_in_b": [dataclasses.asdict(one.ref) for one in found.only_after],
-        "not_compared": [dataclasses.asdict(one.ref) for one in found.unlike],
-        "files": [dataclasses.asdict(file) for file in found.files],
-        "differences": list(found.differences),
-    }
-
-
-def _run_json(run: "Summary") -> dict[str, Any]:
-    return {name: getattr(run, name) for name in ("run_id", "started", "git", "versions", "models")}
-
-
-def _case_json(case: "ChangedCase") -> dict[str, Any]:
-    before, after = case.before, case.after
-    return {
-        **dataclasses.asdict(case.ref),
-        "change": case.change,
-        "before": before.state if before.finished else None,
-        "after": after.state if after.finished else None,
-        "frozen": after.frozen is not None,
-        "place": after.machine or None,
-        "causes": [dataclasses.asdict(cause) for cause in case.causes],
-        "metrics": [
-            {
-                "name": name,
-                "before": _metric_json(before.scores.get(name)),
-                "after": _metric_json(after.scores.get(name)),
-            }
-            for name in case.metrics
-        ],
-    }
-
-
-def _metric_json(result: "MetricResult | None") -> dict[str, Any] | None:
-    if result is None:
-        return None
-    return {
-        "score": result.score,
-        "threshold": result.threshold,
-        "status": result.status,
-        "reason": result.reason,
-        "judge": judge_name(result.details) or None,
-        "judged_by": judged_by(result.details),
-    }
 
 
 def _by_function(result: "MetricResult | None") -> bool:

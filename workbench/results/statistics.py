@@ -323,6 +323,78 @@ def clear_drops(pairs: Sequence[CasePair], *, alpha: float = ALPHA) -> list[int]
     return [at for at, pair in enumerate(pairs) if pair.change < 0 and chance_of_drop(pair) <= alpha / candidates]
 
 
+def chance_of_drops(pairs: Iterable[CasePair]) -> float:
+    """Return how likely chance alone makes cases drop as far in total as these did, whatever the others gained.
+
+    If no case changed, its executions before and after are interchangeable. That gives the distribution of its drop.
+    The sum over the cases is exact where few sums are possible, else its normal approximation.
+    """
+    cases = [pair for pair in pairs if pair.is_compared]
+    seen = sum(max(round(-pair.change * _SCALE), 0) for pair in cases)
+    found = Counter((pair.before[0] + pair.after[0], pair.before[1], pair.after[1]) for pair in cases)
+    drops = {case: drop for case in found if len(drop := _drops(*case)) > 1}
+    if not seen:
+        return 1.0
+    unit = math.gcd(*(size for drop in drops.values() for size in drop))
+    most = sum(found[case] * max(drop) for case, drop in drops.items()) // unit
+    if most * sum(found[case] * len(drop) for case, drop in drops.items()) > _EXACT_STEPS:
+        means = {case: math.fsum(size * p for size, p in drop.items()) for case, drop in drops.items()}
+        squares = {case: math.fsum(size * size * p for size, p in drop.items()) for case, drop in drops.items()}
+        variance = math.fsum(found[case] * (squares[case] - means[case] ** 2) for case in drops)
+        mean = math.fsum(found[case] * means[case] for case in drops)
+        return 1 - NormalDist(mean, math.sqrt(variance)).cdf(seen - unit / 2)
+    sums = {0: 1.0}
+    for case, drop in drops.items():
+        for _ in range(found[case]):
+            more = dict[int, float]()
+            for so_far, p in sums.items():
+                for size, q in drop.items():
+                    more[so_far + size] = more.get(so_far + size, 0.0) + p * q
+            sums = more
+    return min(math.fsum(p for so_far, p in sums.items() if so_far >= seen), 1.0)
+
+
+def _drops(passed: int, before: int, after: int) -> dict[int, float]:
+    """Return the probabilities of the drops of a case with so many passes, and executions before and after."""
+    drops = dict[int, float]()
+    for later in range(max(passed - before, 0), min(passed, after) + 1):
+        drop = max(round(((passed - later) / before - later / after) * _SCALE), 0)
+        ways = math.comb(after, later) * math.comb(before, passed - later)
+        drops[drop] = drops.get(drop, 0.0) + ways / math.comb(before + after, passed)
+    return drops
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What a later run lost, as a gate sees it.
+
+    `rates` compares the pass rates. `drops_p` is how likely chance alone makes cases drop as far in total, and
+    `are_clear` whether that is too unlikely. `clear` are the positions of cases whose own drop is too unlikely.
+    """
+
+    rates: Comparison
+    drops_p: float
+    are_clear: bool
+    clear: list[int]
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a loss that chance does not explain."""
+        return self.rates.result == "worse" or self.are_clear or bool(self.clear)
+
+
+def losses(pairs: Sequence[CasePair], *, alpha: float = ALPHA) -> Losses:
+    """Find what was lost. Without a difference, anything is found with a probability of at most about `alpha`.
+
+    The pass rate alone would miss broken cases: 3 of 60 that never pass any more move it no farther than noise does.
+    Their repeats show that this is none. So a pass rate that falls has half of `alpha`, all drops together have a
+    quarter, and single cases have a quarter.
+    """
+    drops_p = chance_of_drops(pairs)
+    clear = clear_drops(pairs, alpha=alpha / 4)
+    return Losses(compare_rates(pairs, alpha=alpha), drops_p, drops_p <= alpha / 4, clear)
+
+
 def _worst(pair: CasePair) -> CasePair:
     """Return the pair with as many passes in total, and as few of them after the change as possible."""
     (passed, judged), (later, of_later) = pair.before, pair.after

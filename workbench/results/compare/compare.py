@@ -1,8 +1,8 @@
 """Comparison of two runs: changed verdicts, changed scores and their likely causes."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -52,12 +52,30 @@ class ChangedCase:
         return (self.after if _names_a_case(self.after) else self.before).ref
 
     @property
+    def is_lost(self) -> bool:
+        """Whether the later run could not open the evalset or found no agent, so that `after` is that error."""
+        return not _names_a_case(self.after)
+
+    @property
     def metrics(self) -> list[str]:
         """The criteria whose score or verdict changed."""
         old, new = self.before.scores, self.after.scores
         if self.only_scores:
             return [name for name, (one, other) in _both_scores(old, new).items() if one != other]
         return [name for name in {**old, **new} if _verdict(name, old) != _verdict(name, new)]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """All executions of a case that is in both runs, whatever their number. Their modes are comparable."""
+
+    before: tuple[Execution, ...]
+    after: tuple[Execution, ...]
+
+    @property
+    def ref(self) -> CaseRef:
+        """Reference of the case in the later run, as its first execution."""
+        return replace(self.after[0].ref, repeat=1)
 
 
 @dataclass(frozen=True)
@@ -67,6 +85,7 @@ class Comparison:
     `cases` are sorted by kind of change (see `ORDER`), then in the order of the second run's plan. `unlike` are the
     executions of the second run that were frozen in only one of the runs, or in another mode: they are not comparable.
     `files` are the agents' files that differ. `differences` describes all other differences.
+    `repeats` are the cases that both runs have.
     """
 
     before: Summary
@@ -78,6 +97,12 @@ class Comparison:
     files: tuple[ChangedFile, ...]
     differences: tuple[str, ...]
     unlike: tuple[Execution, ...] = ()
+    repeats: tuple[Repeats, ...] = ()
+
+    @property
+    def has_verdicts(self) -> bool:
+        """Whether both runs have verdicts, and not only scores."""
+        return self.before.has_verdicts and self.after.has_verdicts
 
     @property
     def is_empty(self) -> bool:
@@ -143,6 +168,7 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
             *describe_input_differences(before, after, pairs),
         ),
         tuple(now for then, now in pairs if not _are_alike(then, now)),
+        tuple(_repeats(old, new)),
     )
 
 
@@ -168,6 +194,17 @@ def _by_case(run: Summary, key_of: Callable[[CaseRef], _Key]) -> dict[_Key, Exec
         return {key_of(one.ref): one for one in executions}
     shared = Counter(key_of(one.ref) for one in executions)
     return {key if shared[key := key_of(one.ref)] == 1 else _whole_key(one.ref): one for one in executions}
+
+
+def _repeats(old: dict[_Key, Execution], new: dict[_Key, Execution]) -> Iterator[Repeats]:
+    """Yield the cases of both runs, in the order of the later one, unless only one of them was frozen."""
+    cases: dict[_Key, tuple[list[Execution], list[Execution]]] = {}
+    for side, executions in enumerate((new, old)):
+        for key, one in executions.items():
+            cases.setdefault(key[:-1], ([], []))[side].append(one)
+    for after, before in cases.values():
+        if before and after and _are_alike(*before, *after):
+            yield Repeats(tuple(before), tuple(after))
 
 
 def _errors_instead(missing: Iterable[Execution], new: Iterable[Execution]) -> list[tuple[Execution, Execution]]:
@@ -220,9 +257,9 @@ def _pair_repeats(old: dict[_Key, Execution], new: dict[_Key, Execution]) -> dic
     return paired
 
 
-def _are_alike(old: Execution, new: Execution) -> bool:
-    """Return whether both were live, or replayed in the same mode. One that did not run is alike any other."""
-    return len({one.mode for one in (old, new) if one.decides_case and not never_ran(one.state, one.error)}) < 2
+def _are_alike(*executions: Execution) -> bool:
+    """Return whether all were live, or replayed in the same mode. One that did not run is alike any other."""
+    return len({one.mode for one in executions if one.decides_case and not never_ran(one.state, one.error)}) < 2
 
 
 def _outcome(execution: Execution) -> Hashable:

@@ -1,0 +1,200 @@
+"""Two compared runs as one Markdown comment: a verdict, the figures, what was lost and why, and links."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePath
+from urllib.parse import quote
+
+from workbench.events.events import CaseRef
+from workbench.exporting.tables import code_span
+from workbench.results.cause_groups import group_by_cause
+from workbench.results.cause_lines import cause_text
+from workbench.results.change_text import (
+    chance_text,
+    change_text,
+    left_out_text,
+    rate_text,
+    verdict_text,
+    would_show_text,
+)
+from workbench.results.compare.compare import Comparison
+from workbench.results.compare.gate import Drop, Gate
+from workbench.results.plain_lines import commit_words
+from workbench.store.cause import UNKNOWN, Cause
+from workbench.store.execution import Execution
+from workbench.store.history.summary import Summary
+from workbench.text.counting import counted
+
+MARK = "<!-- agent-workbench -->"
+"""The first line of the comment, by which a workflow finds it again. Markdown does not show it."""
+_MAX_CASES = 40
+"""Number of cases in each table."""
+_MAX_CHARACTERS = 60_000
+"""GitHub accepts comments of up to 65,536 characters."""
+_URL = re.compile(r"https?://[\w.:/~%+@-]+")
+_ROWS = ("passed", "failed", "error", "not_evaluated", "cancelled")
+
+
+def comparison_markdown(found: Comparison, gate: Gate, verdict: str | None, environ: Mapping[str, str]) -> bytes:
+    """Return the comment, UTF-8. `verdict` is the decision of `--gate` in a sentence, or None without it.
+
+    In a job of GitHub or GitLab, `environ` has what links to the job, to commits and to evalsets.
+    """
+    text, most = "", 2 * _MAX_CASES
+    while most > 1 and (not text or len(text) > _MAX_CHARACTERS):
+        most //= 2
+        text = "\n".join(_lines(found, gate, verdict, _Links(found.after, environ), most)) + "\n"
+    return text.encode("utf-8", "replace")
+
+
+class _Links:
+    """Links to where this job runs, or none outside of GitHub and GitLab."""
+
+    def __init__(self, run: Summary, environ: Mapping[str, str]) -> None:
+        server, repository = environ.get("GITHUB_SERVER_URL", ""), environ.get("GITHUB_REPOSITORY", "")
+        if server and repository:
+            self._project, self._files = f"{server}/{repository}", "blob"
+            self.job = f"{server}/{repository}/actions/runs/{environ.get('GITHUB_RUN_ID', '')}"
+        else:
+            self._project, self._files = environ.get("CI_PROJECT_URL", ""), "-/blob"
+            self.job = environ.get("CI_JOB_URL", "")
+        self._commit = environ.get("GITHUB_SHA") or environ.get("CI_COMMIT_SHA") or ""
+        checkout = environ.get("GITHUB_WORKSPACE") or environ.get("CI_PROJECT_DIR") or ""
+        try:
+            self._folder = PurePath(run.root).relative_to(checkout).as_posix() if checkout else None
+        except ValueError:
+            self._folder = None
+
+    def case(self, ref: CaseRef) -> str:
+        """Return the name of a case, with a link to its evalset."""
+        name = code_span(replace(ref, repeat=1).label)
+        if self._folder is None or not self._commit or not ref.evalset_file:
+            return name
+        path = quote((PurePath(self._folder) / ref.evalset_file).as_posix(), errors="replace")
+        return _link(name, f"{self._project}/{self._files}/{self._commit}/{path}")
+
+    def run(self, run: Summary) -> str:
+        """Return the ID and the commit of a run, with a link to the commit."""
+        name, commit = code_span(run.run_id), run.git.get("commit")
+        if not isinstance(commit, str) or not re.fullmatch("[0-9a-f]{7,64}", commit):
+            return name
+        words = code_span(commit_words(commit, run.git.get("dirty")))
+        folder = self._files.replace("blob", "commit")
+        return f"{name}, commit {_link(words, f'{self._project}/{folder}/{commit}')}"
+
+
+def _link(name: str, url: str) -> str:
+    return f"[{name}]({url})" if _URL.fullmatch(url) else name
+
+
+def _lines(found: Comparison, gate: Gate, verdict: str | None, links: _Links, most: int) -> Iterator[str]:
+    yield MARK
+    yield f"### agent-workbench: {_sentence(found, gate, verdict)}"
+    yield ""
+    yield from _figures(found, gate, links)
+    yield from _lost(found, gate.drops, links, most)
+    yield from _new_errors(gate, links, most)
+    if gate.flaky:
+        yield ""
+        named = [f"{links.case(ref)} ({code_span(words)})" for ref, words in gate.flaky.items()]
+        yield f"Known as flaky: {', '.join(named[:most])}{_more(len(named) - most)}"
+    yield from _differences(found, most)
+    if links.job:
+        yield ""
+        yield _link("Log and reports of this job", links.job)
+
+
+def _sentence(found: Comparison, gate: Gate, verdict: str | None) -> str:
+    if verdict is not None:
+        sign = "❌" if gate.failed else "✅" if gate.is_comparable else "⚪"
+        return f"{sign} {verdict}"
+    if not gate.rates.cases:
+        return "⚪ no case was judged in both runs"
+    return f"pass rate {change_text(gate.rates)}, {verdict_text(gate.rates)}"
+
+
+def _figures(found: Comparison, gate: Gate, links: _Links) -> Iterator[str]:
+    """Yield the table of both runs, and what an unclear result means."""
+    rates = gate.rates
+    yield f"| | A: {links.run(found.before)} | B: {links.run(found.after)} | change |"
+    yield "|---|---:|---:|---|"
+    if rates.cases:
+        yield (
+            f"| pass rate of {counted(rates.cases, 'case')} | {rate_text(rates.before)} | {rate_text(rates.after)}"
+            f" | {change_text(rates)}, {verdict_text(rates)} |"
+        )
+    then, now = found.before.counts(), found.after.counts()
+    for status in _ROWS:
+        if then[status] or now[status]:
+            change = now[status] - then[status]
+            yield f"| {status.replace('_', ' ')} | {then[status]:,} | {now[status]:,} | {change:+,} |"
+    notes = [would_show_text(rates)] if rates.result == "unclear" and (rates.better or rates.worse) else []
+    notes += filter(None, [left_out_text(rates)])
+    for note in notes:
+        yield ""
+        yield note
+
+
+def _lost(found: Comparison, drops: Sequence[Drop], links: _Links, most: int) -> Iterator[str]:
+    """Yield the cases that pass less often, in groups that fail for the same reason, the biggest first."""
+    if not drops:
+        return
+    causes = {case.ref: _cause(case.after) for case in found.repeats}
+    changed: dict[CaseRef, dict[str, None]] = {}
+    for case in found.cases:
+        words = (f"{cause.kind.replace('_', ' ')}: {cause.what}" for cause in case.causes)
+        changed.setdefault(replace(case.ref, repeat=1), {}).update(dict.fromkeys(words))
+    yield ""
+    yield f"| {counted(len(drops), 'case')} that passed less often | why they fail now | what changed |"
+    yield "|---|---|---|"
+    for group in group_by_cause((drop, causes[drop.ref]) for drop in drops):
+        named = [f"{links.case(drop.ref)} {_drop(drop)}" for drop in group.cases[:most]]
+        reasons = dict.fromkeys(reason for drop in group.cases[:most] for reason in changed.get(drop.ref, ()))
+        cells = "<br>".join(named) + _more(len(group.cases) - most), code_span(cause_text(group.cause))
+        yield f"| {' | '.join(cells)} | {'<br>'.join(map(code_span, reasons))} |"
+
+
+def _drop(drop: Drop) -> str:
+    (passed, judged), (later, of_later) = drop.before, drop.after
+    words = f"{passed}/{judged} → {later}/{of_later}"
+    if drop.is_clear:
+        return f"**{words}**, {chance_text(drop.chance)}"
+    return f"{words}, {'one run each' if drop.is_single else chance_text(drop.chance)}"
+
+
+def _cause(executions: Iterable[Execution]) -> Cause:
+    return next((one.cause for one in executions if one.state == "failed" and one.cause is not None), UNKNOWN)
+
+
+def _new_errors(gate: Gate, links: _Links, most: int) -> Iterator[str]:
+    if not gate.new_errors:
+        return
+    yield ""
+    yield f"| {counted(len(gate.new_errors), 'case')} with a new error | why |"
+    yield "|---|---|"
+    for one in gate.new_errors[:most]:
+        why = "" if one.error is None else code_span(f"{one.error.kind}: {one.error.message}")
+        yield f"| {links.case(one.ref)} | {why} |"
+    if (more := len(gate.new_errors) - most) > 0:
+        yield ""
+        yield f"and {counted(more, 'more case')} with new errors"
+
+
+def _differences(found: Comparison, most: int) -> Iterator[str]:
+    """Yield the differences between the runs, folded."""
+    words = [*(f"{file.kind} {file.path}" for file in found.files), *found.differences]
+    if not words:
+        return
+    yield ""
+    yield f"<details><summary>{counted(len(words), 'difference')} between the runs</summary>"
+    yield ""
+    yield from (f"- {code_span(one)}" for one in words[:most])
+    if len(words) > most:
+        yield f"- and {len(words) - most:,} more"
+    yield ""
+    yield "</details>"
+
+
+def _more(number: int) -> str:
+    return f" and {number:,} more" if number > 0 else ""

@@ -1,0 +1,300 @@
+"""The report of `compare --json`: what changed from one run to another, why, and what chance explains.
+
+`docs/compare.schema.json` is generated from the models here (`python -m workbench.project.compare_report` prints it).
+"""
+
+import dataclasses
+import json
+import sys
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from workbench.events.events import CaseRef, CaseStatus, MetricResult, MetricStatus
+from workbench.exporting.report_parts import Count, Object, Part, Words
+from workbench.freshness.changed_files import FileKind
+from workbench.results import statistics
+from workbench.results.compare.causes import CauseKind
+from workbench.results.compare.compare import Change, ChangedCase, Comparison
+from workbench.results.compare.gate import Gate
+from workbench.results.statistics import Result
+from workbench.store.execution import Execution
+from workbench.store.history.summary import Summary
+from workbench.store.judge_details import JudgedBy, judge_name, judged_by
+
+SCHEMA: Final = "agent-workbench/compare/1"
+Share = Annotated[float, Field(ge=0, le=1)]
+Executions = Annotated[list[int], Field(min_length=2, max_length=2)]
+"""Passed and judged executions."""
+
+
+class CompareRun(Part):
+    """One of the two runs."""
+
+    run_id: Words
+    started: Words
+    """UTC, ISO 8601; empty if it is not known."""
+    git: Object
+    versions: Object
+    models: Object
+
+
+class CompareCount(Part):
+    """The number of executions by their change, and of those without one."""
+
+    regression: Count
+    fix: Count
+    other: Count
+    unfinished: Count
+    score: Count
+    unchanged: Count
+
+
+class CompareRef(Part):
+    """One execution of a case."""
+
+    agent: Words
+    evalset_file: Words
+    eval_set_id: Words
+    eval_id: Words
+    repeat: int
+
+
+class CompareScore(Part):
+    """A criterion in one of the runs."""
+
+    score: float | None
+    threshold: float | None
+    status: MetricStatus
+    reason: Words
+    judge: Words | None
+    judged_by: JudgedBy | None
+
+
+class CompareMetric(Part):
+    """A criterion whose score or verdict changed. A side is null if the run did not apply it."""
+
+    name: Words
+    before: CompareScore | None
+    after: CompareScore | None
+
+
+class CompareCause(Part):
+    """A possible cause of a change."""
+
+    kind: CauseKind
+    what: Words
+
+
+class CompareCase(CompareRef):
+    """An execution with another verdict or other scores."""
+
+    change: Change
+    before: CaseStatus | None
+    """Null without an end."""
+    after: CaseStatus | None
+    frozen: bool
+    place: Words | None
+    causes: list[CompareCause]
+    metrics: list[CompareMetric]
+
+
+class CompareFile(Part):
+    """A file of an agent that differs between the runs."""
+
+    agent: Words
+    path: Words
+    kind: FileKind
+    lines: list[Words]
+    """A unified diff; empty if the content is not stored."""
+
+
+class CompareRates(Part):
+    """The pass rates of the cases that both runs judged. Each case counts once."""
+
+    cases: Count
+    before: Share
+    after: Share
+    change: float
+    interval: Annotated[list[float], Field(min_length=2, max_length=2)]
+    """The 95% interval of the change."""
+    p: Share
+    """How likely chance alone makes a difference as large."""
+    result: Result
+    would_show: Share | None
+    """The smallest difference that shows in 8 of 10 tries; null if these cases cannot show any."""
+    better: Count
+    """Cases that pass more often than before."""
+    worse: Count
+    left_out: dict[Words, Count]
+    """Executions that were not judged, by status."""
+    cases_left_out: Count
+
+
+class CompareDrop(Part):
+    """A case that passes less often than before."""
+
+    agent: Words
+    evalset_file: Words
+    eval_set_id: Words
+    eval_id: Words
+    before: Executions
+    after: Executions
+    chance: Share
+    """How likely chance alone makes this case drop as far."""
+    clear: bool
+    """Whether chance does not explain it, even among all compared cases."""
+    flaky: Words | None
+    """Where the case both passed and failed; null if it is not known as flaky."""
+
+
+class CompareNewError(Part):
+    """A case that ended with an error, or failed with one, and did not before."""
+
+    agent: Words
+    evalset_file: Words
+    eval_set_id: Words
+    eval_id: Words
+    kind: Words | None
+    message: Words | None
+
+
+class CompareGate(Part):
+    """The decision of `--gate`."""
+
+    passed: bool
+    alpha: Share
+    verdict: Words
+    """The decision and its reason in a sentence."""
+
+
+class Compare(Part):
+    """Two compared runs."""
+
+    schema_name: Annotated[Literal["agent-workbench/compare/1"], Field(alias="schema")]
+    a: CompareRun
+    b: CompareRun
+    summary: CompareCount
+    rates: CompareRates | None
+    """Null if no case was judged in both runs."""
+    drops: list[CompareDrop]
+    new_errors: list[CompareNewError]
+    gate: CompareGate | None
+    """Null without `--gate`."""
+    cases: list[CompareCase]
+    only_in_a: list[CompareRef]
+    only_in_b: list[CompareRef]
+    not_compared: list[CompareRef]
+    """Executions that were frozen in one run only, or in another mode."""
+    files: list[CompareFile]
+    differences: list[Words]
+    """All other differences between the runs, in words."""
+
+
+def compare_report(found: Comparison, gate: Gate, verdict: str | None) -> dict[str, Any]:
+    """Return the report as JSON. `verdict` is the decision of the gate in a sentence, or None without `--gate`."""
+    report = Compare(
+        schema_name=SCHEMA,
+        a=_run(found.before),
+        b=_run(found.after),
+        summary=CompareCount(
+            regression=found.count("regression"),
+            fix=found.count("fix"),
+            other=found.count("other"),
+            unfinished=found.count("unfinished"),
+            score=found.count("score"),
+            unchanged=found.unchanged,
+        ),
+        rates=_rates(gate.rates),
+        drops=[
+            CompareDrop(
+                **_case(drop.ref),
+                before=list(drop.before),
+                after=list(drop.after),
+                chance=drop.chance,
+                clear=drop.is_clear,
+                flaky=drop.flaky or None,
+            )
+            for drop in gate.drops
+        ],
+        new_errors=[
+            CompareNewError(
+                **_case(one.ref),
+                kind=one.error.kind if one.error else None,
+                message=one.error.message if one.error else None,
+            )
+            for one in gate.new_errors
+        ],
+        gate=None if verdict is None else CompareGate(passed=not gate.failed, alpha=gate.alpha, verdict=verdict),
+        cases=list(map(_changed, found.cases)),
+        only_in_a=list(map(_ref, found.only_before)),
+        only_in_b=list(map(_ref, found.only_after)),
+        not_compared=list(map(_ref, found.unlike)),
+        files=[CompareFile(**dataclasses.asdict(file)) for file in found.files],
+        differences=list(found.differences),
+    )
+    return report.model_dump(by_alias=True)
+
+
+def _run(run: Summary) -> CompareRun:
+    return CompareRun(run_id=run.run_id, started=run.started, git=run.git, versions=run.versions, models=run.models)
+
+
+def _case(ref: CaseRef) -> dict[str, str]:
+    return {
+        "agent": ref.agent,
+        "evalset_file": ref.evalset_file,
+        "eval_set_id": ref.eval_set_id,
+        "eval_id": ref.eval_id,
+    }
+
+
+def _ref(execution: Execution) -> CompareRef:
+    return CompareRef(**dataclasses.asdict(execution.ref))
+
+
+def _rates(found: statistics.Comparison) -> CompareRates | None:
+    if not found.cases:
+        return None
+    names = [name for name in CompareRates.model_fields if name != "interval"]
+    return CompareRates(**{name: getattr(found, name) for name in names}, interval=list(found.interval))
+
+
+def _changed(case: ChangedCase) -> CompareCase:
+    before, after = case.before, case.after
+    return CompareCase(
+        **dataclasses.asdict(case.ref),
+        change=case.change,
+        before=before.status if before.finished else None,
+        after=after.status if after.finished else None,
+        frozen=after.frozen is not None,
+        place=after.machine or None,
+        causes=[CompareCause(kind=cause.kind, what=cause.what) for cause in case.causes],
+        metrics=[
+            CompareMetric(name=name, before=_score(before.scores.get(name)), after=_score(after.scores.get(name)))
+            for name in case.metrics
+        ],
+    )
+
+
+def _score(result: MetricResult | None) -> CompareScore | None:
+    if result is None:
+        return None
+    return CompareScore(
+        score=result.score,
+        threshold=result.threshold,
+        status=result.status,
+        reason=result.reason,
+        judge=judge_name(result.details) or None,
+        judged_by=judged_by(result.details),
+    )
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the output of `compare --json`."""
+    schema = Compare.model_json_schema(mode="serialization")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "agent-workbench compare"}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
