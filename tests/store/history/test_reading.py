@@ -9,10 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.store.history.test_adk_results import RESULT
-from workbench.cli.compare_command import _lines, _report
+from workbench.cli.compare_command import _lines
 from workbench.events.events import CaseRef, MetricResult, Noticed
 from workbench.files.run_options import UsageFaultError
+from workbench.project.compare_report import compare_report
 from workbench.results.compare.compare import compare
+from workbench.results.compare.gate import gate
 from workbench.store.history.reading import open_run, open_summary, read_run_events
 from workbench.store.history.run_names import refuse_unknown_runs
 from workbench.store.store import Store
@@ -52,8 +54,9 @@ def test_any_report_can_be_compared_and_exported(tmp_path: Path, cases: list[Any
     after, _ = open_summary("odd.json", tmp_path, tmp_path)
     for one, other in ((before, after), (after, before), (after, after)):
         found = compare(one, other, tmp_path)
-        assert list(_lines(found))
-        json.dumps(_report(found))
+        weighed = gate(found, tmp_path)
+        assert list(_lines(found, weighed))
+        json.dumps(compare_report(found, weighed, None))
     store = Store()
     for event in read_run_events(odd.name, tmp_path, good.parent):
         store.apply(event)
@@ -64,7 +67,8 @@ def test_any_report_can_be_compared_and_exported(tmp_path: Path, cases: list[Any
 def test_values_of_a_wrong_type_do_not_stop_a_comparison(tmp_path: Path, key: str, value: Any) -> None:
     _write(tmp_path / "odd.json", [{**_case("failed", 0.5), key: value}])
     after, _ = open_summary("odd.json", tmp_path, tmp_path)
-    assert list(_lines(compare(after, after, tmp_path)))
+    found = compare(after, after, tmp_path)
+    assert list(_lines(found, gate(found, tmp_path)))
     store = Store()
     for event in read_run_events("odd.json", tmp_path, tmp_path):
         store.apply(event)
