@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from workbench.files.gitignore import IgnoreFile, ignored_by, read_ignore_file
+from workbench.files.walk import IgnoreFile, ignored_by, read_ignore_file
 
 
 def _read(folder: Path, text: str) -> IgnoreFile:

@@ -37,9 +37,9 @@ from workbench.editing.criteria_presets import PRESETS, cost, guide, needs, pres
 from workbench.editing.saving import ChangedOnDiskError, Saver
 from workbench.editing.value_edit import moved
 from workbench.files.criteria import parse_config
-from workbench.files.criteria_schema import SIMULATORS
 from workbench.files.json_text.json_edit import EditError
 from workbench.files.metrics_config import MetricsConfig
+from workbench.files.schema import SIMULATORS
 from workbench.judges.model_options import JudgeModelOptions
 
 TEXT = """{

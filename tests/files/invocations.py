@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from workbench.files.case_rules import invocation_breaches, normal_invocation
-from workbench.files.evalset_schema import Invocation as Schema
 from workbench.files.faults import json_path
 from workbench.files.invocation import Invocation
+from workbench.files.schema import Invocation as Schema
 from workbench.files.validation import validate
 
 

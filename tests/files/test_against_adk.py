@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from tests.files import samples
 from tests.files.adk_process import Adk
 from tests.files.invocations import normalise_invocation
-from workbench.files.config_rules import config_breaches
-from workbench.files.criteria_schema import SIMULATORS
-from workbench.files.criteria_schema import EvalConfig as ConfigSchema
+from workbench.files.criteria import config_breaches
 from workbench.files.evalset import EvalsetDocument, open_evalset
-from workbench.files.evalset_schema import EvalCase as CaseSchema
-from workbench.files.evalset_schema import EvalSet as EvalSetSchema
-from workbench.files.evalset_schema import UserPersona
 from workbench.files.genai_types import GenerateContentConfig
+from workbench.files.schema import SIMULATORS, UserPersona
+from workbench.files.schema import EvalCase as CaseSchema
+from workbench.files.schema import EvalConfig as ConfigSchema
+from workbench.files.schema import EvalSet as EvalSetSchema
 from workbench.files.schema_messages import known_keys, type_at
 from workbench.files.validation import validate, validate_case
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from workbench.files import dataset
-from workbench.files.breaches import Breach
 from workbench.files.case_index import index_cases
 from workbench.files.evalset import BrokenCaseError, EvalsetDocument, open_evalset
+from workbench.files.faults import Breach
 
 SCAFFOLDED = {
     "eval_cases": [

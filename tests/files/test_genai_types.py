@@ -8,7 +8,7 @@ import pytest
 from pydantic.alias_generators import to_camel
 
 from workbench.files import genai_types
-from workbench.files.evalset_schema import adapter
+from workbench.files.schema import adapter
 
 STORED = json.loads(genai_types.FILE.read_bytes())
 

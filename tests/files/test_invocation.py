@@ -6,13 +6,8 @@ import pytest
 
 from tests.files import samples
 from tests.files.invocations import normalise_invocation
-from workbench.files.invocation import (
-    ToolCall,
-    content_text,
-    intermediate_texts,
-    tool_calls,
-    tool_responses,
-)
+from workbench.files.invocation import ToolCall, content_text, intermediate_texts, tool_calls, tool_responses
+from workbench.files.spelling import drop, get, is_camel, put
 
 CALL = {"name": "find", "args": {"id": "A"}, "id": "1"}
 RESPONSE = {"name": "find", "response": {"late": True}, "id": "1"}
@@ -119,3 +114,41 @@ def test_normalising_reports_everything_wrong() -> None:
 def test_values_that_are_not_turns_are_refused(data: Any) -> None:
     with pytest.raises(ValueError, match=r"must be|is missing"):
         normalise_invocation(data)
+
+
+def test_key_is_found_in_either_spelling() -> None:
+    assert get({"userContent": 1}, "user_content") == 1
+    assert get({"user_content": 2}, "user_content") == 2
+    assert get({}, "user_content") is None
+    assert get([], "user_content") is None
+
+
+@pytest.mark.parametrize("spelled", ["userContent", "user_content"])
+def test_existing_key_keeps_its_spelling(spelled: str) -> None:
+    value: dict[str, Any] = {spelled: 1}
+    put(value, "user_content", 2, camel=spelled == "user_content")
+    assert value == {spelled: 2}
+    drop(value, "user_content")
+    drop(value, "user_content")
+    assert value == {}
+
+
+def test_new_key_has_the_requested_spelling() -> None:
+    value: dict[str, Any] = {}
+    put(value, "final_response", 1, camel=True)
+    put(value, "eval_id", 1, camel=False)
+    assert value == {"finalResponse": 1, "eval_id": 1}
+
+
+@pytest.mark.parametrize(
+    ("case", "camel"),
+    [
+        ({"evalId": "a"}, True),
+        ({"eval_id": "a", "userContent": 1}, False),
+        ({"conversation": [{"userContent": {}}]}, True),
+        ({"conversation": [{"args": {"orderId": 1}, "user_content": {}}]}, False),
+        ({}, False),
+    ],
+)
+def test_spelling_of_a_case_is_detected(case: Any, camel: bool) -> None:
+    assert is_camel(case) is camel

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.projects import BAD, GOOD, Project, case
 from workbench.agents.workspace.workspace import Workspace, open_workspace
-from workbench.files.atomic import replace_content
+from workbench.files.file_access import replace_content
 from workbench.freshness.disk_changes import disk_words
 from workbench.freshness.follow import DiskNews, read_news
 

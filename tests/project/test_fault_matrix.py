@@ -10,7 +10,7 @@ from tests.run.injection.fault_agents import STYLES, write_project
 from workbench import Project, RunOptions, UsageFaultError
 from workbench.cli.exit_codes import exit_code
 from workbench.events.events import FaultOutcome
-from workbench.files.injection_file import parse_injection
+from workbench.files.injection_rules import parse_injection
 from workbench.results.fault_table import fault_rows
 from workbench.run.injection.matrix import WAYS
 from workbench.store.details import read_details

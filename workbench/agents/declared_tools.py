@@ -17,7 +17,7 @@ from pathlib import Path
 from workbench.agents.argument_types import ArgumentType, argument_type, either
 from workbench.agents.workspace.discovery import AgentFolder
 from workbench.agents.workspace.python_source import module_at, read_source
-from workbench.files.regular_file import read_regular
+from workbench.files.file_access import read_regular
 
 _AGENTS = frozenset({"Agent", "LlmAgent"})
 _GROUPS = frozenset({"SequentialAgent", "ParallelAgent", "LoopAgent"})

@@ -9,8 +9,8 @@ import click
 
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import warn
+from workbench.files.file_access import real_path
 from workbench.files.place_choice import PlaceChoice
-from workbench.files.regular_file import real_path
 
 FILE = click.Path(path_type=Path)
 STANDARD_OUTPUT = Path("-")

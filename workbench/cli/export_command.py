@@ -114,7 +114,7 @@ def _read(word: str, state: Path) -> "ExportedRun":
 
 def _write(files: "Mapping[str, Pieces]", output: Path | None, *, is_folder: bool) -> None:
     """Write files to `output`, a folder if `is_folder`, or to standard output."""
-    from workbench.files.atomic import replace_pieces
+    from workbench.files.file_access import replace_pieces
 
     if output is not None and is_folder and not output.suffix and not output.exists():
         output.mkdir(parents=True)

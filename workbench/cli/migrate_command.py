@@ -9,8 +9,7 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, write_line
-from workbench.files.atomic import replace_content
-from workbench.files.regular_file import read_regular
+from workbench.files.file_access import read_regular, replace_content
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line, plain
 

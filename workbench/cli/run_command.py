@@ -233,7 +233,7 @@ def _injection(word: str | None) -> Any:
     """
     if word is None or word == MATRIX:
         return word
-    from workbench.files.injection_file import read_injection
+    from workbench.files.injection_rules import read_injection
     from workbench.files.own_file import OwnFileError
 
     try:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TextIO
 
-from workbench.files.atomic import replace_pieces
+from workbench.files.file_access import replace_pieces
 from workbench.text.safe_text import one_line
 from workbench.text.terminal_locale import shows_unicode
 

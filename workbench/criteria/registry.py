@@ -20,9 +20,8 @@ from workbench.criteria.description import (
     option_breaches,
 )
 from workbench.events.events import MetricResult, MetricStatus
-from workbench.files.breaches import below, nearest, nearest_hint, snake
 from workbench.files.criteria import CriteriaConfig, Criterion
-from workbench.files.faults import Fault, Location, json_path
+from workbench.files.faults import Fault, Location, below, json_path, nearest, nearest_hint, snake
 from workbench.files.invocation import leaves_out
 from workbench.files.metrics_config import own_entry
 from workbench.files.plugins import BrokenExtensionError, ExtensionPoint, resolve

@@ -6,7 +6,7 @@ from typing import Any
 
 from workbench.editing.capture import FUNCTIONS, Captured
 from workbench.editing.session_calls import session_calls
-from workbench.files.breaches import snake
+from workbench.files.faults import snake
 from workbench.files.invocation import OPAQUE
 from workbench.files.spelling import get, respelled
 from workbench.run.recordings.recording import Origin, Recording

@@ -9,9 +9,9 @@ from workbench.criteria.registry import check_criteria
 from workbench.editing.criteria_change import Content, changed_names, settled
 from workbench.files.criteria import DEFAULTS, parse_config
 from workbench.files.faults import Fault
+from workbench.files.file_access import read_regular
 from workbench.files.json_text.json_edit import EditError, revised
 from workbench.files.metrics_config import MetricsConfig, with_metrics
-from workbench.files.regular_file import read_regular
 from workbench.text.counting import few
 
 NEW_CONFIG = "test_config.json"

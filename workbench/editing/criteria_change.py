@@ -12,7 +12,7 @@ from workbench.criteria.description import RUBRICS, CriterionDescription
 from workbench.criteria.registry import descriptions
 from workbench.editing import value_edit
 from workbench.editing.criteria_form import FormRow
-from workbench.files.config_rules import number_of
+from workbench.files.criteria import number_of
 from workbench.files.faults import Location
 from workbench.files.schema_messages import expected_words
 from workbench.files.spelling import get, is_camel, put

@@ -27,11 +27,9 @@ from workbench.criteria.description import (
     fields_of,
 )
 from workbench.criteria.registry import descriptions
-from workbench.files.breaches import snake
-from workbench.files.criteria_schema import SIMULATORS, EvalConfig
-from workbench.files.evalset_schema import Rubric, RubricContent
-from workbench.files.faults import Location
+from workbench.files.faults import Location, snake
 from workbench.files.metrics_config import MetricsConfig, own_entry
+from workbench.files.schema import SIMULATORS, EvalConfig, Rubric, RubricContent
 from workbench.files.spelling import get, is_camel, key_for
 from workbench.judges.model_options import JudgeModelOptions
 from workbench.text.json_values import mapping

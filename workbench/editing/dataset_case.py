@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from workbench.editing.value_edit import with_value, without
-from workbench.files.breaches import Breach, snake
 from workbench.files.dataset import in_evalset_form, places
-from workbench.files.faults import Location
+from workbench.files.faults import Breach, Location, snake
 from workbench.files.json_text.json_edit import same
 from workbench.files.spelling import get, is_camel, key_for, respelled
 from workbench.text.json_values import mapping, objects, string, value_at

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.files.atomic import begun_hash, content_hash
+from workbench.files.file_access import begun_hash, content_hash
 
 _PIECE = 1 << 18
 """Bytes that are compared at once."""

@@ -11,10 +11,9 @@ from typing import Any, Self
 from workbench.editing.case_edit import fresh_id
 from workbench.editing.dataset_case import changed, new_dataset_case
 from workbench.editing.value_edit import free_name
-from workbench.files.breaches import Breach
 from workbench.files.dataset import in_evalset_form, shown_location
 from workbench.files.evalset_edit import EvalsetText, NewCase, Order
-from workbench.files.faults import json_path
+from workbench.files.faults import Breach, json_path
 from workbench.files.spelling import is_camel, key_in, put, spelled
 from workbench.text.json_values import ID_KEYS, case_id, is_dataset_case, mapping
 

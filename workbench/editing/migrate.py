@@ -15,8 +15,8 @@ from workbench.agents.workspace.discovery import discover
 from workbench.agents.workspace.targets import absolute
 from workbench.files.evalset import BrokenFileError, EvalsetDocument, open_evalset
 from workbench.files.faults import Fault
+from workbench.files.file_access import real_path
 from workbench.files.opening import name_of
-from workbench.files.regular_file import real_path
 
 _TURNS = uuid.UUID("0b6f3c1e-4f0e-5d6a-9a35-6b1d7a2f8c47")
 """Namespace of the turn IDs."""

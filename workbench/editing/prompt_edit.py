@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from workbench.agents.workspace.python_source import parse_source
-from workbench.files.regular_file import read_regular
+from workbench.files.file_access import read_regular
 from workbench.files.walk import relative_to
 
 _MOST_FILES = 300

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
 from workbench.editing.value_edit import with_value
-from workbench.files.breaches import snake
-from workbench.files.faults import Location
+from workbench.files.faults import Location, snake
 from workbench.text.json_values import value_at
 
 Where: TypeAlias = Literal["text", "tool name", "argument"]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.agents.declared_tools import instruction_place, tool_place
-from workbench.files.breaches import Breach
+from workbench.files.faults import Breach
 
 if TYPE_CHECKING:
     from workbench.agents.workspace.discovery import AgentFolder

@@ -12,7 +12,7 @@ from workbench.editing.adk_session import NoSessionError, case_from_session
 from workbench.editing.capture import Captured
 from workbench.editing.session_calls import NOT_IN_SESSIONS, is_gated, responses_of
 from workbench.files import yaml_data
-from workbench.files.regular_file import read_regular
+from workbench.files.file_access import read_regular
 from workbench.run.recordings.recording import Effects, ModelCall, Recording, ToolCall
 from workbench.text.counting import few
 from workbench.text.json_values import mapping, objects, string

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from workbench.editing.edit import Edit, FileChange, change_of, digest
-from workbench.files.atomic import delete, replace_content
+from workbench.files.file_access import delete, read_regular, real_path, replace_content
 from workbench.files.frozen_path import is_in_frozen_folder
-from workbench.files.regular_file import read_regular, real_path
 from workbench.files.state_folder import STATE_FOLDER
 from workbench.store.database.database import Connection, database
 from workbench.store.database.values import EditRow, drop_edits, edits, put_edit

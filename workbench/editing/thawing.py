@@ -12,10 +12,10 @@ from workbench.editing.freezing import taken_from
 from workbench.editing.frozen_folders import FrozenFolders
 from workbench.editing.saving import ChangedOnDiskError, Contents
 from workbench.editing.whole_cases import CaseSelection
+from workbench.files.file_access import read_regular
 from workbench.files.frozen_path import frozen_path
 from workbench.files.json_text.text_file import unreadable
 from workbench.files.own_file import OwnFileError
-from workbench.files.regular_file import read_regular
 from workbench.run.recordings.drift import MISSING, Drift, Thaw
 from workbench.run.recordings.frozen_file import parse_frozen
 from workbench.run.recordings.frozen_text import frozen_contents

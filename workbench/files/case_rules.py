@@ -1,6 +1,6 @@
 """ADK's rules for a case that span several fields, and the conversion to the form used at run time.
 
-`evalset_schema` validates the single fields first. The rules here: `intermediate_data` uses only one of its two shapes,
+`schema` validates the single fields first. The rules here: `intermediate_data` uses only one of its two shapes,
 a case has exactly one of `conversation` and `conversation_scenario`, and a named persona exists.
 """
 
@@ -12,8 +12,9 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
-from workbench.files.breaches import Breach, below, nearest, nearest_hint
-from workbench.files.evalset_schema import (
+from workbench.files.faults import Breach, below, nearest, nearest_hint
+from workbench.files.invocation import OPAQUE
+from workbench.files.schema import (
     PREBUILT_PERSONAS,
     EvalCase,
     InvocationEvent,
@@ -21,7 +22,6 @@ from workbench.files.evalset_schema import (
     SessionInput,
     UserPersona,
 )
-from workbench.files.invocation import OPAQUE
 from workbench.files.schema_messages import breaches_of, unread_keys
 from workbench.files.spelling import get
 

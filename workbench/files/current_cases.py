@@ -7,21 +7,20 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from workbench.files.breaches import Breach
 from workbench.files.case_index import CaseIndex
 from workbench.files.case_rules import dropped, two_spellings
 from workbench.files.dataset import Dataset
-from workbench.files.evalset_schema import EvalSet
-from workbench.files.faults import Fault, Location, Places, json_path
+from workbench.files.faults import Breach, Fault, Location, Places, json_path
+from workbench.files.file_access import size_words
 from workbench.files.json_text.json_nodes import Node
 from workbench.files.json_text.scanner import is_scannable, scan
 from workbench.files.json_text.text_file import TextFile
 from workbench.files.locating import fault_of, faults_of
-from workbench.files.regular_file import size_words
+from workbench.files.schema import EvalSet
 from workbench.files.validation import read_json, validate, validate_case, validate_dataset_case
 
 CaseAndFaults = tuple[dict[str, Any] | None, list[Fault]]
-"""A case as `evalset_schema.EvalCase` validated it (None if ADK would reject it), and its faults."""
+"""A case as `schema.EvalCase` validated it (None if ADK would reject it), and its faults."""
 
 _END_OF_KEY = re.compile(rb'"[ \t\r\n]*:')
 _ESCAPED_MARKS = (b"\\u0022", b"\\u003a", b"\\u003A")

@@ -15,11 +15,10 @@ from typing import Any
 from pydantic import with_config
 from typing_extensions import TypedDict
 
-from workbench.files.breaches import Breach
 from workbench.files.case_rules import invocation_breaches, mistyped, normal_invocation
-from workbench.files.evalset_schema import OPEN, IntermediateData
-from workbench.files.faults import Location
+from workbench.files.faults import Breach, Location
 from workbench.files.genai_types import STRICT, Content
+from workbench.files.schema import OPEN, IntermediateData
 from workbench.files.spelling import get, is_camel, key_for
 from workbench.text.json_values import mapping, objects, value_at
 
@@ -236,7 +235,7 @@ def _scenario_breaches(case: dict[str, Any]) -> Iterator[Breach]:
 
 
 def as_evalset_case(case: dict[str, Any], eval_id: str) -> dict[str, Any]:
-    """Return a valid case as `evalset_schema.EvalCase`, which every other part of the workbench reads."""
+    """Return a valid case as `schema.EvalCase`, which every other part of the workbench reads."""
     found = in_evalset_form(case, eval_id)
     found["session_input"] = {"user_id": USER, **found.get("session_input", {})}
     if "conversation_scenario" not in found:

@@ -9,19 +9,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from workbench.files.breaches import Breach
 from workbench.files.case_index import CaseIndex
 from workbench.files.case_rules import normal, normal_invocation, normal_session
 from workbench.files.current_cases import CurrentCases
 from workbench.files.dataset import normal_dataset_turn, stored_location
-from workbench.files.evalset_schema import SessionInput
-from workbench.files.faults import Fault, Places, unexpected
+from workbench.files.faults import Breach, Fault, Places, unexpected
 from workbench.files.json_text.scanner import LARGEST_TREE, is_scannable, scan
 from workbench.files.json_text.text_file import TextFile, file_faults, unreadable
 from workbench.files.locating import fault_of, faults_of
 from workbench.files.old_formats import session_input
 from workbench.files.opening import FileFormat, Opened, name_of, open_file
+from workbench.files.schema import SessionInput
 from workbench.files.schema_messages import breaches_of, describe
+from workbench.files.spelling import get
+from workbench.files.validation import read_json
+from workbench.text.json_values import mapping, objects, parts_of, string
 
 FileKind = Literal["evalset", "test"]
 CHECKED_AT_ONCE = 256 * 1024
@@ -283,3 +285,23 @@ def _eval_case(value: dict[str, Any], raw: Any, form: FileFormat) -> EvalCase:
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def first_message(document: EvalsetDocument, index: int) -> str:
+    """Return what the user says first in a case, raw, or "" if it is not known.
+
+    A list of 10,000 cases shows it, and reading a whole case takes much longer.
+    """
+    if document.format != "current":
+        case = case_or_none(document, index)
+        raw = {} if case is None else {"conversation": case.turns, "conversation_scenario": case.scenario}
+    else:
+        try:
+            raw = mapping(read_json(document.text(index)))
+        except (ValueError, IndexError):
+            return ""
+    conversation = get(raw, "conversation")
+    turns = objects(list(conversation)) if isinstance(conversation, list | tuple) else []
+    if turns:
+        return "\n".join(filter(None, (string(part.get("text")) for part in parts_of(get(turns[0], "user_content")))))
+    return string(get(mapping(get(raw, "conversation_scenario")), "starting_prompt"))

@@ -1,12 +1,11 @@
-"""Faults of a file: what is wrong, where, and how to fix it."""
+"""Faults of a file: what is wrong, where, and how to fix it. A breach is a fault before its place is known."""
 
+import difflib
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
-
-# Lines, columns and JSON paths in the form shown to users
 
 Location = tuple[str | int, ...]
 """Keys and list positions that lead from a JSON value to another one inside it."""
@@ -103,9 +102,51 @@ class Fault:
         return f"{text}. {self.hint}" if self.hint else text
 
 
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A broken rule: what is wrong with the value (or the key) at `location`. Same fields as a `Fault`."""
+
+    location: Location
+    message: str
+    hint: str = ""
+    severity: Literal["error", "warning", "note"] = "error"
+    on_key: bool = False
+    """Whether the key is wrong, not its value."""
+
+
 def unexpected(file: Path, error: Exception) -> Fault:
     """Return the fault of a file that made one of our readers fail, so that other files still open."""
     if isinstance(error, MemoryError | RecursionError):
         return Fault(file, 0, 0, "", "the file is too large or nested too deeply", "Split it, or nest it less deeply")
     message = f"the file cannot be opened: {type(error).__name__}: {error}"[:500]
     return Fault(file, 0, 0, "", message, "This is a bug in agent-workbench: report it. A simpler file may open")
+
+
+def below(location: Location, breaches: Iterable[Breach]) -> Iterator[Breach]:
+    """Yield the breaches of an inner value as breaches of the outer value that holds it at `location`."""
+    for breach in breaches:
+        yield replace(breach, location=(*location, *breach.location))
+
+
+def nearest(key: str, known: Collection[str]) -> str | None:
+    """Return the known key that `key` most likely means, in snake_case, or None if none is close.
+
+    `key` may be in any spelling.
+    """
+    spelled = snake(key)
+    if spelled in known:
+        return spelled
+    found = difflib.get_close_matches(spelled, list(known), n=1, cutoff=0.72)
+    return found[0] if found else None
+
+
+def nearest_hint(key: str, known: Collection[str], otherwise: str = "") -> str:
+    """Return a hint that names the known key closest to `key`, or `otherwise` if none is close."""
+    meant = nearest(key, known)
+    return f"Did you mean `{meant}`?" if meant else otherwise
+
+
+def snake(key: str) -> str:
+    """Return a key in snake_case: `evalSetId`, `EvalSetId`, `eval-set-id` and `eval set id` become `eval_set_id`."""
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key)
+    return re.sub(r"[\s-]+", "_", parted.strip()).lower()

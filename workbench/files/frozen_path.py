@@ -5,7 +5,7 @@ import hashlib
 import string
 from pathlib import Path
 
-from workbench.files.regular_file import LARGEST, read_regular
+from workbench.files.file_access import LARGEST, read_regular
 from workbench.files.walk import FROZEN_SUFFIX
 
 FILE_SUFFIX = ".frozen.json"

@@ -1,6 +1,6 @@
-"""The content of a file for `run --inject FILE`: rules that say which tool calls fail, and how.
+"""Files for `run --inject FILE`: rules that say which tool calls fail, and how.
 
-`python -m workbench.files.injection_rules > docs/inject.schema.json` writes its JSON Schema.
+`python -m workbench.files.injection_rules > docs/inject.schema.json` writes their JSON Schema.
 """
 
 import builtins
@@ -16,14 +16,27 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from workbench.events.events import CaseRef
-from workbench.files.breaches import Breach, nearest
-from workbench.files.faults import Location
+from workbench.files.faults import Breach, Location, nearest
+from workbench.files.file_access import read_regular
+from workbench.files.json_text.text_file import unreadable
+from workbench.files.own_file import OwnFile, OwnFileError
 from workbench.files.schema_messages import explain
 from workbench.worker.injection import FAULTS, MOST_SECONDS
 
 _CALLS = ("only", "every", "since")
 _FALLBACK = "builtins.RuntimeError"
 """Class that is raised if the agent's process has not imported the class of an error."""
+_SEEDS = 1 << 53
+"""Number of seeds; each is exact in every JSON reader."""
+
+
+LARGEST = 4 << 20
+"""Bytes of the largest file."""
+
+
+_WHAT = "a file with faults to inject"
+
+
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 _PYDANTIC = re.compile(": Input should be ")
 
@@ -187,16 +200,6 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "agent-workbench inject"}
 
 
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
-
-
-# The faults to inject into the tool calls of a run
-
-_SEEDS = 1 << 53
-"""Number of seeds; each is exact in every JSON reader."""
-
-
 @dataclass(frozen=True, slots=True)
 class Injection:
     """Faults to inject into tool calls: rules in the worker's form, and the seed of all cases."""
@@ -217,3 +220,32 @@ class Injection:
     def settings(self, ref: CaseRef) -> dict[str, Any]:
         """Return `inject` and `seed` of the execution's `calls` (`docs/worker-protocol.md`)."""
         return {"inject": list(self.rules), "seed": self.seed_of(ref)}
+
+
+def read_injection(path: Path) -> Injection:
+    """Read a file for `--inject`. May block, so call it in a thread.
+
+    Raises:
+        OwnFileError: it cannot be read or is wrong. Its faults say where.
+    """
+    try:
+        content = read_regular(path, LARGEST)
+    except OSError as error:
+        raise OwnFileError([unreadable(path, error)]) from None
+    return parse_injection(path, content)
+
+
+def parse_injection(path: Path, content: bytes) -> Injection:
+    """Return the injection in the content of a file.
+
+    Raises:
+        OwnFileError: the content is wrong.
+    """
+    file = OwnFile(path, content, _WHAT)
+    file.refuse(rules_breaches(file.value))
+    digest = hashlib.blake2b(content, digest_size=8).hexdigest()
+    return Injection(tuple(wire_rules(file.value)), file.value.get("seed", 0), f"{path.name} {digest}", path)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")

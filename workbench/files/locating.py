@@ -8,8 +8,7 @@ from typing import Protocol
 
 from pydantic.alias_generators import to_camel
 
-from workbench.files.breaches import Breach, snake
-from workbench.files.faults import Fault, Location, json_path
+from workbench.files.faults import Breach, Fault, Location, json_path, snake
 from workbench.files.json_text.json_nodes import Child, Node
 from workbench.files.json_text.open_frames import Flaw
 

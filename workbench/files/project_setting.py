@@ -16,8 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
+from workbench.files.file_access import read_regular
 from workbench.files.place_choice import DASK, LOCALLY, PlaceChoice
-from workbench.files.regular_file import read_regular
 from workbench.files.run_options import OFF, FrozenMode, RunOptions, UsageFaultError
 
 FILE = "pyproject.toml"

@@ -10,10 +10,9 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 from typing_extensions import is_typeddict
 
-from workbench.files.breaches import Breach, nearest, snake
-from workbench.files.evalset_schema import adapter
-from workbench.files.faults import Location
+from workbench.files.faults import Breach, Location, nearest, snake
 from workbench.files.genai_types import Content, Part
+from workbench.files.schema import adapter
 from workbench.text.counting import counted
 
 _OURS = ("session_input", "events")

@@ -28,9 +28,9 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from workbench.files.file_access import read_regular_text
 from workbench.files.home import settings_folder
 from workbench.files.prices import Prices, read_prices
-from workbench.files.regular_file import read_regular_text
 from workbench.text.fast_dataclass import dataclass
 from workbench.text.safe_text import one_line
 
@@ -113,7 +113,7 @@ def remember_theme(name: str, file: Path | None = None) -> None:
         OSError: the file cannot be read or written.
         ValueError: the file is not valid TOML or not UTF-8. It is left unchanged.
     """
-    from workbench.files.atomic import replace_content
+    from workbench.files.file_access import replace_content
 
     file = file or settings_folder() / "config.toml"
     try:

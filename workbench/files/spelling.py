@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
-from workbench.files.breaches import snake
+from workbench.files.faults import snake
 from workbench.files.invocation import OPAQUE
 from workbench.text.json_values import mapping
 

@@ -22,9 +22,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from workbench.files.atomic import replace_content
+from workbench.files.file_access import check_regular, read_regular, replace_content
 from workbench.files.home import user_state_folder
-from workbench.files.regular_file import check_regular, read_regular
 
 STATE_FOLDER = ".workbench"
 """The folder in a project's root that holds the workbench's state."""

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from workbench.agents.interpreter import package_folders
 from workbench.agents.workspace.environment import AgentEnvironment
-from workbench.files.regular_file import read_regular
+from workbench.files.file_access import read_regular
 from workbench.files.walk import relative_to
 from workbench.freshness.file_filter import AgentFileFilter, files_in
 from workbench.store.inputs.digests import Digests

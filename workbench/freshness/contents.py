@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from workbench.files.atomic import content_hash
-from workbench.files.regular_file import read_regular
+from workbench.files.file_access import content_hash, read_regular
 from workbench.store.inputs.digests import LOG
 
 _KEPT_FILE = 1 << 20

@@ -7,7 +7,7 @@ from pathlib import Path
 from workbench.agents.workspace.criteria_choice import CONFIG_FILES
 from workbench.agents.workspace.discovery import DEFINITION_FILES, is_evalset_file
 from workbench.agents.workspace.python_source import LARGEST_SOURCE
-from workbench.files.regular_file import read_regular
+from workbench.files.file_access import read_regular
 from workbench.files.walk import FROZEN_SUFFIX, Walk
 
 _MODULES = (".py", ".pyi", ".so")

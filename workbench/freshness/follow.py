@@ -10,8 +10,7 @@ from workbench.agents.workspace.criteria_choice import CONFIG_FILES
 from workbench.agents.workspace.discovery import DEFINITION_FILES, is_evalset_file
 from workbench.agents.workspace.targets import is_project
 from workbench.agents.workspace.workspace import Workspace
-from workbench.files import atomic
-from workbench.files.regular_file import read_regular
+from workbench.files.file_access import DELETED, content_hash, last_written, read_regular
 from workbench.files.walk import TRIAGE_SUFFIX, Walk
 from workbench.freshness.changes import Changes, is_watched
 from workbench.freshness.disk_changes import DiskChange, is_same, workspace_changes
@@ -169,13 +168,13 @@ def read_news(
 
 def _is_own(path: Path) -> bool:
     """Return whether this program wrote the current content of a file."""
-    written = atomic.last_written(path)
+    written = last_written(path)
     if written is None:
         return False
     try:
-        return atomic.content_hash(read_regular(path)) == written
+        return content_hash(read_regular(path)) == written
     except FileNotFoundError:
-        return written == atomic.DELETED
+        return written == DELETED
     except OSError:
         return False
 

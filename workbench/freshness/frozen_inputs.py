@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from workbench.events.events import Frozen
-from workbench.files.regular_file import read_regular
+from workbench.files.file_access import read_regular
 from workbench.files.walk import relative_to
 from workbench.store.inputs.digests import Digests
 from workbench.store.inputs.record import Bundle, Record

@@ -14,7 +14,7 @@ from workbench.criteria.registry import check_criteria
 from workbench.events.events import CaseName
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.faults import Fault
-from workbench.files.regular_file import read_regular
+from workbench.files.file_access import read_regular
 
 _PARSED_UP_TO = 1 << 20
 _OPENERS = {ord("{"): ord("}"), ord("["): ord("]")}

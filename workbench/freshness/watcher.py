@@ -11,10 +11,9 @@ from workbench.agents.workspace.discovery import DEFINITION_FILES, is_evalset_fi
 from workbench.agents.workspace.targets import is_project
 from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
 from workbench.events.events import CaseName
-from workbench.files import atomic
+from workbench.files.file_access import last_written, read_regular
 from workbench.files.frozen_path import frozen_folder
 from workbench.files.project_setting import FILE, known_mode
-from workbench.files.regular_file import read_regular
 from workbench.files.run_options import FrozenMode, RunOptions
 from workbench.files.walk import Walk
 from workbench.freshness.changes import Batch, Changes, files_in
@@ -156,7 +155,7 @@ class Watcher:
         self._links.take(path for path in paths if self.contents.hash(path))
         if batch.all_files or folders or any(self.contents.hash(path) == ABSENT for path in changed):
             self._walked = _folders_of(self._snapshot.workspace)
-        own = {path for path in changed if atomic.last_written(path) == self.contents.hash(path) != ABSENT}
+        own = {path for path in changed if last_written(path) == self.contents.hash(path) != ABSENT}
         if not (changed or folders or was_gone):
             return None
         old = self._snapshot

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from workbench.agents.interpreter import install_extra
 from workbench.agents.workspace.function_source import function_file
-from workbench.files.regular_file import read_regular
+from workbench.files.file_access import read_regular
 from workbench.judges.addresses import checked_address, shown_address
 from workbench.judges.base import JudgeIdentity, NotAvailableError, Question
 from workbench.judges.environment import JudgeEnvironment

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.files.criteria_schema import STOP_SIGNAL, TextSimulator
+from workbench.files.schema import STOP_SIGNAL, TextSimulator
 from workbench.judges.base import JudgeOptions
 from workbench.judges.personas import Persona, persona_of
 

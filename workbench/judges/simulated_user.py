@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from workbench.files.criteria_schema import STOP_SIGNAL
+from workbench.files.criteria import TemplateFaultError
 from workbench.files.invocation import recorded_events
-from workbench.files.template_names import TemplateFaultError
+from workbench.files.schema import STOP_SIGNAL
 from workbench.judges.base import Judge, JudgeFault, Question, Reply, record, reply_record
 from workbench.judges.personas import Persona
 from workbench.judges.scenario import Scenario, SimulatorConfig, stops

@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.criteria.description import JUDGE, RUBRICS
 from workbench.events.events import CaseError, MetricResult
-from workbench.files.breaches import snake
+from workbench.files.faults import snake
 from workbench.results.error import user_frames
 from workbench.results.json_text import compact
 from workbench.results.plain_lines import error_text, marks

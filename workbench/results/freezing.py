@@ -6,8 +6,8 @@ from pathlib import Path
 from rich.text import Text
 
 from workbench.editing.freezing import Freezing, FrozenCase
+from workbench.files.file_access import size_words
 from workbench.files.frozen_path import FILE_SUFFIX
-from workbench.files.regular_file import size_words
 from workbench.files.walk import relative_to
 from workbench.results.calls import brief_call
 from workbench.results.cells import cut_name

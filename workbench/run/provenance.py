@@ -18,10 +18,9 @@ from typing import Any
 
 from workbench.agents.interpreter import adk_version
 from workbench.events.events import Sources
-from workbench.files.atomic import content_hash
+from workbench.files.file_access import content_hash, read_regular
 from workbench.files.git import commit_of
 from workbench.files.place_choice import PlaceChoice
-from workbench.files.regular_file import read_regular
 from workbench.freshness.file_filter import files_in
 from workbench.run.plan.plan import AgentSetting
 

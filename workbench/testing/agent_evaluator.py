@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.editing.migrate import migrate
-from workbench.files.atomic import replace_content
 from workbench.files.evalset import read_initial_session
+from workbench.files.file_access import replace_content
 from workbench.files.invocation import content_text, tool_calls
 from workbench.files.opening import name_of
 from workbench.files.run_options import RunOptions

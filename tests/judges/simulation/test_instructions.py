@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.judges.simulation.conversations import turn
-from workbench.files.template_names import TemplateFaultError, instruction_faults
+from workbench.files.criteria import TemplateFaultError, instruction_faults
 from workbench.judges.personas import PREBUILT, Behavior, Persona
 from workbench.judges.scenario import Scenario, read_simulator
 from workbench.judges.simulated_user import history, next_message_question, render

@@ -3,7 +3,7 @@
 import pytest
 
 from workbench.files.case_rules import case_breaches
-from workbench.files.evalset_schema import PREBUILT_PERSONAS
+from workbench.files.schema import PREBUILT_PERSONAS
 from workbench.judges.personas import PREBUILT, UnknownPersonaError, persona_of
 from workbench.judges.scenario import full_scenario, read_scenario
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tests.hostile import HOSTILE
 from workbench.events.events import CaseRef
-from workbench.files.injection_file import parse_injection, read_injection
-from workbench.files.injection_rules import Injection, json_schema
+from workbench.files.injection_rules import Injection, json_schema, parse_injection, read_injection
 from workbench.files.own_file import OwnFileError
 from workbench.worker import injection as worker
 

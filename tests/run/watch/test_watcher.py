@@ -6,7 +6,7 @@ import pytest
 
 from tests.run.watch.conftest import ALONE, SHARING, Shop
 from workbench.agents.workspace.workspace import Workspace, assign_agent, open_workspace
-from workbench.files import atomic
+from workbench.files.file_access import replace_content
 from workbench.freshness.changes import Batch
 from workbench.freshness.watcher import Saved, Watcher
 
@@ -57,7 +57,7 @@ def test_code_change_does_not_reread_the_workspace(shop: Shop, watch: Watch) -> 
 
 def test_own_writes_run_nothing(shop: Shop, watch: Watch) -> None:
     path = shop.root / "desk/talk.evalset.json"
-    atomic.replace_content(path, path.read_bytes().replace(b'"two"', b'"zwei"'))
+    replace_content(path, path.read_bytes().replace(b'"two"', b'"zwei"'))
     saved = watch.check("desk/talk.evalset.json")
     assert saved is not None
     assert saved.impact.depths == {}

@@ -14,7 +14,7 @@ from tests.editing.test_case_edit import json_values
 from tests.hostile import HOSTILE, leaks
 from workbench.editing.case_rows import CaseRow, Form
 from workbench.editing.saving import Saver
-from workbench.files.atomic import replace_content
+from workbench.files.file_access import replace_content
 from workbench.ui.editing.conflicts import save_error_message
 from workbench.ui.editing.values import (
     UnreadableError,

@@ -8,8 +8,7 @@ from tests.ui.conftest import MakeWorkspace
 from tests.ui.feed import Feed
 from workbench.agents.workspace.workspace import Workspace
 from workbench.events.events import CaseStatus, Usage
-from workbench.files.evalset import open_evalset
-from workbench.files.first_message import first_message
+from workbench.files.evalset import first_message, open_evalset
 from workbench.files.prices import Price, Prices
 from workbench.results.case_table.columns import Column
 from workbench.store.execution import CaseRecord, Turn

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.agents.workspace.python_source import parse_source, read_source
-from workbench.files.regular_file import read_regular
+from workbench.files.file_access import read_regular
 
 PYTHON_FILES = ("agent.py", "__init__.py")
 YAML_FILE = "root_agent.yaml"

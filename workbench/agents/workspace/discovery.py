@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from workbench.agents.workspace.definitions import PYTHON_FILES, YAML_FILE, find_definition
-from workbench.files.regular_file import open_regular
+from workbench.files.file_access import open_regular
 from workbench.files.walk import Folder, Walk
 
 EVALSET_SUFFIXES = (".evalset.json", ".test.json")

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 
 from workbench.agents.workspace.python_source import parse_source
+from workbench.files.file_access import read_regular
 from workbench.files.plugins import Extension, Trouble, installed, module_file
-from workbench.files.regular_file import read_regular
 
 _FUNCTIONS = {"recognise", "answer"}
 

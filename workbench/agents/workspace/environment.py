@@ -16,7 +16,7 @@ from pathlib import Path
 from dotenv.parser import parse_stream
 from dotenv.variables import parse_variables
 
-from workbench.files.regular_file import read_regular_text
+from workbench.files.file_access import read_regular_text
 
 _LARGEST = 1 << 16
 _MOST_REFERENCES = 100

@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from workbench.files.regular_file import LARGEST, read_regular, size_words
+from workbench.files.file_access import LARGEST, read_regular, size_words
 from workbench.worker.imports import syntax_tree
 
 LARGEST_SOURCE = 1 << 19

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from workbench.agents.workspace.discovery import DEFINITION_FILES, AgentFolder, Discovery, agent_at, discover
+from workbench.files.file_access import real_path
 from workbench.files.home import home
-from workbench.files.regular_file import real_path
 from workbench.files.state_folder import STATE_FOLDER
 from workbench.files.walk import is_repository
 

@@ -17,7 +17,7 @@ from workbench.criteria.description import (
     Options,
     RubricOptions,
 )
-from workbench.files.criteria_schema import STOP_SIGNAL
+from workbench.files.schema import STOP_SIGNAL
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
 

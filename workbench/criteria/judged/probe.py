@@ -26,7 +26,7 @@ from workbench.criteria.judged.rubric_sources import Rubric
 from workbench.criteria.judged.verdicts import read_verdict
 from workbench.criteria.judged.voting import ask_once
 from workbench.criteria.prompts import claims, final_response_match, rubrics, sentences, user_message
-from workbench.files.criteria_schema import STOP_SIGNAL
+from workbench.files.schema import STOP_SIGNAL
 from workbench.judges.base import Judge, JudgeOptions, NotAvailableError, Question
 from workbench.judges.judge_pool import JudgeEnvironment, JudgePool, RunLimits
 from workbench.text.safe_text import one_line

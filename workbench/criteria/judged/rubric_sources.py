@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from workbench.criteria.base import NotScorableError, ScoreRequest
 from workbench.files.criteria import Criterion
-from workbench.files.evalset_schema import Rubric as RubricSchema
-from workbench.files.evalset_schema import adapter
+from workbench.files.schema import Rubric as RubricSchema
+from workbench.files.schema import adapter
 
 Origin: TypeAlias = Literal["config", "case", "turn"]
 

@@ -12,9 +12,8 @@ from workbench.agents.workspace.discovery import AgentFolder
 from workbench.agents.workspace.environment import AgentEnvironment
 from workbench.agents.workspace.workspace import Workspace
 from workbench.editing.check.problem import Problem
-from workbench.files.breaches import nearest
-from workbench.files.faults import Fault
-from workbench.files.regular_file import read_regular
+from workbench.files.faults import Fault, nearest
+from workbench.files.file_access import read_regular
 from workbench.judges.base import NotAvailableError
 from workbench.judges.google_access import gemini_access
 from workbench.judges.kinds import suggested_name

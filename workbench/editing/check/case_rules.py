@@ -9,10 +9,9 @@ from workbench.criteria.json_difference import shown
 from workbench.criteria.registry import descriptions
 from workbench.editing.check.problem import Problem, Rule
 from workbench.editing.check.rubric_rules import rubric_problems
-from workbench.files.breaches import Breach, nearest_hint
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import EvalCase, EvalsetDocument
-from workbench.files.faults import Location
+from workbench.files.faults import Breach, Location, nearest_hint
 from workbench.files.invocation import Invocation, ToolCall, content_text, leaves_out, tool_calls
 from workbench.judges.environment import JudgeEnvironment
 from workbench.run.plan.scenario_case import Obstacle, Rubrics, obstacle

@@ -11,10 +11,9 @@ from workbench.criteria.description import JUDGE, RUBRICS
 from workbench.criteria.registry import described_criteria
 from workbench.editing.check.problem import Rule
 from workbench.editing.check.rubric_rules import empty_rubrics, placed_rubrics
-from workbench.files.breaches import Breach
 from workbench.files.criteria import CriteriaConfig, Criterion
 from workbench.files.evalset import EvalCase
-from workbench.files.faults import Location
+from workbench.files.faults import Breach, Location
 from workbench.files.metrics_config import own_entry
 from workbench.files.spelling import get, key_for
 from workbench.judges.base import NotAvailableError

@@ -23,10 +23,9 @@ from workbench.editing.check.criteria_rules import (
 )
 from workbench.editing.check.problem import Problem, Rule
 from workbench.editing.check.recording_rules import recording_problems
-from workbench.files.breaches import Breach
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import BrokenCaseError
-from workbench.files.faults import Fault, Places, json_path, unexpected
+from workbench.files.faults import Breach, Fault, Places, json_path, unexpected
 from workbench.files.json_text.scanner import LARGEST_TREE, is_scannable, scan
 from workbench.files.json_text.text_file import TextFile
 from workbench.files.locating import find

@@ -8,8 +8,7 @@ from typing import Any
 from workbench.agents.declared_tools import DeclaredTools
 from workbench.agents.workspace.workspace import EvalsetEntry
 from workbench.editing.check.problem import Problem
-from workbench.files.breaches import Breach, nearest_hint
-from workbench.files.faults import Location
+from workbench.files.faults import Breach, Location, nearest_hint
 from workbench.files.frozen_path import FILE_SUFFIX, frozen_folder
 from workbench.files.own_file import OwnFile, OwnFileError
 from workbench.run.recordings.frozen_file import AGAIN, WHAT, frozen_content, parse_frozen

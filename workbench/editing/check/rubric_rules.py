@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from workbench.criteria.registry import rubric_types
 from workbench.editing.check.problem import Rule
-from workbench.files.breaches import Breach
 from workbench.files.evalset import EvalCase
-from workbench.files.faults import Location
+from workbench.files.faults import Breach, Location
 from workbench.files.spelling import get
 from workbench.text.json_values import string
 

@@ -8,7 +8,7 @@ import json
 import re
 import unicodedata
 
-from workbench.files.json_text.tokens import Complain, Token, skip_space
+from workbench.files.json_text.json_nodes import Complain, Token, skip_space
 
 _STRING_STOP = re.compile(r'["\\\x00-\x1f]')
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')

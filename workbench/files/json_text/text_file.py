@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from workbench.files.faults import Fault, Places
-from workbench.files.regular_file import LARGEST, read_regular
+from workbench.files.file_access import LARGEST, read_regular
 
 _BREAK = re.compile(rb"\r\n?|\n")
 _OTHER_MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from workbench.files.file_access import open_regular, size_words
 from workbench.files.git import run_git
-from workbench.files.regular_file import open_regular, size_words
 from workbench.text.counting import counted
 
 _GIT_SECONDS = 60

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from workbench.agents.interpreter import python_version
-from workbench.files.regular_file import read_regular
+from workbench.files.file_access import read_regular
 from workbench.files.walk import up_to
 from workbench.freshness.agent_inputs import packages_bundle
 from workbench.run.plan.plan import AgentSetting

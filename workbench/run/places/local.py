@@ -10,7 +10,7 @@ from typing import Literal
 from workbench.agents.child_process import Command
 from workbench.agents.interpreter import installed
 from workbench.agents.orphans import kill_stale
-from workbench.files.regular_file import read_regular
+from workbench.files.file_access import read_regular
 from workbench.run.places.agent_clock import done_within
 from workbench.run.places.local_agent import LocalAgent, forked, solo
 from workbench.run.places.place import AgentStart, NotStartedError, OnFrame

@@ -7,7 +7,7 @@ from pathlib import Path
 from workbench.agents.workspace.targets import find_agent
 from workbench.agents.workspace.workspace import EvalsetEntry, Workspace, app_name
 from workbench.events.events import Noticed
-from workbench.files.regular_file import real_path
+from workbench.files.file_access import real_path
 from workbench.files.walk import relative_to
 from workbench.store.owners import LastOwner, OwnersToKeep
 from workbench.text.counting import few

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workbench.files.file_access import read_regular
 from workbench.files.home import settings_folder
-from workbench.files.regular_file import read_regular
 from workbench.files.run_options import UsageFaultError
 
 _FILE = "places.json"
@@ -60,7 +60,7 @@ def is_confirmed(sending: Sending) -> bool:
 
 def confirm(sending: Sending) -> None:
     """Remember that the user confirmed. If that is impossible, the user is asked again."""
-    from workbench.files.atomic import replace_content
+    from workbench.files.file_access import replace_content
 
     known = _read()
     places = {**known.get(str(sending.root), {}), sending.address: sorted(sending.variables)}

@@ -6,8 +6,7 @@ from typing import Any, TypeAlias
 
 from workbench.criteria.registry import descriptions
 from workbench.events.events import CaseError, CaseStatus, ErrorKind, MetricResult, MetricStatus
-from workbench.files.criteria import CriteriaConfig, Criterion
-from workbench.files.template_names import instruction_faults
+from workbench.files.criteria import CriteriaConfig, Criterion, instruction_faults
 from workbench.judges.base import JudgeIdentity, NotAvailableError
 from workbench.judges.environment import JudgeEnvironment
 from workbench.judges.kinds import identify_judge

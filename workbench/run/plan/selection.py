@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from workbench.agents.workspace.discovery import Ignored, agent_at
 from workbench.agents.workspace.targets import absolute, canonical_path, discover_for, find_agent, find_root
-from workbench.files.regular_file import read_regular
+from workbench.files.file_access import read_regular
 from workbench.files.run_options import UsageFaultError
 from workbench.files.walk import relative_to
 from workbench.run.plan.target_parser import LISTED, Selection, Target, nearest_name, searched

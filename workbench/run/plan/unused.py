@@ -7,9 +7,9 @@ from pathlib import Path
 from workbench.agents.workspace.workspace import EvalsetEntry
 from workbench.criteria.registry import descriptions
 from workbench.events.events import Noticed
-from workbench.files.breaches import Breach
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import EvalCase, case_or_none
+from workbench.files.faults import Breach
 from workbench.files.walk import relative_to
 from workbench.text.counting import counted
 

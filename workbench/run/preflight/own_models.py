@@ -8,7 +8,7 @@ from workbench.agents.declared_tools import declared_tools
 from workbench.agents.interpreter import lacks_adk
 from workbench.agents.workspace.discovery import AgentFolder
 from workbench.events.events import Noticed
-from workbench.files.regular_file import read_regular
+from workbench.files.file_access import read_regular
 from workbench.judges.base import DEFAULT_MODEL, NotAvailableError
 from workbench.judges.environment import JudgeEnvironment
 from workbench.judges.google_access import gemini_access

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workbench.files.breaches import Breach
-from workbench.files.faults import Location
+from workbench.files.faults import Breach, Location
 from workbench.files.frozen_path import frozen_name, read_unlinked
 from workbench.files.json_text.text_file import unreadable
 from workbench.files.own_file import OwnFile, OwnFileError

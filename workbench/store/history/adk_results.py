@@ -28,7 +28,7 @@ from workbench.events.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.files.regular_file import read_regular, unreadable_text
+from workbench.files.file_access import read_regular, unreadable_text
 from workbench.store.history.summary import ListEntry, RunBundles, Summary, list_entry, summarize_events
 from workbench.store.inputs.record import Bundle, digest
 from workbench.store.inputs.run_inputs import RunInputs

@@ -27,8 +27,8 @@ from workbench.events.events import (
     TurnFinished,
     TurnStarted,
 )
+from workbench.files.file_access import open_regular, read_regular, unreadable_text
 from workbench.files.invocation import content_text
-from workbench.files.regular_file import open_regular, read_regular, unreadable_text
 from workbench.files.walk import up_to
 from workbench.store.history.summary import ListEntry, Summary, list_entry, summarize_events
 from workbench.text.json_values import mapping, number, objects, parts_of, string

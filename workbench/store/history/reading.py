@@ -21,7 +21,7 @@ from workbench.events.events import (
     RunResumed,
     RunStarted,
 )
-from workbench.files.regular_file import unreadable_text
+from workbench.files.file_access import unreadable_text
 from workbench.files.run_options import UsageFaultError
 from workbench.store.database.database import Connection, database
 from workbench.store.database.runs import (

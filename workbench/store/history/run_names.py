@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
-from workbench.files.regular_file import real_path
+from workbench.files.file_access import real_path
 from workbench.files.run_options import UsageFaultError
 from workbench.files.state_folder import STATE_FOLDER, untrusted_root, untrusted_text
 from workbench.store.database.database import database

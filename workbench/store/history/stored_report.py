@@ -21,7 +21,7 @@ from workbench.events.events import (
     TurnStarted,
 )
 from workbench.events.shards import Shard
-from workbench.files.regular_file import read_regular
+from workbench.files.file_access import read_regular
 from workbench.files.run_options import UsageFaultError
 from workbench.store.transcripts import StoredRun, collect
 from workbench.text.json_values import number as number_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.files.regular_file import unreadable_text
+from workbench.files.file_access import unreadable_text
 from workbench.store.database.database import Connection, Database, database
 from workbench.store.database.runs import (
     ExecutionRow,

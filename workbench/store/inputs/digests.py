@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
-from workbench.files.regular_file import open_regular
+from workbench.files.file_access import open_regular
 from workbench.store.database.database import Database, database
 from workbench.store.database.values import (
     DigestRow,

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from workbench.files.regular_file import read_regular
+from workbench.files.file_access import read_regular
 from workbench.store.details import read_details
 from workbench.text.json_values import case_id
 from workbench.text.safe_text import one_line

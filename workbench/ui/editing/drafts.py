@@ -14,7 +14,7 @@ from workbench.editing.saving import Contents
 from workbench.editing.value_edit import with_value, without
 from workbench.editing.whole_cases import CaseSelection
 from workbench.files.evalset import EvalsetDocument
-from workbench.files.regular_file import read_regular
+from workbench.files.file_access import read_regular
 from workbench.text.json_values import case_id, value_at
 
 

@@ -173,7 +173,7 @@ class Files(Controller):
         If an evalset cannot be edited safely, count its cases in `left_out` by the reason, which is safe text.
         """
         from workbench.editing.evalset_file import EvalsetFile
-        from workbench.files.regular_file import read_regular
+        from workbench.files.file_access import read_regular
 
         for evalset, cases in self.entries_of(pairs).items():
             entry = self.session.entry(evalset)

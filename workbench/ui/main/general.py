@@ -203,7 +203,7 @@ class General(Controller):
         self.view.work(self._screenshot(), "screenshot")
 
     async def _screenshot(self) -> None:
-        from workbench.files.atomic import replace_content
+        from workbench.files.file_access import replace_content
         from workbench.ui.terminal.screenshot import picture, proposed
 
         # Drawn before the question, because the user wants the screen behind it.

@@ -133,7 +133,7 @@ def _criterion_in_words(name: str, before: Mapping[str, Any] | None, after: Mapp
 def _values(criterion: Any) -> dict[str, Any]:
     """Return a criterion's threshold and options by name, including those of its judge."""
     from workbench.criteria.description import JUDGE
-    from workbench.files.breaches import snake
+    from workbench.files.faults import snake
 
     if not isinstance(criterion, dict):
         return {"threshold": criterion}

@@ -92,7 +92,7 @@ class Folder(Controller):
             self.view.work(self._try_samples(target), "edit")
 
     async def _try_samples(self, folder: "Path") -> None:
-        from workbench.files.shipped import copy_samples
+        from workbench.files.home import copy_samples
 
         self.view.say("copying the sample agents")
         try:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from workbench.files.first_message import first_message
+from workbench.files.evalset import first_message
 from workbench.results.case_table.cells import EMPTY, Cell, Rank
 from workbench.results.case_table.columns import Column
 from workbench.results.cells import cell_len, cut_name

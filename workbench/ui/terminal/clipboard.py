@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.files.regular_file import size_words
+from workbench.files.file_access import size_words
 
 LIMIT = 74_000
 """Maximum number of bytes of text. Several terminals and multiplexers cut or drop sequences over 100,000 characters."""

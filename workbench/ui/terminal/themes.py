@@ -17,9 +17,9 @@ from typing import Any
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
-from workbench.files.regular_file import read_regular_text
+from workbench.files.file_access import read_regular_text
+from workbench.files.home import shipped
 from workbench.files.settings import LARGEST_SETTINGS
-from workbench.files.shipped import shipped
 from workbench.text.safe_text import one_line
 
 DEFAULT = "night"

@@ -1,4 +1,4 @@
-"""ADK 2.13's schema of an evalset, as typed dictionaries that pydantic validates.
+"""ADK 2.13's schemas of evalsets and criteria configs, as types that pydantic validates.
 
 The verdict is ADK's. The value is the JSON object with snake_case keys and only the keys that were set.
 
@@ -10,13 +10,14 @@ The policies differ from model to model, as they do in ADK:
 - `PLAIN` accepts snake_case only and drops unknown keys.
 
 Rules that involve several fields (which of two shapes, exactly one of two keys, personas by name) are in `case_rules`.
-As unions and validators here, they would give incomprehensible error messages.
+As unions and validators here, they would give incomprehensible error messages. The options of single criteria are with
+the criteria.
 """
 
 from functools import cache
-from typing import Annotated, Any, Required
+from typing import Annotated, Any, Literal, Required
 
-from pydantic import ConfigDict, Field, TypeAdapter, with_config
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, with_config
 from pydantic.alias_generators import to_camel
 from typing_extensions import TypedDict
 
@@ -25,6 +26,7 @@ from workbench.files.genai_types import (
     Content,
     FunctionCall,
     FunctionResponse,
+    GenerateContentConfig,
     GenerateContentResponseUsageMetadata,
     GroundingMetadata,
     Part,
@@ -204,3 +206,121 @@ PREBUILT_PERSONAS = ("EXPERT", "NOVICE", "EVALUATOR")
 def adapter(schema: type) -> TypeAdapter[Any]:
     """Return the validator of one of the types above, built on first use."""
     return TypeAdapter(schema)
+
+
+_FORBIDDING = ConfigDict(extra="forbid", loc_by_alias=False)
+
+
+@with_config(_FORBIDDING)
+class CodeConfig(TypedDict, total=False):
+    """The function of a custom metric, named by its import path."""
+
+    name: Required[str]
+
+
+@with_config(STRICT)
+class Interval(TypedDict, total=False):
+    """The interval of a metric's scores."""
+
+    min_value: Required[float]
+    open_at_min: bool
+    max_value: Required[float]
+    open_at_max: bool
+
+
+@with_config(STRICT)
+class MetricValueInfo(TypedDict, total=False):
+    """The values that a metric can have."""
+
+    interval: Interval | None
+
+
+@with_config(STRICT)
+class MetricInfo(TypedDict, total=False):
+    """A custom metric's description of itself."""
+
+    metric_name: Required[str]
+    description: str | None
+    metric_value_info: Required[MetricValueInfo]
+    requires_threshold: bool
+
+
+@with_config(LOOSE)
+class CustomMetric(TypedDict, total=False):
+    """An entry of `custom_metrics`."""
+
+    code_config: Required[CodeConfig]
+    metric_info: MetricInfo | None
+    description: str
+
+
+@with_config(LOOSE)
+class LiveModel(TypedDict, total=False):
+    """The `live_model_config` of a config."""
+
+    timeout_seconds: int
+
+
+class TextSimulator(BaseModel):
+    """A simulated user that writes. `model_configuration` holds the keys that were set, in snake_case."""
+
+    model_config = ConfigDict(**OPEN, defer_build=True, protected_namespaces=())
+
+    type: Literal["llm_backed", "llm_audio"] = Field(
+        "llm_backed", description="Whether the simulated user writes or speaks."
+    )
+    model: str = Field("gemini-2.5-flash", description="The model that plays the user, named like a judge model.")
+    model_configuration: GenerateContentConfig = Field(
+        default_factory=lambda: {"thinking_config": {"include_thoughts": True, "thinking_budget": 10240}},
+        description="google-genai settings for its calls.",
+        json_schema_extra={"none": "thinking with 10,240 tokens"},
+    )
+    max_allowed_invocations: int = Field(
+        20, description="Maximum number of turns, including the starting prompt; -1 means no limit."
+    )
+    custom_instructions: str | None = Field(
+        None,
+        description="A Jinja template that replaces the built-in one. It must use {{ stop_signal }}, "
+        "{{ conversation_plan }} and {{ conversation_history }}.",
+        json_schema_extra={"none": "the built-in template"},
+    )
+    include_function_calls: bool = Field(
+        False, description="Show the simulated user the agent's tool calls and their results."
+    )
+
+
+class AudioSimulator(TextSimulator):
+    """A simulated user that speaks."""
+
+    audio_model: str = Field("", description="The model that speaks.", json_schema_extra={"none": "none"})
+    audio_model_configuration: GenerateContentConfig = Field(
+        default_factory=dict,
+        description="google-genai settings for its calls.",
+        json_schema_extra={"none": "none"},
+    )
+    include_text_with_audio: bool = Field(False, description="Send the text together with the audio.")
+
+
+SIMULATORS: dict[str, type[TextSimulator]] = {"llm_backed": TextSimulator, "llm_audio": AudioSimulator}
+STOP_SIGNAL = "</finished>"
+"""The text that ends a conversation when the user's message contains it. ADK fixes it; a config cannot change it."""
+
+
+@with_config(LOOSE)
+class EvalConfig(TypedDict, total=False):
+    """A whole criteria config."""
+
+    criteria: dict[str, Any]
+    """Each value is a number or a `BaseCriterion`; see `criteria`."""
+    custom_metrics: dict[str, CustomMetric] | None
+    user_simulator_config: dict[str, Any] | None
+    """One of `SIMULATORS`, chosen by its `type`."""
+    live_model_config: LiveModel | None
+
+
+@with_config(OPEN)
+class BaseCriterion(TypedDict, total=False):
+    """The fields that every criterion has."""
+
+    threshold: Required[float]
+    include_intermediate_responses_in_final: bool
