@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
 from workbench.cli.names import COMMANDS
 from workbench.cli.streams import can_draw, flush_streams, prepare_streams, write_line
-from workbench.worker.collector import collect_rarely
+from workbench.worker import collect_rarely
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:

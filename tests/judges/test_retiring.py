@@ -18,7 +18,7 @@ from workbench.exporting.report import answering_models, report_pieces
 from workbench.judges.base import DEFAULT_MODEL
 from workbench.judges.retiring import RETIRING, retirement, successor_hint
 from workbench.store.store import Store
-from workbench.worker.usage import is_other_model
+from workbench.worker.spans import is_other_model
 
 
 def test_end_is_compared_with_the_current_day() -> None:

@@ -52,7 +52,7 @@ from workbench.store.execution import CaseRecord, Execution
 from workbench.store.judge_details import judged_by
 from workbench.store.store import Store
 from workbench.text.json_values import mapping, objects, string
-from workbench.worker.usage import is_other_model
+from workbench.worker.spans import is_other_model
 
 PartT = TypeVar("PartT", bound=Part)
 _NO_PRICES = Prices()

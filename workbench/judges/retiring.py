@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
-from workbench.worker.usage import model_name
+from workbench.worker.spans import model_name
 
 
 class _End(NamedTuple):

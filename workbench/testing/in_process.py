@@ -11,12 +11,10 @@ from typing import Any
 from workbench.agents.channel import Frame
 from workbench.run.places.place import AgentStart, OnFrame
 from workbench.worker.case import Case
-from workbench.worker.cases import case_of
+from workbench.worker.cases import case_of, stack_of_tasks
 from workbench.worker.driver import Loaded
 from workbench.worker.drivers import driver_of
-from workbench.worker.frames import Decoder
-from workbench.worker.stacks import stack_of_tasks
-from workbench.worker.wire import SharedWire
+from workbench.worker.frames import Decoder, SharedWire
 
 _WHY = "the agent was given as an object"
 _GIVE_UP = 5.0

@@ -19,6 +19,6 @@ if __name__ == "__main__":
     _package = importlib.util.module_from_spec(_spec)
     sys.modules[_spec.name] = _package
     _spec.loader.exec_module(_package)
-    from agent_workbench_worker import start  # type: ignore[import-not-found]
+    from agent_workbench_worker import zygote  # type: ignore[import-not-found]
 
-    sys.exit(start.main(sys.argv[1:]))
+    sys.exit(zygote.main(sys.argv[1:]))

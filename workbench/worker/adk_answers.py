@@ -1,10 +1,13 @@
-"""Storage and reuse of an ADK agent's model answers.
+"""The model calls of an ADK agent: their answers are stored, reused and replayed, and a fork changes them.
 
 Each answer is stored, so that a resumed run does not request it again. When a run resumes, the stored answers
 replace model calls. A frozen run replaces them by recorded ones. This wraps the model's own `generate_content_async`.
 It is not a callback, so all callbacks of the agent and its plugins are still called, and the comparison uses the
 request that would really be sent. An answer is reused only for an identical request of the same agent, each answer
 once, in the original order.
+
+A fork may change an agent's instruction or model. Agents may be shared by conversations, so they are not changed. The
+methods by which ADK asks an agent for its instruction and model are intercepted instead.
 """
 
 from __future__ import annotations
@@ -18,14 +21,16 @@ from base64 import urlsafe_b64encode
 from collections import deque
 from typing import Any, AsyncGenerator, AsyncIterator, Callable, Deque, Dict, List, Optional, Tuple
 
+from google.adk.agents.llm_agent import LlmAgent  # type: ignore[import-not-found,unused-ignore]
 from google.adk.models.base_llm import BaseLlm  # type: ignore[import-not-found,unused-ignore]
 from google.adk.models.llm_response import LlmResponse  # type: ignore[import-not-found,unused-ignore]
+from google.adk.models.registry import LLMRegistry  # type: ignore[import-not-found,unused-ignore]
 
 from .adk_gate import AdkGate, current_gate, in_order, patch_classes, state_digest
-from .adk_trace import FROZEN, Sent, Tracer, part_text
+from .adk_plugin import FROZEN, Sent, Tracer, part_text
 from .calls import Call, Calls
-from .conversation import Json, OnAnswer
-from .fork import Asked
+from .driver import Json, OnAnswer
+from .fork import Asked, Change
 from .gate import Decision, Live, Miss, ModelCall, inside
 from .jsonable import dumps
 from .matching import Recorded, plain_branch
@@ -114,11 +119,11 @@ class Answers:
         fork = None if self.gate is None else self.gate.gate.fork
         if self.gate is None or fork is None:
             return
-        from .adk_fork import changed_request
-
         agent = str(getattr(context, "agent_name", None) or _agent(request))
         await self.gate.follow(Asked("model", agent, _branch(context), "", {}, None), context)
-        changed_request(self.gate.gate, agent, request)
+        change = fork.changes("instruction", agent)
+        if change is not None and change.whole and request.config is not None:
+            request.config.system_instruction = change.text
 
     def _pass(self, agent: str, digest: str, sent: Sent, request: Any, context: Any) -> Tuple[Decision, Optional[Call]]:
         """Let a request pass the gate. Return the decision, and the call to record."""
@@ -335,3 +340,51 @@ def _json_form(value: Any) -> Any:
 
 
 _ENCODER = json.JSONEncoder(default=_json_form, allow_nan=False, separators=(",", ":"))
+
+
+def intercept_agents() -> None:
+    """Let every class of agents in this process ask the fork for changes. Only forks with a change need it."""
+    patch_classes(LlmAgent, {"canonical_instruction": _instructed})
+    known = LlmAgent.__dict__["canonical_model"]
+    if isinstance(known, property) and not isinstance(known, _Model):
+        LlmAgent.canonical_model = _Model(known)
+
+
+def _change(kind: str, agent: Any) -> Optional[Change]:
+    gate = current_gate()
+    fork = None if gate is None else gate.gate.fork
+    return None if fork is None else fork.changes(kind, agent.name)
+
+
+def _instructed(method: Any) -> Any:
+    @functools.wraps(method)
+    async def canonical_instruction(self: Any, *rest: Any, **named: Any) -> Any:
+        change = _change("instruction", self)
+        if change is None or change.whole:
+            return await method(self, *rest, **named)
+        return change.text, False
+
+    return canonical_instruction
+
+
+class _Model(property):
+    """The model of an agent, or that of the fork."""
+
+    def __init__(self, original: property) -> None:
+        super().__init__(functools.partial(_model, original.fget))
+
+
+def _model(original: Any, agent: Any) -> Any:
+    change = _change("model", agent)
+    return original(agent) if change is None else _named(change.text, original(agent))
+
+
+def _named(name: str, before: Any) -> Any:
+    """Return the model with this name. One of the same class keeps the settings of the model before."""
+    try:
+        kind = LLMRegistry.resolve(name)
+    except ValueError:
+        kind = type(before)
+    if isinstance(before, kind):
+        return before.model_copy(update={"model": name})
+    return LLMRegistry.new_llm(name)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
 import inspect
 import sys
-from typing import Any, Optional
+from typing import Any, List, Optional
 
-from . import faults, missing_a2a
-from .adk_version import installed_adk
-from .conversation import Conversation, Json
+from . import faults
 from .declared import source_digest
-from .driver import Driver, Loaded, UnusableError
+from .driver import Conversation, Driver, Json, Loaded, UnusableError
+from .missing import installed_adk
+
+_MODULE = "google.adk.agents.remote_a2a_agent"
+_PACKAGE = "a2a"
+_failures: List[ModuleNotFoundError] = []
 
 
 class AdkDriver(Driver):
@@ -43,7 +50,7 @@ class AdkDriver(Driver):
             raise UnusableError(faults.no_framework(faults.interpreter()))
         from . import adk_runner  # noqa: F401
 
-        missing_a2a.block()
+        block()
         declare_tools(loaded.agent)
 
     def version(self) -> Optional[str]:
@@ -93,3 +100,34 @@ def declare_tools(agent: Any) -> None:
 
 
 DRIVER = AdkDriver()
+
+
+def probe() -> None:
+    """Try the import once, before any agent."""
+    try:
+        importlib.import_module(_MODULE)
+    except ModuleNotFoundError as error:
+        if error.name is not None and error.name.partition(".")[0] == _PACKAGE:
+            _failures.append(error.with_traceback(None))
+    except Exception:
+        return  # Agents that use the module will see other errors themselves.
+
+
+def block() -> None:
+    """Make the import fail at once in this process and its forks, unless the project has such a package.
+
+    Call this when `sys.path` is the agent's.
+    """
+    if _failures and _MODULE not in sys.modules and importlib.util.find_spec(_PACKAGE) is None:
+        sys.meta_path.insert(0, _Blocker())
+
+
+class _Blocker(importlib.abc.MetaPathFinder):
+    def find_spec(
+        self, fullname: str, path: Any, target: Optional[Any] = None
+    ) -> Optional[importlib.machinery.ModuleSpec]:
+        """Raise the first failure again for the optional module."""
+        if fullname == _MODULE:
+            first = _failures[0]
+            raise ModuleNotFoundError(str(first), name=first.name, path=first.path)
+        return None

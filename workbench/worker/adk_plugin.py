@@ -1,25 +1,372 @@
-"""A plugin that records the model calls of an ADK agent: requests and costs.
+"""A plugin that records an ADK agent's agents, model calls and tool calls as spans, and its requests and costs.
 
-ADK's own recorder puts a key into the session's state at each model call, where the agent's templates and callbacks can
-see it. This one changes no state.
+It is a plugin because ADK passes its plugins on to the runners of agents that are used as tools. It changes nothing.
+The trace's own errors are noted, never raised. ADK's own recorder puts a key into the session's state at each model
+call, where the agent's templates and callbacks can see it. This one changes no state.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Set, Tuple
+import contextlib
+import functools
+from typing import Any, Awaitable, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from google.adk.plugins.base_plugin import BasePlugin  # type: ignore[import-not-found,unused-ignore]
 from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
-from .adk_trace import Tracer
-from .spans import Trace
-from .usage import Usage, is_other_model, usage_of
+from .faults import sentence
+from .jsonable import dumps, simplified
+from .spans import Contents, Span, Trace, Usage, is_other_model, plain_text, usage_of
 
+_ANSWERED_ELSEWHERE = "answered by a callback or a plugin; any answer of the model is unknown"
+
+
+FROZEN = "answered from the recording"
+_STORED = ("system", "tools", "config")
 # The retries that ADK's evaluation adds to model calls without their own retries. Built once, because that takes
 # as long as everything else we do in a turn.
 _RETRIES = types.HttpRetryOptions(
     attempts=7, initial_delay=5.0, max_delay=120, exp_base=2.0, http_status_codes=[408, 429, 500, 502, 503, 504]
 )
 _RETRYING = types.HttpOptions(retry_options=_RETRIES)
+
+
+class Sent(NamedTuple):
+    """A request that goes to its model.
+
+    `span` is None for an agent without our plugin. `parts` are `{"model", "previous", "contents", "system", "tools",
+    "config"}`, digests except for the first two, or None if the request was too large to be stored.
+    """
+
+    span: Optional[Span]
+    parts: Optional[Dict[str, Any]]
+    trace: Optional[Trace]
+
+    @property
+    def digest(self) -> str:
+        """A digest of the request, equal in each conversation that takes the same path, or "" if it is not known."""
+        if self.parts is None or self.trace is None:
+            return ""
+        known = [self.parts["model"], self.parts["previous"], *map(self.parts.get, _STORED), *self.parts["contents"]]
+        return self.trace.combined_digest(known)
+
+    @property
+    def plain(self) -> Dict[str, Any]:
+        """The digests of the parts without generated IDs."""
+        if self.parts is None or self.trace is None:
+            return {}
+        parts, plain = self.parts, self.trace.plain
+        known = {name: plain(parts[name]) for name in _STORED if name in parts}
+        return {"model": parts["model"], **known, "contents": [plain(content) for content in parts["contents"]]}
+
+
+NOT_SENT = Sent(None, None, None)
+
+
+def _quiet(hook: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    """Wrap a hook so that it never raises, because errors of the trace must not stop the agent."""
+
+    @functools.wraps(hook)
+    async def quiet(self: Tracer, **given: Any) -> None:
+        try:
+            await hook(self, **given)
+        except Exception as error:
+            self.troubles.add(f"{hook.__name__}: {type(error).__name__}: {error}")
+
+    return quiet
+
+
+class Tracer(BasePlugin):  # type: ignore[misc]
+    """A plugin that runs after all others, so it sees the requests that are really sent."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(name="agent_workbench")
+        self.trace = trace
+        self.troubles: set[str] = set()
+        self.on_request: Optional[Callable[[Any, Any], None]] = None
+        """Called with a callback's context and its request."""
+        self._contents = Contents(trace)
+        self._agents: Dict[Any, list[Span]] = {}
+        """The open spans of (invocation, agent, branch)."""
+        self._models: Dict[Any, Span] = {}
+        """The newest model call of (invocation, agent, branch)."""
+        self._requests: Dict[Span, Any] = {}
+        """The requests of calls that are not answered yet."""
+        self._tools: Dict[Any, Span] = {}
+        self._unclaimed: Dict[Any, list[Span]] = {}
+        """Answered model calls whose event has not arrived yet."""
+        self._inner_calls: list[Dict[str, Any]] = []
+        """The calls of this turn inside agents that are used as tools."""
+
+    # Agents
+
+    @_quiet
+    async def before_agent_callback(self, *, agent: Any, callback_context: Any) -> None:
+        """Open a span for the agent."""
+        key = _key(callback_context)
+        span = self.trace.open("agent", agent.name)
+        span.facts["type"] = type(agent).__name__
+        self._agents.setdefault(key, []).append(span)
+
+    @_quiet
+    async def after_agent_callback(self, *, agent: Any, callback_context: Any) -> None:
+        """Close the agent's span."""
+        self._end_agent(_key(callback_context))
+
+    @_quiet
+    async def on_agent_error_callback(self, *, agent: Any, callback_context: Any, error: Exception) -> None:
+        """Close the agent's span with the error."""
+        self._end_agent(_key(callback_context), sentence(error))
+
+    def _end_agent(self, key: Any, error: str = "") -> None:
+        opened = self._agents.get(key)
+        if opened:
+            self.trace.close(opened.pop(), error=error)
+
+    # Model calls
+
+    @_quiet
+    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
+        """Open a span for a model call."""
+        key = _key(callback_context)
+        self._end_unanswered(key)
+        opened = self._agents.get(key)
+        span = self.trace.open("model", str(llm_request.model or ""), opened[-1] if opened else None, inside=False)
+        span.facts["agent"] = callback_context.agent_name
+        self._models[key] = span
+        self._requests[span] = llm_request
+        if self.on_request is not None:
+            self.on_request(callback_context, llm_request)
+
+    def sent(self, request: Any) -> Sent:
+        """Return the span of a request that now goes to its model, and the digests of the request."""
+        try:
+            span = next((span for span, known in self._requests.items() if known is request), None)
+            if span is not None:
+                return self._keep_request(span)
+            return NOT_SENT if self.trace.is_full else Sent(None, self._parts(request), self.trace)
+        except Exception as error:
+            self.troubles.add(f"sent: {type(error).__name__}: {error}")
+            return NOT_SENT
+
+    @_quiet
+    async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
+        """Close the span of a model call with its response, or count a streamed piece."""
+        key = _key(callback_context)
+        span = self._models.get(key)
+        if span is None:
+            return
+        usage = usage_of(llm_response.usage_metadata)
+        self.trace.spend(span, usage)
+        if getattr(llm_response, "partial", None):
+            span.facts["streamed"] = span.facts.get("streamed", 0) + 1
+            return
+        first = span.is_open
+        code, message = llm_response.error_code, getattr(llm_response, "error_message", None)
+        self.trace.close(span, error=f"{code}{f': {message}' if message else ''}" if code else "")
+        self._keep_request(span)
+        span.facts["response"] = self.trace.piece(_dumped(llm_response))
+        if first:
+            self._unclaimed.setdefault(key, []).append(span)
+
+    @_quiet
+    async def on_model_error_callback(self, *, callback_context: Any, llm_request: Any, error: Exception) -> None:
+        """Close the span of a model call with the error."""
+        span = self._models.pop(_key(callback_context), None)
+        if span is not None:
+            self.trace.close(span, error=sentence(error))
+            self._keep_request(span)
+
+    def _end_unanswered(self, key: Any) -> None:
+        """Close the previous model call, which something else answered."""
+        span = self._models.pop(key, None)
+        if span is not None and span.is_open:
+            self.trace.close(span, note=_ANSWERED_ELSEWHERE)
+            self._keep_request(span)
+            self._unclaimed.setdefault(key, []).append(span)
+
+    def _keep_request(self, span: Span) -> Sent:
+        """Store a request, if there is room for it."""
+        request = self._requests.pop(span, None)
+        if request is None or self.trace.is_full:
+            return Sent(span, None, self.trace)
+        parts = self._parts(request)
+        delta: Dict[str, Any] = self._contents.delta(span.facts["agent"], span.number, parts["contents"])
+        span.facts["request"] = {**delta, **{name: parts[name] for name in _STORED if name in parts}}
+        return Sent(span, parts, self.trace)
+
+    def _parts(self, request: Any) -> Dict[str, Any]:
+        """Return the digests of a request's parts."""
+        parts: Dict[str, Any] = {"model": str(request.model)}
+        parts["previous"] = getattr(request, "previous_interaction_id", None)
+        parts["contents"] = self._contents.digests(request.contents or [], _dumped)
+        for name in _STORED if request.config is not None else ():
+            value = _part(request.config, name)
+            if value:
+                parts[name] = self.trace.piece(value)
+        return parts
+
+    # Tool calls
+
+    @_quiet
+    async def before_tool_callback(self, *, tool: Any, tool_args: Dict[str, Any], tool_context: Any) -> None:
+        """Open a span for a tool call."""
+        opened = self._agents.get(_key(tool_context))
+        span = self.trace.open("tool", tool.name, opened[-1] if opened else None)
+        call = tool_context.function_call_id
+        if call:
+            span.facts["call"] = call
+        span.facts["agent"] = tool_context.agent_name
+        wrapped = getattr(tool, "agent", None)
+        if wrapped is not None and getattr(wrapped, "name", None):
+            span.facts["runs"] = wrapped.name
+        span.facts["args"] = self.trace.piece(tool_args)
+        self._tools[_tool_key(tool_context)] = span
+        outer = _outer_tool(span)
+        if outer is not None:
+            made = {"agent": tool_context.agent_name, "name": tool.name, "args": simplified(tool_args)}
+            self._inner_calls.append({"call": outer.facts.get("call"), "tool": outer.name, **made})
+        if wrapped is not None and getattr(tool, "include_plugins", True) is False:
+            # ADK runs that agent without our plugin.
+            hidden = {"tool": tool.name, "hidden": True}
+            self._inner_calls.append({"call": (outer or span).facts.get("call"), **hidden})
+
+    @_quiet
+    async def after_tool_callback(
+        self, *, tool: Any, tool_args: Dict[str, Any], tool_context: Any, result: Any
+    ) -> None:
+        """Close the span of a tool call with its response."""
+        span = self._tools.get(_tool_key(tool_context))
+        if span is not None:
+            self.trace.close(span)
+            span.facts["response"] = self.trace.piece(result)
+
+    @_quiet
+    async def on_tool_error_callback(
+        self, *, tool: Any, tool_args: Dict[str, Any], tool_context: Any, error: Any
+    ) -> None:
+        """Close the span of a tool call with the error."""
+        span = self._tools.get(_tool_key(tool_context))
+        if span is not None:
+            self.trace.close(span, error=sentence(error))
+
+    def take_inner_calls(self) -> list[Dict[str, Any]]:
+        """Return and forget the calls inside agents that are used as tools, in the order in which they began."""
+        taken, self._inner_calls = self._inner_calls, []
+        return taken
+
+    def mark_frozen(self, context: Any) -> None:
+        """Mark the tool call of a context as answered from a recording."""
+        span = self._tools.get(_tool_key(context))
+        if span is not None:
+            span.facts.update(frozen=True, note=FROZEN)
+
+    # Events
+
+    def link(self, event: Any, number: Optional[int]) -> None:
+        """Add an event's number to the spans that it came from. The number is None if the event is not recorded."""
+        try:
+            self._link(event, number)
+        except Exception as error:
+            self.troubles.add(f"link: {type(error).__name__}: {error}")
+
+    def _link(self, event: Any, number: Optional[int]) -> None:
+        if getattr(event, "partial", None):
+            return
+        responses = event.get_function_responses()
+        for response in responses:
+            span = self._tools.pop((event.invocation_id, response.id), None)
+            if span is not None and number is not None:
+                span.facts.setdefault("events", []).append(number)
+        if responses:
+            return
+        key = (event.invocation_id, event.author, getattr(event, "branch", None))
+        unanswered = self._models.get(key)
+        if unanswered is not None and unanswered.is_open and event.content is not None:
+            self._end_unanswered(key)
+        claimed = self._unclaimed.get(key)
+        if claimed and (event.content is not None or getattr(event, "error_code", None)):
+            span = claimed.pop(0)
+            if number is not None:
+                span.facts.setdefault("events", []).append(number)
+
+    # Turns
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Record everything inside as one turn."""
+        self.trace.begin_turn()
+        try:
+            yield
+        except BaseException as error:
+            self._end_turn(sentence(error))
+            raise
+        self._end_turn("")
+
+    def _end_turn(self, error: str) -> None:
+        """End the turn and everything still open in it."""
+        try:
+            for key in tuple(self._models):
+                self._end_unanswered(key)
+            self.trace.end_turn(error, "; ".join(sorted(self.troubles)))
+        except Exception:
+            # The turn itself has its answer, so the error does not matter.
+            return
+        finally:
+            self._agents.clear()
+            self._tools.clear()
+            self._unclaimed.clear()
+            self._requests.clear()
+
+
+def _key(context: Any) -> Any:
+    inner = getattr(context, "_invocation_context", None)
+    return context.invocation_id, context.agent_name, getattr(inner, "branch", None)
+
+
+def _tool_key(context: Any) -> Any:
+    return context.invocation_id, context.function_call_id or id(context)
+
+
+def _outer_tool(span: Span) -> Optional[Span]:
+    """Return the outermost tool call around a span, or None if there is none."""
+    outer, above = None, span.parent
+    while above is not None:
+        outer = above if above.kind == "tool" else outer
+        above = above.parent
+    return outer
+
+
+def part_text(request: Any, name: str, index: int) -> str:
+    """Return a part of a request as JSON text without generated IDs, or "" if it has none.
+
+    `index` is that of a content.
+    """
+    try:
+        contents = request.contents or []
+        if name == "contents":
+            value = _dumped(contents[index]) if index < len(contents) else None
+        else:
+            value = None if request.config is None else _part(request.config, name)
+        return plain_text(dumps(value)) if value else ""
+    except Exception:
+        # The miss itself is more important.
+        return ""
+
+
+def _part(config: Any, name: str) -> Any:
+    """Return the instruction, the tools or the options in the config of a request, as data."""
+    if name == "system":
+        return _dumped(getattr(config, "system_instruction", None))
+    if name == "tools":
+        return [_dumped(tool) for tool in getattr(config, "tools", None) or []]
+    # Not `http_options`, because headers may contain keys.
+    return config.model_dump(exclude_none=True, exclude={"system_instruction", "tools", "http_options"})
+
+
+def _dumped(value: Any) -> Any:
+    """Return a google-genai value as data; `jsonable` handles other values."""
+    return value.model_dump(exclude_none=True) if hasattr(value, "model_dump") else value
 
 
 class Recorder(Tracer):

@@ -1,4 +1,10 @@
-"""A conversation with an ADK agent: a session and Runner as in ADK's evaluation, one turn at a time."""
+"""A conversation with an ADK agent: a session and Runner as in ADK's evaluation, one turn at a time.
+
+A turn's events are recorded as ADK's evaluation records them: one invocation, as JSON data. The rules of google-adk
+2.13 apply, also for older versions. The last final response wins, but one without text does not replace one with text.
+Its event is stored without the content (unless it also calls functions). So its cost is kept and its text is not
+counted twice. Streaming of texts for a viewer has no effect on the turn.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +12,10 @@ import contextlib
 import time
 import uuid
 from contextlib import AsyncExitStack
-from typing import Any, ContextManager, Dict, FrozenSet, Iterator, List, Optional
+from typing import Any, ContextManager, Dict, FrozenSet, Iterator, List, Optional, Sequence, Set, Tuple
 
+from google.adk.agents.llm_agent import LlmAgent  # type: ignore[import-not-found,unused-ignore]
+from google.adk.agents.run_config import RunConfig, StreamingMode  # type: ignore[import-not-found,unused-ignore]
 from google.adk.artifacts.in_memory_artifact_service import (  # type: ignore[import-not-found,unused-ignore]
     InMemoryArtifactService,
 )
@@ -16,25 +24,21 @@ from google.adk.events.event_actions import EventActions  # type: ignore[import-
 from google.adk.memory.in_memory_memory_service import (  # type: ignore[import-not-found,unused-ignore]
     InMemoryMemoryService,
 )
+from google.adk.plugins.base_plugin import BasePlugin  # type: ignore[import-not-found,unused-ignore]
 from google.adk.runners import Runner  # type: ignore[import-not-found,unused-ignore]
 from google.adk.sessions.in_memory_session_service import (  # type: ignore[import-not-found,unused-ignore]
     InMemorySessionService,
 )
 from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
-from .adk_answers import Answers, intercept_models
+from .adk_answers import Answers, intercept_agents, intercept_models
 from .adk_code import intercept_code
 from .adk_gate import AdkGate, intercept_tools
 from .adk_plugin import Recorder
-from .adk_record import Turn
-from .adk_stream import Stream, streaming_agents
 from .adk_toolsets import Toolsets, check_declarations, intercept_toolsets, warn_of_early_toolsets
-from .conversation import Conversation, FinishedTurn, Json, NotGivenWholeError, OnAnswer, OnStep, OnText
-from .driver import Loaded
+from .driver import MODEL, Conversation, FinishedTurn, Json, Loaded, NotGivenWholeError, OnAnswer, OnStep, OnText
 from .gate import Gate
-from .history import MODEL
-from .spans import Trace
-from .usage import Usage
+from .spans import Trace, Usage, usage_of
 
 try:
     from google.adk.telemetry._instrumentation import (  # type: ignore[import-not-found,unused-ignore]
@@ -52,6 +56,8 @@ _ONLY_PIECES = (
     "the model streamed its answer but never completed it, so the session does not contain it; "
     "streaming is now off: send the message again"
 )
+_CUT = "MAX_TOKENS"
+_MORE_TOKENS = "raise max_output_tokens in the agent's generate_content_config"
 
 
 class AdkConversation(Conversation):
@@ -174,8 +180,6 @@ class AdkConversation(Conversation):
         if gate.is_frozen:
             warn_of_early_toolsets()
         if gate.fork is not None and gate.fork.change is not None:
-            from .adk_fork import intercept_agents  # Few conversations need it.
-
             intercept_agents()
         self._recorder.trace.keeps_plain = gate.calls is not None
         self._gate = self._answers.gate = AdkGate(gate)
@@ -234,3 +238,211 @@ def _runner(loaded: Loaded, app_name: str, plugins: List[Any], services: Dict[st
 
 def _busy_intervals() -> ContextManager[Any]:
     return collect_busy_intervals() if collect_busy_intervals is not None else contextlib.nullcontext()
+
+
+class Stream:
+    """The streamed pieces of one turn.
+
+    `agents` are the agents whose models can stream (`streaming_agents`). Without `show`, nothing is streamed, as in an
+    evaluation.
+    """
+
+    def __init__(self, agents: FrozenSet[str], show: Optional[OnText]) -> None:
+        self._agents = agents if show is not None else frozenset()
+        self._show = show
+        self._open: Set[str] = set()
+        """Agents whose newest text is still incomplete."""
+        self.given = False
+        """Whether any piece has arrived."""
+
+    @property
+    def options(self) -> Dict[str, Any]:
+        """Arguments for `Runner.run_async`."""
+        return {"run_config": RunConfig(streaming_mode=StreamingMode.SSE)} if self._agents else {}
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a text was streamed but never completed."""
+        return bool(self._open)
+
+    def takes(self, event: Any) -> bool:
+        """Show a streamed piece and return True; return False for any other event.
+
+        A piece is not a step, and ADK does not add it to the session either. Partial events of other agents are steps,
+        as in an evaluation.
+        """
+        if event.author not in self._agents:
+            return False
+        if not event.partial:
+            self._open.discard(event.author)
+            return False
+        assert self._show is not None
+        for part in (event.content.parts or []) if event.content is not None else []:
+            if part.text:
+                self.given = True
+                self._open.add(event.author)
+                self._show(event.author, part.text, bool(part.thought))
+        return True
+
+
+def streaming_agents(loaded: Loaded) -> FrozenSet[str]:
+    """Return the names of the agents that can stream, or none if that would change their behaviour.
+
+    It would if a callback reads the model's answers, because it would be called with each piece. It would also with a
+    google-adk that returns a streamed answer as several events.
+    """
+    agents = _tree(loaded.agent)
+    plugins = getattr(loaded.app, "plugins", None) or ()
+    if not _given_whole() or any(map(_looks_at_answers, plugins)):
+        return frozenset()
+    if any(getattr(agent, "after_model_callback", None) for agent in agents):
+        return frozenset()
+    return frozenset(agent.name for agent in agents if isinstance(agent, LlmAgent))
+
+
+def _given_whole() -> bool:
+    """Return whether ADK ends a streamed answer with one complete event.
+
+    It does since it has this feature, unless the feature is switched off.
+    """
+    try:
+        from google.adk.features import (  # type: ignore[import-not-found,unused-ignore]
+            FeatureName,
+            is_feature_enabled,
+        )
+
+        return bool(is_feature_enabled(FeatureName.PROGRESSIVE_SSE_STREAMING))
+    except (ImportError, AttributeError, ValueError):
+        return False
+
+
+def _looks_at_answers(plugin: Any) -> bool:
+    return getattr(type(plugin), "after_model_callback", None) is not BasePlugin.after_model_callback
+
+
+def _tree(agent: Any) -> List[Any]:
+    """Return the agent and all agents below it."""
+    found: List[Any] = []
+    waiting = [agent]
+    while waiting:
+        agent = waiting.pop()
+        if not any(agent is known for known in found):
+            found.append(agent)
+            waiting += getattr(agent, "sub_agents", None) or []
+    return found
+
+
+class Turn:
+    """The events of an agent after one user message."""
+
+    def __init__(self, user: Json, now: float) -> None:
+        self._user = user
+        self._timestamp = now
+        self._recorded: List[Tuple[Any, Json]] = []
+        """The recorded events, each with its JSON form."""
+        self._final: Any = None
+        self._final_content: Any = None
+        self._final_shown: Json = {}
+        self.invocation_id = ""
+        self.authors: List[str] = []
+        self.notes: List[str] = []
+        self.usage = Usage()
+
+    @property
+    def recorded(self) -> int:
+        """Number of events recorded so far."""
+        return len(self._recorded)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no event occurred."""
+        return not self.authors
+
+    def add(self, event: Any) -> Any:
+        """Add an event. Return its JSON form if it is recorded, else None."""
+        self.invocation_id = self.invocation_id or event.invocation_id
+        self.authors.append(event.author)
+        content = event.content
+        if (event.author or "agent").lower() == "user":
+            if content is not None:
+                self._user = dump(content)
+                self._timestamp = event.timestamp
+            return None
+        self._note(event)
+        parts = _parts_of(content)
+        shown = None
+        if event.grounding_metadata is not None or any(_counts(part) for part in parts):
+            shown = self._record(event)
+        if parts and event.is_final_response() and (_has_text(parts) or not _has_text(_parts_of(self._final_content))):
+            self._final, self._final_content = event, content
+            self._final_shown = shown["content"] if shown is not None else dump(content)
+        return shown
+
+    def invocation(self, app_details: Json, durations: Json) -> Json:
+        """Return the finished turn without unset keys. `durations` holds the `…duration` fields."""
+        events = [
+            {key: value for key, value in shown.items() if key != "content" or not self._is_answer(event)}
+            for event, shown in self._recorded
+        ]
+        invocation: Json = {"invocation_id": self.invocation_id, "user_content": self._user}
+        if self._final_content is not None:
+            invocation["final_response"] = self._final_shown
+        invocation["intermediate_data"] = {"invocation_events": events}
+        invocation["creation_timestamp"] = self._timestamp
+        invocation.update({name: value for name, value in durations.items() if value is not None})
+        invocation["app_details"] = app_details
+        return invocation
+
+    @property
+    def note(self) -> str:
+        """A remark about the turn for the user."""
+        notes = list(dict.fromkeys(self.notes))
+        if self._final_content is None and not notes:
+            notes.append("the agent gave no final answer")
+        return "; ".join(notes)
+
+    def _is_answer(self, event: Any) -> bool:
+        return event is self._final and not event.get_function_calls()
+
+    def _note(self, event: Any) -> None:
+        code = getattr(event, "error_code", None)
+        reason = getattr(event, "finish_reason", None)
+        reason = getattr(reason, "value", reason)
+        if code:
+            message = getattr(event, "error_message", None)
+            note = f"the model answered with error code {code}{f': {message}' if message else ''}"
+            self.notes.append(f"{note}; {_MORE_TOKENS}" if getattr(code, "value", code) == _CUT else note)
+        elif reason == _CUT and not getattr(event, "partial", None):
+            self.notes.append(f"the model's answer was cut ({_CUT}); {_MORE_TOKENS}")
+
+    def _record(self, event: Any) -> Json:
+        shown: Json = {"author": event.author}
+        for name in ("content", "grounding_metadata", "usage_metadata", "model_version"):
+            value = getattr(event, name, None)
+            if value is not None:
+                shown[name] = dump(value) if hasattr(value, "model_dump") else value
+        if "usage_metadata" in shown or "model_version" in shown:
+            self.usage = self.usage.plus(Usage(1)).plus(usage_of(event.usage_metadata))
+        self._recorded.append((event, shown))
+        return shown
+
+
+def dump(model: Any) -> Json:
+    """Return a google-genai model with snake_case keys, without unset fields.
+
+    Bytes and other values without a JSON form stay unchanged; `jsonable` writes them like pydantic.
+    """
+    dumped: Json = model.model_dump(exclude_none=True)
+    return dumped
+
+
+def _parts_of(content: Any) -> Sequence[Any]:
+    return (content.parts or []) if content is not None else []
+
+
+def _has_text(parts: Sequence[Any]) -> bool:
+    return any(part.text for part in parts)
+
+
+def _counts(part: Any) -> bool:
+    return bool(part.function_call or part.function_response or part.text or part.inline_data)

@@ -14,8 +14,7 @@ from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
 from .case import Case
 from .driver import Loaded
-from .frames import Channel
-from .wire import SocketWire
+from .frames import Channel, SocketWire
 
 
 class _Model(BaseLlm):  # type: ignore[misc]

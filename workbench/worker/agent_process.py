@@ -13,16 +13,13 @@ import time
 from typing import Any, Callable, Dict, List, Optional
 
 from . import faults, footprint, processes, sources
-from .adk_version import installed_adk
-from .cases import descriptors_of, refuse, run_forked
+from .cases import SharedCases, descriptors_of, refuse, run_forked
 from .driver import Loaded, UnusableError
-from .drivers import NoAgentError, driver_of
-from .fork_server import ForkServer, capture, leave
-from .frames import Channel
-from .loading import load
+from .drivers import NoAgentError, driver_of, load
+from .frames import Channel, SharedWire
+from .missing import installed_adk
 from .output import route_output
-from .shared import SharedCases
-from .wire import SharedWire
+from .processes import ForkServer, capture, leave
 
 Spec = Dict[str, Any]
 

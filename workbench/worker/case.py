@@ -14,15 +14,13 @@ import signal
 from typing import Any, AsyncIterator, Coroutine, Dict, List, Optional, Set, TypeVar, Union
 
 from . import faults, footprint
-from .conversation import Conversation, FinishedTurn
-from .driver import Loaded
-from .drivers import NoAgentError
-from .frames import FrameTooLargeError
+from .driver import Conversation, FinishedTurn, Loaded
+from .drivers import NoAgentError, Opened, open_conversation
+from .frames import FrameTooLargeError, SharedWire, SocketWire
 from .gate import Gate, broken_recording
 from .jsonable import dumps
 from .matching import BrokenRecordingError
-from .opening import Opened, open_conversation
-from .wire import SharedWire, SocketWire
+from .processes import leave
 
 STATE_LIMIT = 256 * 1024
 """Most characters of JSON of a session's state."""
@@ -224,8 +222,6 @@ class Case:
             return
         with contextlib.suppress(WorkbenchGoneError):
             self.failed(fault)
-        from .fork_server import leave  # Not available on each system; there, all cases share a process.
-
         leave(0)
 
     async def _unless_missed(self, turn: Coroutine[Any, Any, _T]) -> _T:

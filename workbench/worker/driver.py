@@ -1,13 +1,25 @@
-"""The interface of an agent kind: how to recognise its agents and open a conversation with one."""
+"""The interface of an agent kind: its agents, the conversation with one, and the history of a session."""
 
 from __future__ import annotations
 
 import abc
+import uuid
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence
 
-from .conversation import Conversation, Json
 from .faults import Fault
+from .gate import Gate
+from .spans import Usage
+
+Json = Dict[str, Any]
+OnStep = Callable[[Json], None]
+"""A receiver of each step of the agent, an ADK invocation event, as soon as it happens."""
+OnText = Callable[[str, str, bool], None]
+"""A receiver of each piece of an unfinished step's text: the author, the piece, and whether it is a thought."""
+OnAnswer = Callable[[Json], None]
+"""A receiver of each answer of a model, before it is used."""
+MODEL = "model"
+"""The author that stands for the root agent."""
 
 
 @dataclass(frozen=True)
@@ -65,3 +77,119 @@ class Driver(abc.ABC):
     def version(self) -> Optional[str]:
         """Return the version of the framework, or None."""
         return None
+
+
+class NotGivenWholeError(Exception):
+    """The model streamed an answer but never completed it, so the session does not contain it."""
+
+
+class FinishedTurn(NamedTuple):
+    """A finished turn.
+
+    `actual` is an ADK invocation; `note` is a remark for the user. `inner_calls` are the calls inside agents that are
+    used as tools, as in the event `TurnFinished`.
+    """
+
+    actual: Json
+    note: str = ""
+    inner_calls: Sequence[Json] = ()
+
+
+class Conversation(abc.ABC):
+    """One session with an agent."""
+
+    @abc.abstractmethod
+    async def turn(self, content: Json, show: OnStep, stream: Optional[OnText] = None) -> Optional[FinishedTurn]:
+        """Send one user message. Return the finished turn, or None if the agent did nothing.
+
+        `stream` gets texts as they grow, if the agent supports that. The turn is the same with and without it.
+        Exceptions of the agent are passed on.
+        """
+
+    @abc.abstractmethod
+    async def state(self) -> Any:
+        """Return the session's current state: the agent's own objects, not to be changed."""
+
+    @property
+    @abc.abstractmethod
+    def usage(self) -> Usage:
+        """The usage so far."""
+
+    def store_answers(self, on_answer: OnAnswer) -> None:  # noqa: B027 (most make no calls that can be seen)
+        """Call `on_answer` with each model answer from now on, if the framework reveals them."""
+
+    def recall(self, answer: Json) -> None:  # noqa: B027
+        """Reuse a stored answer of an interrupted run for the same call, once."""
+
+    def use(self, gate: Gate) -> None:  # noqa: B027 (a driver that makes no calls that can be seen)
+        """Let all calls of tools and models from now on pass `gate`, as far as the framework reveals them."""
+
+    def makes_calls_of(self, author: str) -> bool:
+        """Return whether the framework makes the calls that an author's steps show, so that it reveals all of them."""
+        return False
+
+    def spans(self) -> Optional[Json]:
+        """Return the spans since the last call (`spans.Trace.take`), or None if unknown."""
+        return None
+
+    async def close(self) -> None:  # noqa: B027 (most have nothing to close)
+        """Release the agent's resources. Exceptions are passed on."""
+
+
+def turns_of(events: Iterable[Json], agent: str) -> Iterator[Json]:
+    """Yield the turns as in `session.history` of a plain-Python agent.
+
+    A message of the user begins a turn. Its answer is the last text of the agent.
+    """
+    turn: List[Json] = []
+    for event in events:
+        if not _parts(event):
+            continue
+        if _is_message(event) and turn:
+            yield _turn(turn, agent)
+            turn = []
+        turn.append(event)
+    if turn:
+        yield _turn(turn, agent)
+
+
+def state_of(events: Iterable[Json]) -> Json:
+    """Return the changes that the events make to the state."""
+    changed: Json = {}
+    for event in events:
+        changed.update((event.get("actions") or {}).get("state_delta") or {})
+    return changed
+
+
+def text_of(content: Json) -> str:
+    """Return the text of a Content, one line for each of its parts."""
+    return "\n".join(part["text"] for part in content.get("parts") or [] if part.get("text"))
+
+
+def _turn(events: List[Json], agent: str) -> Json:
+    message = events[0]["content"] if _is_message(events[0]) else {"role": "user", "parts": []}
+    steps = [
+        {**event, "author": agent if event["author"] == MODEL else event["author"]}
+        for event in events[int(_is_message(events[0])) :]
+    ]
+    answer = next((step for step in reversed(steps) if _says(step)), None)
+    kept = ("author", "content", "grounding_metadata", "usage_metadata", "model_version")
+    invocation: Json = {"invocation_id": events[0].get("invocation_id") or str(uuid.uuid4()), "user_content": message}
+    if answer is not None:
+        invocation["final_response"] = answer["content"]
+    recorded = [{key: step[key] for key in kept if key in step} for step in steps if step is not answer]
+    invocation["intermediate_data"] = {"invocation_events": recorded}
+    said = "" if answer is None else text_of(answer["content"])
+    return {"user": text_of(message), "answer": said, "invocation": invocation}
+
+
+def _is_message(event: Json) -> bool:
+    return event["author"] == "user" and not any(part.get("function_response") for part in _parts(event))
+
+
+def _says(event: Json) -> bool:
+    return event["author"] != "user" and any(part.get("text") and not part.get("thought") for part in _parts(event))
+
+
+def _parts(event: Json) -> List[Json]:
+    return (event.get("content") or {}).get("parts") or []

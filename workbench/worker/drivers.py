@@ -1,28 +1,38 @@
-"""The drivers of this process: ours, and the driver files of plugins.
+"""The agents of this process: their drivers (ours, and the files of plugins), their import and conversations.
 
 A plugin's driver file defines `recognise(found)`, which says whether an object is an agent of its kind, and
 `answer(agent, message, session)`, which is called like a plain-Python agent (`docs/python-agents.md`). It imports only
 the standard library at its top, because the agent's interpreter may have nothing else.
+
+The possible names of an agent have the same order as in `adk eval`: first the package's submodule `agent`, then the
+package itself; in each first `app`, then `root_agent`, then `get_agent_async`. As in ADK's loader, the package is
+imported under its folder's name with its parent first on `sys.path`, so absolute imports of the agent's own package
+work. Unlike in ADK, the folder's name need not be an identifier and may clash with an installed package.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.util
+import inspect
+import os
 import sys
-from typing import Any, Dict, List, Optional
+import types
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
-from . import adk_driver, python_runner
-from .driver import Driver, Loaded
+from . import adk_driver, python_runner, sources
+from .adk_driver import DRIVER, is_app
+from .driver import Conversation, Driver, Json, Loaded
 from .faults import sentence
+from .imports import search_path
+
+_plugins: Dict[str, Driver] = {}
+_broken: Dict[str, str] = {}
 
 
 class NoAgentError(Exception):
     """The imported modules define no agent. The message says what was found."""
-
-
-_plugins: Dict[str, Driver] = {}
-_broken: Dict[str, str] = {}
 
 
 def use_plugins(files: Dict[str, str]) -> None:
@@ -87,3 +97,140 @@ def _drivers() -> List[Driver]:
 
 def _article(noun: str) -> str:
     return f"an {noun}" if noun[:1].lower() in "aeiou" else f"a {noun}"
+
+
+def load(spec: Dict[str, Any]) -> Loaded:
+    """Import the agent of an AgentSpec.
+
+    Raises:
+        NoAgentError: there is nothing to run.
+        UnusableError: the interpreter lacks what the agent needs.
+        BaseException: any exception from the agent's modules.
+    """
+    folder = spec["folder"]
+    use_plugins(spec.get("drivers") or {})
+    extend_path(folder, spec["root"])
+    if spec["kind"] == "yaml":
+        return DRIVER.from_yaml(os.path.join(folder, "root_agent.yaml"), spec["name"])
+    try:
+        return _first(_modules(sources.package(_free_name(folder), folder), folder), spec["name"])
+    except ImportError as error:
+        if "beyond top-level package" not in str(error) or not os.path.isfile(_init(os.path.dirname(folder))):
+            raise
+    # The agent imports its siblings (`from ..shared import …`), so its folder is part of a larger package.
+    return _first(_modules(_inner_package(folder), folder), spec["name"])
+
+
+def extend_path(folder: str, root: str) -> None:
+    """Add the folders of `imports.search_path` to `sys.path`."""
+    first, last = search_path(folder, root)
+    sys.path[:0] = [path for path in first if path not in sys.path]
+    sys.path.extend(path for path in last if path not in sys.path)
+
+
+def _init(folder: str) -> str:
+    return os.path.join(folder, "__init__.py")
+
+
+def _free_name(folder: str) -> str:
+    """Return the folder's name, with a suffix if a module imported from elsewhere already uses it."""
+    name = os.path.basename(folder).replace(".", "_")
+    while name in sys.modules:
+        name += "_agent"
+    return name
+
+
+def _inner_package(folder: str) -> types.ModuleType:
+    """Import the packages around `folder`, and return its package under the full name."""
+    parts = [os.path.basename(folder)]
+    above = os.path.dirname(folder)
+    while os.path.isfile(_init(above)) and os.path.dirname(above) != above:
+        parts.append(os.path.basename(above))
+        above = os.path.dirname(above)
+    name = ".".join(reversed(parts))
+    importlib.import_module(name.rpartition(".")[0])
+    return sys.modules.get(name) or sources.package(name, folder)
+
+
+def _modules(package: types.ModuleType, folder: str) -> Iterator[types.ModuleType]:
+    """Yield the modules that may define the agent, in order.
+
+    The last one is imported only if the earlier ones define none.
+    """
+    own = getattr(package, "agent", None)
+    if isinstance(own, types.ModuleType):
+        yield own
+    yield package
+    if not isinstance(own, types.ModuleType) and os.path.isfile(os.path.join(folder, "agent.py")):
+        yield importlib.import_module(f"{package.__name__}.agent")
+
+
+def _first(modules: Iterator[types.ModuleType], name: str) -> Loaded:
+    """Return the agent of the first module that defines one."""
+    tried = []
+    for module in modules:
+        loaded = _defined_in(module, name)
+        if loaded is not None:
+            return loaded
+        tried.append(getattr(module, "__file__", None) or module.__name__)
+    raise NoAgentError(f"{' and '.join(tried)}: no root_agent, app or get_agent_async")
+
+
+def _defined_in(module: types.ModuleType, name: str) -> Optional[Loaded]:
+    app = getattr(module, "app", None)
+    if is_app(app):
+        return DRIVER.recognise(app, name)
+    if hasattr(module, "root_agent"):
+        return recognised(module.root_agent, name, f"{module.__name__}.root_agent")
+    factory = getattr(module, "get_agent_async", None)
+    if callable(factory):
+        return Loaded(name, DRIVER.name, factory=factory)
+    return None
+
+
+class Opened:
+    """A conversation together with the exit stack of the agent's factory."""
+
+    def __init__(self, conversation: Conversation, stack: Any, *, closing: bool) -> None:
+        self.conversation = conversation
+        self._stack = stack
+        self._closing = closing
+
+    @property
+    def needs_closing(self) -> bool:
+        """Whether `close` has anything to do."""
+        return self._stack is not None or self._closing
+
+    async def close(self) -> List[str]:
+        """Close what belongs to this conversation alone. Return failures as texts."""
+        warnings = []
+        if self._closing:
+            warnings += await _closed("closing the agent's toolsets and plugins", self.conversation.close)
+        if self._stack is not None:
+            warnings += await _closed("closing the agent's exit stack", self._stack.aclose)
+        return warnings
+
+
+async def open_conversation(loaded: Loaded, session_input: Optional[Json], *, shared: bool) -> Opened:
+    """Start a session. `get_agent_async` is awaited here, in the event loop of the case.
+
+    With `shared`, other cases use the same process and, unless a factory made it for this case, the same agent object.
+    Its toolsets then stay open.
+    """
+    stack, closing = None, not shared
+    if loaded.factory is not None:
+        made = loaded.factory()
+        made = await made if inspect.isawaitable(made) else made
+        made, stack = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+        loaded = recognised(made, loaded.name, "the result of get_agent_async")
+        closing = True
+    conversation = await driver_of(loaded).open(loaded, session_input, threads=shared)
+    return Opened(conversation, stack if hasattr(stack, "aclose") else None, closing=closing)
+
+
+async def _closed(what: str, close: Callable[[], Any]) -> List[str]:
+    try:
+        await close()
+    except Exception as error:
+        return [f"{what} raised {type(error).__name__}: {error}"]
+    return []

@@ -1,19 +1,21 @@
-"""The frames on the sockets: 4 bytes of length, big-endian, then that many bytes of JSON in ASCII.
+"""The frames on the sockets, and what sends and receives them: whole sockets, and a case's share of one.
 
-ASCII keeps lone surrogates intact. NaN and infinities are written as Python's json writes them. File descriptors travel
-with the first byte of a frame. Both ends use this module, so both must be able to import it.
+A frame is 4 bytes of length, big-endian, then that many bytes of JSON in ASCII. ASCII keeps lone surrogates intact. NaN
+and infinities are written as Python's json writes them. File descriptors travel with the first byte of a frame. Both
+ends use this module, so both must be able to import it.
 """
 
 from __future__ import annotations
 
 import array
+import asyncio
 import collections
 import json
 import os
 import socket
 import struct
 import threading
-from typing import Any, Deque, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence
 
 from .jsonable import dumps
 
@@ -156,3 +158,73 @@ class Channel:
         self.sock.close()
         while self._fds:
             os.close(self._fds.popleft())
+
+
+class SocketWire(Channel):
+    """A socket that carries the messages of one case only."""
+
+    def encode(self, message: Dict[str, Any]) -> bytes:
+        """Return the frame of a message of this case.
+
+        Raises:
+            FrameTooLargeError: it is too large.
+        """
+        return encode(message)
+
+    def is_crowded(self) -> bool:
+        """Return whether other cases use the same socket."""
+        return False
+
+    def refill(self) -> bool:
+        """Read available data into `pending` without waiting. Return False if no more data can arrive."""
+        return self.fill(wait=False)
+
+    async def wait_for_data(self) -> None:
+        """Wait until there is something to read."""
+        loop = asyncio.get_running_loop()
+        has_data = asyncio.Event()
+        loop.add_reader(self.fileno(), has_data.set)
+        try:
+            await has_data.wait()
+        finally:
+            loop.remove_reader(self.fileno())
+
+
+class SharedWire:
+    """The share of case `number` in its process's socket. Each message carries the number.
+
+    It has the interface of a `SocketWire`; `write` takes its frames.
+    """
+
+    def __init__(self, write: Callable[[bytes], None], number: int, is_crowded: Callable[[], bool]) -> None:
+        self.write = write
+        self.is_crowded = is_crowded
+        self._number = number
+        self.pending: Deque[Dict[str, Any]] = collections.deque()
+        self._has_data = asyncio.Event()
+
+    def put(self, message: Dict[str, Any]) -> None:
+        """Add a message for the case."""
+        self.pending.append(message)
+        self._has_data.set()
+
+    def encode(self, message: Dict[str, Any]) -> bytes:
+        """Return the frame of a message, with the case's number."""
+        return encode({**message, "id": self._number})
+
+    def refill(self) -> bool:
+        """Note that the available data was read. Return True."""
+        self._has_data.clear()
+        return True
+
+    async def wait_for_data(self) -> None:
+        """Wait until there is a message."""
+        await self._has_data.wait()
+
+    def close(self) -> None:
+        """Leave the socket to the other cases. Writing fails afterwards."""
+        self.write = _closed
+
+
+def _closed(data: bytes) -> None:
+    raise BrokenPipeError

@@ -22,9 +22,8 @@ from types import MappingProxyType
 from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, Tuple
 
 from . import faults, jsonable, serving, sources
-from .adk_version import installed_adk
-from .installer import install
-from .loading import extend_path
+from .drivers import extend_path
+from .missing import install, installed_adk
 from .output import keep_output, route_output
 
 _PRINTED = 4000

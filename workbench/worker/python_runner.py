@@ -6,27 +6,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import functools
 import inspect
 import json
 import time
 import uuid
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
-from .conversation import Conversation, FinishedTurn, Json, OnStep, OnText
-from .driver import Driver, Loaded
-from .faults import wrong_type
+from .driver import Conversation, Driver, FinishedTurn, Json, Loaded, OnStep, OnText, state_of, text_of, turns_of
+from .faults import sentence, wrong_type
 from .gate import Gate
-from .history import state_of, text_of, turns_of
 from .jsonable import dumps
 from .python_tools import Tools
-from .python_trace import Steps
-from .spans import Trace
-from .usage import Usage
+from .spans import Span, Trace, Usage
 
 _ITEM = "an agent yields str, or a dict with one of text, tool_call, tool_response, usage"
 _END = object()
+_START_UNKNOWN = "start assumed at the previous item, because the agent reports only the end of a model call"
 
 
 class Message(str):
@@ -248,6 +246,79 @@ def _is_async(function: Any) -> bool:
         if inspect.iscoroutinefunction(candidate) or inspect.isasyncgenfunction(candidate):
             return True
     return False
+
+
+class Steps:
+    """The spans of one turn of the agent `name`, as far as its items reveal them.
+
+    A tool call lasts from the item that starts it to the item with its result. A model call ends when its `usage` is
+    yielded. It is assumed to start after the previous item.
+    """
+
+    def __init__(self, trace: Trace, name: str) -> None:
+        self._trace, self._name = trace, name
+        self._agent: Optional[Span] = None
+        self._calls: List[Span] = []
+        self._reached = 0.0
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Record everything inside as one turn."""
+        self._trace.begin_turn()
+        self._agent = self._trace.open("agent", self._name)
+        self._reached = self._agent.start
+        error = ""
+        try:
+            yield
+        except BaseException as raised:
+            error = sentence(raised)
+            raise
+        finally:
+            self._trace.close(self._agent, error=error)
+            self._trace.end_turn(error)
+
+    def take(self, event: Dict[str, Any], number: int) -> None:
+        """Record an item that became the recorded event of this number."""
+        if self._agent is None:
+            return
+        parts = (event.get("content") or {}).get("parts") or ()
+        for part in parts:
+            if "function_call" in part:
+                self._begin(part["function_call"], number)
+            elif "function_response" in part:
+                self._end(part["function_response"], number)
+        if "usage_metadata" in event:
+            self._model(event["usage_metadata"], number)
+        self._reached = self._trace.now()
+
+    def _begin(self, call: Dict[str, Any], number: int) -> None:
+        span = self._trace.open("tool", call["name"], self._agent, inside=False)
+        span.key = call.get("id")
+        if span.key is not None:
+            span.facts["call"] = span.key
+        span.facts.update({"agent": self._name, "args": self._trace.piece(call.get("args")), "events": [number]})
+        self._calls.append(span)
+
+    def _end(self, response: Dict[str, Any], number: int) -> None:
+        """Close the call with the response's ID, or else the oldest one with its name."""
+        found = [
+            span
+            for span in self._calls
+            if (span.key == response.get("id") if span.key is not None else span.name == response["name"])
+        ]
+        if found:
+            self._trace.close(found[0])
+            self._calls.remove(found[0])
+            found[0].facts["response"] = self._trace.piece(response.get("response"))
+            found[0].facts["events"].append(number)
+
+    def _model(self, usage: Dict[str, Any], number: int) -> None:
+        span = self._trace.open("model", "", self._agent, inside=False)
+        span.start = self._reached
+        tokens = Usage(1, usage.get("prompt_token_count") or 0, usage.get("candidates_token_count") or 0)
+        self._trace.spend(span, tokens)
+        span.facts.update({"agent": self._name, "events": [number]})
+        self._trace.close(span, note=_START_UNKNOWN)
 
 
 class PythonDriver(Driver):

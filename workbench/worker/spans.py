@@ -1,4 +1,4 @@
-"""The time that parts of a conversation take: spans of turns, agents, model calls and tool calls, as a tree.
+"""The time and tokens that parts of a conversation take: a tree of spans of turns, agents, model and tool calls.
 
 A span is reported with its turn. `pieces` (requests and responses) are reported once in a conversation, by their
 digest. `docs/run-storage.md` has the shapes and limits.
@@ -9,10 +9,9 @@ from __future__ import annotations
 import contextvars
 import re
 import time
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .jsonable import digest, dumps
-from .usage import Usage
 
 PIECE_LIMIT = 128 * 1024
 """Maximum size of one piece, in characters of JSON; a longer one is cut."""
@@ -26,6 +25,8 @@ _GENERATED_ID = re.compile(r'"adk-[0-9a-f]{8}-[0-9a-f-]{27}"')
 _END_UNREPORTED = "its end was not reported; shown up to its last known activity"
 
 _CURRENT: contextvars.ContextVar[Optional[Span]] = contextvars.ContextVar("agent_workbench_span", default=None)
+_FAMILY = re.compile(r"(gemini|gemma|claude|gpt|o\d)-")
+_VERSION = re.compile(r"[-@](\d{3,}|preview|exp)[\w.-]*")
 
 
 class Span:
@@ -252,3 +253,67 @@ def plain_text(text: str) -> str:
 def plain_digest(text: str) -> str:
     """Return the digest of a JSON text without these IDs."""
     return digest(plain_text(text))
+
+
+class Usage(NamedTuple):
+    """Calls and tokens; zero if nothing was reported."""
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def plus(self, other: Usage) -> Usage:
+        """Return the sum."""
+        return Usage(
+            self.model_calls + other.model_calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+        )
+
+    def at_least(self, other: Usage) -> Usage:
+        """Return the larger figure of each, for two counts of the same calls that may each have missed some."""
+        return Usage(
+            max(self.model_calls, other.model_calls),
+            max(self.input_tokens, other.input_tokens),
+            max(self.output_tokens, other.output_tokens),
+        )
+
+    def wire(self) -> Dict[str, int]:
+        """Return `{"model_calls", "input_tokens", "output_tokens"}`."""
+        return self._asdict()
+
+
+def usage_of(metadata: Any) -> Usage:
+    """Return the tokens of a model's `usage_metadata` (an object or None).
+
+    They are counted as in ADK's evaluation: tool-use prompts are input, thoughts are output.
+    """
+    if metadata is None:
+        return Usage()
+    return Usage(
+        0,
+        _count(metadata, "prompt_token_count") + _count(metadata, "tool_use_prompt_token_count"),
+        _count(metadata, "candidates_token_count") + _count(metadata, "thoughts_token_count"),
+    )
+
+
+def _count(metadata: Any, name: str) -> int:
+    return getattr(metadata, name, None) or 0
+
+
+def model_name(model: str) -> str:
+    """Return a model's name without its provider or project."""
+    return model.rpartition("/")[2].lower()
+
+
+def is_other_model(asked: str, answered: str) -> bool:
+    """Return whether a reply came from another model than the one asked for.
+
+    Versions of a model (`-001`, `@20250929`, `-preview-09-2025`) are the same model. Aliases (`-latest`) and names of
+    deployments say nothing about the model behind them.
+    """
+    first, second = model_name(asked), model_name(answered)
+    if first == second or first.endswith("latest") or not (_FAMILY.match(first) and _FAMILY.match(second)):
+        return False
+    short, long = sorted((first, second), key=len)
+    return not (long.startswith(short) and _VERSION.fullmatch(long[len(short) :]))

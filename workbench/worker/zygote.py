@@ -1,23 +1,24 @@
-"""The process that imports everything in advance; agent processes are forks of it.
+"""The worker's command line, which only the workbench uses, and the process that imports everything in advance.
 
-On request it forks a spare process in advance, which runs a dummy case. The memory that a case writes to is then
-already copied, so the agent need not wait for a fork and thousands of page copies.
+Agent processes are forks of the zygote. On request it forks a spare process in advance, which runs a dummy case. The
+memory that a case writes to is then already copied, so the agent need not wait for a fork and thousands of page copies.
 """
 
 from __future__ import annotations
 
+import argparse
 import gc
 import os
 import socket
 import sys
-from typing import Any, Dict, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from . import missing_a2a, processes
-from .adk_version import installed_adk
-from .agent_process import ready, run_agent
-from .fork_server import ForkServer, capture
+from . import adk_driver, collect_rarely, frames, processes
+from .agent_process import ready, run_agent, run_solo
 from .frames import Channel
-from .frames import send as send_frame
+from .functions import serve_functions
+from .missing import installed_adk
+from .processes import ForkServer, capture
 
 _NOBODY = 0
 """The number of a process that waits for a task."""
@@ -28,6 +29,33 @@ The first one triggers lazy imports. The others are for functions called a few t
 them at about the eighth call. Without that, each fork would run the slower code and write to more of its memory. More
 dummy cases would cost a short run more than they save.
 """
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """Run the zygote, a solo worker or the user's functions until the parent disconnects. Return the exit status."""
+    parser = argparse.ArgumentParser(prog="worker", description=__doc__)
+    parser.add_argument("mode", choices=("zygote", "solo", "functions"))
+    parser.add_argument("--control", type=int, required=True, help="the worker's end of a socket pair")
+    parser.add_argument("--lifeline", type=int, required=True, help="a pipe that ends when the workbench does")
+    parser.add_argument(
+        "--warm", choices=("adk",), help="import this framework before the agent; zygote: also run a turn"
+    )
+    parser.add_argument("--folder", help="functions: the agent's folder")
+    parser.add_argument("--root", help="functions: the project's folder")
+    options = parser.parse_args(arguments)
+    collect_rarely()
+    os.set_inheritable(options.control, False)
+    os.set_inheritable(options.lifeline, False)
+    if options.mode == "functions":
+        serve_functions(options.control, options.lifeline, options.folder, options.root)
+    channel = Channel(socket.socket(fileno=options.control))
+    if options.mode == "zygote":
+        Zygote(channel, options.lifeline).run(options.warm == "adk")
+    else:
+        if hasattr(os, "fork"):
+            processes.shield_parent(options.control)
+        run_solo(channel, options.lifeline, options.warm == "adk")
+    return 0
 
 
 class Zygote:
@@ -98,7 +126,7 @@ class Zygote:
         (pid, sock), self._spare = self._spare, None
         with sock:
             try:
-                send_frame(sock, command, fds)
+                frames.send(sock, command, fds)
             except OSError:
                 return False
         return self._forks.rename(pid, command["id"])
@@ -121,6 +149,6 @@ def warm_up(cases: int) -> None:
         from .adk_warm import run_dummy_cases
 
         run_dummy_cases(cases)
-        missing_a2a.probe()
+        adk_driver.probe()
     except Exception as error:
         print(f"warming up google-adk failed: {error!r}", file=sys.stderr)

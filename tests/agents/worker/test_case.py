@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from workbench.worker import case as case_module
-from workbench.worker import footprint, opening
+from workbench.worker import drivers, footprint
 from workbench.worker.case import Case
-from workbench.worker.chat import Chat
+from workbench.worker.cases import Chat
 from workbench.worker.driver import Loaded
-from workbench.worker.frames import Channel, send
-from workbench.worker.wire import SocketWire
+from workbench.worker.frames import Channel, SocketWire, send
 
 
 class Stack:
@@ -77,9 +76,9 @@ async def test_reads_are_reported_only_if_they_were_watched(monkeypatch: pytest.
 
 async def test_agent_of_a_factory_is_closed_even_in_a_shared_process() -> None:
     loaded = Loaded("desk", "adk", factory=lambda: lambda message, session: "x")
-    opened = await opening.open_conversation(loaded, None, shared=True)
+    opened = await drivers.open_conversation(loaded, None, shared=True)
     assert opened.needs_closing
-    shared = await opening.open_conversation(Loaded("desk", "python", agent=print), None, shared=True)
+    shared = await drivers.open_conversation(Loaded("desk", "python", agent=print), None, shared=True)
     assert not shared.needs_closing
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from workbench.worker import adk_version, faults
+from workbench.worker import faults, missing
 
 PROJECT = """
 import json
@@ -203,7 +203,7 @@ def test_nested_cause_is_recognised() -> None:
     [("1.17.0", False), ("1.18.0", True), ("2.13.0", True), ("2.0.0rc1", True), ("0.5", False)],
 )
 def test_adk_versions_below_the_oldest_supported_one_are_refused(version: str, supported: bool) -> None:
-    assert adk_version.is_supported(version) is supported
+    assert missing.is_supported(version) is supported
 
 
 def test_old_framework_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork
 from tests.agents.worker.frozen_agents import HEAD, RECORDING, calls, differences, frozen, shown
-from workbench.worker.adk_version import installed_adk
+from workbench.worker.missing import installed_adk
 
 pytestmark = [needs_adk, needs_fork]
 

@@ -27,7 +27,7 @@ from typing import Any
 
 from workbench.criteria.base import Scored
 from workbench.run.scoring.scored_case import Case, reply, score_one
-from workbench.worker.collector import collect_rarely
+from workbench.worker import collect_rarely
 from workbench.worker.frames import Channel
 
 _NOT_NEEDED = ("matplotlib", "pandas", "scipy", "sklearn", "tkinter")

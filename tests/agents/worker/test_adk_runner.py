@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.worker.adk_record import Turn
+from workbench.worker.adk_runner import Turn
 from workbench.worker.jsonable import dumps
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from workbench.worker import adk_driver, missing_a2a
+from workbench.worker import adk_driver
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,7 @@ def restored() -> Iterator[None]:
     finders, modules = sys.meta_path[:], dict(sys.modules)
     yield
     sys.meta_path[:] = finders
-    missing_a2a._failures.clear()
+    adk_driver._failures.clear()
     for name in set(sys.modules) - set(modules):
         del sys.modules[name]
 
@@ -31,7 +31,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> ModuleNotFoundError:
         raise error
 
     monkeypatch.setattr(importlib, "import_module", fail)
-    missing_a2a.probe()
+    adk_driver.probe()
     monkeypatch.undo()
     return error
 
@@ -39,11 +39,11 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> ModuleNotFoundError:
 def test_blocked_import_fails_with_the_same_message(
     failing: ModuleNotFoundError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, missing_a2a._MODULE, raising=False)
+    monkeypatch.delitem(sys.modules, adk_driver._MODULE, raising=False)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    missing_a2a.block()
+    adk_driver.block()
     with pytest.raises(ModuleNotFoundError, match="No module named 'a2a'") as caught:
-        importlib.import_module(missing_a2a._MODULE)
+        importlib.import_module(adk_driver._MODULE)
     assert caught.value.name == "a2a"
 
 
@@ -52,7 +52,7 @@ def test_import_is_not_blocked_if_the_project_has_the_package(
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     before = sys.meta_path[:]
-    missing_a2a.block()
+    adk_driver.block()
     assert sys.meta_path == before
 
 
@@ -61,8 +61,8 @@ def test_other_import_errors_are_not_blocked(monkeypatch: pytest.MonkeyPatch) ->
         raise ModuleNotFoundError("No module named 'httpx'", name="httpx")
 
     monkeypatch.setattr(importlib, "import_module", fail)
-    missing_a2a.probe()
-    assert missing_a2a._failures == []
+    adk_driver.probe()
+    assert adk_driver._failures == []
 
 
 def test_declarations_are_cached() -> None:
