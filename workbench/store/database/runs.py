@@ -5,7 +5,7 @@ All functions are questions or changes for `Database.read` and `Database.write`.
 
 import json
 import zlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -352,13 +352,16 @@ def find_run(connection: Connection, run_id: str) -> RunRow | None:
     return None if found is None else RunRow.read(found)
 
 
-def executions_of(connection: Connection, run: int, changed_since: int = -1) -> list[ExecutionRow]:
-    """Return the executions of a run in the order of its plan; only those with an event after `changed_since`."""
+def executions_of(connection: Connection, run: int, changed_since: int = -1) -> Iterator[ExecutionRow]:
+    """Yield the executions of a run in the order of its plan; only those with an event after `changed_since`.
+
+    They are read one by one, so that a large run is never in memory as rows.
+    """
     rows = connection.execute(
         f"SELECT {_EXECUTION} FROM execution WHERE id BETWEEN ? AND ? AND changed > ? ORDER BY id",
         (*_range(run), changed_since),
     )
-    return list(map(ExecutionRow._make, rows))
+    return map(ExecutionRow._make, rows)
 
 
 def executions_of_case(

@@ -74,8 +74,9 @@ def latest_runs(
             continue
         of_cases: dict[CaseName, list[Execution]] = {}
         for one in summary.executions.values():
-            if one.ref.evalset_file in wanted and one.ref.name not in seen and not one.apart:
-                of_cases.setdefault(one.ref.name, []).append(one)
+            name = one.ref.name
+            if name[0] in wanted and name not in seen and not one.apart:
+                of_cases.setdefault(name, []).append(one)
         # The lost lines may contain verdicts. Another repeat or an older run may have passed, so neither replaces them.
         lost = {name for name, every in of_cases.items() if damaged and not all(one.finished for one in every)}
         found = {

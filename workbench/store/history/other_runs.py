@@ -114,7 +114,7 @@ class _Followed:
 
         def ask(connection: Connection) -> tuple[str | None, list[ExecutionRow]]:
             facts = None if self._has_facts else facts_of(connection, run.id)
-            return facts, executions_of(connection, run.id, seen)
+            return facts, list(executions_of(connection, run.id, seen))
 
         try:
             facts, rows = database(self._state).read(ask) or (None, [])

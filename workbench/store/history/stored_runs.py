@@ -1,9 +1,11 @@
 """Stored runs as summaries, and the list of all of them, newest first."""
 
 import contextlib
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 
 from workbench.files.file_access import unreadable_text
@@ -93,23 +95,36 @@ def load_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
         OSError: the database cannot be read.
     """
     path, stored = run_path(state, run_id), database(state)
-    read = stored.read(lambda connection: _rows(connection, run_id))
+    summary = stored.read(lambda connection: _whole_summary(connection, stored, path))
+    if summary is not None:
+        return summary, summary.damage
+    read = stored.read(lambda connection: _readable_rows(connection, run_id))
     if read is None:
         raise FileNotFoundError(2, "no such run", str(path))
-    row, executions, facts = read
-    whole = [each for each in executions if each.is_whole]
-    if row.is_whole and facts is not None and len(whole) == len(executions) == row.executions:
-        with contextlib.suppress(*_UNREADABLE):
-            summary = _summary(row, RunBundles(StoredTexts(stored, row.id)))
-            read_facts(summary, facts)
-            add_executions(summary, executions, path)
-            return summary, summary.damage
-    return _repaired(stored, path, row, list(filter(_is_readable, whole)), facts)
+    return _repaired(stored, path, *read)
 
 
-def _rows(connection: Connection, run_id: str) -> tuple[RunRow, list[ExecutionRow], str | None] | None:
+def _whole_summary(connection: Connection, stored: Database, path: Path) -> Summary | None:
+    """Return the summary of a run, or None if there is no such run, or anything of it is damaged or missing."""
+    row = find_run(connection, path.name)
+    facts = None if row is None else facts_of(connection, row.id)
+    if row is None or facts is None or not row.is_whole:
+        return None
+    with contextlib.suppress(*_UNREADABLE):
+        summary = _summary(row, RunBundles(StoredTexts(stored, row.id)))
+        read_facts(summary, facts)
+        whole = itertools.takewhile(attrgetter("is_whole"), executions_of(connection, row.id))
+        add_executions(summary, whole, path)
+        return summary if len(summary.executions) == row.executions else None
+    return None
+
+
+def _readable_rows(connection: Connection, run_id: str) -> tuple[RunRow, list[ExecutionRow], str | None] | None:
     row = find_run(connection, run_id)
-    return None if row is None else (row, executions_of(connection, row.id), facts_of(connection, row.id))
+    if row is None:
+        return None
+    rows = [each for each in executions_of(connection, row.id) if each.is_whole and _is_readable(each)]
+    return row, rows, facts_of(connection, row.id)
 
 
 def _summary(row: RunRow, bundles: RunBundles) -> Summary:
