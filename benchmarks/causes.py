@@ -83,7 +83,7 @@ def _verdicts(cases: int) -> Verdicts:
     for number in range(cases):
         ref: Any = number
         records[ref] = SimpleNamespace(cause=_cause(number))
-        verdicts.by_case[0, number] = CaseVerdict((ref,), ref, "failed", 0.5, 1.0, None)  # type: ignore[arg-type]
+        verdicts.by_case[0, number] = CaseVerdict((ref,), ref, "failed")
     verdicts.store.records = records  # type: ignore[assignment]
     verdicts.versions = [1]
     return verdicts

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, fields
 from functools import lru_cache
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from sys import intern
 from typing import Any, Literal, TypeAlias, get_args
@@ -174,6 +174,16 @@ class Execution:
     def broken_by(self) -> CaseError | None:
         """The error that kept the case from a verdict, or None. A failed case has a verdict, whatever else broke."""
         return None if self.state == "failed" else self.error
+
+    @property
+    def decisive(self) -> MetricResult | None:
+        """The verdict that is worst against its threshold, or None if no criterion passed or failed with a score."""
+        scored = [
+            (result.score - (result.threshold or 0.0), result.score, result)
+            for result in self.scores.values()
+            if result.score is not None and result.status in ("passed", "failed")
+        ]
+        return min(scored, key=itemgetter(0, 1))[2] if scored else None
 
     @property
     def status(self) -> CaseStatus:

@@ -315,9 +315,10 @@ class Store:
         self._count()
 
     def _count(self) -> None:
-        self._counts = Counter(record.state for record in self.current_records())
-        self.frozen = sum(record.frozen is not None for record in self.current_records())
-        self.drifted = sum(bool(record.drifted) for record in self.current_records())
+        records = list(self.current_records())
+        self._counts = Counter([record.state for record in records])
+        self.frozen = sum([record.frozen is not None for record in records])
+        self.drifted = sum([bool(record.drifted) for record in records])
 
     def _drop(self, event: RepeatsDropped) -> None:
         dropped = set(event.cases)

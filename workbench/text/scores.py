@@ -4,7 +4,6 @@ A rounded score may seem to reach a threshold that it misses: 0.79996 is not 0.8
 """
 
 import math
-from collections.abc import Iterable
 from decimal import ROUND_FLOOR, Decimal
 
 PLACES = 4
@@ -32,19 +31,6 @@ def compared(score: float, threshold: float, places: int = PLACES, least: int = 
     if score >= threshold > float(shown):
         return shown, cut_score(threshold, places, least)
     return shown, _padded(Decimal(repr(float(threshold))), least)
-
-
-def decisive(scored: Iterable[tuple[float | None, float | None, str]]) -> tuple[float, float] | None:
-    """Return score and threshold of the criterion with the worst result against its threshold.
-
-    `scored` holds score, threshold and status of each. Only those that passed or failed count.
-    """
-    found = [
-        (score - (least or 0.0), score, least or 0.0)
-        for score, least, status in scored
-        if score is not None and status in ("passed", "failed")
-    ]
-    return min(found)[1:] if found else None
 
 
 def amount(value: float) -> str:

@@ -134,5 +134,5 @@ class Cases:
         word = FACES[verdict.state].word
         if len(verdict.refs) == 1:
             return word
-        rate = verdict.rate
+        rate = self.verdicts.rate(*pair)
         return f"{FLAKY.word if rate.flaky else word}, {rate.passed} of {rate.total} passed"

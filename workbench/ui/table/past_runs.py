@@ -12,7 +12,7 @@ from workbench.store.history.stored_runs import list_runs, load_summary
 from workbench.store.history.summary import Summary
 from workbench.store.history.votes import are_enough, case_votes
 from workbench.text.safe_text import one_line
-from workbench.text.scores import compared, decisive, sign
+from workbench.text.scores import compared, sign
 from workbench.ui.session import relative_times, run_labels
 from workbench.ui.table.cases import Cases, Name
 from workbench.ui.tree.outline import Pair
@@ -97,8 +97,8 @@ class PastRuns:
 
 def _outcome(executions: Sequence[Execution]) -> Outcome:
     worst = min(executions, key=lambda one: FACES[one.state].rank)
-    found = decisive((result.score, result.threshold, result.status) for result in worst.scores.values())
-    score, threshold = found or (None, None)
+    found = worst.decisive
+    score, threshold = (None, None) if found is None else (found.score, found.threshold or 0.0)
     passed = sum(one.state == "passed" for one in executions)
     why = "" if worst.state == "passed" else _why(worst)
     return Outcome(worst.state, score, threshold, why, passed, len(executions), worst.frozen is not None)

@@ -113,7 +113,8 @@ def _sort_key(verdicts: Verdicts, evalset: int, sort: Sort) -> Callable[[int], A
         if sort == "time":
             return slowest(list(verdicts.records(evalset, case)))
         if sort == "score":
-            return _LAST if verdict is None or verdict.score is None else verdict.score
+            found = None if verdict is None else verdicts.store.records[verdict.worst].decisive
+            return _LAST if found is None or found.score is None else found.score
         # Cases that always fail come before flaky ones.
         return FACES[verdict.state if verdict else "not_run"].rank + (0.5 if verdicts.flaky(evalset, case) else 0.0)
 

@@ -195,7 +195,7 @@ class Labels:
         score: Pieces = []
         if verdict is not None and len(verdict.refs) > 1:
             left[0] = ("  " + _arrow(outline, row), "muted")
-            if verdict.rate.flaky and state not in ("running", "queued"):
+            if self._verdicts.flaky(*pair) and state not in ("running", "queued"):
                 left[1] = (FLAKY.glyph + " ", "flaky")
             right = [
                 *_frozen(self._verdicts.store.records[verdict.worst]),
@@ -205,7 +205,8 @@ class Labels:
         elif verdict is not None:
             record = self._verdicts.store.records[verdict.worst]
             right = [*_marks(record), *self._seconds(record, verdict.state)]
-            score = [(cut_score(verdict.score, 2, 2), "muted")] if verdict.score is not None else []
+            found = record.decisive
+            score = [(cut_score(found.score, 2, 2), "muted")] if found is not None and found.score is not None else []
         name, near = left[_NAME][0], self._near(row)
         for shown in (score, []) if score else ([],):
             both = self._with_triage(pair, left, [*right, *shown], width)
@@ -220,7 +221,7 @@ class Labels:
 
         While some are still to come, it says how many have a verdict.
         """
-        rate = verdict.rate
+        rate = self._verdicts.rate(*pair)
         if verdict.state in ("running", "queued"):
             so_far = [(f"{rate.passed}/{rate.total}", "muted")] if rate.total else []
             if width >= _WORDS_FROM:

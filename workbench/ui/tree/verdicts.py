@@ -23,7 +23,6 @@ from workbench.store.execution import Execution
 from workbench.store.rates import PassRate
 from workbench.store.store import Store
 from workbench.text.fast_dataclass import dataclass
-from workbench.text.scores import decisive
 from workbench.ui.tree.import_results import ImportResults
 from workbench.ui.tree.triage_index import TriageIndex, TriageMark
 
@@ -43,17 +42,12 @@ _FAILED_WITH_ERRORS: frozenset[Status] = frozenset({"failed", "error"})
 class CaseVerdict:
     """The verdict that a row shows for a case.
 
-    `refs` are the executions in its newest run, `worst` the one that decided `state`. `score` and `threshold` are those
-    of the criterion that came out worst.
+    `refs` are the executions in its newest run, `worst` the one that decided `state`.
     """
 
     refs: tuple[CaseRef, ...]
     worst: CaseRef
     state: Status
-    score: float | None
-    threshold: float
-    rate: PassRate
-    """Pass rate of the executions that count."""
 
 
 class Verdicts:
@@ -192,8 +186,11 @@ class Verdicts:
 
     def flaky(self, evalset: int, case: int) -> bool:
         """Return whether a case passed in some of its repeats but not in all."""
-        verdict = self.by_case.get((evalset, case))
-        return verdict is not None and verdict.rate.flaky
+        return self.repeats(evalset, case) > 1 and self.rate(evalset, case).flaky
+
+    def rate(self, evalset: int, case: int) -> PassRate:
+        """Return the pass rate of those executions of a case that count."""
+        return rate_of(self.records(evalset, case))
 
     def account(self, evalset: int, case: int) -> "CaseRepeats | None":
         """Return the combined repeats of a case. None if it ran once or never, or while they are `unread`."""
@@ -296,10 +293,9 @@ class Verdicts:
         for planned in event.cases:
             started.setdefault(planned.case.name, []).append(planned.case)
         self._newest.update(started)
-        none = rate_of(())
         for (file, eval_id), refs in started.items():
             # All are queued, so no record is needed. There may be many thousand.
-            self._show(file, eval_id, CaseVerdict(tuple(refs), refs[0], "queued", None, 0.0, none))
+            self._show(file, eval_id, CaseVerdict(tuple(refs), refs[0], "queued"))
 
     def _drop(self, event: RepeatsDropped) -> None:
         dropped: dict[tuple[str, str], set[CaseRef]] = {}
@@ -342,31 +338,12 @@ def _differing(before: Mapping[tuple[int, int], object], now: Mapping[tuple[int,
 
 
 def _verdict_of(records: Sequence[Execution]) -> CaseVerdict:
-    if len(records) == 1 and records[0].finished:
-        return _verdict_of_one(records[0])
+    if len(records) == 1:  # as most cases of a large project have
+        return CaseVerdict((records[0].ref,), records[0].ref, records[0].state)
     active = [record for record in records if record.state == "running"]
     waiting = [record for record in records if record.state == "queued"]
     decided = [record for record in records if record.state != "cancelled"] or records
     worst = min(decided, key=lambda record: FACES[record.state].rank)
     shown = (active or waiting or [worst])[0]
     state: Status = "running" if waiting and len(waiting) < len(records) else shown.state
-    score, threshold = _decisive_score(shown)
-    return CaseVerdict(
-        refs=tuple(record.ref for record in records),
-        worst=shown.ref,
-        state=state,
-        score=score,
-        threshold=threshold,
-        rate=rate_of(records),
-    )
-
-
-def _verdict_of_one(record: Execution) -> CaseVerdict:
-    """Return the verdict of a case with one finished execution, as most cases of a large project have."""
-    score, threshold = _decisive_score(record)
-    return CaseVerdict((record.ref,), record.ref, record.state, score, threshold, rate_of((record,)))
-
-
-def _decisive_score(record: Execution) -> tuple[float | None, float]:
-    found = decisive((result.score, result.threshold, result.status) for result in record.scores.values())
-    return found or (None, 0.0)
+    return CaseVerdict(tuple(record.ref for record in records), shown.ref, state)
