@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.agents.workspace.workspace import EvalsetEntry
 from workbench.files.faults import Fault
 from workbench.results.cause_groups import CauseGroup
 from workbench.results.overview.tally import Tally
-from workbench.store.history.pass_rates import Trend
+
+if TYPE_CHECKING:
+    from workbench.store.history.pass_rates import Trend
 
 LISTED_CHANGES = 8
 """The most lines about changed cases that are shown."""
@@ -69,7 +71,7 @@ class Overview:
     groups: Sequence[CauseGroup[Case]] = ()
     spent: Spent = Spent()
     changes: Changes | None = None
-    trend: Trend | None = None
+    trend: "Trend | None" = None
     foot: Sequence[tuple[str, str]] = ()
     """Labels and texts, both safe. Without a text, the label is a heading."""
     file: EvalsetEntry | None = None

@@ -14,7 +14,6 @@ from workbench.results.overview.tally import Tally, added, tally
 from workbench.results.scores import short_name
 from workbench.store.cause import Cause
 from workbench.store.execution import Execution
-from workbench.store.history.pass_rates import Trend
 from workbench.store.history.state_dir import started_at
 from workbench.ui.overview.pages import agent_problems
 from workbench.ui.overview.spending import Spending
@@ -26,6 +25,7 @@ from workbench.ui.tree.scope import Scope, scope_of
 from workbench.ui.tree.verdicts import CaseVerdict, Verdicts
 
 if TYPE_CHECKING:
+    from workbench.store.history.pass_rates import Trend
     from workbench.ui.session.session import Session
     from workbench.ui.tree.model import Tree
 
@@ -114,11 +114,11 @@ class Contents:
         """Forget what was read of stored runs, because there is a newer one."""
         self._trends.clear()
 
-    def add_trend(self, scope: Scope, trend: Trend) -> None:
+    def add_trend(self, scope: Scope, trend: "Trend") -> None:
         """Add the trend of a scope's cases."""
         self._trends.append((scope, trend))
 
-    def trend(self, scope: Scope) -> Trend | None:
+    def trend(self, scope: Scope) -> "Trend | None":
         """Return the trend of a scope, or None if it was not read."""
         return next((trend for known, trend in self._trends if known == scope), None)
 

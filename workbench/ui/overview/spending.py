@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 
 from workbench.events.events import CaseRef
 from workbench.files.prices import Prices, money
-from workbench.results.costs import costs
 from workbench.results.overview.facts import Spent
 from workbench.results.overview.tally import Tally
 from workbench.store.details import read_details
@@ -49,6 +48,9 @@ class Spending:
 
     def read(self, records: Sequence[Execution]) -> None:
         """Read the costs of these executions. Call this in a thread."""
+        # Imported here: with the views of traces that it needs, it is half of the imports of the first overview.
+        from workbench.results.costs import costs
+
         found = costs(map(read_details, records), self._prices)
         if found is not None:
             self._known.update((record.ref, (record.run_id, found.amounts.get(record.ref))) for record in records)
