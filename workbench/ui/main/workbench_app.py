@@ -222,14 +222,15 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self._watchdog.detach()
 
     def _open(self) -> None:
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        controllers = self.main.controllers
         # `open_screen` turned the collector off until here. Imported objects stay, so it need not scan them again.
         gc.freeze()
         gc.enable()
-        sys.setswitchinterval(_SWITCH_SECONDS)
         for fault in (*self._settings.faults, *self._keys.faults, *self._faults):
             self.notify(fault, title="settings", severity="warning", timeout=8)
         self.call_after_refresh(self._read_other_styles)
-        self.run_worker(self.main.controllers.open(watch=self._watch), group="read")
+        self.run_worker(controllers.open(watch=self._watch), group="read")
 
     def _read_other_styles(self) -> None:
         """Read the styles of all other screens after the first frame.

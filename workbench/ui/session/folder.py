@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from workbench.text.collecting import collector_paused
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line, plain
 from workbench.ui.dialogs.items import Item
@@ -166,7 +167,8 @@ class Folder(Controller):
                 self._due = math.inf
                 loop.call_soon_threadsafe(self._show_so_far, workspace)
 
-        return self.session.read(arrived)
+        with collector_paused():
+            return self.session.read(arrived)
 
     def _show_so_far(self, workspace: "Workspace") -> None:
         began = time.monotonic()
