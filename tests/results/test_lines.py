@@ -10,8 +10,6 @@ from rich.text import Text
 
 from workbench.results.cells import cell_len
 from workbench.results.lines import (
-    beside,
-    column_width,
     cut_line,
     hang,
     joined,
@@ -111,11 +109,6 @@ def test_layout_leaves_its_lines_as_they_are() -> None:
     assert (line, len(line.spans)) == (before, 1)
 
 
-def test_columns_line_up_by_cells() -> None:
-    lines = beside([Text("荷物"), Text("ab")], [Text("1"), Text("2"), Text("3")], 6)
-    assert texts(lines) == ["荷物   │ 1", "ab     │ 2", "       │ 3"]
-
-
 def test_rule_fills_its_width() -> None:
     line = rule(Text("turn 1"), Text("PASS"), 30)
     assert line.plain == "─ turn 1 ───────────── PASS ──"[:22] + line.plain[22:]
@@ -150,13 +143,6 @@ def test_cut_line_fits(text: Text, width: int) -> None:
 @given(TEXTS, TEXTS, st.integers(24, 120))
 def test_rule_fits_with_any_content(left: Text, right: Text, width: int) -> None:
     assert rule(wrap(left, 10_000)[0], wrap(right, 10_000)[0], width).cell_len <= width
-
-
-@pytest.mark.parametrize("width", [24, 60, 100, 101, 200])
-def test_two_columns_and_their_separator_fit(width: int) -> None:
-    column = column_width(width)
-    line = next(beside([Text("x" * column)], [Text("y" * column)], column))
-    assert width - 1 <= line.cell_len <= width
 
 
 @pytest.mark.parametrize("width", range(15, 24))

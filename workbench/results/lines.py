@@ -9,7 +9,7 @@ new ones.
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from itertools import accumulate, zip_longest
+from itertools import accumulate
 from typing import TypeAlias
 
 from rich.cells import split_graphemes
@@ -158,17 +158,6 @@ def labelled(name: str, text: Text, width: int) -> Iterator[Line]:
         yield from wrap(Text.assemble(lead, "  ", text), width)
     else:
         yield from hang_text(lead, text, width, _LABEL_GUTTER)
-
-
-def beside(left: Iterable[Line], right: Iterable[Line], width: int) -> Iterator[Line]:
-    """Yield two columns of `width` cells each with a thin line between them."""
-    for one, other in zip_longest(left, right, fillvalue=Text()):
-        yield pad(one, width).append(" │ ", "rule").append_text(other)
-
-
-def column_width(width: int) -> int:
-    """Return the width of one of two columns that `beside` puts into `width` cells."""
-    return (width - 3) // 2
 
 
 def rule(left: Line, right: Line, width: int) -> Line:
