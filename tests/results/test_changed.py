@@ -92,6 +92,24 @@ def test_frozen_and_live_verdicts_are_not_compared() -> None:
     assert runs.changed.refs() == []
 
 
+def test_runs_are_those_whose_verdicts_are_comparable_with_the_current_ones() -> None:
+    runs = Runs()
+    runs.run(a="passed", b="passed")
+    runs.run(a="error", frozen=Frozen("tools"))
+    assert runs.changed.runs == set()
+    runs.run(a="error", frozen=Frozen("tools"))
+    assert runs.changed.runs == {"run-2"}
+    runs.run(a="passed", b="passed")
+    assert runs.changed.runs == {"run-1"}, "B is compared with its live verdict, A with none"
+
+
+def test_frozen_verdicts_are_not_compared_with_live_ones_of_an_earlier_session() -> None:
+    old, new = Runs(), Runs()
+    old.run(a="passed", b="passed")
+    new.run(a="error", frozen=Frozen("tools"))
+    assert new.changed.compared_with(old.store.records.values()).runs == set()
+
+
 def test_frozen_case_that_can_no_longer_run_has_changed() -> None:
     runs = Runs()
     runs.run(a="passed", frozen=Frozen("tools"))

@@ -7,6 +7,7 @@ from workbench.events.events import CaseFinished, CaseRef, Event, RunStarted
 from workbench.results.faces import FACES
 from workbench.results.repeats.outcome_change import are_alike, differs, mode_of, outcome, rate_of
 from workbench.store.execution import CaseState, Execution
+from workbench.store.rates import never_ran
 from workbench.store.store import Store
 from workbench.text.fast_dataclass import dataclass
 
@@ -56,8 +57,15 @@ class ChangedVerdicts:
         """The cases with a new verdict since the changes were last reported."""
         self._flaky: dict[tuple[CaseRef, str | None], str] = {}
         """The cases that are known to be flaky with their mode, and the outcome when they were repeated last."""
-        self.runs: set[str] = set()
-        """The runs that made the previous verdicts."""
+        self._runs: set[str] = set()
+        """The runs that made the previous verdicts of the cases that the newest run has decided."""
+
+    @property
+    def runs(self) -> set[str]:
+        """The runs that made the previous verdicts, without those that are not comparable with the current ones."""
+        left = ((self._before[case], now) for case, now in self._undecided.items() if case in self._before)
+        comparable = (before for before, now in left if are_alike(mode_of(before), mode_of(now)))
+        return self._runs | {record.run_id for before in comparable for record in before}
 
     def before_event(self, event: Event, *, continues: bool = False) -> None:
         """Remember the verdict of a case when a run is about to replace it.
@@ -68,31 +76,33 @@ class ChangedVerdicts:
         if isinstance(event, RunStarted):
             self._begin((planned.case for planned in event.cases), continues)
         elif isinstance(event, CaseFinished) and event.status != "cancelled":
-            self._decide(_first(event.case))
+            mode = "" if event.frozen is None else event.frozen.mode
+            self._decide(_first(event.case), None if never_ran(event.status, event.error) else mode)
 
-    def before_run(self, planned: Iterable[CaseRef], decided: Iterable[CaseRef], *, continues: bool = False) -> None:
+    def before_run(self, planned: Iterable[CaseRef], decided: Iterable[Execution], *, continues: bool = False) -> None:
         """Remember the verdicts of the cases that another program's run has `decided`. See `before_event`."""
         self._begin(planned, continues)
-        for case in dict.fromkeys(map(_first, decided)):
-            self._decide(case)
+        for case, mode in {_first(record.ref): mode_of([record]) for record in decided}.items():
+            self._decide(case, mode)
 
     def _begin(self, cases: Iterable[CaseRef], continues: bool) -> None:
         self._undecided = {case: self._finished(case) for case in dict.fromkeys(map(_first, cases))}
         if not continues:
             self._replaces, self._decided = True, set()
 
-    def _decide(self, case: CaseRef) -> None:
+    def _decide(self, case: CaseRef, mode: str | None) -> None:
         if self._replaces:
             self._replaces = False
             self._before = {case: records for case, records in self._before.items() if case in self._undecided}
-            self.runs = {record.run_id for records in self._before.values() for record in records}
+            self._runs = set()
         earlier = self._undecided.pop(case, [])
         if not earlier:
             return
         self._update_flaky(case, earlier)
         if case not in self._decided:
             self._before[case] = earlier
-            self.runs |= {record.run_id for record in earlier}
+            if are_alike(mode_of(earlier), mode):
+                self._runs |= {record.run_id for record in earlier}
         self._decided.add(case)
 
     def compared_with(self, earlier: Iterable[Execution]) -> "Earlier":
@@ -100,24 +110,21 @@ class ChangedVerdicts:
 
         A case with the same outcome as before is left out, because there may be thousands.
         """
-        runs: set[str] = set()
         found: dict[CaseRef, list[Execution]] = {}
         for record in earlier:
-            runs.add(record.run_id)
             found.setdefault(_first(record.ref), []).append(record)
         outcomes = {case: outcome(records) for case, records in found.items()}
-        before = {
-            case: records
-            for case, records in found.items()
-            if (now := self._finished(case)) and differs(outcomes[case], outcome(now))
-        }
+        current = {case: outcome(now) for case in found if (now := self._finished(case))}
+        before = {case: found[case] for case, now in current.items() if differs(outcomes[case], now)}
+        alike = (found[case] for case, now in current.items() if are_alike(outcomes[case].mode, now.mode))
+        runs = {record.run_id for records in alike for record in records}
         flaky = {(case, came.mode): came.text() for case, came in outcomes.items() if came.rate.flaky}
         return Earlier(runs, before, flaky)
 
     def recall(self, earlier: "Earlier") -> None:
         """Remember verdicts from before this session. After a run of this session, nothing is added."""
-        if not self.runs:
-            self.runs |= earlier.runs
+        if not self._before:
+            self._runs |= earlier.runs
             self._before |= earlier.before
             self._flaky |= earlier.flaky
 

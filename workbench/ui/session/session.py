@@ -255,7 +255,7 @@ class Session:
             for ref, record in recalled.records.items()
             if ref not in known or age(known[ref].run_id, "") < new
         }
-        self.changed.before_run(recalled.latest.summary.executions, records, continues=continues)
+        self.changed.before_run(recalled.latest.summary.executions, records.values(), continues=continues)
         is_newest = ended and (not self.store.run.run_id or age(self.store.run.run_id, "") <= new)
         if is_newest:
             self.restored_run = recalled.run.run_id
