@@ -285,6 +285,11 @@ def test_sign_of_a_function_is_explained_once_and_never_alone_on_a_line(width: i
     assert not any("a function judged" in line for line in page(judged_case(), width))
 
 
+@pytest.mark.parametrize("width", [47, 59, 79, 110])
+def test_number_of_rubrics_met_is_shown_in_each_width(width: int) -> None:
+    assert sum("1 of 3 rubrics" in line for line in page(judged_case(), width)) == 1
+
+
 def test_nothing_can_be_accepted_if_the_agent_did_what_is_expected() -> None:
     def alike(expected: list[dict[str, Any]], actual: list[dict[str, Any]]) -> bool:
         case = cast(EvalCase, SimpleNamespace(turns=tuple(expected)))

@@ -2,6 +2,7 @@
 
 from tests.results.conftest import Texts
 from tests.ui.judged import FUNCTION, MATCH, judge_question, judged_case, only
+from tests.ui.transcripts import execute, recorded, turn
 from workbench.events.events import MetricResult
 from workbench.judges.base import JudgeFault, Reply, reply_record
 from workbench.results.document import Subject
@@ -53,6 +54,16 @@ def test_unreadable_and_missing_replies_are_shown(texts: Texts) -> None:
 def test_reply_with_an_empty_verdict_is_shown() -> None:
     question = {"replies": [{"sample": 1, "text": "{}", "verdict": {}}]}
     assert any("reply 1" in line.plain for line in question_lines(question, True, View(60)))
+
+
+def test_missing_words_are_listed_only_if_the_reason_does_not_name_all(texts: Texts) -> None:
+    def page(missing: list[str]) -> str:
+        expected, actual = " ".join(["It", *missing]), "It is late"
+        record = execute([turn("hi", [], expected)], [recorded("hi", [], actual)])
+        return "\n".join(texts(build(Subject(record), View(100)).lines))
+
+    assert "missing: " not in page(["lost", "again"])
+    assert "missing: a  b  c  d  e  f" in page([*"abcdef"])
 
 
 def test_error_is_shown_once(texts: Texts) -> None:

@@ -38,7 +38,6 @@ _FIRST_ROWS = 8
 """Rows of a turn that are visible on any screen when it opens."""
 _DIFFERENT = frozenset({"diff-differs", "diff-missing", "diff-extra", "diff-moved"})
 _PROBLEMS = ("failed", "error", "not_evaluated")
-_UNLIMITED = 1_000_000
 _BY_FUNCTION = f"{BY_FUNCTION.glyph} function: a function judged, not a model"
 
 
@@ -227,7 +226,9 @@ def _criteria(record: CaseRecord, view: View) -> Iterator[Line]:
 
 def _in_a_row(record: CaseRecord, judged: Sequence[MetricResult], view: View) -> Iterator[Line]:
     room = max(view.width - 2, 10)
-    shown = [(result, chip(result) + _signs(record, result)) for result in judged]
+    lines = ((result, chip(result) + _signs(record, result)) for result in judged)
+    more = ((result, line, joined([line, *_found(record, result)], "  ")) for result, line in lines)
+    shown = [(result, full if full.cell_len <= room else line) for result, line, full in more]
     for is_long, several in groupby(shown, key=lambda item: item[1].cell_len > room):
         if not is_long:
             yield from (Text.assemble(indent(view), line) for line in flow((line for _, line in several), room, "   "))
@@ -235,8 +236,9 @@ def _in_a_row(record: CaseRecord, judged: Sequence[MetricResult], view: View) ->
         # Names that are cut would look alike, so the score is below them.
         for result, _ in several:
             named = wrap(Text.assemble(glyph(result.status), f" {one_line(result.name, limit=100)}"), room)
-            scored = Text.assemble("  ", _score(result), _signs(record, result))
-            yield from hang(Text(), [*named, scored], len(indent(view)))
+            scored = [Text.assemble(_score(result), _signs(record, result)), *_found(record, result)]
+            below = [Text.assemble("  ", line) for line in flow(scored, room - 2, "  ")]
+            yield from hang(Text(), [*named, *below], len(indent(view)))
 
 
 def _in_columns(record: CaseRecord, judged: Sequence[MetricResult], view: View) -> Iterator[Line]:

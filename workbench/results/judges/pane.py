@@ -211,7 +211,8 @@ def _details(result: MetricResult, view: View) -> Iterator[Line]:
         yield from wrap(joined(figures), view.width)
     for key, style in (("missing", "diff-missing"), ("extra", "diff-extra"), ("matched", "diff-same")):
         words = details.get(key)
-        if isinstance(words, list) and words and (view.full or key != "matched"):
+        untold = not result.reason or "…" in result.reason  # The reason names the words if they are few.
+        if isinstance(words, list) and words and (view.full or (key != "matched" and untold)):
             yield from wrap(_words(key, words, style, view), view.width)
     yield from _checks(details, view)
     yield from value_lines(details, view.width, view)
