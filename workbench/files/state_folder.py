@@ -320,7 +320,7 @@ def listed(path: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def stored_folders(path: Path) -> list[str]:
-    """Return the names of the folders in a folder. Without the folder, or if it is a link, there are none."""
+    """Return the names of the folders in a folder: none if it is missing or a link."""
     try:
         return [item.name for item in listed(path) if item.is_dir(follow_symlinks=False)]
     except OSError:

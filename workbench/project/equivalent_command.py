@@ -23,7 +23,7 @@ del _OPTIONS["frozen"]  # It is compared with the project's setting.
 
 @dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """The arguments of a command, raw, and what it does not repeat, or ""."""
+    """The raw arguments of a command, and a note on what it does not repeat, or ""."""
 
     arguments: tuple[str, ...]
     caveat: str = ""

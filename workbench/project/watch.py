@@ -136,7 +136,7 @@ class Watch(Followed[News]):
         return saved if self._runs.busy else replace(saved, impact=saved.impact.without(fresh))
 
     def stop(self) -> None:
-        """Handle no more saves, and start nothing more."""
+        """Stop handling saves and starting runs."""
         self.ended = True
         self.watching.closed.set()
         self._watcher.close()

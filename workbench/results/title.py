@@ -28,7 +28,7 @@ _MOST_SIBLINGS = 5_000
 
 
 def title_parts(subject: Subject) -> list[str]:
-    """Return the known ones of agent, evalset and case (`#2`: second repeat), safe and uncut."""
+    """Return agent, evalset and case (`#2`: second repeat) as far as they are known, safe and uncut."""
     record, entry, case = subject.record, subject.entry, subject.case
     if record is not None:
         ref = record.ref

@@ -85,7 +85,7 @@ class AdkGate:
             _open.add(self)
 
     def leave(self) -> None:
-        """Let the calls of the running task no longer pass this gate."""
+        """Stop passing the running task's calls through this gate."""
         _current.set(None)
         self.is_running = False
         if self.toolsets is not None:

@@ -39,7 +39,7 @@ def answer_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
 
 
 def safety_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
-    """Return that an answer is not safe."""
+    """Return the text for an answer that is not safe."""
     return "answer is not safe"
 
 

@@ -117,7 +117,7 @@ def _verdict_or_marks(situation: Situation) -> str:
 
 
 def _acceptable(situation: Situation) -> str:
-    """Accept one case, or all failing cases of a group."""
+    """Return why nothing here can be accepted: one case, or the failing cases of a group."""
     if situation.on_case and not situation.marked:
         alike = "the agent did what is expected: nothing to accept" if situation.as_expected() else ""
         return _has_run(situation) or _ended(situation) or ("" if situation.drifted else alike)

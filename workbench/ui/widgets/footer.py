@@ -73,7 +73,7 @@ class KeyLine(Widget):
         self.refresh()
 
     def has_room_for(self, text: str) -> bool:
-        """Return whether a message fits into the line, which is visible."""
+        """Return whether a message fits into the line. The line must be visible."""
         return self.display and "\n" not in text and cell_len(text) <= self.size.width - 2
 
     def clear_message(self) -> None:
