@@ -46,13 +46,13 @@ from unittest import mock
 from benchmarks import aftermath, no_shared_memory
 from benchmarks.screen import Terminal
 from workbench.editing.saving import Saver
+from workbench.events.event_json import as_line
 from workbench.events.events import CaseFinished, CaseRef, Event, Noticed, PlannedCase, RunFinished, RunStarted
 from workbench.files.run_options import UsageFaultError
 from workbench.results.compare.compare import compare
 from workbench.run.resuming import read_results
 from workbench.store.database.database import close_databases, database
 from workbench.store.database.schema import PAGE_SIZE
-from workbench.store.event_lines import as_line
 from workbench.store.history.latest import latest_runs
 from workbench.store.history.reading import open_run
 from workbench.store.history.run_names import run_ids

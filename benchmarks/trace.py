@@ -14,6 +14,7 @@ from typing import Any
 from textual.app import App, ComposeResult
 
 from benchmarks.figures import record as figure
+from workbench.events.event_json import as_line
 from workbench.events.events import (
     CaseFinished,
     CaseRef,
@@ -30,7 +31,6 @@ from workbench.results.document import Subject
 from workbench.results.rows import View
 from workbench.results.trace.pane import build
 from workbench.store.details import read_details
-from workbench.store.event_lines import as_line
 from workbench.store.execution import CaseRecord
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.store import Store

@@ -9,8 +9,8 @@ import pytest
 from benchmarks import aftermath
 from benchmarks.parts import marked
 from tests.stored import change_event
+from workbench.events.event_json import as_line
 from workbench.events.events import CaseError, CaseFinished, CaseRef, CaseStatus, Event, PlannedCase, RunStarted
-from workbench.store.event_lines import as_line
 from workbench.store.history.run_writer import RunWriter
 
 RUN = "2026-11-21T10-30-00-3f2a"

@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.stores import ANSWER_PASSED, FILE, case_events, ref
 from workbench.__main__ import main
+from workbench.events.event_json import as_line
 from workbench.events.events import Event, PlannedCase, RunFinished, RunStarted
 from workbench.exporting.html import build_html
 from workbench.exporting.junit import junit_pieces
@@ -18,7 +19,6 @@ from workbench.results.plain_case import plain_case
 from workbench.results.plain_lines import case_line
 from workbench.results.title import notes
 from workbench.store.details import read_details, read_records
-from workbench.store.event_lines import as_line
 from workbench.store.execution import CaseRecord
 from workbench.store.history.listed_runs import list_all_runs
 from workbench.store.history.reading import read_run_events

@@ -14,6 +14,7 @@ import pytest
 from tests.cli.stores import all_statuses, case_events, feed
 from tests.stored import change_event, drop_events, event_texts, forget_rows, number_of, sql
 from workbench.cli.exit_codes import exit_code
+from workbench.events.event_json import as_line
 from workbench.events.events import (
     CaseFinished,
     CaseRef,
@@ -37,7 +38,6 @@ from workbench.project.shards import plan_digest
 from workbench.store.database.database import database
 from workbench.store.database.runs import delete_runs
 from workbench.store.details import read_details
-from workbench.store.event_lines import as_line
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.state_dir import run_path
 from workbench.store.store import Store

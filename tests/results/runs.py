@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from workbench.events.event_json import as_line
 from workbench.events.events import (
     CaseError,
     CaseFinished,
@@ -18,7 +19,6 @@ from workbench.events.events import (
     RunFinished,
     RunStarted,
 )
-from workbench.store.event_lines import as_line
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.summary import Summary, summarize_events
 

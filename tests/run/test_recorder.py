@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from workbench.criteria.secrets import Secrets
-from workbench.events.event_json import from_json, to_json
+from workbench.events.event_json import Line, from_json, to_json
 from workbench.events.events import (
     AgentActed,
     CallsRecorded,
@@ -24,7 +24,6 @@ from workbench.events.events import (
     RunFinished,
 )
 from workbench.run.recorder import _AHEAD, _WRITTEN_AT_ONCE, Recorder
-from workbench.store.event_lines import Line
 from workbench.store.inputs.digests import Digests
 from workbench.store.owners import OwnersToKeep
 

@@ -11,6 +11,7 @@ import pytest
 from tests.run.project import Outcome, Project, evalset, execute, turn
 from workbench.agents.workspace.criteria_choice import CriteriaChoice, CriteriaChooser
 from workbench.agents.workspace.discovery import AgentFolder, discover, name_agents
+from workbench.events.event_json import Line
 from workbench.events.events import (
     AgentActed,
     CaseFinished,
@@ -31,7 +32,6 @@ from workbench.run.processes.children import Children
 from workbench.run.recorder import EventWriter
 from workbench.run.run import Run
 from workbench.store.details import read_details
-from workbench.store.event_lines import Line
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.inputs.digests import Digests
 from workbench.store.owners import OwnersToKeep

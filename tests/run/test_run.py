@@ -12,6 +12,7 @@ import pytest
 
 from tests.run.project import Outcome, Project, evalset, execute, turn
 from workbench.agents import channel
+from workbench.events.event_json import Line
 from workbench.events.events import (
     CaseFinished,
     CaseStarted,
@@ -30,7 +31,6 @@ from workbench.run.processes.children import Children
 from workbench.run.resuming import Resumable, resume
 from workbench.run.run import Run
 from workbench.store.database.database import close_databases, database
-from workbench.store.event_lines import Line
 from workbench.store.history.latest import latest_runs
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.stored_events import read_run

@@ -11,12 +11,12 @@ import pytest
 
 from tests.cli.stores import ANSWER_PASSED, CRASH, TRAJECTORY_FAILED, case_events, ref, started
 from tests.stored import sql
+from workbench.events.event_json import as_line
 from workbench.events.events import CaseError, CaseFinished, CaseRef, Event, MetricResult, RunFinished
 from workbench.exporting.junit import junit_pieces
 from workbench.exporting.report import report_pieces
 from workbench.store import details
 from workbench.store.details import known_details, read_details, read_records
-from workbench.store.event_lines import as_line
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.stored_runs import load_summary

@@ -8,12 +8,11 @@ import pytest
 
 from tests.stored import sql
 from workbench.criteria.secrets import Secrets
-from workbench.events.event_json import from_json, to_json
+from workbench.events.event_json import as_line, from_json, to_json
 from workbench.events.events import CallsRecorded, CaseRef, SpansRecorded
 from workbench.run.recorder import PieceStorage
-from workbench.store.event_lines import as_line
 from workbench.store.history.run_writer import RunWriter
-from workbench.store.pieces import PieceLostError, Pieces, Recorded
+from workbench.store.spans import PieceLostError, Pieces, Recorded
 
 REF = CaseRef("desk", "desk/r.evalset.json", "r", "one")
 SECRETS = Secrets([{"API_KEY": "abcdefgh-1", "PIN_TOKEN": "12345678"}])

@@ -9,8 +9,7 @@ from workbench.events.events import CaseRef, SpansRecorded
 from workbench.files.prices import Price, Prices
 from workbench.results.trace.path import draw_path, path_of, visited_names
 from workbench.results.trace.totals import totals
-from workbench.store.pieces import content_digests
-from workbench.store.spans import TurnTrace, read_turn
+from workbench.store.spans import TurnTrace, content_digests, read_turn
 
 REF = CaseRef("desk", "desk/r.evalset.json", "r", "one")
 SPANS: list[dict[str, Any]] = [

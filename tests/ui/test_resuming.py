@@ -12,12 +12,12 @@ from tests.run.recorded_inputs import Recorded
 from tests.stored import sql
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from workbench.agents.workspace.workspace import Workspace
+from workbench.events.event_json import as_line
 from workbench.events.events import AgentActed, CaseFinished, CaseRef, CaseStarted, Event, RunFinished, RunStarted
 from workbench.files.run_options import RunOptions
 from workbench.project.resuming import describe_resumable
 from workbench.run.plan.run_plan import make_plan
 from workbench.run.plan.selection import select_cases
-from workbench.store.event_lines import as_line
 from workbench.store.history.run_writer import RunWriter
 from workbench.ui.running.engine_run import RepeatOptions
 

@@ -247,7 +247,7 @@ class RunStarted:
     sources: Sources = field(default_factory=dict)
     """The agents' files when the run began."""
     inputs: dict[str, Any] = field(default_factory=dict)
-    """Inputs of the verdicts, as far as they are known yet (`workbench.store.inputs.run_inputs`)."""
+    """Inputs of the verdicts, as far as they are known yet (`workbench.store.inputs.record`)."""
     until_sure: float | None = None
     """The pass rate that repeats should establish, or None to run each case as often as planned."""
     shard: Shard | None = None
@@ -352,7 +352,7 @@ class SpansRecorded:
 
     `spans` is JSON text that is parsed only when it is shown (`workbench.store.spans`). Requests and replies ("pieces",
     by digest) are JSON text in `pieces`. If the run is stored, they are stored with the run `kept_in` instead, under
-    the numbers in `kept`, which is JSON text too (`workbench.store.pieces`).
+    the numbers in `kept`, which is JSON text too (`workbench.store.spans`).
     """
 
     case: CaseRef
@@ -490,7 +490,7 @@ class CaseFinished:
     usage: Usage = field(default_factory=Usage)
     inputs: tuple[int, ...] = ()
     """Inputs of the verdict besides those in `CaseStarted`, as numbers of the run's bundles
-    (`workbench.store.inputs.run_inputs`); empty in runs of older versions."""
+    (`workbench.store.inputs.record`); empty in runs of older versions."""
     frozen: Frozen | None = None
     """How the case was replayed, or None if all of its calls were live."""
     handling: FaultHandling | None = None

@@ -16,7 +16,7 @@ from workbench.files.plugins import ExtensionPoint
 from workbench.files.prices import Prices
 from workbench.store.execution import Execution
 from workbench.store.history.pass_rates import Trend, pass_rates
-from workbench.store.history.votes import case_keys
+from workbench.store.rates import case_keys
 from workbench.store.store import Store
 
 # Data exported with a run: pass rates of past runs, and the user's triage

@@ -20,8 +20,7 @@ from workbench.store.inputs.case_inputs import started_bundles
 from workbench.store.inputs.change import Change
 from workbench.store.inputs.digests import project_digests
 from workbench.store.inputs.record import Record
-from workbench.store.stored_cases import stored_case
-from workbench.store.transcripts import StoredCase
+from workbench.store.transcripts import StoredCase, stored_case
 
 Changes: TypeAlias = tuple[Change, ...]
 

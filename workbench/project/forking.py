@@ -15,8 +15,7 @@ from workbench.run.plan.run_plan import fork_plan as plan_of_fork
 from workbench.store.execution import CaseRecord, Turn
 from workbench.store.history.reading import open_run
 from workbench.store.history.state_dir import is_stored, state_of
-from workbench.store.stored_cases import stored_case
-from workbench.store.transcripts import StoredCase
+from workbench.store.transcripts import StoredCase, stored_case
 
 CHAT = "chat"
 """The name of a live conversation, which has no run."""

@@ -24,8 +24,7 @@ from workbench.store.execution import Execution
 from workbench.store.history.reading import open_run
 from workbench.store.history.run_names import LAST, find_stored_run, last_unharmed_run
 from workbench.store.history.stored_events import read_run
-from workbench.store.stored_cases import stored_case
-from workbench.store.transcripts import StoredRun
+from workbench.store.transcripts import StoredRun, stored_case
 
 _TRIES = 3
 

@@ -37,7 +37,7 @@ from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.inputs.change import Effect
 from workbench.store.store import Store
-from workbench.store.stored_cases import stored_case
+from workbench.store.transcripts import stored_case
 
 if TYPE_CHECKING:
     from workbench.run.plan.plan import Plan

@@ -25,8 +25,7 @@ from workbench.run.processes.children import Children
 from workbench.run.provenance import SourceFiles, read_sources, versions
 from workbench.run.recorder import EventWriter
 from workbench.store.inputs.digests import ABSENT, Digests, was_written
-from workbench.store.inputs.record import Bundle
-from workbench.store.inputs.run_inputs import RunInputs, planned_key
+from workbench.store.inputs.record import Bundle, RunInputs, planned_key
 
 _CHANGED = "changed during the run"
 """Placeholder for the digest of a file that changed during the run. It equals no digest."""

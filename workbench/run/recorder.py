@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
 
 from workbench.criteria.secrets import Secrets
+from workbench.events.event_json import Line, as_line
 from workbench.events.events import CallsRecorded, CaseFinished, Event, Noticed, RunFinished, SpansRecorded
-from workbench.store.event_lines import Line, as_line
 from workbench.store.inputs.digests import Digests
 from workbench.store.owners import OwnersToKeep
-from workbench.store.pieces import Recorded, is_cut
+from workbench.store.spans import Recorded, is_cut
 from workbench.text.json_values import short_json
 
 # Storage of spans and calls: their pieces are cleaned of secrets and stored with the run, each once

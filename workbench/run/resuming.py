@@ -30,8 +30,7 @@ from workbench.store.history.stored_runs import load_summary
 from workbench.store.inputs.case_inputs import started_bundles
 from workbench.store.inputs.change import CASE_INPUTS, Change, describe, not_recorded
 from workbench.store.inputs.digests import project_digests
-from workbench.store.inputs.record import Bundle, Record
-from workbench.store.inputs.run_inputs import RunInputs
+from workbench.store.inputs.record import Bundle, Record, RunInputs
 from workbench.text.counting import counted
 
 _MAX_RUNS = 20

@@ -1,19 +1,31 @@
-"""The cause of a failing case, folded by shape so that cases with the same fault have the same cause."""
+"""The cause of a failing case, folded by shape so that cases with the same fault have the same cause.
+
+A shape keeps the words of an error's message and replaces its values by kinds, such as `no order <id>`.
+"""
 
 import re
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args
 
-from workbench.store.error_shape import KINDS
 from workbench.text.fast_dataclass import dataclass
 from workbench.text.safe_text import one_line
 
+KINDS = ("address", "value", "path", "time", "number", "id")
+"""The kinds of values, as they are named in a cause."""
 Layer: TypeAlias = Literal["error", "calls", "answer", "judged", "other"]
+
+
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 """The layers in order. A case counts under a cause of the first layer that has one."""
+
+
 TEXT_LIMIT = 200
+
+
 _SEPARATORS = re.compile(rf"(?:<(?:{'|'.join(KINDS)})>|\W)+")
 """Kinds of values separate, too: an order may have the id `7` in one case and `A-7` in another."""
+
+
 _BY_FUNCTION = "-by-function"
 
 
@@ -61,5 +73,117 @@ def slug_of(text: str) -> str:
 
 UNKNOWN = make_cause("other", "cause not recorded")
 """The cause of a failing case without a failed criterion, as in damaged runs."""
+
+
 ONE_OF_A_KIND = make_cause("other", "one of a kind")
 """The cause of the group that holds all cases whose cause no other case has."""
+
+
+_LONGEST = 2_000
+_SAYS_NOTHING = re.compile(r"^(?:RuntimeError|Exception): (?=\S)|\bturn \d+: ")
+_REPLY = re.compile(r"[\s:.-]{0,4}\{.{0,100}?(['\"])message\1: ?(['\"])(.{1,400}?)\2[,}].*", re.DOTALL)
+"""The reply of a service, as JSON or as a Python dict, whose message says what is wrong."""
+_VALIDATION = re.compile(r"\d+ (validation error)s?( for .*)\n(.*)\n\s*(.*?)(?: \[type=.*)?$", re.MULTILINE)
+"""A message of pydantic, which names the field and the fault on lines of their own."""
+_NAMES_CODE = re.compile(r"\b(?:Attribute|Import|Key|ModuleNotFound|Name|Type|UnboundLocal)Error\b")
+"""Errors whose quoted words are names in code."""
+_NAME = re.compile(r"[a-z]+(?:_[a-z]+)+")
+"""A name in code, wherever it is quoted."""
+_HEX = re.compile(r"[\da-fA-F-]+")
+_PART = re.compile(r"[A-Za-z\d]+")
+_WORD = re.compile(r"[a-z]{3,}|[A-Z][a-z]{2,}")
+_NUMBERED = re.compile(r"([a-z]{3,})\d+")
+"""Parts of an id that say something: `flash` in `gemini-2.5-flash`, and in code `line` in `line2`."""
+_JOINED_IDS = re.compile(r"<id>(?:[-_.]+<id>)+")
+_ID = r"[A-Za-z\d_-]"
+_VALUE = re.compile(
+    "|".join(
+        f"(?P<{kind}>{pattern})"
+        for kind, pattern in {
+            "kept": r"\b(?i:HTTP|errno|signal|exit(?: code)?|(?:error |status )code|status)[ :=]{1,2}\d{1,4}\b"
+            r"|\b[45]\d\d [A-Z][A-Z_]+\b"
+            r"|['\"]?\b[45]\d\d(?: [A-Z][a-z]+)+['\"]?|\b[A-Za-z]\w*_v\d+\b|\b[A-Z][A-Z\d_]*_[A-Z]{3,}\b",
+            "some": r"\b[1-9]\d{0,9} of \d{1,10}(?= [a-z])",
+            "address": r"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s,;)'\"]+|\b[\w.+-]{1,64}@[\w-]+\.[\w.-]+"
+            r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b",
+            "value": r"\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)|`[^`]*`|“[^”]*”|‘[^’]*’|«[^»]*»|「[^」]*」",
+            "path": r"(?<![\w/])(?:~|\.{1,2}|[A-Za-z]:)?(?:[\\/][\w.@+-]+){2,}[\\/]?|(?<![\w/])/[\w.@+-]+/?(?!\w)"
+            r"|(?<![\w/.])(?:[\w@+-]{1,64}/){1,20}[\w@+-]{1,64}\.[a-z]\w{0,9}\b",
+            "time": rf"(?<!{_ID})\d{{4}}-\d\d-\d\d(?:[T ]\d\d:\d\d[\d:.,]*(?:Z|[+-]\d\d:?\d\d)?)?(?!{_ID})"
+            rf"|(?<!{_ID})\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?(?!{_ID})",
+            "number": rf"(?<!{_ID})[-+]?\d(?:[\d.,:_]*\d)?(?:[mµn]?s|min|h|[kKMG]i?B|%)?(?!{_ID})",
+            "id": rf"(?<!{_ID}){_ID}{{0,200}}\d{_ID}*(?:\.{_ID}{{0,200}}\d{_ID}*)*",
+        }.items()
+    )
+)
+_REPEATED = re.compile(r"(<(?:number|id|time)>)(?:(?:[\s,;]|and )*\1)+")
+_CALL = re.compile(r"[^\n]{0,200}? called ([^\s(]{1,200})\([^\n]*?, which has no recording; ")
+_DIFFERENCE = re.compile(r"nearest recording: [^\n]*?\) in turn \d+; ([^\n]{1,300}?) was ")
+_MODEL = re.compile(r"([^\n]{1,200}?) asked its model what is not recorded: ")
+_REQUEST = re.compile(r"its request \d+ has (another instruction|other tools|another config|the model)")
+_INDEX = re.compile(r"\[\d+\]")
+_TOO_MANY = ("a call with these arguments is recorded only ", "only ")
+
+
+def error_text(message: str) -> str:
+    """Return a message on one line, with each number, id, path, time, address and quoted value replaced by its kind.
+
+    Words stay, so that different faults have different texts. So do names in code, which are quoted, too. A call
+    without a recording has a text of its own, because most of its message is the call.
+    """
+    if missed := miss_text(message[:_LONGEST]):
+        return missed
+    text = _SAYS_NOTHING.sub("", message[:_LONGEST].strip())
+    text = _VALIDATION.sub(r"\1\2: \3: \4", _REPLY.sub(r": \3", text, count=1), count=1)
+    text = next(iter(text.splitlines()), "")
+    return _REPEATED.sub(r"\1", _folded(text, in_code=_NAMES_CODE.search(text) is not None))
+
+
+def _folded(text: str, *, in_code: bool) -> str:
+    def named(match: re.Match[str]) -> str:
+        kind, value = match.lastgroup, match[0]
+        if kind == "id":
+            return _named_id(value, in_code=in_code)
+        if kind == "value":
+            inner = _folded(value[1:-1], in_code=True)
+            if inner[1:-1] in KINDS:
+                return inner
+            if in_code or _NAME.fullmatch(value[1:-1]):
+                return f"{value[0]}{inner}{value[-1]}"
+        return {"kept": value, "some": "some"}.get(str(kind), f"<{kind}>")
+
+    return _VALUE.sub(named, text)
+
+
+def _named_id(value: str, *, in_code: bool) -> str:
+    """Return the kind of an id with the words in it, such as `gemini-<id>-flash`."""
+    if _HEX.fullmatch(value):
+        return "<id>"
+
+    def named(match: re.Match[str]) -> str:
+        part = match[0]
+        if in_code and (numbered := _NUMBERED.fullmatch(part)):
+            return f"{numbered[1]}<number>"
+        return part if _WORD.fullmatch(part) else "<id>"
+
+    return _JOINED_IDS.sub("<id>", _PART.sub(named, value))
+
+
+def miss_text(message: str) -> str:
+    """Return a text such as `find_order: order differs from the recording`, or "" for another message."""
+    if found := _CALL.match(message):
+        why = message[found.end() :]
+        if difference := _DIFFERENCE.match(why):
+            return f"{found[1]}: {_INDEX.sub('[]', difference[1])} differs from the recording"
+        return f"{found[1]}: {_other(why, 'call')}"
+    if found := _MODEL.match(message):
+        why = message[found.end() :]
+        request = _REQUEST.match(why)
+        return f"model of {found[1]}: {f'{request[1]} than recorded' if request else _other(why, 'request')}"
+    return ""
+
+
+def _other(why: str, what: str) -> str:
+    if why.startswith("its outcome was not recorded"):
+        return "its outcome was not recorded"
+    return f"more {what}s than recorded" if why.startswith(_TOO_MANY) else f"{what} is not in the recording"

@@ -26,7 +26,7 @@ from workbench.events.events import (
 from workbench.events.shards import Shard
 from workbench.store.details import keep_details, read_details
 from workbench.store.execution import CaseRecord, CaseState, Execution, apply_to_case
-from workbench.store.inputs.run_inputs import RunInputs
+from workbench.store.inputs.record import RunInputs
 from workbench.text.fast_dataclass import dataclass
 
 

@@ -1,9 +1,9 @@
-"""Transcripts from stored events: enough to score a case again, or the reason why that is impossible."""
+"""Transcripts from events: enough to score a case again, or the reason why that is impossible."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from workbench.events.events import (
     AgentActed,
@@ -25,8 +25,8 @@ from workbench.events.events import (
     TurnStarted,
     UserSimulated,
 )
-from workbench.store.inputs.record import Bundle
-from workbench.store.inputs.run_inputs import RunInputs
+from workbench.store.execution import CaseRecord
+from workbench.store.inputs.record import Bundle, RunInputs
 
 _OF_SCORING = frozenset({"judge", "metric_crashed", "quota", "cancelled"})
 """Errors of cases whose transcript is complete."""
@@ -189,3 +189,59 @@ def _take_of_run(run: StoredRun, inputs: RunInputs, event: FilesRead | RepeatsDr
         case RepeatsDropped():
             for dropped in event.cases:
                 run.cases.pop(dropped, None)
+
+
+_STREAMS: tuple[Literal["stdout", "stderr"], ...] = ("stdout", "stderr")
+
+
+def stored_case(record: CaseRecord) -> StoredCase:
+    """Return the transcript of a case of this session."""
+    case = StoredCase(record.planned, inputs=tuple(record.inputs))
+    for event in _events(record):
+        case.take(event)
+    return case
+
+
+def _events(record: CaseRecord) -> Iterator[Event]:
+    ref = record.ref
+    if record.started_at is not None:
+        yield CaseStarted(
+            ref,
+            record.started_at,
+            record.expected,
+            record.criteria,
+            record.scenario,
+            record.rubrics,
+            record.custom_metrics,
+            record.simulator,
+            record.attempt,
+            record.session,
+            record.final_session_state,
+            record.dataset_case,
+            record.lost,
+        )
+    for stream in _STREAMS:
+        if record.output.get(stream):
+            yield OutputCaptured(ref, stream, record.output[stream])
+    for number, turn in enumerate(record.turns):
+        yield from (step for step in record.simulated if step.turn == number)
+        yield TurnStarted(ref, number, turn.user)
+        if turn.spans is not None:
+            yield turn.spans
+        yield from turn.calls
+        if turn.actual is None:
+            yield from (AgentActed(ref, number, acted) for acted in turn.acted)
+        else:
+            # The last turn has the usage of the whole case.
+            yield TurnFinished(ref, number, turn.actual, turn.note, record.usage, turn.state, turn.inner_calls)
+    yield from (step for step in record.simulated if step.turn >= len(record.turns))
+    if record.state != "queued" and record.state != "running":
+        yield CaseFinished(
+            ref,
+            record.state,
+            record.error,
+            record.duration_seconds,
+            frozen=record.frozen,
+            thawed=record.thawed,
+            machine=record.machine,
+        )

@@ -9,8 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.hostile import HOSTILE
-from workbench.store.cause import Cause, make_cause
-from workbench.store.error_shape import error_text
+from workbench.store.cause import Cause, error_text, make_cause
 
 
 def cause(message: str) -> Cause:

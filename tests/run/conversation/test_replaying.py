@@ -31,8 +31,7 @@ from workbench.store.history.state_dir import run_path
 from workbench.store.history.stored_events import read_run
 from workbench.store.inputs.change import describe
 from workbench.store.inputs.digests import project_digests
-from workbench.store.inputs.record import Record
-from workbench.store.inputs.run_inputs import RunInputs
+from workbench.store.inputs.record import Record, RunInputs
 from workbench.worker.frames import FrameTooLargeError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -18,8 +18,7 @@ from tests.stored import sql
 from workbench.files.state_folder import state_dir
 from workbench.store.database import opening
 from workbench.store.database.database import Connection, Database, close_databases, database
-from workbench.store.database.faults import DamagedError
-from workbench.store.database.opening import is_on_network, open_to_read, open_to_write
+from workbench.store.database.opening import DamagedError, is_on_network, open_to_read, open_to_write
 from workbench.store.database.values import get_or_set_value, get_value, set_value
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from workbench.events.event_json import as_line
 from workbench.events.events import CaseFinished, CaseRef, CaseStatus, Event, PlannedCase, RunFinished, RunStarted
 from workbench.store.database.database import Database
-from workbench.store.event_lines import as_line
 from workbench.store.history.run_writer import RunWriter
 
 

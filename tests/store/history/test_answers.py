@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from tests.stored import sql
+from workbench.events.event_json import as_line
 from workbench.events.events import CaseRef, PlannedCase, RunFinished, RunStarted
 from workbench.run.plan.source import Answer, AnswerStorage, read
 from workbench.run.resuming import stored_answers
 from workbench.store.database.database import database
 from workbench.store.database.values import model_answers
-from workbench.store.event_lines import as_line
 from workbench.store.history.run_writer import RunWriter
 
 ONE = CaseRef("desk", "desk/all.evalset.json", "all", "one")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.stored import sql
+from workbench.events.event_json import as_line
 from workbench.events.events import (
     CaseError,
     CaseFinished,
@@ -17,14 +18,13 @@ from workbench.events.events import (
     RunStarted,
 )
 from workbench.run.resuming import newest_interrupted
-from workbench.store.event_lines import as_line
 from workbench.store.execution import CaseRecord
 from workbench.store.history.latest import latest_runs
 from workbench.store.history.listed_runs import list_all_runs
 from workbench.store.history.pass_rates import Trend, last_comparable, pass_rates
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.state_dir import started_at
-from workbench.store.history.votes import Case, case_keys
+from workbench.store.rates import Case, case_keys
 
 WHOLE = RunFinished(1.0)
 

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.stored import change_event, drop_events, sql
+from workbench.events.event_json import as_line
 from workbench.events.events import (
     AgentActed,
     CaseFinished,
@@ -26,7 +27,6 @@ from workbench.events.events import (
 from workbench.exporting import SCHEMA as WRITTEN
 from workbench.files.run_options import UsageFaultError
 from workbench.store.database.database import database
-from workbench.store.event_lines import as_line
 from workbench.store.history.reading import open_run
 from workbench.store.history.run_names import find_run, last_run, last_unharmed_run, run_ids
 from workbench.store.history.run_writer import RunWriter

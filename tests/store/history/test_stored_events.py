@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.stored import change_event, drop_events, event_texts, forget_rows, number_of, sql
+from workbench.events.event_json import as_line
 from workbench.events.events import (
     AgentActed,
     CaseFinished,
@@ -24,7 +25,6 @@ from workbench.events.events import (
 )
 from workbench.files.state_folder import state_dir
 from workbench.store.database.database import database
-from workbench.store.event_lines import as_line
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.state_dir import run_path
 from workbench.store.history.stored_events import UNREADABLE_CASES, is_reading_problem, read_run

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tests.cli.stores import ANSWER_PASSED, FAILED, PASSED, TRAJECTORY_FAILED, case_events
 from tests.stored import change_event, event_texts, forget_rows, sql
 from workbench.cli import history_command
+from workbench.events.event_json import as_line
 from workbench.events.events import Event, Noticed, PlannedCase, RunFinished, RunStarted
 from workbench.files.settings import Limits
 from workbench.store.database.database import database
 from workbench.store.database.runs import all_runs, save_run
 from workbench.store.database.values import add_contents
-from workbench.store.event_lines import as_line
 from workbench.store.execution import Execution
 from workbench.store.history import stored_runs
 from workbench.store.history.latest import latest_runs

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.events.event_json import from_json
+from workbench.events.event_json import as_line, from_json
 from workbench.events.events import (
     CaseError,
     CaseFinished,
@@ -27,7 +27,6 @@ from workbench.events.events import (
 )
 from workbench.results.compare.compare import compare
 from workbench.store.database.runs import ExecutionRow
-from workbench.store.event_lines import as_line
 from workbench.store.history.execution_rows import RunRows, add_executions, facts_text
 from workbench.store.history.summary import Summary, summarize_events
 

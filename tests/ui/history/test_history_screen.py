@@ -13,6 +13,7 @@ from tests.run.recorded_inputs import Recorded
 from tests.stored import sql, stored_runs
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.agents.workspace.workspace import Workspace
+from workbench.events.event_json import as_line
 from workbench.events.events import (
     CaseFinished,
     CaseRef,
@@ -32,7 +33,6 @@ from workbench.files.run_options import RunOptions
 from workbench.results.compare.compare import Comparison
 from workbench.run.plan.run_plan import make_plan
 from workbench.run.plan.selection import select_cases
-from workbench.store.event_lines import as_line
 from workbench.store.history import pass_rates
 from workbench.store.history.listed_runs import ListedRun
 from workbench.store.history.pass_rates import runs_by_question

@@ -12,8 +12,16 @@ from workbench.results.trace.conversation import Message, events_of, messages
 from workbench.results.trace.path import TurnPath, path_of, visited_names
 from workbench.results.trace.totals import Total, totals
 from workbench.store.execution import Turn
-from workbench.store.pieces import PieceLostError, Pieces, content_digests, request_of, tool_names
-from workbench.store.spans import Node, TurnTrace, read_turn
+from workbench.store.spans import (
+    Node,
+    PieceLostError,
+    Pieces,
+    TurnTrace,
+    content_digests,
+    read_turn,
+    request_of,
+    tool_names,
+)
 from workbench.text.collecting import collector_paused
 
 _LONGEST_BRANCHES = 400

@@ -20,8 +20,7 @@ from workbench.results.trace.conversation import part_words
 from workbench.results.trace.path import PathLine, draw_path
 from workbench.results.trace.reading import Lost, TraceRead
 from workbench.results.trace.row import GLYPHS
-from workbench.store.pieces import request_of, tool_names
-from workbench.store.spans import Node
+from workbench.store.spans import Node, request_of, tool_names
 from workbench.text.counting import counted
 from workbench.text.json_values import mapping, objects, string
 from workbench.text.safe_text import one_line, plain

@@ -20,7 +20,7 @@ from workbench.events.events import (
 )
 from workbench.files.invocation import Invocation, content_text
 from workbench.run.injection.facts import Fact, Sources, facts_in, facts_of
-from workbench.store.pieces import PieceLostError, Pieces
+from workbench.store.spans import PieceLostError, Pieces
 from workbench.text.json_values import mapping, objects, parts_of, string
 
 CRASHES: Final[frozenset[ErrorKind]] = frozenset(

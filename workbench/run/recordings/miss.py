@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from workbench.events.events import CallsRecorded, SpansRecorded
-from workbench.store.pieces import PieceLostError, Pieces
+from workbench.store.spans import PieceLostError, Pieces
 from workbench.text.json_values import mapping, objects, string
 from workbench.worker.matching import differences
 

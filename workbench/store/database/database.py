@@ -19,12 +19,15 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from workbench.files.state_folder import untrusted_root
-from workbench.store.database.faults import SQLITE_ERRORS, DamagedError, as_os_error, is_undecodable
 from workbench.store.database.opening import (
     FILE_NAME,
+    SQLITE_ERRORS,
+    DamagedError,
     Identity,
     Opened,
+    as_os_error,
     identity_of,
+    is_undecodable,
     open_in_memory,
     open_to_read,
     open_to_write,

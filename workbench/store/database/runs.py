@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from workbench.store.database.database import Connection
-from workbench.store.database.faults import DamagedError
+from workbench.store.database.opening import DamagedError
 from workbench.store.database.process import is_alive, this_process
 from workbench.store.database.schema import EVENT_BITS, RUN_BITS
 

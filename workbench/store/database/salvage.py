@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from workbench.store.database.faults import SQLITE_ERRORS, DamagedError
-from workbench.store.database.opening import BESIDE, identity_of, open_to_write
+from workbench.store.database.opening import BESIDE, SQLITE_ERRORS, DamagedError, identity_of, open_to_write
 from workbench.store.database.schema import TABLES
 
 _MARK = "damaged"

@@ -30,8 +30,7 @@ from workbench.events.events import (
 )
 from workbench.files.file_access import read_regular, unreadable_text
 from workbench.store.history.summary import ListEntry, RunBundles, Summary, list_entry, summarize_events
-from workbench.store.inputs.record import Bundle, digest
-from workbench.store.inputs.run_inputs import RunInputs
+from workbench.store.inputs.record import Bundle, RunInputs, digest
 from workbench.text.json_values import mapping, number
 
 ENDING = ".evalset_result.json"

@@ -10,7 +10,7 @@ from workbench.files.run_options import UsageFaultError
 from workbench.store.history.listed_runs import ListedRun
 from workbench.store.history.reading import open_summary
 from workbench.store.history.stored_runs import list_runs, load_summary
-from workbench.store.history.votes import Case, are_enough, case_votes
+from workbench.store.rates import Case, are_enough, case_votes
 
 MOST = 60
 """Number of runs shown, the newest."""

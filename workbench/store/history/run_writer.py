@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from workbench.events.event_json import Line
 from workbench.events.events import CaseRef, Noticed, RepeatsDropped, RunFinished, RunResumed, RunStarted
 from workbench.files.state_folder import is_forgotten, make_state_dir, untrusted_root, untrusted_text
 from workbench.store.database.database import Connection, database
@@ -34,7 +35,6 @@ from workbench.store.database.values import (
     count_pieces,
     drop_model_answers,
 )
-from workbench.store.event_lines import Line
 from workbench.store.history.execution_rows import Place, RunRows, facts_text
 from workbench.store.history.state_dir import run_path, state_of
 from workbench.store.history.summary import list_entry

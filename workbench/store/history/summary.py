@@ -28,10 +28,9 @@ from workbench.events.events import (
 )
 from workbench.files.invocation import texts, tool_steps
 from workbench.store.execution import CaseRecord, Execution, Turn, apply_to_case
-from workbench.store.history.votes import case_votes
-from workbench.store.inputs.record import Bundle, Record, digest
-from workbench.store.inputs.run_inputs import RunInputs
+from workbench.store.inputs.record import Bundle, Record, RunInputs, digest
 from workbench.store.judge_details import is_without_model, judged_by
+from workbench.store.rates import case_votes
 from workbench.text.json_values import mapping
 
 STATUSES: tuple[CaseStatus, ...] = get_args(CaseStatus)
@@ -46,7 +45,7 @@ ListEntry = dict[str, Any]
 - `counts`: number of executions by status.
 - `no_verdict`: number of executions that did not end. Unless the run is complete, they are counted as cancelled.
 - `decided`: digest of the cases that the run decided.
-- `votes`: how many of them passed, one vote per case (`workbench.store.history.votes`).
+- `votes`: how many of them passed, one vote per case (`workbench.store.rates`).
 - `calls`, `tokens`: usage of the agents' models.
 - `files`: its evalsets.
 - `by_function`: whether a function judged anything.

@@ -13,8 +13,7 @@ from workbench.files.invocation import with_inner_calls
 from workbench.store.execution import CaseRecord
 from workbench.store.history.reading import open_run
 from workbench.store.history.run_names import LAST, last_run
-from workbench.store.stored_cases import stored_case
-from workbench.store.transcripts import StoredCase
+from workbench.store.transcripts import StoredCase, stored_case
 
 
 @dataclass(frozen=True)

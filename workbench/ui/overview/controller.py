@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from workbench.store.history.pass_rates import Trend
-    from workbench.store.history.votes import Case
+    from workbench.store.rates import Case
     from workbench.ui.overview.right import RightSide
     from workbench.ui.overview.showing import Showing
     from workbench.ui.overview.spending import Spending
@@ -177,7 +177,7 @@ class Overview(Controller):
 
     def _trend(self, scope: "Scope", state: "Path") -> "Trend":
         from workbench.store.history.pass_rates import pass_rates
-        from workbench.store.history.votes import case_keys
+        from workbench.store.rates import case_keys
 
         verdicts = self.session.verdicts
         wanted = {

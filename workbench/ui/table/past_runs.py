@@ -10,7 +10,7 @@ from workbench.results.faces import FACES, FROZEN, STALE, Status
 from workbench.store.execution import Execution
 from workbench.store.history.stored_runs import list_runs, load_summary
 from workbench.store.history.summary import Summary
-from workbench.store.history.votes import are_enough, case_votes
+from workbench.store.rates import are_enough, case_votes
 from workbench.text.safe_text import one_line
 from workbench.text.scores import compared, sign
 from workbench.ui.session import relative_times, run_labels
