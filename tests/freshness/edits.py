@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tests.cli.projects import Project
-from workbench.store.inputs.change import Effect, Input
+from workbench.store.inputs import Effect, Input
 
 AGENT = """
 import os

@@ -13,9 +13,8 @@ from workbench.freshness import agent_inputs
 from workbench.freshness.agent_inputs import packages_bundle
 from workbench.freshness.comparison import compare
 from workbench.freshness.current import CurrentInputs, Options, PastRun
-from workbench.store.inputs.change import Change, describe
-from workbench.store.inputs.digests import Digests, project_digests
-from workbench.store.inputs.record import Record
+from workbench.store.digests import Digests, project_digests
+from workbench.store.inputs import Change, Record, describe
 
 SECRET = "the-secret-of-the-desk-4711"
 AGENT = "import os\n\ndef root_agent(message, session):\n    return os.environ['TONE'] + message\n"

@@ -29,7 +29,7 @@ from workbench.run.resuming import resume
 from workbench.store.history.state_dir import run_path
 from workbench.store.history.stored_runs import load_summary
 from workbench.store.history.summary import Summary
-from workbench.store.inputs.change import Change, Input, describe, describe_few
+from workbench.store.inputs import Change, Input, describe, describe_few
 from workbench.ui.freshness.past_results import PastResults
 from workbench.ui.freshness.staleness import Staleness
 from workbench.ui.tree.labels import Labels

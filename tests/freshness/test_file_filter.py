@@ -12,8 +12,8 @@ from workbench.freshness.agent_inputs import AgentFiles
 from workbench.freshness.comparison import compare
 from workbench.freshness.file_filter import files_in
 from workbench.freshness.watcher import Watcher
-from workbench.store.inputs.digests import Digests
-from workbench.store.inputs.record import Bundle, Record
+from workbench.store.digests import Digests
+from workbench.store.inputs import Bundle, Record
 
 ANSWERS = "def root_agent(message, session):\n    return 'ok'\n"
 

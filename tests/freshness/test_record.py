@@ -8,8 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.freshness.comparison import compare
-from workbench.store.inputs.change import EFFECTS, KINDS, Change, Input, describe, describe_few, strongest
-from workbench.store.inputs.record import Bundle, Record, Values
+from workbench.store.inputs import (
+    EFFECTS,
+    KINDS,
+    Bundle,
+    Change,
+    Input,
+    Record,
+    Values,
+    describe,
+    describe_few,
+    strongest,
+)
 
 FILE = "desk/talk.evalset.json"
 CONFIG = "desk/test_config.json"

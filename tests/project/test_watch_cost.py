@@ -11,7 +11,7 @@ from workbench.files.prices import Price, Prices
 from workbench.project.watch_cost import estimate, limit_words
 from workbench.project.watch_queue import Limit
 from workbench.store.execution import CaseRecord, Turn
-from workbench.store.inputs.change import Effect
+from workbench.store.inputs import Effect
 
 PRICES = Prices({"gemini-2.5-flash": Price(1.0, 10.0), "judge": Price(2.0, 0.0)})
 

@@ -9,7 +9,7 @@ from workbench.results.document import Subject
 from workbench.results.staleness import stale_count, stale_line, stale_mark
 from workbench.results.title import ending, title
 from workbench.store.details import read_details
-from workbench.store.inputs.change import Change
+from workbench.store.inputs import Change
 from workbench.text.safe_text import one_line
 
 MODEL = Change("environment", "GEMINI_MODEL", "order_desk/.env", "run")

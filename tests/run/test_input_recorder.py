@@ -22,10 +22,9 @@ from workbench.run.plan.plan import Plan
 from workbench.run.plan.source import AgentSource
 from workbench.run.processes.agent_process import Reads
 from workbench.run.processes.children import Children
+from workbench.store.digests import Digests, project_digests
 from workbench.store.history.run_writer import RunWriter
-from workbench.store.inputs.change import describe
-from workbench.store.inputs.digests import Digests, project_digests
-from workbench.store.inputs.record import Record
+from workbench.store.inputs import Record, describe
 
 _NOTHING = Reads()
 ANSWERS = "def root_agent(message, session):\n    return 'ok'\n"

@@ -24,7 +24,7 @@ from workbench.events.events import (
     RunFinished,
 )
 from workbench.run.recorder import _AHEAD, _WRITTEN_AT_ONCE, Recorder
-from workbench.store.inputs.digests import Digests
+from workbench.store.digests import Digests
 from workbench.store.owners import OwnersToKeep
 
 REF = CaseRef("desk", "desk/r.evalset.json", "r", "one")

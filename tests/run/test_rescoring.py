@@ -32,8 +32,8 @@ from workbench.run.processes.children import Children
 from workbench.run.recorder import EventWriter
 from workbench.run.run import Run
 from workbench.store.details import read_details
+from workbench.store.digests import Digests
 from workbench.store.history.run_writer import RunWriter
-from workbench.store.inputs.digests import Digests
 from workbench.store.owners import OwnersToKeep
 from workbench.store.transcripts import StoredRun, collect
 

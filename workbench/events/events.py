@@ -6,11 +6,10 @@ depends on how a run is made or shown.
 """
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from workbench.events.shards import Shard
-from workbench.text.fast_dataclass import dataclass
 
 MetricStatus: TypeAlias = Literal["passed", "failed", "error", "not_evaluated", "not_applicable", "informational"]
 Sources: TypeAlias = dict[str, dict[str, Any]]
@@ -247,7 +246,7 @@ class RunStarted:
     sources: Sources = field(default_factory=dict)
     """The agents' files when the run began."""
     inputs: dict[str, Any] = field(default_factory=dict)
-    """Inputs of the verdicts, as far as they are known yet (`workbench.store.inputs.record`)."""
+    """Inputs of the verdicts, as far as they are known yet (`workbench.store.inputs`)."""
     until_sure: float | None = None
     """The pass rate that repeats should establish, or None to run each case as often as planned."""
     shard: Shard | None = None
@@ -490,7 +489,7 @@ class CaseFinished:
     usage: Usage = field(default_factory=Usage)
     inputs: tuple[int, ...] = ()
     """Inputs of the verdict besides those in `CaseStarted`, as numbers of the run's bundles
-    (`workbench.store.inputs.record`); empty in runs of older versions."""
+    (`workbench.store.inputs`); empty in runs of older versions."""
     frozen: Frozen | None = None
     """How the case was replayed, or None if all of its calls were live."""
     handling: FaultHandling | None = None
@@ -540,7 +539,7 @@ class FilesRead:
 
     sources: Sources
     bundles: tuple[Any, ...] = ()
-    """More bundles of inputs, as JSON (`workbench.store.inputs.record`)."""
+    """More bundles of inputs, as JSON (`workbench.store.inputs`)."""
     written: dict[str, list[str]] = field(default_factory=dict)
     """Agent → files that it wrote. They do not count as its inputs."""
 

@@ -1,10 +1,8 @@
 """Shards: a run in N parts, each made by a command of its own, and what tells whether parts belong together."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
-
-from workbench.text.fast_dataclass import dataclass
 
 _LONGEST = 80
 """Characters of a value that are shown."""

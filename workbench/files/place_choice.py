@@ -1,8 +1,7 @@
 """The choice of a place, which is cheap to import."""
 
+from dataclasses import dataclass
 from typing import Final
-
-from workbench.text.fast_dataclass import dataclass
 
 LOCALLY: Final = "local"
 """The word for this machine."""

@@ -9,11 +9,10 @@ No price is built in, because prices change. The table is in the settings (`work
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.events.events import MetricResult, UserSimulated
-from workbench.text.fast_dataclass import dataclass
 from workbench.text.json_values import mapping, objects
 
 CURRENCY = "USD"

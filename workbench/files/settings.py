@@ -24,14 +24,13 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from workbench.files.file_access import read_regular_text
 from workbench.files.home import settings_folder
 from workbench.files.prices import Prices, read_prices
-from workbench.text.fast_dataclass import dataclass
 from workbench.text.safe_text import one_line
 
 LARGEST_SETTINGS = 1 << 20

@@ -15,8 +15,8 @@ from workbench.agents.workspace.environment import AgentEnvironment
 from workbench.files.file_access import read_regular
 from workbench.files.walk import relative_to
 from workbench.freshness.file_filter import AgentFileFilter, files_in
-from workbench.store.inputs.digests import Digests
-from workbench.store.inputs.record import INTERPRETER, ONLY_SENT, Bundle
+from workbench.store.digests import Digests
+from workbench.store.inputs import INTERPRETER, ONLY_SENT, Bundle
 
 ALL, MODULES, LISTED, WRITTEN, RESULTS = "all", "modules", "listed", "written", "results"
 """Values of folders and files.

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from workbench.criteria.registry import effect_of
-from workbench.store.inputs.change import KINDS, Change, Effect, Input, not_recorded
-from workbench.store.inputs.record import CODE, INTERPRETER, Bundle, Record
+from workbench.store.inputs import CODE, INTERPRETER, KINDS, Bundle, Change, Effect, Input, Record, not_recorded
 from workbench.text.counting import counted
 
 _COMPARISONS = 100

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from workbench.files.file_access import content_hash, read_regular
-from workbench.store.inputs.digests import LOG
+from workbench.store.digests import LOG
 
 _KEPT_FILE = 1 << 20
 _KEPT_ALL = 64 << 20

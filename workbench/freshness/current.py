@@ -23,10 +23,9 @@ from workbench.freshness.agent_inputs import (
 from workbench.freshness.frozen_inputs import frozen_bundles_like, runs_live
 from workbench.freshness.functions import other_files
 from workbench.judges.scenario import full_scenario
-from workbench.store.inputs.case_inputs import case_bundle, criteria_bundle, readable, simulator_bundle
-from workbench.store.inputs.change import KINDS
-from workbench.store.inputs.digests import Digests
-from workbench.store.inputs.record import ONLY_SENT, Bundle, Record, digest
+from workbench.store.case_inputs import case_bundle, criteria_bundle, readable, simulator_bundle
+from workbench.store.digests import Digests
+from workbench.store.inputs import KINDS, ONLY_SENT, Bundle, Record, digest
 
 Clean = Callable[[Any], Any]
 """A function that removes secrets from JSON data, as in stored runs."""

@@ -11,8 +11,8 @@ from pathlib import Path
 from workbench.events.events import Frozen
 from workbench.files.file_access import read_regular
 from workbench.files.walk import relative_to
-from workbench.store.inputs.digests import Digests
-from workbench.store.inputs.record import Bundle, Record
+from workbench.store.digests import Digests
+from workbench.store.inputs import Bundle, Record
 
 RECORDING = "recording"
 """The name of the frozen file among the inputs. Other files have their own name."""

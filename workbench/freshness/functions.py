@@ -16,7 +16,7 @@ from workbench.judges.base import NotAvailableError
 from workbench.judges.kinds import JUDGES, is_own, kind_of
 from workbench.judges.model_options import read_judge_options
 from workbench.judges.own_kinds import FUNCTION
-from workbench.store.inputs.change import Input
+from workbench.store.inputs import Input
 from workbench.worker.imports import imports_of
 
 _NAME = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")

@@ -1,7 +1,7 @@
 """The impact of a save: the cases whose inputs changed.
 
 It follows from two snapshots, the changed paths, and the files that each agent read. Only the sources of agents that
-never ran are read here. The effects of changes are in `workbench.store.inputs.change`.
+never ran are read here. The effects of changes are in `workbench.store.inputs`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -23,10 +23,9 @@ from workbench.freshness.functions import other_files
 from workbench.freshness.rereading import Snapshot
 from workbench.freshness.touched import Touched
 from workbench.freshness.unusable import has_lost_agent, is_invalid, with_last_valid
-from workbench.store.inputs.case_inputs import criteria_bundle, simulator_bundle
-from workbench.store.inputs.change import KINDS, Change, Effect, Input, strongest
-from workbench.store.inputs.digests import Digests
-from workbench.store.inputs.record import Bundle, Record
+from workbench.store.case_inputs import criteria_bundle, simulator_bundle
+from workbench.store.digests import Digests
+from workbench.store.inputs import KINDS, Bundle, Change, Effect, Input, Record, strongest
 
 _UNSALTED = Digests("")
 """Digests without a salt, because they are only compared and never stored."""

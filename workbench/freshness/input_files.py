@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from workbench.store.inputs.change import KINDS
+from workbench.store.inputs import KINDS
 
 if TYPE_CHECKING:
     from workbench.agents.workspace.workspace import Workspace
     from workbench.freshness.touched import Touched
     from workbench.store.history.latest import LatestRun
-    from workbench.store.inputs.record import Bundle
+    from workbench.store.inputs import Bundle
 
 _NAMED = tuple(kind for kind, treated in KINDS.items() if treated.place == "name")
 """The kinds of inputs whose names are paths relative to the root."""
@@ -40,7 +40,7 @@ def input_files(latest: "Iterable[LatestRun]", workspace: "Workspace") -> tuple[
     """
     from workbench.agents.interpreter import package_folders
     from workbench.files.project_setting import FILE
-    from workbench.store.inputs.record import INTERPRETER
+    from workbench.store.inputs import INTERPRETER
 
     bundles = [bundle.inputs for run in latest for _, bundle in _recorded(run)]
     recorded = {workspace.root / name for inputs in bundles for kind in _NAMED for name in inputs.get(kind, ())}

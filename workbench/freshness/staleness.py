@@ -12,14 +12,13 @@ from workbench.events.events import CaseName, PlannedCase
 from workbench.files.project_setting import FILE, known_mode
 from workbench.freshness.comparison import compare
 from workbench.freshness.current import CurrentInputs, Options, PastRun
+from workbench.store.case_inputs import started_bundles
+from workbench.store.digests import project_digests
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.history.latest import LatestRun, newest_options
 from workbench.store.history.state_dir import state_of
 from workbench.store.history.summary import Summary
-from workbench.store.inputs.case_inputs import started_bundles
-from workbench.store.inputs.change import Change
-from workbench.store.inputs.digests import project_digests
-from workbench.store.inputs.record import Record
+from workbench.store.inputs import Change, Record
 from workbench.store.transcripts import StoredCase, stored_case
 
 Changes: TypeAlias = tuple[Change, ...]

@@ -11,7 +11,7 @@ from workbench.freshness.staleness import stale_cases
 from workbench.results.faces import FACES
 from workbench.store.execution import Execution
 from workbench.store.history.latest import latest_runs
-from workbench.store.inputs.change import Change
+from workbench.store.inputs import Change
 from workbench.store.judge_details import JudgedBy, judged_by
 
 _ALL_KINDS: tuple[JudgedBy, ...] = ("rules", "function", "model")

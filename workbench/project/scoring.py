@@ -25,7 +25,7 @@ from workbench.store.execution import Execution
 from workbench.store.history.reading import open_run
 from workbench.store.history.run_names import LAST, last_run
 from workbench.store.history.state_dir import states_of
-from workbench.store.inputs.change import Input, describe_few
+from workbench.store.inputs import Input, describe_few
 from workbench.store.owners import StoredOwners, read_owners
 from workbench.store.transcripts import StoredCase, StoredRun, stored_case
 from workbench.text.counting import few

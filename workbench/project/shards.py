@@ -17,8 +17,8 @@ from workbench.freshness.functions import other_files
 from workbench.run.plan.plan import Plan, PlanEntry
 from workbench.run.plan.source import AgentSource
 from workbench.run.provenance import is_source, versions
-from workbench.store.inputs.digests import Digests
-from workbench.store.inputs.record import digest
+from workbench.store.digests import Digests
+from workbench.store.inputs import digest
 
 _SALT = "shards"
 """A salt that is not secret, so that digests can be compared between machines."""

@@ -14,7 +14,7 @@ from pydantic import Field
 from workbench.events.events import CaseStatus
 from workbench.exporting.report_parts import Part, Words
 from workbench.project.last_verdicts import LastVerdict
-from workbench.store.inputs.change import Effect, Input
+from workbench.store.inputs import Effect, Input
 from workbench.store.judge_details import JudgedBy
 
 SCHEMA = "agent-workbench/status/1"

@@ -11,7 +11,7 @@ from workbench.project.watch_queue import Estimate, Limit
 from workbench.results.trace.totals import ConversationCost, conversation_cost
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
-from workbench.store.inputs.change import Effect
+from workbench.store.inputs import Effect
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 

@@ -18,9 +18,8 @@ from workbench.run.plan.plan import Plan, PlanEntry
 from workbench.run.plan.rescore_plan import make_rescore_plan
 from workbench.run.plan.run_plan import plan_cases
 from workbench.run.plan.source import StoredSource
-from workbench.store.inputs.case_inputs import criteria_bundle
-from workbench.store.inputs.change import EFFECTS, Change, Effect, strongest
-from workbench.store.inputs.record import Record
+from workbench.store.case_inputs import criteria_bundle
+from workbench.store.inputs import EFFECTS, Change, Effect, Record, strongest
 from workbench.store.transcripts import StoredCase, StoredRun
 from workbench.text.counting import counted
 

@@ -35,7 +35,7 @@ from workbench.project.watch_cost import estimate
 from workbench.project.watch_queue import Estimate, Job, JobQueue, Limit
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
-from workbench.store.inputs.change import Effect
+from workbench.store.inputs import Effect
 from workbench.store.store import Store
 from workbench.store.transcripts import stored_case
 

@@ -1,6 +1,7 @@
 """Changed verdicts: what each case was before its newest verdict."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import count
 
 from workbench.events.events import CaseFinished, CaseRef, Event, RunStarted
@@ -9,7 +10,6 @@ from workbench.results.repeats.outcome_change import are_alike, differs, mode_of
 from workbench.store.execution import CaseState, Execution
 from workbench.store.rates import never_ran
 from workbench.store.store import Store
-from workbench.text.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.editing.triage.entry import Entry
     from workbench.results.compare.compare import ComparedCase
     from workbench.store.history.latest import PastRun
-    from workbench.store.inputs.change import Change as InputChange
+    from workbench.store.inputs import Change as InputChange
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ All panes, the bar and the notices use this table. The words are those of the co
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from workbench.events.events import MetricStatus
 from workbench.store.execution import CaseState
-from workbench.text.fast_dataclass import dataclass
 
 Status: TypeAlias = CaseState | MetricStatus | Literal["not_run"]
 

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from workbench.results.cells import cell_len, cut
 from workbench.results.faces import STALE
-from workbench.store.inputs.change import KINDS, Change, describe_few
+from workbench.store.inputs import KINDS, Change, describe_few
 from workbench.text.safe_text import one_line
 
 _LONGEST = 200

@@ -24,8 +24,8 @@ from workbench.run.processes.agent_process import Reads
 from workbench.run.processes.children import Children
 from workbench.run.provenance import SourceFiles, read_sources, versions
 from workbench.run.recorder import EventWriter
-from workbench.store.inputs.digests import ABSENT, Digests, was_written
-from workbench.store.inputs.record import Bundle, RunInputs, planned_key
+from workbench.store.digests import ABSENT, Digests, was_written
+from workbench.store.inputs import Bundle, RunInputs, planned_key
 
 _CHANGED = "changed during the run"
 """Placeholder for the digest of a file that changed during the run. It equals no digest."""

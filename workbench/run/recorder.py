@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from workbench.criteria.secrets import Secrets
 from workbench.events.event_json import Line, as_line
 from workbench.events.events import CallsRecorded, CaseFinished, Event, Noticed, RunFinished, SpansRecorded
-from workbench.store.inputs.digests import Digests
+from workbench.store.digests import Digests
 from workbench.store.owners import OwnersToKeep
 from workbench.store.spans import Recorded, is_cut
 from workbench.text.json_values import short_json

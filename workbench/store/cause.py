@@ -4,10 +4,10 @@ A shape keeps the words of an error's message and replaces its values by kinds, 
 """
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args
 
-from workbench.text.fast_dataclass import dataclass
 from workbench.text.safe_text import one_line
 
 KINDS = ("address", "value", "path", "time", "number", "id")

@@ -12,7 +12,7 @@ from pathlib import Path
 from workbench.events.events import CaseError, CaseRef, RunStarted
 from workbench.store.cause import make_cause
 from workbench.store.execution import CaseRecord, Execution, apply_to_case
-from workbench.store.inputs.record import RunInputs
+from workbench.store.inputs import RunInputs
 
 _BUDGET = 4 * 2**20
 """Bytes of events whose details may be in memory. As Python objects they take about ten times as much."""

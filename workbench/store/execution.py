@@ -41,7 +41,7 @@ from workbench.events.events import (
 )
 from workbench.events.events import MetricScored as Scored
 from workbench.store.cause import Cause
-from workbench.store.inputs.record import Bundle, RunInputs, digest
+from workbench.store.inputs import Bundle, RunInputs, digest
 from workbench.store.judge_details import is_split_in, judge_in
 from workbench.text.json_values import mapping
 

@@ -10,12 +10,12 @@ execution says nothing about a live one, so each way of running a case has its o
 
 import math
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from workbench.events.events import CaseError, CaseName, ErrorKind, Frozen
 from workbench.store.execution import Execution
-from workbench.text.fast_dataclass import dataclass
 
 _Z = 1.959963984540054
 """Two-sided 95% point of the normal distribution."""

@@ -6,7 +6,7 @@ read the same store, so they cannot disagree.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
@@ -26,8 +26,7 @@ from workbench.events.events import (
 from workbench.events.shards import Shard
 from workbench.store.details import keep_details, read_details
 from workbench.store.execution import CaseRecord, CaseState, Execution, apply_to_case
-from workbench.store.inputs.record import RunInputs
-from workbench.text.fast_dataclass import dataclass
+from workbench.store.inputs import RunInputs
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from workbench.events.events import (
     UserSimulated,
 )
 from workbench.store.execution import CaseRecord
-from workbench.store.inputs.record import Bundle, RunInputs
+from workbench.store.inputs import Bundle, RunInputs
 
 _OF_SCORING = frozenset({"judge", "metric_crashed", "quota", "cancelled"})
 """Errors of cases whose transcript is complete."""

@@ -7,7 +7,7 @@ import pytest
 from tests.run.watch.conftest import ALONE, Shop, turn
 from workbench.freshness import impact as impact_module
 from workbench.freshness.impact import Saves, impact
-from workbench.store.inputs.change import KINDS, Kind
+from workbench.store.inputs import KINDS, Kind
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from workbench.freshness.impact import Impact
 from workbench.freshness.rereading import Snapshot
 from workbench.freshness.watcher import Saved
 from workbench.project.watch_queue import Estimate, JobQueue, Limit
-from workbench.store.inputs.change import Change, Effect
+from workbench.store.inputs import Change, Effect
 
 A, B, C = (("desk/talk.evalset.json", name) for name in "abc")
 

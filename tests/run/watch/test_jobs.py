@@ -21,7 +21,7 @@ from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.project.watch_queue import run_plan, scoring_plan
 from workbench.run.plan.plan import Plan, PlanEntry
 from workbench.run.plan.source import StoredSource
-from workbench.store.inputs.change import Change
+from workbench.store.inputs import Change
 from workbench.store.transcripts import StoredCase
 
 MATCH, TOOLS = "response_match_score", "tool_trajectory_avg_score"

@@ -28,7 +28,7 @@ from workbench.store.history.state_dir import old_runs_text
 from workbench.store.history.stored_events import read_run
 from workbench.store.history.stored_runs import list_runs, load_summary
 from workbench.store.history.summary import Summary
-from workbench.store.inputs.record import digest
+from workbench.store.inputs import digest
 
 
 def keep_run(

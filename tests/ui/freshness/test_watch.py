@@ -13,7 +13,7 @@ from workbench.freshness.watcher import Saved
 from workbench.project.watch import Watch
 from workbench.project.watch_queue import JobQueue
 from workbench.project.watching import Watching
-from workbench.store.inputs.change import Effect
+from workbench.store.inputs import Effect
 from workbench.ui.running.run_thread import Ended
 
 KEY = ("order_desk/refunds.evalset.json", "late_parcel")

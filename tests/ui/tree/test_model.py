@@ -12,7 +12,7 @@ from workbench.editing.triage.entry import About, Entry, Judged
 from workbench.editing.triage.triage_file import Triage
 from workbench.events.events import CaseError, CaseFinished, CaseStatus, RepeatsDropped
 from workbench.results.cells import cell_len
-from workbench.store.inputs.change import Change
+from workbench.store.inputs import Change
 from workbench.store.store import Store
 from workbench.ui.overview.contents import Figures
 from workbench.ui.tree.labels import Labels

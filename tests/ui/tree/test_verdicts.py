@@ -8,7 +8,7 @@ from tests.ui.conftest import MakeWorkspace
 from tests.ui.feed import Feed
 from workbench.agents.workspace.workspace import Workspace
 from workbench.events.events import CaseError, CaseFinished
-from workbench.store.inputs.change import Change
+from workbench.store.inputs import Change
 from workbench.store.store import Store
 from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts
 

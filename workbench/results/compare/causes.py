@@ -13,7 +13,7 @@ from workbench.freshness.comparison import criterion_of
 from workbench.results.compare.changed_inputs import Side, changed_inputs, describe_with_values
 from workbench.store.execution import Execution
 from workbench.store.history.summary import Summary
-from workbench.store.inputs.change import KINDS, Change, Input, describe_few
+from workbench.store.inputs import KINDS, Change, Input, describe_few
 from workbench.store.judge_details import judge_name
 from workbench.text.counting import few
 

@@ -6,12 +6,11 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from workbench.files.run_options import RESULT_OPTIONS
 from workbench.freshness.comparison import compare, criterion_of
+from workbench.store.case_inputs import LONG
 from workbench.store.execution import Execution
 from workbench.store.history.adk_results import SALT_ID as ADK_SALT
 from workbench.store.history.summary import Summary
-from workbench.store.inputs.case_inputs import LONG
-from workbench.store.inputs.change import Change, Input, describe
-from workbench.store.inputs.record import Bundle, Record
+from workbench.store.inputs import Bundle, Change, Input, Record, describe
 from workbench.text.counting import counted
 
 Side = tuple[Summary, Execution]

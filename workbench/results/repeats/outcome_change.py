@@ -1,10 +1,10 @@
 """Outcome of a case over its repeats, and whether it differs from an earlier one by more than chance."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from workbench.store.execution import Execution
 from workbench.store.rates import PassRate, counts, never_ran, pass_rate
-from workbench.text.fast_dataclass import dataclass
 
 
 def rate_of(records: Iterable[Execution]) -> PassRate:

@@ -24,7 +24,7 @@ from workbench.events.events import (
 )
 from workbench.run.plan.source import AgentSource, Answer, DecidedSource, Source, StoredSource
 from workbench.run.plan.usage import judge_usage, question_usage, with_judges
-from workbench.store.inputs.record import RunInputs
+from workbench.store.inputs import RunInputs
 from workbench.store.transcripts import StoredCase
 
 RETRIED = frozenset({"cancelled", "crashed", "internal", "simulator", "judge", "quota"})

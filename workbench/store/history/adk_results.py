@@ -30,7 +30,7 @@ from workbench.events.events import (
 )
 from workbench.files.file_access import read_regular, unreadable_text
 from workbench.store.history.summary import ListEntry, RunBundles, Summary, list_entry, summarize_events
-from workbench.store.inputs.record import Bundle, RunInputs, digest
+from workbench.store.inputs import Bundle, RunInputs, digest
 from workbench.text.json_values import mapping, number
 
 ENDING = ".evalset_result.json"
@@ -192,7 +192,7 @@ def _reason(item: dict[str, Any]) -> str:
 def _inputs(result: dict[str, Any]) -> tuple[Bundle, Bundle]:
     """Return the reference and the criteria, as far as ADK stores them."""
     from workbench.files.criteria import stored_config
-    from workbench.store.inputs.case_inputs import criteria_bundle
+    from workbench.store.case_inputs import criteria_bundle
 
     turns = [turn for turn in result.get("eval_metric_result_per_invocation") or () if isinstance(turn, dict)]
     metrics = [item for item in result.get("overall_eval_metric_results") or () if isinstance(item, dict)]

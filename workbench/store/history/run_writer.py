@@ -35,10 +35,10 @@ from workbench.store.database.values import (
     count_pieces,
     drop_model_answers,
 )
+from workbench.store.digests import Digests, project_digests
 from workbench.store.history.execution_rows import Place, RunRows, facts_text
 from workbench.store.history.state_dir import run_path, state_of
 from workbench.store.history.summary import list_entry
-from workbench.store.inputs.digests import Digests, project_digests
 from workbench.store.owners import OwnersToKeep, save_last_owners, save_owner
 from workbench.text.json_values import short_json
 

@@ -28,7 +28,7 @@ from workbench.events.events import (
 )
 from workbench.files.invocation import texts, tool_steps
 from workbench.store.execution import CaseRecord, Execution, Turn, apply_to_case
-from workbench.store.inputs.record import Bundle, Record, RunInputs, digest
+from workbench.store.inputs import Bundle, Record, RunInputs, digest
 from workbench.store.judge_details import is_without_model, judged_by
 from workbench.store.rates import case_votes
 from workbench.text.json_values import mapping
@@ -323,7 +323,7 @@ class SummaryBuilder:
 
     def _given(self, event: CaseStarted, config: str | None) -> tuple[int, ...]:
         # Imported late: it needs pydantic, which is slow to load, and most lists of runs do not need it.
-        from workbench.store.inputs.case_inputs import started_bundles
+        from workbench.store.case_inputs import started_bundles
 
         return self._numbers_of(started_bundles(event, config))
 

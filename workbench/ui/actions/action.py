@@ -3,9 +3,8 @@
 import string
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
-
-from workbench.text.fast_dataclass import dataclass
 
 _RENAMED = {
     "commercial_at": "at",

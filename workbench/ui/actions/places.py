@@ -1,11 +1,10 @@
 """The places of the main screen, each with the actions that are most useful there."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from workbench.text.fast_dataclass import dataclass
 from workbench.ui.actions.action import Action
 from workbench.ui.actions.conditions import why_not
 from workbench.ui.actions.situation import Situation

@@ -1,9 +1,8 @@
 """The parts of the main screen that decide which actions can work. Pure, so that tests can name any place."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
-
-from workbench.text.fast_dataclass import dataclass
 
 _DECIDED = ("passed", "failed", "error", "not_evaluated")
 

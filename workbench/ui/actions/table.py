@@ -3,9 +3,8 @@
 import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from workbench.text.fast_dataclass import dataclass
 from workbench.ui.actions.action import Action, Where, key_label, key_name
 from workbench.ui.actions.elsewhere import IN_PLACE, OTHERS
 from workbench.ui.actions.main_screen import MAIN_SCREEN

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
-
-from workbench.text.fast_dataclass import dataclass
 
 _COMPARED = 300
 """Characters of a text that are compared. Names are shorter."""

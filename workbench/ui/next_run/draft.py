@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.text.counting import exact
-from workbench.text.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from workbench.agents.workspace.criteria_choice import CriteriaChoice

@@ -1,10 +1,10 @@
 """The place of the next runs: this machine, or other ones."""
 
 import shlex
+from dataclasses import dataclass
 from typing import Any
 
 from workbench.files.place_choice import LOCALLY, PlaceChoice
-from workbench.text.fast_dataclass import dataclass
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item, Search, searching
 

@@ -1,9 +1,9 @@
 """The use of recordings by the next runs: what is answered from them, and what happens at a call that they lack."""
 
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from workbench.store.execution import Execution
-from workbench.text.fast_dataclass import dataclass
 
 Mode: TypeAlias = Literal["", "tools", "all", "thaw"]
 """What is answered from recordings. "": nothing; `thaw`: nothing, but live answers are compared with them."""

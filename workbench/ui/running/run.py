@@ -19,7 +19,7 @@ from workbench.ui.session.view import Controller, View
 
 if TYPE_CHECKING:
     from workbench.run.plan.plan import Plan
-    from workbench.store.inputs.change import Effect
+    from workbench.store.inputs import Effect
     from workbench.ui.session.session import Session
 
 Targets: TypeAlias = Sequence[tuple[int, int]]

@@ -3,10 +3,8 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
-
-from workbench.text.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from workbench.agents.workspace.workspace import Workspace

@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from workbench.text.fast_dataclass import dataclass
 from workbench.text.terminal_locale import shows_unicode
 
 Colors: TypeAlias = Literal["truecolor", "256", "standard", "none"]

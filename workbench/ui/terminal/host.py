@@ -1,9 +1,8 @@
 """Functions of the app that the main screen needs."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-from workbench.text.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ import difflib
 import operator
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from workbench.results.faces import Status
 from workbench.store.execution import Execution
-from workbench.text.fast_dataclass import dataclass
 
 STATUS_NAMES: dict[str, frozenset[Status]] = {
     "pass": frozenset({"passed"}),

@@ -1,10 +1,9 @@
 """The triage entries of the workspace, as read from the files beside its evalsets."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from workbench.text.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from workbench.editing.triage.entry import Entry

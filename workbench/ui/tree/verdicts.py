@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from workbench.events.events import (
@@ -22,7 +23,6 @@ from workbench.store.details import known_details
 from workbench.store.execution import Execution
 from workbench.store.rates import PassRate
 from workbench.store.store import Store
-from workbench.text.fast_dataclass import dataclass
 from workbench.ui.tree.import_results import ImportResults
 from workbench.ui.tree.triage_index import TriageIndex, TriageMark
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from workbench.agents.workspace.workspace import EvalsetEntry
     from workbench.editing.triage.entry import Entry
     from workbench.results.repeats.summary import CaseRepeats
-    from workbench.store.inputs.change import Change
+    from workbench.store.inputs import Change
 
 WHOLE_FILE = -1
 """Case number that stands for the whole file, which has the verdict if it could not be read."""

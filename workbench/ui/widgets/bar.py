@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from textual.content import Content
 from textual.widget import Widget
@@ -9,7 +10,6 @@ from textual.widget import Widget
 from workbench.results.cells import cell_len, cut_name
 from workbench.results.faces import BY_FUNCTION, COUNTED, DECIDED, FACES, FROZEN, OTHER_CRITERIA, STALE
 from workbench.store.execution import CaseState
-from workbench.text.fast_dataclass import dataclass
 
 _WIDE = 120
 """Cells from which on the use of recordings is named in full."""

@@ -10,8 +10,7 @@ from typing import Any
 
 from workbench.events.events import CaseStarted
 from workbench.files.criteria import CriteriaConfig, stored_config
-from workbench.store.inputs.change import Input
-from workbench.store.inputs.record import CODE, Bundle, digest
+from workbench.store.inputs import CODE, Bundle, Input, digest
 
 _JUDGE = "judge_model_options"
 _LONGEST = 60
