@@ -136,14 +136,17 @@ class CurrentInputs:
             ("criteria", entry.relative, is_simulated), lambda: self.criteria(config, is_simulated=is_simulated)
         )
         counting = then.record.names("options")
-        yield from self.options(timed_out=TIMEOUT in counting, missed=ON_MISS in counting, live=live)
+        timed_out, missed = TIMEOUT in counting, ON_MISS in counting
+        yield from self._once(
+            ("options", timed_out, missed, live), lambda: self.options(timed_out=timed_out, missed=missed, live=live)
+        )
         if self._options.frozen and not live:
             yield from frozen_bundles_like(then.record, self.root, self.digests)
         yield from self._once(
             ("other files", entry.relative, agent, is_simulated),
             lambda: self.other_files(config, agent, is_simulated=is_simulated),
         )
-        yield self.owner(agent)
+        yield self._once(("owner", agent), lambda: self.owner(agent))
         if agent is not None:
             yield from self._of_agent(agent, then.record)
 
