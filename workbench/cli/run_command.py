@@ -1,9 +1,5 @@
-"""The command `run` (alias `eval`): its arguments, and the checks that need no file of the project.
+"""The command `run` (alias `eval`): its arguments, and the checks that need no file of the project."""
 
-Options of `adk eval` may also be spelled as ADK does, with underscores.
-"""
-
-import os
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -14,11 +10,14 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, reported
 from workbench.cli.run_request import RunRequest
+from workbench.cli.running_options import (
+    RunningCommand,
+    refuse_empty_target,
+    running_options,
+    take_running_options,
+)
 from workbench.events.shards import ShardNumber
-from workbench.files.run_options import MATRIX, MOST_UNTIL_SURE, OFF, RunOptions, UsageFaultError
-
-_MODES = ("tools", "all", OFF)
-_LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+from workbench.files.run_options import MATRIX, MOST_UNTIL_SURE, RunOptions, UsageFaultError
 
 _GROUPS = {
     "What runs": (
@@ -78,43 +77,14 @@ def _shard(context: click.Context, parameter: click.Parameter, word: str | None)
     return number
 
 
-def _text(context: click.Context, parameter: click.Parameter, word: str | None) -> str:
-    """Return the text that `-k` names."""
-    if word == "":
-        raise Refused("-k needs a text", hint="Check for unset variables on the command line")
-    return word or ""
+class _RunCommand(RunningCommand):
+    """The command with its groups of options."""
 
-
-class _RunCommand(click.Command):
-    """The command, with its options in groups.
-
-    `--frozen` has an optional value, but only after `=`: a target may follow it.
-    """
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        options = {name: option for option in self.get_params(ctx) for name in option.opts}
-        for title, names in _GROUPS.items():
-            with formatter.section(title):
-                formatter.write_dl([record for name in names if (record := options[name].get_help_record(ctx))])
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        end = args.index("--") if "--" in args else len(args)
-        named = [f"--frozen={_MODES[0]}" if word == "--frozen" else word for word in args[:end]]
-        return super().parse_args(ctx, [*named, *args[end:]])
+    groups = _GROUPS
 
 
 @common.command("run", _DESCRIPTION, "Run evalsets without a screen, in a terminal, a script or CI.", _RunCommand)
 @click.argument("words", metavar="[AGENT] TARGET...", nargs=-1)
-@common.CONFIG
-@common.CASES
-@click.option("--agent", type=common.FILE, metavar="PATH", help="Agent for all evalsets.")
-@click.option(
-    "-k",
-    "name_contains",
-    metavar="TEXT",
-    callback=_text,
-    help="Run only cases whose ID contains TEXT. Upper and lower case are the same.",
-)
 @click.option("--last-failed", is_flag=True, help="Run only cases whose last verdict is failed or error, if any.")
 @click.option("-x", "exit_first", is_flag=True, help="Start no case after the first that did not pass.")
 @click.option("--runs", type=int, metavar="N", help="Run each case N times.  [default: 1]")
@@ -124,52 +94,7 @@ class _RunCommand(click.Command):
     metavar="RATE",
     help="Repeat each case until its pass rate is certainly above or below RATE, at most --runs times (50).",
 )
-@click.option(
-    "--concurrency", type=int, default=8, metavar="N", show_default=True, help="Run N cases at the same time."
-)
-@click.option(
-    "--timeout", type=float, default=300.0, show_default=True, metavar="SECONDS", help="Time limit of one case."
-)
-@common.JSON
-@common.JUNIT
-@common.PLAIN
-@click.option("-q", "quiet", is_flag=True, help="Print only the summary.")
-@common.DETAILED
-@common.ALLOW_NOT_EVALUATED
-@click.option(
-    "--isolation",
-    type=click.Choice(["case", "run"]),
-    default="case",
-    show_default=True,
-    help="One process for each case, or one for all cases of an agent (faster).",
-)
-@common.python("Python interpreter of the agents.  [default: the project's .venv]")
-@click.option(
-    "--initial-session-file", type=common.FILE, metavar="FILE", help="Session for cases in the oldest file format."
-)
-@common.STATE_DIR
-@click.option(
-    "--log-level",
-    type=click.Choice(_LOG_LEVELS, case_sensitive=False),
-    metavar="LEVEL",
-    help="Log level of agents: DEBUG, INFO, WARNING, ERROR or CRITICAL.",
-)
-@common.MAX_JUDGE_CALLS
-@common.ALL_VOTES
-@common.NO_CACHE
-@click.option(
-    "--frozen",
-    type=click.Choice(_MODES),
-    metavar="[=tools|all|off]",
-    help="Answer the calls of tools (all: models, too) from the recordings of the cases.",
-)
-@click.option(
-    "--on-miss",
-    type=click.Choice(["error", "live"]),
-    default="error",
-    show_default=True,
-    help="A call that a recording does not have ends the case, or is made.",
-)
+@running_options
 @click.option("--thaw", is_flag=True, help="Run live, and show how the answers drifted from the recordings.")
 @click.option(
     "--inject",
@@ -177,35 +102,19 @@ class _RunCommand(click.Command):
     help="Let calls of tools fail as FILE says, or each tool of each case once in each way.",
 )
 @click.option(
-    "--on",
-    metavar="PLACE",
-    help="Run agents at PLACE: local, dask, dask://HOST:PORT, tls://HOST:PORT or a name from the settings.  "
-    "[default: local]",
-)
-@common.REMOTE_PYTHON
-@common.ENV
-@click.option(
     "--shard",
     metavar="K/N",
     callback=_shard,
     help="Run only every N-th execution, from the K-th on. `merge` joins the reports of all N shards.",
 )
-@click.option("--fresh", is_flag=True, help="Start a new run, even if an interrupted one could be resumed.")
 @click.option("--watch", is_flag=True, help="Keep running: each save runs the cases that it can affect.")
-@click.option("--eval-storage-uri", hidden=True)
-@click.option("--enable-features", multiple=True, hidden=True)
-@click.option("--disable-features", multiple=True, hidden=True)
 def run_command(**values: Any) -> int:
     """Run the cases that the command line names, and return the exit code."""
     from workbench.project.targets import Targets
 
-    _refuse_storage(values.pop("eval_storage_uri"))
-    _set_environment(values.pop("log_level"), values.pop("enable_features"), values.pop("disable_features"))
-    values["use_cache"] = not values.pop("no_cache")
-    values["frozen"] = "" if values["frozen"] == OFF else values["frozen"]
+    take_running_options(values)
     if values["runs"] is None:
         values["runs"] = 1 if values["until_sure"] is None else MOST_UNTIL_SURE
-    values["place"] = common.place_choice(values.pop("on"), values.pop("remote_python"), values.pop("env"))
     values["inject"] = _injection(values["inject"])
     options = RunOptions(**{item.name: values.pop(item.name) for item in fields(RunOptions) if item.name in values})
     named = {item.name: values.pop(item.name) for item in fields(Targets) if item.name in values}
@@ -242,24 +151,6 @@ def _injection(word: str | None) -> Any:
         raise UsageFaultError("\n".join(fault.sentence() for fault in error.faults), kind="config") from None
 
 
-def _refuse_storage(storage: str | None) -> None:
-    if storage is not None:
-        raise Refused(
-            "--eval_storage_uri is not supported: evalsets are read from files, and runs are stored on this machine",
-            hint="Download the evalsets and name the files. --state-dir sets the folder for runs",
-        )
-
-
-def _set_environment(log_level: str | None, enabled: tuple[str, ...], disabled: tuple[str, ...]) -> None:
-    """Put the agents' log level and ADK's feature flags into the environment, where their processes read them."""
-    if log_level is not None:
-        os.environ["AGENT_WORKBENCH_LOG_LEVEL"] = log_level
-    for prefix, lists in (("ADK_ENABLE_", enabled), ("ADK_DISABLE_", disabled)):
-        for name in ",".join(lists).split(","):
-            if name.strip():
-                os.environ[prefix + name.strip()] = "1"
-
-
 def _check(request: RunRequest) -> None:
     """Refuse faults that would be noticed only after the run, or never.
 
@@ -272,8 +163,7 @@ def _check(request: RunRequest) -> None:
             hint="`agent-workbench run .` runs all evalsets in this folder",
             try_help="agent-workbench run",
         )
-    if "" in request.targets.words:
-        raise Refused("a target is empty", hint="Check for unset variables on the command line")
+    refuse_empty_target(request.targets.words)
     if request.targets.shard is not None:
         _check_shard(request)
     if request.watch and request.options.inject is not None:

@@ -1,0 +1,168 @@
+"""The options that `run` and `try` share, their groups in the help, and what they say.
+
+Options of `adk eval` may also be spelled as ADK does, with underscores.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import click
+
+from workbench.cli import common_options as common
+from workbench.cli.refusal import Refused
+from workbench.files.run_options import OFF
+
+_MODES = ("tools", "all", OFF)
+_LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+
+class RunningCommand(click.Command):
+    """A command that runs cases, with its options in groups.
+
+    `--frozen` has an optional value, but only after `=`: a target may follow it.
+    """
+
+    groups: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """Title of a group in the help → its options, each by one of its names."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the groups."""
+        options = {name: option for option in self.get_params(ctx) for name in option.opts}
+        for title, names in self.groups.items():
+            with formatter.section(title):
+                formatter.write_dl([record for name in names if (record := options[name].get_help_record(ctx))])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words, with the mode of `--frozen` filled in."""
+        end = args.index("--") if "--" in args else len(args)
+        named = [f"--frozen={_MODES[0]}" if word == "--frozen" else word for word in args[:end]]
+        return super().parse_args(ctx, [*named, *args[end:]])
+
+
+def _text(context: click.Context, parameter: click.Parameter, word: str | None) -> str:
+    """Return the text that `-k` names."""
+    if word == "":
+        raise Refused("-k needs a text", hint="Check for unset variables on the command line")
+    return word or ""
+
+
+_OPTIONS = (
+    common.CONFIG,
+    common.CASES,
+    click.option("--agent", type=common.FILE, metavar="PATH", help="Agent for all evalsets."),
+    click.option(
+        "-k",
+        "name_contains",
+        metavar="TEXT",
+        callback=_text,
+        help="Run only cases whose ID contains TEXT. Upper and lower case are the same.",
+    ),
+    click.option(
+        "--concurrency", type=int, default=8, metavar="N", show_default=True, help="Run N cases at the same time."
+    ),
+    click.option(
+        "--timeout", type=float, default=300.0, show_default=True, metavar="SECONDS", help="Time limit of one case."
+    ),
+    common.JSON,
+    common.JUNIT,
+    common.PLAIN,
+    click.option("-q", "quiet", is_flag=True, help="Print only the summary."),
+    common.DETAILED,
+    common.ALLOW_NOT_EVALUATED,
+    click.option(
+        "--isolation",
+        type=click.Choice(["case", "run"]),
+        default="case",
+        show_default=True,
+        help="One process for each case, or one for all cases of an agent (faster).",
+    ),
+    common.python("Python interpreter of the agents.  [default: the project's .venv]"),
+    click.option(
+        "--initial-session-file", type=common.FILE, metavar="FILE", help="Session for cases in the oldest file format."
+    ),
+    common.STATE_DIR,
+    click.option(
+        "--log-level",
+        type=click.Choice(_LOG_LEVELS, case_sensitive=False),
+        metavar="LEVEL",
+        help="Log level of agents: DEBUG, INFO, WARNING, ERROR or CRITICAL.",
+    ),
+    common.MAX_JUDGE_CALLS,
+    common.ALL_VOTES,
+    common.NO_CACHE,
+    click.option(
+        "--frozen",
+        type=click.Choice(_MODES),
+        metavar="[=tools|all|off]",
+        help="Answer the calls of tools (all: models, too) from the recordings of the cases.",
+    ),
+    click.option(
+        "--on-miss",
+        type=click.Choice(["error", "live"]),
+        default="error",
+        show_default=True,
+        help="A call that a recording does not have ends the case, or is made.",
+    ),
+    click.option(
+        "--on",
+        metavar="PLACE",
+        help="Run agents at PLACE: local, dask, dask://HOST:PORT, tls://HOST:PORT or a name from the settings.  "
+        "[default: local]",
+    ),
+    common.REMOTE_PYTHON,
+    common.ENV,
+    click.option("--fresh", is_flag=True, help="Start a new run, even if an interrupted one could be resumed."),
+    click.option("--eval-storage-uri", hidden=True),
+    click.option("--enable-features", multiple=True, hidden=True),
+    click.option("--disable-features", multiple=True, hidden=True),
+)
+
+
+def running_options(function: Callable[..., int]) -> Callable[..., int]:
+    """Give a command the options that all commands have that run cases."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def take_running_options(values: dict[str, Any]) -> None:
+    """Replace the values of these options by fields of `RunOptions`, and put some into the environment.
+
+    Raises:
+        Refused: an option of `adk eval` is not supported.
+        click.UsageError: `--on` has no name.
+    """
+    _refuse_storage(values.pop("eval_storage_uri"))
+    _set_environment(values.pop("log_level"), values.pop("enable_features"), values.pop("disable_features"))
+    values["use_cache"] = not values.pop("no_cache")
+    values["frozen"] = "" if values["frozen"] == OFF else values["frozen"]
+    values["place"] = common.place_choice(values.pop("on"), values.pop("remote_python"), values.pop("env"))
+
+
+def refuse_empty_target(words: Sequence[str]) -> None:
+    """Reject a target that is "".
+
+    Raises:
+        Refused: there is one.
+    """
+    if "" in words:
+        raise Refused("a target is empty", hint="Check for unset variables on the command line")
+
+
+def _refuse_storage(storage: str | None) -> None:
+    if storage is not None:
+        raise Refused(
+            "--eval_storage_uri is not supported: evalsets are read from files, and runs are stored on this machine",
+            hint="Download the evalsets and name the files. --state-dir sets the folder for runs",
+        )
+
+
+def _set_environment(log_level: str | None, enabled: tuple[str, ...], disabled: tuple[str, ...]) -> None:
+    """Put the agents' log level and ADK's feature flags into the environment, where their processes read them."""
+    if log_level is not None:
+        os.environ["AGENT_WORKBENCH_LOG_LEVEL"] = log_level
+    for prefix, lists in (("ADK_ENABLE_", enabled), ("ADK_DISABLE_", disabled)):
+        for name in ",".join(lists).split(","):
+            if name.strip():
+                os.environ[prefix + name.strip()] = "1"
