@@ -6,52 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.repositories import git, make_hostile
 from workbench.files.git import commit_of, run_git
 from workbench.run.dask.files import find_files
-
-PROGRAMS = {
-    "core.fsmonitor": "monitor",
-    "core.pager": "pager",
-    "pager.status": "pager-of-status",
-    "core.sshCommand": "ssh",
-    "core.editor": "editor",
-    "core.askPass": "pass",
-    "diff.external": "diff",
-    "diff.evil.textconv": "textconv",
-    "diff.evil.command": "diff-of-kind",
-    "filter.evil.clean": "clean",
-    "filter.evil.smudge": "smudge",
-    "filter.long.process": "process",
-    "gpg.program": "gpg",
-    "credential.helper": "credential",
-    "alias.status": "alias",
-}
-"""Settings of git that name a program, and the name of the file that each program would write."""
-
-
-def _git(root: Path, *words: str) -> str:
-    who = ("-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "protocol.file.allow=always")
-    return subprocess.run(["git", *who, *words], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
-
-
-def _make_hostile(root: Path, marks: Path) -> None:
-    """Let settings, hooks and attributes of a repository name programs that write files into `marks`."""
-    for setting, name in PROGRAMS.items():
-        _git(root, "config", setting, f"touch {marks}/{name}; cat #")
-    hooks = root / "hooks"
-    hooks.mkdir()
-    for name in ("post-index-change", "fsmonitor-watchman", "pre-auto-gc", "reference-transaction"):
-        (hooks / name).write_text(f"#!/bin/sh\ntouch {marks}/hook-{name}\n")
-        (hooks / name).chmod(0o755)
-    included = root / "included.config"
-    included.write_text(f'[filter "included"]\nclean = touch {marks}/included\nrequired = true\n')
-    _git(root, "config", "includeIf.gitdir:/.path", str(included))
-    _git(root, "config", "include.path", str(included))
-    _git(root, "config", "core.hooksPath", str(hooks))
-    attributes = "*.evil filter=evil diff=evil\n*.long filter=long\n*.included filter=included\n"
-    (root / ".git/info/attributes").write_text(attributes)
-    for kind in ("evil", "long", "included"):
-        os.utime(root / f"a.{kind}", (1, 1))  # Git compares the content of a file whose time has changed.
 
 
 @pytest.fixture
@@ -65,11 +22,11 @@ def marks(tmp_path: Path) -> Path:
 def root(tmp_path: Path) -> Path:
     root = tmp_path / "project"
     root.mkdir()
-    _git(root, "init", "-q")
+    git(root, "init", "-q")
     for kind in ("evil", "long", "included"):
         (root / f"a.{kind}").write_text(kind)
-    _git(root, "add", "-A")
-    _git(root, "commit", "-qm", "first")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "first")
     return root
 
 
@@ -78,8 +35,8 @@ def _ran(marks: Path) -> set[str]:
 
 
 def test_no_program_of_a_repository_runs(root: Path, marks: Path) -> None:
-    _make_hostile(root, marks)
-    assert commit_of(root, 60.0)["commit"] == _git(root, "-c", "core.fsmonitor=false", "rev-parse", "HEAD")
+    make_hostile(root, marks)
+    assert commit_of(root, 60.0)["commit"] == git(root, "-c", "core.fsmonitor=false", "rev-parse", "HEAD")
     assert "a.evil" in find_files(root, {}, {}).sizes
     assert _ran(marks) == set()
     # Without our options, the same command runs them.
@@ -90,15 +47,15 @@ def test_no_program_of_a_repository_runs(root: Path, marks: Path) -> None:
 def test_no_program_of_a_submodule_runs(root: Path, marks: Path, tmp_path: Path) -> None:
     outer = tmp_path / "outer"
     outer.mkdir()
-    _git(outer, "init", "-q")
-    _git(outer, "submodule", "--quiet", "add", str(root), "inner")
-    _git(outer, "commit", "-qm", "first")
+    git(outer, "init", "-q")
+    git(outer, "submodule", "--quiet", "add", str(root), "inner")
+    git(outer, "commit", "-qm", "first")
     # The settings of a repository can be beside its files, as they are in an archive.
     inner = outer / "inner"
     (inner / ".git").unlink()
     (outer / ".git/modules/inner").rename(inner / ".git")
-    _git(outer, "config", "--file", "inner/.git/config", "--unset", "core.worktree")
-    _make_hostile(inner, marks)
+    git(outer, "config", "--file", "inner/.git/config", "--unset", "core.worktree")
+    make_hostile(inner, marks)
     assert commit_of(outer, 60.0)["commit"]
     assert "inner" in find_files(outer, {}, {}).left_out
     assert _ran(marks) == set()
@@ -114,8 +71,8 @@ def test_missing_objects_are_not_fetched_by_a_program(root: Path, marks: Path) -
         "remote.evil.url": f"ext::touch {marks}/transport",
         "protocol.ext.allow": "always",
     }.items():
-        _git(root, "config", setting, value)
-    tree = _git(root, "rev-parse", "HEAD^{tree}")
+        git(root, "config", setting, value)
+    tree = git(root, "rev-parse", "HEAD^{tree}")
     (root / ".git/objects" / tree[:2] / tree[2:]).unlink()
     (root / ".git/index").unlink()
     assert commit_of(root, 60.0) == {}
@@ -127,10 +84,10 @@ def test_missing_objects_are_not_fetched_by_a_program(root: Path, marks: Path) -
 def test_a_bare_repository_among_the_files_is_not_used(tmp_path: Path, marks: Path) -> None:
     folder = tmp_path / "agent"
     folder.mkdir()
-    _git(folder, "init", "-q", "--bare")
-    _git(folder, "config", "core.bare", "false")
-    _git(folder, "config", "core.worktree", str(folder))
-    _git(folder, "config", "core.fsmonitor", f"touch {marks}/monitor; false")
+    git(folder, "init", "-q", "--bare")
+    git(folder, "config", "core.bare", "false")
+    git(folder, "config", "core.worktree", str(folder))
+    git(folder, "config", "core.fsmonitor", f"touch {marks}/monitor; false")
     assert run_git(folder, "ls-files", seconds=60.0) is None
     assert _ran(marks) == set()
     subprocess.run(["git", "status"], cwd=folder, capture_output=True, check=False)
@@ -138,7 +95,7 @@ def test_a_bare_repository_among_the_files_is_not_used(tmp_path: Path, marks: Pa
 
 
 def test_filters_that_cannot_be_turned_off_leave_the_commit_unknown(root: Path, marks: Path) -> None:
-    _git(root, "config", "filter.a=b.clean", f"touch {marks}/clean; cat")
+    git(root, "config", "filter.a=b.clean", f"touch {marks}/clean; cat")
     (root / ".git/info/attributes").write_text("*.evil filter=a=b\n")
     os.utime(root / "a.evil", (1, 1))
     assert commit_of(root, 60.0) == {}

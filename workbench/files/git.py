@@ -1,13 +1,15 @@
 """The only way of starting git. It runs no program that a repository names.
 
 The settings in a repository's `.git/config` can come from a stranger, with an archive or as a bare repository inside a
-clone. Only commands that read are started here (`config`, `status`, `ls-files`, `check-ignore`). For these, git could
-run file-system monitors, hooks, filters (to compare files), transports (to fetch missing objects), a pager, and git
-itself in submodules, with their settings. All of that is turned off.
+clone. Only commands that read are started here (`config`, `status`, `ls-files`, `ls-tree`, `cat-file`, `rev-parse`,
+`check-ignore`). For these, git could run file-system monitors, hooks, filters (to compare files), transports (to fetch
+missing objects), a pager, and git itself in submodules, with their settings. All of that is turned off.
 """
 
+import contextlib
 import os
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _OPTIONS = (
@@ -28,23 +30,69 @@ _COMMIT = "# branch.oid "
 
 def run_git(folder: str | Path, *arguments: str, seconds: float) -> bytes | None:
     """Return the output of a git command that only reads, or None if it failed or took longer than `seconds`."""
+    try:
+        done = subprocess.run(
+            _command(folder, *arguments),
+            capture_output=True,
+            check=True,
+            timeout=seconds,
+            stdin=subprocess.DEVNULL,
+            env=_environment(),
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout
+
+
+@contextlib.contextmanager
+def object_reader(folder: str | Path) -> Iterator[Callable[[str], bytes | None]]:
+    """Yield a function that returns the content of an object by its ID, or None if the repository lacks it.
+
+    No filter and no conversion of line endings is applied. Objects that a partial clone lacks are not fetched.
+
+    Raises:
+        OSError: git cannot be started.
+    """
+    command = _command(folder, "cat-file", "--batch")
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment()
+    ) as git:
+        assert git.stdin is not None
+        assert git.stdout is not None
+        asked, answers = git.stdin, git.stdout
+
+        def read(name: str) -> bytes | None:
+            try:
+                asked.write(name.encode("ascii") + b"\n")
+                asked.flush()
+            except OSError:
+                return None
+            head = answers.readline().split()
+            if len(head) != 3:
+                return None
+            size = int(head[2])
+            content = answers.read(size + 1)
+            return content[:size] if len(content) == size + 1 else None
+
+        try:
+            yield read
+        finally:
+            with contextlib.suppress(OSError):
+                asked.close()
+            git.kill()
+
+
+def _command(folder: str | Path, *arguments: str) -> list[str]:
+    return ["git", *_OPTIONS, "-C", str(folder), *arguments]
+
+
+def _environment() -> dict[str, str]:
     own = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("GIT_") or (name.startswith(_KEPT) and name != _NOT_KEPT)
     }
-    try:
-        done = subprocess.run(
-            ["git", *_OPTIONS, "-C", str(folder), *arguments],
-            capture_output=True,
-            check=True,
-            timeout=seconds,
-            stdin=subprocess.DEVNULL,
-            env={**own, **_VARIABLES},
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout
+    return {**own, **_VARIABLES}
 
 
 def commit_of(folder: Path, seconds: float) -> dict[str, object]:

@@ -105,6 +105,8 @@ class RunOptions:
 
     With `until_sure`, single repeats do not count: a case does not pass if its rate is surely too low, or never sure.
     """
+    waits_for_verdicts: bool = False
+    """Whether an execution keeps its slot until it is scored, so that a limit is noticed before more cases start."""
     thaw: bool = False
     """Whether the calls of live cases are compared with their recordings."""
     place: PlaceChoice | None = None

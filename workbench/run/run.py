@@ -230,7 +230,8 @@ class Run:
     async def _run_preflight(self) -> list[Noticed]:
         """Return the preflight notices. An exception becomes a notice, so that the run can continue."""
         try:
-            return await asyncio.to_thread(preflight, self._plan, self._options)
+            checked = self._plan.checked or self._plan
+            return await asyncio.to_thread(preflight, checked, checked.options)
         except Exception:
             return [Noticed("error", "preflight failed", traceback.format_exc())]
 

@@ -342,9 +342,24 @@ def _json_form(value: Any) -> Any:
 _ENCODER = json.JSONEncoder(default=_json_form, allow_nan=False, separators=(",", ":"))
 
 
+_set_model = ""
+"""The model of all agents in this process, or "" if each keeps its own."""
+
+
+def set_model(name: str) -> None:
+    """Let every agent in this process ask the model with this name. A fork may still change that of one agent."""
+    global _set_model
+    _set_model = name
+    _intercept_agent_models()
+
+
 def intercept_agents() -> None:
     """Let every class of agents in this process ask the fork for changes. Only forks with a change need it."""
     patch_classes(LlmAgent, {"canonical_instruction": _instructed})
+    _intercept_agent_models()
+
+
+def _intercept_agent_models() -> None:
     known = LlmAgent.__dict__["canonical_model"]
     if isinstance(known, property) and not isinstance(known, _Model):
         LlmAgent.canonical_model = _Model(known)
@@ -368,7 +383,7 @@ def _instructed(method: Any) -> Any:
 
 
 class _Model(property):
-    """The model of an agent, or that of the fork."""
+    """The model of an agent, or that of the fork or the variant."""
 
     def __init__(self, original: property) -> None:
         super().__init__(functools.partial(_model, original.fget))
@@ -376,7 +391,8 @@ class _Model(property):
 
 def _model(original: Any, agent: Any) -> Any:
     change = _change("model", agent)
-    return original(agent) if change is None else _named(change.text, original(agent))
+    name = _set_model if change is None else change.text
+    return _named(name, original(agent)) if name else original(agent)
 
 
 def _named(name: str, before: Any) -> Any:

@@ -57,6 +57,12 @@ class AdkDriver(Driver):
         """Return the version of google-adk, or None."""
         return installed_adk()
 
+    def use_model(self, loaded: Loaded, model: str) -> None:
+        """Replace the model of every LLM agent in this process."""
+        from .adk_answers import set_model  # Only variants with another model need it.
+
+        set_model(model)
+
     async def open(self, loaded: Loaded, session_input: Optional[Json], *, threads: bool) -> Conversation:
         """Start a session with google-adk's Runner."""
         from .adk_runner import AdkConversation

@@ -109,6 +109,8 @@ def _enter(channel: Channel, spec: Spec, adk: bool = False) -> Optional[Loaded]:
         loaded = load(spec)
         # Done once here instead of in each fork.
         driver_of(loaded).prepare(loaded)
+        if spec.get("model"):
+            driver_of(loaded).use_model(loaded, spec["model"])
     except UnusableError as error:
         fault = error.fault
     except NoAgentError as error:

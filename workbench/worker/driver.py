@@ -7,7 +7,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence
 
-from .faults import Fault
+from .faults import Fault, fault
 from .gate import Gate
 from .spans import Usage
 
@@ -77,6 +77,20 @@ class Driver(abc.ABC):
     def version(self) -> Optional[str]:
         """Return the version of the framework, or None."""
         return None
+
+    def use_model(self, loaded: Loaded, model: str) -> None:
+        """Let all agents of this process ask the model with this name.
+
+        Raises:
+            UnusableError: such agents choose their models themselves.
+        """
+        raise UnusableError(
+            fault(
+                "import_failed",
+                f"{loaded.name} is no ADK agent, so its model cannot be set from outside",
+                "let it read the name from a variable, and set that with --set NAME=VALUE",
+            )
+        )
 
 
 class NotGivenWholeError(Exception):

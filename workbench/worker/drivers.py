@@ -109,6 +109,8 @@ def load(spec: Dict[str, Any]) -> Loaded:
     """
     folder = spec["folder"]
     use_plugins(spec.get("drivers") or {})
+    if spec.get("copy_of"):
+        _move_path(spec["copy_of"], spec["root"])
     extend_path(folder, spec["root"])
     if spec["kind"] == "yaml":
         return DRIVER.from_yaml(os.path.join(folder, "root_agent.yaml"), spec["name"])
@@ -126,6 +128,20 @@ def extend_path(folder: str, root: str) -> None:
     first, last = search_path(folder, root)
     sys.path[:0] = [path for path in first if path not in sys.path]
     sys.path.extend(path for path in last if path not in sys.path)
+
+
+def _move_path(original: str, root: str) -> None:
+    """Search the copy of a project in `root` where `sys.path` has a folder of the original.
+
+    A project that is installed in editable form is on the path with its own folders. Environments inside the project
+    are not copied, so they stay.
+    """
+    base = os.path.realpath(original)
+    for index, path in enumerate(sys.path):
+        real = os.path.realpath(path)
+        if path and (real == base or real.startswith(base + os.sep)):
+            moved = os.path.normpath(os.path.join(root, os.path.relpath(real, base)))
+            sys.path[index] = moved if os.path.isdir(moved) else path
 
 
 def _init(folder: str) -> str:

@@ -151,7 +151,8 @@ class CaseFlow:
             transcript = await self._transcript(case, self._agent, source.answers)
             if replay is not None:
                 replay.note(transcript)
-            if not self._context.options.exit_first:  # Else the verdict decides whether another case may start.
+            options = self._context.options
+            if not (options.exit_first or options.waits_for_verdicts):  # The verdict decides whether more cases start.
                 self._release_once()
             await self._score(case, transcript)
 

@@ -31,17 +31,25 @@ _WARNINGS_SHOWN = 10
 
 @dataclass(frozen=True)
 class AgentSetting:
-    """An agent with its interpreter and environment. `here` is where the workbench was started, None for now."""
+    """An agent with its interpreter and environment. `here` is where the workbench was started, None for now.
+
+    In a variant of the project, `root` is a copy of the project. `original` is then the agent in the project itself,
+    whose judges and functions are used, and `model` replaces the model of all its agents unless it is "".
+    """
 
     agent: AgentFolder
     root: Path
     interpreter: Interpreter
     environment: AgentEnvironment
     here: Path | None = None
+    original: "AgentSetting | None" = None
+    model: str = ""
 
     def spec(self) -> dict[str, Any]:
         """Return the AgentSpec of the worker protocol."""
+        variant = {} if self.original is None else {"copy_of": str(self.original.root), "model": self.model}
         return {
+            **variant,
             "name": self.agent.name,
             "folder": str(self.agent.folder),
             "root": str(self.root),
@@ -61,7 +69,9 @@ class AgentSetting:
         from workbench.run.places.place import AgentStart  # Usage errors do not need its asyncio.
 
         agent = self.agent
-        return AgentStart(agent.name, agent.folder, self.root, agent.kind, self.interpreter.path, self.spec())
+        # A zygote outlives the copy of a variant.
+        root = self.root if self.original is None else self.original.root
+        return AgentStart(agent.name, agent.folder, root, agent.kind, self.interpreter.path, self.spec())
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +125,8 @@ class Plan:
     resumed: InterruptedRun | None = None
     shard: Shard | None = None
     """The part of a larger plan that this is, or None if it is whole."""
+    checked: "Plan | None" = None
+    """The plan that preflight checks in place of this one, whose agents are variants of its agents."""
     project_agents: tuple[AgentFolder, ...] = ()
     """All agents of the project, including those that do not run."""
 
