@@ -27,7 +27,7 @@ _BLOCKS = {
     for page in (*_ROOT.glob("*.md"), *_ROOT.glob("docs/*.md"))
 }
 _PAGES = sorted(page for page, blocks in _BLOCKS.items() if blocks)
-_COMMANDS = "run|eval|score|merge|check|status|migrate|freeze|history|compare|export|--version|--help"
+_COMMANDS = "run|eval|try|score|merge|check|status|migrate|freeze|history|compare|export|--version|--help"
 _NEVER_ENDS = re.compile(rf"--watch|^agent-workbench(?! ({_COMMANDS}))")
 _NEEDS_SHELL = re.compile(r"^(?!agent-workbench)|[|&<>$;]")
 _WITHIN = 60.0

@@ -94,12 +94,17 @@ def _checked_json(context: click.Context, parameter: click.Parameter, json: str 
     return json
 
 
-def _checked_junit(context: click.Context, parameter: click.Parameter, junit: Path | None) -> Path | None:
-    if junit == Path("-"):
-        raise Refused("--junit cannot write to standard output", hint="Give it a path, such as junit.xml")
-    if junit is not None:
-        _check_writable("--junit", junit)
-    return junit
+def checked_file(option: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
+    """Return a callback that refuses standard output, and a file that could not be written after the run."""
+
+    def check(context: click.Context, parameter: click.Parameter, file: Path | None) -> Path | None:
+        if file == STANDARD_OUTPUT:
+            raise Refused(f"{option} cannot write to standard output", hint="Give it a path")
+        if file is not None:
+            _check_writable(option, file)
+        return file
+
+    return check
 
 
 def _check_writable(option: str, file: Path) -> None:
@@ -132,7 +137,9 @@ REMOTE_PYTHON = click.option(
 ENV = click.option(
     "--env", metavar="NAME", multiple=True, help="Variable that agents get on other machines. Can be repeated."
 )
-JUNIT = click.option("--junit", type=FILE, metavar="FILE", callback=_checked_junit, help="Write JUnit XML to FILE.")
+JUNIT = click.option(
+    "--junit", type=FILE, metavar="FILE", callback=checked_file("--junit"), help="Write JUnit XML to FILE."
+)
 PLAIN = click.option("--plain", is_flag=True, help="Print one line for each case, even on a terminal.")
 DETAILED = click.option(
     "--print-detailed-results", "detailed", is_flag=True, help="Print each conversation and verdict at the end."

@@ -75,10 +75,10 @@ async def _follow(
     fresh: bool,
 ) -> int:
     """Run the plan, write the outputs, and return the exit code."""
-    settings = _settings()
+    settings = user_settings()
     store = Store()
     results = sys.stderr if outputs.json == "-" else sys.stdout
-    progress = _progress(outputs, store, results)
+    progress = progress_of(outputs, store, results)
     first = PASSED
     async with Project(state_dir=explicit_state, settings=settings, store=store, keep_warm=False) as project:
         await project.connect(plan, _ignore if outputs.quiet else _say, ask)
@@ -102,7 +102,7 @@ async def _follow(
             # are also written if a fault of ours ended the run.
             try:
                 with progress, _with_machines(project, plan, progress):
-                    await _execute(run, progress)
+                    await execute_run(run, progress)
             finally:
                 written = write_outputs(outputs, store, results, settings.prices)
     if is_terminal(outputs, results) and not outputs.quiet:
@@ -122,7 +122,7 @@ async def _was_interrupted(project: Project, matrix: "FaultMatrix", store: Store
     followed = _with_machines(project, matrix.first, progress)
     with Interruption(run, progress.message) as interruption, progress, followed:
         progress.message(matrix.first_message)
-        await _execute(run, progress)
+        await execute_run(run, progress)
     matrix.add(store.read_current())
     return bool(interruption.count)
 
@@ -145,10 +145,11 @@ def _nothing_ran(outputs: Outputs, fault: UsageFaultError) -> int:
 
 def read_prices() -> Prices:
     """Return the user's price table. Faults in the settings go to standard error."""
-    return _settings().prices
+    return user_settings().prices
 
 
-def _settings() -> Settings:
+def user_settings() -> Settings:
+    """Return the user's settings. Faults in them go to standard error."""
     settings = read_settings()
     for fault in settings.faults:
         write_line(sys.stderr, notice_line(Noticed("warning", fault)))
@@ -187,7 +188,8 @@ async def _beat(lines: MachineLines) -> None:
         lines.beat()
 
 
-async def _execute(run: Running, progress: Progress) -> None:
+async def execute_run(run: Running, progress: Progress) -> None:
+    """Run to the end, and keep the progress display fresh meanwhile."""
     fresh = asyncio.create_task(progress.keep_fresh())
     try:
         await run.execute()
@@ -196,25 +198,26 @@ async def _execute(run: Running, progress: Progress) -> None:
         await asyncio.gather(fresh, return_exceptions=True)
 
 
-def _progress(outputs: Outputs, store: Store, results: TextIO) -> Progress:
+def progress_of(outputs: Outputs, store: Store, results: TextIO, *, names_cases: bool = True) -> Progress:
+    """Return the progress display for these outputs. On a terminal, `names_cases` says which cases did not pass."""
     if outputs.quiet:
         return QuietProgress(store, results, sys.stderr)
     if not is_terminal(outputs, results):
         return PlainProgress(store, results, sys.stderr)
     from workbench.cli.live_progress import LiveProgress
 
-    return LiveProgress(store, results, sys.stderr)
+    return LiveProgress(store, results, sys.stderr, names_cases=names_cases)
 
 
 def write_outputs(outputs: Outputs, store: Store, results: TextIO, prices: Prices) -> bool:
     """Write all outputs, files first. Return False if one could not be written; standard error has the reason."""
     done = True
     if outputs.json is not None and outputs.json != "-":
-        done = write_file("--json", Path(outputs.json), lambda: _exported("json", store, prices))
+        done = write_file("--json", Path(outputs.json), lambda: exported("json", store, prices))
     if outputs.junit is not None:
-        done = write_file("--junit", outputs.junit, lambda: _exported("junit", store, prices)) and done
+        done = write_file("--junit", outputs.junit, lambda: exported("junit", store, prices)) and done
     if outputs.detailed:
-        _write_details(store, results)
+        write_details(store, results)
     if is_terminal(outputs, results):
         from workbench.cli.live_progress import print_styled
 
@@ -223,7 +226,7 @@ def write_outputs(outputs: Outputs, store: Store, results: TextIO, prices: Price
         for line in summary_lines(store, prices, detailed=outputs.detailed):
             write_line(results, str(line))
     if outputs.json == "-":
-        write_pieces(sys.stdout, (piece.decode("ascii") for piece in _exported("json", store, prices)))
+        write_pieces(sys.stdout, (piece.decode("ascii") for piece in exported("json", store, prices)))
     if lost := next((record.read_error for record in store.current_records() if record.read_error), ""):
         write_line(sys.stderr, f"error: the outputs lack details of cases: {lost}")
         done = False
@@ -255,7 +258,7 @@ def is_terminal(outputs: Outputs, stream: TextIO) -> bool:
     return not outputs.plain and stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def _exported(name: str, store: Store, prices: Prices) -> Iterable[bytes]:
+def exported(name: str, store: Store, prices: Prices) -> Iterable[bytes]:
     """Return the run as one of our exporters writes it, which must write a single file."""
     from workbench.exporting.exporter import EXPORTERS, ExportedRun
 
@@ -263,7 +266,8 @@ def _exported(name: str, store: Store, prices: Prices) -> Iterable[bytes]:
     return content
 
 
-def _write_details(store: Store, results: TextIO) -> None:
+def write_details(store: Store, results: TextIO) -> None:
+    """Write each conversation with its verdicts."""
     from workbench.results.plain_case import plain_case
 
     fallback = (_WIDTH_WITHOUT_TERMINAL, 24)

@@ -61,13 +61,21 @@ def _wrapped(console: Console, stream: TextIO, line: SummaryLine) -> Iterator[Te
 class LiveProgress:
     """A progress display on the terminal `results`.
 
-    Messages go there as well, unless `messages` is not a terminal.
+    Messages go there as well, unless `messages` is not a terminal. `names_cases` writes a line for each case that did
+    not pass, and in small runs for all.
     """
 
     def __init__(
-        self, store: Store, results: TextIO, messages: TextIO, clock: Callable[[], float] = time.monotonic
+        self,
+        store: Store,
+        results: TextIO,
+        messages: TextIO,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        names_cases: bool = True,
     ) -> None:
         self._store = store
+        self._names_cases = names_cases
         self._clock = clock
         self._began = clock()
         self._stream = results
@@ -145,7 +153,7 @@ class LiveProgress:
             # On the terminal the block counts down instead.
             if self._elsewhere is not None and event.seconds > 0:
                 self.message(wait_line(event))
-        elif isinstance(event, CaseFinished):
+        elif isinstance(event, CaseFinished) and self._names_cases:
             record = read_details(self._store.current_record(event.case))
             # The summary names cancelled cases, with those that never started.
             if record.state != "cancelled" and (record.state != "passed" or len(self._store.current) <= _ALL_NAMED):

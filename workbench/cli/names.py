@@ -4,6 +4,7 @@ PROGRAM = "agent-workbench"
 COMMANDS = {
     "run": "run",
     "eval": "run",
+    "try": "try",
     "score": "score",
     "merge": "merge",
     "check": "check",

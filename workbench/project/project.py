@@ -473,8 +473,12 @@ class Project:
 
         return await asyncio.to_thread(compare_now)
 
-    def run(self, plan: Plan, publish: Publish | None = None) -> Running:
+    def run(
+        self, plan: Plan, publish: Publish | None = None, *, store: Store | None = None, state: Path | None = None
+    ) -> Running:
         """Prepare a run of the plan. Its events go to `publish`, or by default to the project's store.
+
+        A run that is none of the project's own has another `store`, and is stored in another folder `state`.
 
         Raises:
             UsageFaultError: the project's place does not exist, or the plan is for a matrix of tool faults but not made
@@ -486,31 +490,31 @@ class Project:
         plan = replace(plan, options=self._with_own_place(plan.options, plan.root))
         place = None if isinstance(self._place, str) else self._place
         cluster = self.cluster(plan.options) if plan.runs_agents else None
-        self.run_ids.add(plan.run_id)
+        if state is None:
+            self.run_ids.add(plan.run_id)
         if cluster is not None:
             self._environments |= {one.agent.folder: one.environment.values for one in plan.agents.values()}
             self._secrets = Secrets([os.environ, *self._environments.values()])
-        state = state_of(plan.root, self._explicit_state)
-        writer = self._writer(state, plan)
+        own_state, store = state_of(plan.root, self._explicit_state), store or self.store
+        is_own = state is None
+        writer = RunWriter.open(state, plan.run_id) if state is not None else self._writer(own_state, plan)
         if writer is not None:
-            self.store.writers[plan.run_id] = writer
-        cache = state if writer is not None or state.is_dir() else None
+            store.writers[plan.run_id] = writer
+        cache = own_state if (is_own and writer is not None) or own_state.is_dir() else None
 
         def make(take: Publish) -> Run:
             return Run(plan, take, self.children, writer, cache, place, cluster)
 
         async def tidy_runs() -> None:
-            if writer is not None:
+            if writer is not None and is_own:
                 with contextlib.suppress(OSError):  # The next run tries again.
-                    await asyncio.to_thread(tidy, state, self.settings.history)
+                    await asyncio.to_thread(tidy, own_state, self.settings.history)
 
         async def prepare() -> None:
             if cluster is not None:
                 await self.connect(plan)
 
-        return Running(
-            make, publish or self.store.apply, self.store, writer, self._turn, prepare, tidy_runs, self.tasks
-        )
+        return Running(make, publish or store.apply, store, writer, self._turn, prepare, tidy_runs, self.tasks)
 
     def chat(
         self, agent: AgentFolder, root: Path, session_input: dict[str, Any], publish: Callable[[ChatEvent], None]

@@ -1,0 +1,329 @@
+"""`try` from the shell: what it says about changes, what it leaves alone, and how it ends."""
+
+import json
+import signal
+import sqlite3
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from tests.cli.conftest import Here
+from tests.cli.projects import Project, case
+from tests.repositories import git
+from tests.tried import TriedProject
+from workbench.project.variants.export import json_schema
+
+_DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TriedProject:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    return TriedProject(tmp_path / "project", tmp_path / "counts")
+
+
+def scratch(desk: TriedProject) -> list[str]:
+    return [path.name for path in (desk.root.parent / "scratch").iterdir()]
+
+
+def state_of(root: Path) -> dict[str, tuple[int, bytes]]:
+    files = [path for path in root.rglob("*") if path.is_file() and ".workbench" not in path.parts]
+    return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+
+
+def test_better_prompt_is_called_better_and_a_worse_one_worse(desk: TriedProject) -> None:
+    desk.prompt("name the day")
+    code, found = desk.tried()
+    assert code == 0
+    names = [(one["name"], one["pass_rate"], one.get("result")) for one in found["variants"]]
+    assert names == [("HEAD", pytest.approx(2 / 3), None), ("working tree", 1.0, "better")]
+    desk.prompt("be brief")
+    code, found = desk.tried("--gate")
+    assert (code, found["variants"][1]["result"]) == (1, "worse")
+    assert found["variants"][1]["change"] == pytest.approx(-1 / 3)
+    assert found["variants"][1]["cases"][0]["before"] == [2, 3]
+    assert found["variants"][1]["cases"][0]["after"] == [1, 3]
+
+
+def test_edit_without_effect_is_unclear_with_the_size_that_would_show(desk: TriedProject) -> None:
+    desk.prompt("You are very kind.")
+    code, found = desk.tried("--gate")
+    changed = found["variants"][1]
+    assert (code, changed["result"], changed["change"]) == (0, "unclear", 0)
+    assert 0 < changed["would_show"] < 0.5
+    _, out, _ = desk.said("-q")
+    assert "unclear: these 12 cases show no difference. They would show one of" in out
+    assert "in 8 of 10 tries; for 5 points you need about" in out
+
+
+def test_table_and_changed_cases_are_in_the_words_of_the_screen(desk: TriedProject) -> None:
+    desk.prompt("name the day")
+    code, out, err = desk.said("-q")
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[1].split() == ["passed", "change", "from", "HEAD", "cost", "latency"]
+    assert lines[2].startswith("HEAD           66.6%")
+    assert lines[3].startswith("working tree  100.0%  +33.3 points [")
+    assert lines[3].endswith("better")
+    assert "working tree against HEAD   12 cases better   0 worse   0 the same" in lines
+    assert "✗→✓ case_0   2/3 → 3/3   answer shares few words with the expected one" in lines
+    assert "… 2 more" in lines
+    assert lines[-1].startswith("better: these 12 cases show it (p < 0.001), probably by ")
+    assert err == ""
+
+
+def test_what_will_run_and_where_things_come_from_is_said_first(desk: TriedProject) -> None:
+    desk.prompt("name the day")
+    _, _, err = desk.said("--runs", "1")
+    first = err.splitlines()
+    assert first[0].startswith("2 variants × 12 cases × 1 = 24 runs, cost unknown until they have run")
+    assert first[1].startswith("  HEAD          commit ")
+    assert first[2] == "  working tree  1 file differs: desk/prompt.md"
+    assert first[3] == "  Cases, criteria, .env and interpreter are those of the working tree in all variants."
+
+
+def test_nothing_of_the_project_or_its_repository_is_touched(desk: TriedProject) -> None:
+    desk.prompt("name the day")
+    before = state_of(desk.root)
+    assert desk.tried("--runs", "1")[0] == 0
+    assert state_of(desk.root) == before
+    assert not (desk.root / ".workbench").exists()
+    assert scratch(desk) == []
+
+
+def test_verdicts_of_variants_replace_no_verdict_of_the_working_tree(desk: TriedProject) -> None:
+    assert desk.run("run", ".", environment=desk.environment(1)).returncode == 0
+    database = desk.root / ".workbench/runs.db"
+    before = desk.run("status", "--json").stdout
+    desk.prompt("name the day")
+    stale = desk.run("status", "--json").stdout
+    desk.tried("--runs", "1")
+    assert desk.run("status", "--json").stdout == stale != before
+    with sqlite3.connect(database) as connection:
+        assert connection.execute("SELECT count(*) FROM run").fetchone() == (1,)
+
+
+def test_report_has_the_schema_of_the_docs(desk: TriedProject) -> None:
+    committed = json.loads((_DOCS / "try.schema.json").read_text("utf-8"))
+    assert committed == json_schema(), "python -m workbench.project.variants.export > docs/try.schema.json"
+    desk.prompt("name the day")
+    _, found = desk.tried("--runs", "1")
+    jsonschema.validate(found, committed)
+    assert set(found) == {"schema", "against", "cases", "runs", "variants"}
+    first, second = found["variants"]
+    assert set(first) == {"name", "pass_rate", "cost", "seconds", "left_out"}
+    more = {"change", "interval", "p", "result", "would_show", "criteria", "cases"}
+    assert set(second) == {*first, *more}
+    assert set(second["cases"][0]) == {"agent", "evalset_file", "eval_id", "before", "after"}
+    assert second["cases"][0]["agent"] == "desk"
+    assert second["criteria"][0]["name"] == "response_match_score"
+
+
+def test_swap_set_and_folder_are_variants_of_the_working_tree(desk: TriedProject, tmp_path: Path) -> None:
+    other = desk.write("drafts/clear.md", "name the day")
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    for file in ("agent.py", "prompt.md"):
+        (beside / file).write_text((desk.root / "desk" / file).read_text())
+    (beside / "prompt.md").write_text("be brief")
+    desk.commit()
+    words = ("--swap", f"desk/prompt.md={other}", "--set", "TONE=clear", "--variant", f"short={beside}")
+    code, found = desk.tried(*words, variants=4)
+    assert code == 0
+    names = [(one["name"], one.get("result")) for one in found["variants"]]
+    assert names == [
+        ("HEAD", None),
+        (f"desk/prompt.md={other}", "better"),
+        ("TONE=clear", "better"),
+        ("short", "worse"),
+    ]
+
+
+def test_grid_tries_every_combination(desk: TriedProject) -> None:
+    desk.write("drafts/clear.md", "name the day")
+    desk.commit()
+    words = ("--grid", "--runs", "1", "--swap", "desk/prompt.md=drafts/clear.md", "--set", "A=1", "--set", "A=2")
+    _, found = desk.tried(*words, variants=6)
+    clear = "desk/prompt.md=drafts/clear.md"
+    names = [one["name"] for one in found["variants"]]
+    assert names == ["HEAD", "A=1", "A=2", clear, f"{clear}, A=1", f"{clear}, A=2"]
+
+
+@pytest.mark.parametrize(
+    "word", ["API_TOKEN=abc", "API_TOKEN=a-very-long-secret-value", "DB_URL=pg://u:long-secret-pw@h"]
+)
+def test_secret_in_a_variable_is_neither_shown_nor_stored(desk: TriedProject, word: str, tmp_path: Path) -> None:
+    name, _, value = word.partition("=")
+    secret = value if name == "API_TOKEN" else "long-secret-pw"
+    agent = desk.root / "desk/agent.py"
+    agent.write_text(
+        agent.read_text().replace('f"You said {message}" if', f'f"You said {{os.environ.get({name!r})}}" if')
+    )
+    files = {option: tmp_path / option.strip("-") for option in ("--json", "--markdown", "--junit")}
+    outputs = [text for option, file in files.items() for text in (option, str(file))]
+    code, out, err = desk.said("--runs", "1", "--set", word, *outputs, "--print-detailed-results", variants=3)
+    assert code == 0
+    texts = [out, err, *(file.read_text() for file in files.values())]
+    assert f"{name}=" in texts[0]
+    if len(secret) > 7:
+        assert not any(secret in text for text in texts)
+    assert f"{name}={secret}" not in "".join(texts)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ((), "nothing to compare: apart from evalsets and criteria, the working tree is like HEAD"),
+        (("--against", "none"), "--against none: there is no such commit"),
+        (("--set", "secret-without-name"), "--set takes NAME=VALUE"),
+        (("--swap", "desk/none.md=a"), "--swap desk/none.md: there is no such file in the project"),
+        (("--swap", "desk/prompt.md=none"), "there is no file none"),
+        (("--swap", "/etc/passwd=desk/prompt.md"), "--swap /etc/passwd: it is not in the project"),
+        (("--variant", "new=none"), "there is no folder none"),
+        (("--model", ""), "--model needs the name of a model"),
+        (("--max-cost", "1"), "--max-cost needs prices"),
+        (("--max-cost", "-1"), "--max-cost must be an amount above 0"),
+        (("--runs", "0"), "--runs must be at least 1"),
+        (("--set", "A=1", "--set", "A=1"), "two variants are called A=1"),
+        (("--grid", *(word for n in range(9) for word in ("--set", f"V{n}=1"))), "511 variants are too many"),
+        (("--on", "dask://127.0.0.1:1", "--set", "A=1"), "variants run on this machine only"),
+        (("--watch",), "No such option '--watch'"),
+        (("--shard", "1/2"), "No such option '--shard'"),
+    ],
+)
+def test_refusal_says_what_is_wrong_before_anything_runs(desk: TriedProject, words: tuple[str, ...], why: str) -> None:
+    code, out, err = desk.said(*words)
+    assert (code, out) == (2, "")
+    assert why in err
+    assert "secret-without-name" not in err
+    assert scratch(desk) == []
+
+
+def test_only_an_evalset_changed_is_no_difference(desk: TriedProject) -> None:
+    desk.evalset(case("other", "other"), path="desk/orders.evalset.json")
+    desk.write("desk/test_config.json", {"criteria": {"response_match_score": 0.5}})
+    code, _, err = desk.said()
+    assert (code, "apart from evalsets and criteria" in err) == (2, True)
+
+
+def test_cases_are_those_of_the_working_tree_even_if_the_revision_lacks_them(desk: TriedProject) -> None:
+    desk.evalset(case("new", "new"), path="desk/more.evalset.json")
+    (desk.root / "desk/orders.evalset.json").unlink()
+    desk.prompt("name the day")
+    _, found = desk.tried()
+    assert [one["eval_id"] for one in found["variants"][1]["cases"]] == ["new"]
+    assert found["variants"][1]["cases"][0]["before"] == [2, 3]
+
+
+def test_renamed_agent_is_named(desk: TriedProject) -> None:
+    git(desk.root, "mv", "desk", "front")
+    code, _, err = desk.said()
+    assert code == 2
+    assert "HEAD has no agent in front" in err
+    assert "renamed or moved" in err
+
+
+def test_without_git_or_a_commit_variants_of_the_working_tree_can_be_tried(tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    plain = Project(tmp_path / "plain")
+    plain.evalset(case("good"))
+    done = plain.run("try")
+    assert (done.returncode, "nothing to compare with" in done.stderr) == (2, True)
+    done = plain.run("try", "--against", "HEAD")
+    assert (done.returncode, "is not in a git repository" in done.stderr) == (2, True)
+    (plain.root / ".git").rmdir()
+    git(plain.root, "init", "-q")
+    done = plain.run("try", "--against", "HEAD")
+    assert (done.returncode, "has no commit yet" in done.stderr) == (2, True)
+    done = plain.run("try", "--set", "A=1", "--runs", "1", "--json", "-")
+    assert [one["name"] for one in json.loads(done.stdout)["variants"]] == ["working tree", "A=1"]
+
+
+def test_environment_file_and_files_that_git_ignores_come_from_the_working_tree(desk: TriedProject) -> None:
+    desk.write(".gitignore", ".workbench\n.env\ndata/\n")
+    agent = desk.root / "desk/agent.py"
+    read = 'Path(HERE / "data/words.txt").read_text()\n    assert os.environ["FROM_ENV"] == "yes"\n'
+    assert_env = f'    prompt = {read}    assert (HERE / ".env").read_text()\n    prompt ='
+    agent.write_text(agent.read_text().replace("    prompt =", assert_env, 1))
+    desk.commit()
+    desk.write("desk/.env", "FROM_ENV=yes\n")
+    desk.write("desk/data/words.txt", "ignored")
+    assert desk.run("run", ".", environment=desk.environment(1)).returncode == 0
+    desk.prompt("name the day")
+    _, found = desk.tried()
+    assert [one["left_out"] for one in found["variants"]] == [0, 0]
+
+
+def test_variant_without_a_judged_case_ends_with_3(desk: TriedProject) -> None:
+    desk.write("desk/prompt.md", "name the day")
+    agent = desk.root / "desk/agent.py"
+    agent.write_text("import none\n\n" + agent.read_text())
+    code, found = desk.tried("--gate", "--runs", "1")
+    changed = found["variants"][1]
+    assert (code, changed["pass_rate"], changed["left_out"], changed["result"]) == (3, None, 12, "unclear")
+    code, out, _ = desk.said("--runs", "1")
+    assert code == 3
+    assert "Left out in working tree: 12 errors" in out
+    assert "unclear: no case was judged both in HEAD and in working tree." in out
+
+
+def test_frozen_tools_are_replayed_in_all_variants(desk: TriedProject) -> None:
+    desk.prompt("name the day")
+    code, found = desk.tried("--frozen", "--on-miss", "live", "--runs", "1")
+    assert (code, found["variants"][1]["left_out"]) == (0, 0)
+
+
+def test_interrupted_try_shows_what_was_decided(desk: TriedProject, tmp_path: Path) -> None:
+    desk.prompt("name the day")
+    agent = desk.root / "desk/agent.py"
+    agent.write_text(agent.read_text().replace("    prompt =", "    import time; time.sleep(0.2)\n    prompt =", 1))
+    report = tmp_path / "report.json"
+    words = ("try", "--concurrency", "2", "--json", str(report))
+    process = desk.start(*words, environment=desk.environment())
+    assert process.stdout is not None
+    for _ in range(8):
+        assert process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, b"Stopped after " in out) == (130, True), err
+    found = json.loads(report.read_text())
+    assert found["stopped"] == "interrupted"
+    assert sum(case["before"][1] for case in found["variants"][1]["cases"]) > 0
+    assert scratch(desk) == []
+
+
+def test_killed_try_leaves_no_copy(desk: TriedProject) -> None:
+    desk.prompt("name the day")
+    agent = desk.root / "desk/agent.py"
+    agent.write_text(agent.read_text().replace("    prompt =", "    import time; time.sleep(0.2)\n    prompt =", 1))
+    process = desk.start("try", environment=desk.environment())
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    assert scratch(desk)
+    process.kill()
+    process.communicate()
+    until = time.monotonic() + 20
+    while scratch(desk) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert scratch(desk) == []
+
+
+def test_help_names_every_option_once(here: Here) -> None:
+    shown = here("try", "--help").stdout
+    for option in (
+        "--against",
+        "--swap",
+        "--set",
+        "--model",
+        "--variant",
+        "--grid",
+        "--max-cost",
+        "--markdown",
+        "--gate",
+    ):
+        assert shown.count(f"\n  {option} ") == 1

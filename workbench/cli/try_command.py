@@ -1,0 +1,328 @@
+"""The command `try`: variants of the project on the same cases, and whether one of them is better."""
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TextIO, TypeAlias
+
+import click
+
+from workbench.cli import common_options as common
+from workbench.cli.exit_codes import FAILED, INTERRUPTED, PASSED, UNDECIDED
+from workbench.cli.refusal import Refused, reported
+from workbench.cli.run_request import Outputs
+from workbench.cli.running_options import (
+    RunningCommand,
+    refuse_empty_target,
+    running_options,
+    take_running_options,
+)
+from workbench.cli.streams import has_failed, write_file, write_line
+from workbench.files.run_options import RunOptions
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
+
+if TYPE_CHECKING:
+    from workbench.files.settings import Settings
+    from workbench.project.targets import Targets
+    from workbench.project.variants.report import TryReport, VariantResult
+    from workbench.project.variants.trial import Trial
+    from workbench.project.variants.variant import Wanted
+
+_Pairs: TypeAlias = tuple[tuple[str, str], ...]
+_LISTED = 10
+"""Cases that are listed for each variant."""
+_WIDTH_WITHOUT_TERMINAL = 100
+_DESCRIPTION = """Compare variants of the project on the same cases. Says which are better, as far as chance allows.
+
+\b
+TARGET  a folder, an evalset file, FILE:case_1,case_2 or an evalset ID  [default: this folder]
+
+Without options, the working tree is compared with HEAD. Cases, criteria, .env and interpreter are those of the working
+tree in all variants. Each variant runs in a copy, and nothing in the project or in .git is changed.
+
+\b
+Exit codes
+    0  the variants were compared
+    1  with --gate: a variant is worse
+    2  the command line is wrong, or there is nothing to compare; nothing ran
+    3  a variant has no judged case
+  130  interrupted; what was decided by then is shown
+"""
+
+
+class _TryCommand(RunningCommand):
+    """The command with its groups of options."""
+
+    groups: ClassVar[Mapping[str, Sequence[str]]] = {
+        "Variants": ("--against", "--swap", "--set", "--model", "--variant", "--grid"),
+        "What runs": ("--agent", "--case", "-k", "--runs", "--max-cost", "--initial-session-file"),
+        "How it is judged": (
+            "--gate",
+            "--config",
+            "--allow-not-evaluated",
+            "--all-votes",
+            "--max-judge-calls",
+            "--no-cache",
+        ),
+        "What is written": (
+            "--json",
+            "--markdown",
+            "--junit",
+            "--plain",
+            "-q",
+            "--print-detailed-results",
+            "--state-dir",
+            "--log-level",
+        ),
+        "Where it runs": ("--concurrency", "--timeout", "--isolation", "--python", "--on", "--remote-python", "--env"),
+        "Recordings": ("--frozen", "--on-miss"),
+        "Help": ("--help",),
+    }
+
+
+def _pairs(form: str) -> Callable[[click.Context, click.Parameter, tuple[str, ...]], _Pairs]:
+    """Return a callback that splits words of this form at their first `=`. It shows none: a word may be a secret."""
+
+    def split(context: click.Context, parameter: click.Parameter, words: tuple[str, ...]) -> _Pairs:
+        parts = [word.partition("=") for word in words]
+        if not all(name and sign for name, sign, _ in parts):
+            raise Refused(f"{parameter.opts[0]} takes {form}")
+        return tuple((name, value) for name, _, value in parts)
+
+    return split
+
+
+def _money(context: click.Context, parameter: click.Parameter, amount: float | None) -> float | None:
+    if amount is not None and not 0 < amount < float("inf"):
+        raise Refused(f"--max-cost must be an amount above 0, not {amount:g}")
+    return amount
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request(Outputs):
+    """The request of one command line."""
+
+    targets: "Targets"
+    options: RunOptions
+    wanted: "Wanted"
+    markdown: Path | None
+    max_cost: float | None
+    gate: bool
+
+
+@common.command("try", _DESCRIPTION, "Compare variants of the project on the same cases.", _TryCommand)
+@click.argument("words", metavar="[TARGET]...", nargs=-1)
+@click.option("--against", metavar="REF", help="Git revision that the others are compared with.  [default: HEAD]")
+@click.option(
+    "--swap",
+    "swaps",
+    metavar="FILE=OTHER",
+    multiple=True,
+    callback=_pairs("FILE=OTHER"),
+    help="Variant in which FILE has the content of OTHER. Can be repeated.",
+)
+@click.option(
+    "--set",
+    "values",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=_pairs("NAME=VALUE"),
+    help="Variant in which the agents have this variable. Can be repeated.",
+)
+@click.option(
+    "--model",
+    "models",
+    metavar="NAME",
+    multiple=True,
+    help="Variant with this model in ADK agents. Can be repeated.",
+)
+@click.option(
+    "--variant",
+    "folders",
+    metavar="NAME=DIR",
+    multiple=True,
+    callback=_pairs("NAME=DIR"),
+    help="Variant with the files of another folder: a project, or an agent. Can be repeated.",
+)
+@click.option("--grid", is_flag=True, help="Try every combination of --swap, --set and --model.")
+@click.option("--runs", type=int, default=3, show_default=True, metavar="N", help="Run each case N times per variant.")
+@click.option("--max-cost", type=float, metavar="AMOUNT", callback=_money, help="End when it has cost about AMOUNT.")
+@click.option("--gate", is_flag=True, help="Exit with 1 if a variant is clearly worse.")
+@click.option(
+    "--markdown",
+    type=common.FILE,
+    metavar="FILE",
+    callback=common.checked_file("--markdown"),
+    help="Write the results to FILE as Markdown, for a comment.",
+)
+@running_options
+def try_command(**values: Any) -> int:
+    """Compare the variants that the command line names, and return the exit code."""
+    from workbench.project.targets import Targets
+    from workbench.project.variants.variant import Wanted
+
+    take_running_options(values)
+    values.pop("fresh")  # A try is never resumed.
+    values["words"] = values["words"] or (".",)
+    refuse_empty_target(values["words"])
+    options = RunOptions(**{item.name: values.pop(item.name) for item in fields(RunOptions) if item.name in values})
+    named = {item.name: values.pop(item.name) for item in fields(Targets) if item.name in values}
+    here = Path.cwd()
+    wanted = Wanted(**{item.name: values.pop(item.name) for item in fields(Wanted) if item.name in values}, here=here)
+    targets = Targets(**named, folder=here)
+    request = _Request(targets=targets, options=options, wanted=wanted, **values)
+    with reported(request.json):
+        targets.refuse_unknown()
+        return asyncio.run(_try(request))
+
+
+async def _try(request: _Request) -> int:
+    """Make the copies, run the variants, write the results, and return the exit code."""
+    from workbench.cli.following import execute_run, exported, progress_of, user_settings, write_details
+    from workbench.cli.interruption import Interruption
+    from workbench.project.project import Project
+    from workbench.project.variants.report import report
+    from workbench.project.variants.trial import open_trial
+
+    settings = user_settings()
+    if request.max_cost is not None and not settings.prices:
+        raise Refused("--max-cost needs prices", hint="Add [prices] to the settings that `--help` names")
+    targets = request.targets
+    workspace = targets.open()
+    plan = targets.plan(request.options, workspace)
+    results = sys.stderr if request.json == "-" else sys.stdout
+    async with Project(state_dir=targets.state_dir, settings=settings, keep_warm=False) as project:
+        project.load_touched(workspace)
+        read_before = [file for touched in project.touched().values() for file in touched.files]
+        trial = await asyncio.to_thread(open_trial, plan, request.wanted, read_before)
+        try:
+            if not request.quiet:
+                for line in _announcement(trial, project.state_dir(plan.root), settings):
+                    write_line(sys.stderr, line)
+            progress = progress_of(request, trial.store, results, names_cases=False)
+            run = trial.run(project, prices=settings.prices, max_cost=request.max_cost)
+            with Interruption(run, progress.message) as interruption:
+                with progress:
+                    await execute_run(run, progress)
+                found = report(trial.layout, trial.store.current_records(), trial.costs)
+                if request.detailed:
+                    write_details(trial.store, results)
+                stopped = "interrupted" if interruption.count else trial.stopped
+                written = _write(request, found, stopped, settings, results)
+                if request.junit is not None:
+                    pieces = lambda: exported("junit", trial.store, settings.prices)  # noqa: E731
+                    written = write_file("--junit", request.junit, pieces) and written
+        finally:
+            await asyncio.to_thread(trial.close)
+    if interruption.count:
+        return INTERRUPTED
+    if not (found.could_run and written) or has_failed():
+        return UNDECIDED
+    is_worse = any(one.comparison is not None and one.comparison.result == "worse" for one in found.variants)
+    return FAILED if request.gate and is_worse else PASSED
+
+
+def _announcement(trial: "Trial", state: Path, settings: "Settings") -> Iterator[str]:
+    """Yield what will run, and what it may cost."""
+    layout = trial.layout
+    count = len(layout.names) * len(layout.cases) * layout.runs
+    cost = trial.estimate(state, settings.prices).cost_words
+    runs = f"{counted(len(layout.names), 'variant')} × {counted(len(layout.cases), 'case')} × {layout.runs}"
+    yield f"{runs} = {counted(count, 'run')}{f', {cost}' if cost else ''}"
+    width = max(map(len, layout.names))
+    for name, source in zip(layout.names, trial.sources, strict=True):
+        yield f"  {one_line(name):{width}}  {one_line(source)}"
+    yield "  Cases, criteria, .env and interpreter are those of the working tree in all variants."
+
+
+def _write(request: _Request, found: "TryReport", stopped: str, settings: "Settings", results: TextIO) -> bool:
+    """Write the results, files first. Return False if one could not be written."""
+    from workbench.project.variants.export import as_json, as_markdown
+
+    done = True
+    text = as_json(found, stopped)
+    if request.json not in (None, "-"):
+        done = write_file("--json", Path(str(request.json)), lambda: (f"{text}\n".encode("ascii"),))
+    if request.markdown is not None:
+        markdown = as_markdown(found, settings.prices).encode("utf-8", "replace")
+        done = write_file("--markdown", request.markdown, lambda: (markdown,)) and done
+    for line in _lines(found, stopped, settings, _width(results)):
+        write_line(results, line)
+    if request.json == "-":
+        write_line(sys.stdout, text)
+    return done
+
+
+def _width(results: TextIO) -> int:
+    fallback = (_WIDTH_WITHOUT_TERMINAL, 24)
+    return shutil.get_terminal_size(fallback).columns if results.isatty() else _WIDTH_WITHOUT_TERMINAL
+
+
+def _lines(found: "TryReport", stopped: str, settings: "Settings", width: int) -> Iterator[str]:
+    from workbench.project.variants.report import conclusion, left_out_words, total_cost
+
+    cost = total_cost(found, settings.prices)
+    ended = sum(variant.ended for variant in found.variants)
+    planned = len(found.variants) * found.cases * found.runs
+    yield ""
+    if stopped:
+        why = {"cost": "--max-cost was reached", "judge calls": "--max-judge-calls was reached"}
+        why["unknown cost"] = "the cost of a run is not known: [prices] lacks its model"
+        yield f"Stopped after {ended:,} of {counted(planned, 'run')}: {why.get(stopped, stopped)}"
+    yield from _table(found, settings)
+    if cost:
+        yield f"{cost} in all"
+    for variant in found.variants:
+        if words := left_out_words(variant):
+            yield f"Left out in {one_line(variant.name)}: {words}"
+    for variant in found.variants[1:]:
+        yield ""
+        yield from _cases(variant, found.against, width)
+        yield one_line(conclusion(variant, found.against), limit=1000)
+
+
+def _table(found: "TryReport", settings: "Settings") -> Iterator[str]:
+    from workbench.project.variants.report import change_words, cost_words, latency_words, rate_words
+    from workbench.results.cells import cell_len
+
+    rows = [("", "passed", f"change from {one_line(found.against)}", "cost", "latency", "")]
+    for variant in found.variants:
+        comparison = variant.comparison
+        rows.append(
+            (
+                one_line(variant.name),
+                rate_words(variant.pass_rate),
+                "" if comparison is None else change_words(comparison),
+                cost_words(variant.cost, settings.prices.currency),
+                latency_words(variant.seconds),
+                "" if comparison is None else comparison.result,
+            )
+        )
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            " " * (width - cell_len(cell)) + cell if number == 1 else cell + " " * (width - cell_len(cell))
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(cells).rstrip()
+
+
+def _cases(variant: "VariantResult", against: str, width: int) -> Iterator[str]:
+    from workbench.project.variants.report import MARKS, case_names, counts_words, pair_words
+    from workbench.results.cells import cell_len, cut
+
+    yield f"{one_line(variant.name)} against {one_line(against)}   {counts_words(variant)}"
+    changed = [*variant.changed("better"), *variant.changed("worse")]
+    names = case_names(variant)
+    shown = changed[:_LISTED]
+    longest = min(max((cell_len(names[case.case]) for case in shown), default=0), max(20, width // 2))
+    for case in shown:
+        name = cut(names[case.case], longest)
+        name += " " * (longest - cell_len(name))
+        yield cut(f"{MARKS[case.direction]} {name}   {pair_words(case.pair)}   {case.cause}".rstrip(), width)
+    if len(changed) > len(shown):
+        yield f"… {len(changed) - len(shown)} more"

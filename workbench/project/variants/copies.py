@@ -1,0 +1,422 @@
+"""Copies of a project in a temporary folder: of the working tree, of a revision, and of another folder.
+
+A copy has what git tracks, or would with `git add -A`; without git, what is not hidden or ignored. A revision is read
+object by object (`workbench.files.git.object_reader`): there is no checkout, so no hook or filter runs, no index is
+used, and nothing is written to `.git`. The folder goes away even if the workbench is killed.
+"""
+
+import contextlib
+import hashlib
+import os
+import shlex
+import shutil
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from workbench.files.file_access import (
+    begun_hash,
+    content_hash,
+    open_regular,
+    read_regular,
+    size_words,
+    unreadable_text,
+)
+from workbench.files.git import object_reader, run_git
+from workbench.files.run_options import UsageFaultError
+from workbench.files.state_folder import STATE_FOLDER
+from workbench.files.walk import ENVIRONMENT_MARKS, Folder, Walk
+
+_SECONDS = 60
+_MOST = 50_000
+_LARGEST = 512 * 1024 * 1024
+"""Bytes of all files of a copy together."""
+_PIECE = 1 << 20
+_LEFT_OUT = frozenset({".git", STATE_FOLDER, "__pycache__", "node_modules"})
+"""Names of files and folders that no copy has, in lower case."""
+_ENVIRONMENT_FILE = ".env"
+LINK = "link "
+"""The beginning of the digest of a link."""
+_MODE_OF_LINK, _SUBMODULE = "120000", "160000"
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_SMALLER = "A folder .workbench in a smaller folder makes that the project's root, and only that is copied"
+
+# The temporary folder
+
+_CLEANER = (
+    'cat > /dev/null; for i in 1 2 3 4 5; do chmod -R u+rwX "$1" 2> /dev/null; rm -rf -- "$1" && exit; sleep 1; done'
+)
+"""A shell script that waits for the end of its input, which comes with that of the workbench, and removes a folder."""
+
+
+class TemporaryFolder:
+    """A new folder for this user only. It is removed by `close`, or when this process has ended, however it ended.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+
+    def __init__(self) -> None:
+        self.path = Path(os.path.realpath(tempfile.mkdtemp(prefix="agent-workbench-try-")))
+        try:
+            # In a session of its own, no Ctrl-C and no kill of the group ends it with the workbench.
+            self._cleaner = subprocess.Popen(
+                ["/bin/sh", "-c", _CLEANER, "sh", str(self.path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                cwd="/",
+            )
+        except OSError:
+            self.path.rmdir()
+            raise
+
+    def close(self) -> None:
+        """Remove the folder and all in it, and wait for that."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        with self._cleaner:  # It removes what could not be removed here.
+            pass
+
+
+# Revisions
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A commit. `prefix` is the path of the project in the repository, "" or with "/" at the end."""
+
+    name: str
+    commit: str
+    prefix: str
+
+
+def find_revision(root: Path, name: str | None) -> Revision | None:
+    """Return the revision that the user named, or HEAD. None if none was named and there is none.
+
+    Raises:
+        UsageFaultError: the named one does not exist, or git cannot read the repository.
+    """
+    prefix = run_git(root, "rev-parse", "--show-prefix", seconds=_SECONDS)
+    word = "HEAD" if name is None else name
+    if prefix is None:
+        repository = next((folder for folder in (root, *root.parents) if (folder / ".git/HEAD").exists()), None)
+        if repository is not None or (root / ".git").is_file():
+            look = f"git -C {shlex.quote(str(root))} status"
+            raise UsageFaultError(f"git cannot read the repository of {root}", f"`{look}` says why")
+        if name is None:
+            return None
+        raise UsageFaultError(f"--against {name}: {root} is not in a git repository", _WITHOUT_GIT)
+    commit = _commit(root, word)
+    if commit:
+        return Revision(word, commit, os.fsdecode(prefix).removesuffix("\n"))
+    if _commit(root, "HEAD"):
+        raise UsageFaultError(f"--against {word}: there is no such commit", "`git log --oneline` lists commits")
+    if name is None:
+        return None
+    raise UsageFaultError(f"--against {word}: the repository has no commit yet", _WITHOUT_GIT)
+
+
+_WITHOUT_GIT = "--swap, --set, --model and --variant need no commit"
+
+
+_REFETCH = "The clone is partial: `git fetch --refetch` gets all objects"
+
+
+def _commit(root: Path, word: str) -> str:
+    """Return the ID of the commit that `word` names, or ""."""
+    if word.startswith("-"):
+        return ""  # Git would take it for an option.
+    found = run_git(root, "rev-parse", "--verify", "--quiet", f"{word}^{{commit}}", seconds=_SECONDS)
+    return (found or b"").decode("ascii", "replace").strip()
+
+
+# Copies
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy of a project in `root`: path of each file, relative to it, → a digest of what it is."""
+
+    root: Path
+    files: Mapping[str, str]
+
+    def differences(self, other: "Copy") -> list[str]:
+        """Return the paths that differ between two copies, sorted."""
+        both = self.files.keys() | other.files.keys()
+        return sorted(path for path in both if self.files.get(path) != other.files.get(path))
+
+
+def copy_project(source: Path, target: Path, files: Iterable[str]) -> Copy:
+    """Copy these files of the project in `source`, relative to it, to the new folder `target`.
+
+    Raises:
+        UsageFaultError: a file cannot be copied, or there is too much.
+    """
+    found: dict[str, str] = {}
+    room = _Room(source)
+    with _reported(source):
+        target.mkdir()
+        for name in dict.fromkeys(files):
+            path, goal = source / name, target / name
+            try:
+                status = path.lstat()
+            except FileNotFoundError:
+                continue  # Git tracks it, and it was deleted.
+            if not _is_inside(goal.parent, target):
+                continue
+            if stat.S_ISLNK(status.st_mode):
+                found[name] = _make_link(os.readlink(path), name, source, target)  # noqa: PTH115
+            elif stat.S_ISREG(status.st_mode):
+                room.take(name, status.st_size)
+                found[name] = _copy_file(path, goal)
+    return Copy(target, found)
+
+
+def copy_revision(root: Path, revision: Revision, target: Path, tree: Copy, more: Iterable[str] = ()) -> Copy:
+    """Write the files of a revision of the project in `root` to the new folder `target`.
+
+    A file that only filters or line endings make different from the one in `tree`, the copy of the working tree, is
+    taken from there. So are the files of submodules, which the repository does not have, and `more`.
+
+    Raises:
+        UsageFaultError: the project is not in the revision, a file is not in this clone, or there is too much.
+    """
+    found: dict[str, str] = {}
+    submodules: list[str] = []
+    links: list[tuple[str, str]] = []
+    room = _Room(root)
+    with _reported(root):
+        target.mkdir()
+        with object_reader(root) as read:
+            for mode, name, size, number in _entries(root, revision):
+                if mode == _SUBMODULE:
+                    submodules.append(f"{name}/")
+                    continue
+                room.take(name, size)
+                content = read(number)
+                if content is None:
+                    raise UsageFaultError(f"{name} of {revision.name} is not in this repository", _REFETCH)
+                if mode == _MODE_OF_LINK:
+                    links.append((name, os.fsdecode(content)))
+                elif _is_same(content, tree, name):
+                    found[name] = _copy_file(tree.root / name, target / name)
+                else:
+                    found[name] = _write(target / name, content, executable=mode == "100755")
+        for name in (*(path for path in tree.files if path.startswith(tuple(submodules))), *more):
+            if name in tree.files and name not in found:
+                found[name] = _copy_file(tree.root / name, target / name)
+        for name, goal in links:  # Last, so that nothing is written through a link.
+            found[name] = _make_link(goal, name, root, target)
+    return Copy(target, found)
+
+
+def copy_of_copy(copy: Copy, target: Path) -> Copy:
+    """Copy a copy to the new folder `target`.
+
+    Raises:
+        UsageFaultError: the disk is full.
+    """
+    with _reported(copy.root):
+        shutil.copytree(copy.root, target, symlinks=True)
+    return Copy(target, dict(copy.files))
+
+
+def put_file(copy: Copy, name: str, source: Path) -> Copy:
+    """Replace a file of a copy by the content of another file.
+
+    Raises:
+        UsageFaultError: the other file cannot be read.
+    """
+    goal = copy.root / name
+    with _reported(source):
+        content = read_regular(source)
+        executable = goal.exists() and bool(goal.stat().st_mode & stat.S_IXUSR)
+        goal.unlink(missing_ok=True)
+        return Copy(copy.root, {**copy.files, name: _write(goal, content, executable=executable)})
+
+
+def replace_folder(copy: Copy, inside: str, other: Copy) -> Copy:
+    """Put another copy in the place of the folder `inside` of a copy.
+
+    Raises:
+        UsageFaultError: the disk has an error.
+    """
+    goal = copy.root / inside
+    with _reported(goal):
+        shutil.rmtree(goal)
+        other.root.rename(goal)
+    kept = {name: digest for name, digest in copy.files.items() if not name.startswith(f"{inside}/")}
+    return Copy(copy.root, {**kept, **{f"{inside}/{name}": digest for name, digest in other.files.items()}})
+
+
+def link_environment(copy: Copy, root: Path, files: Iterable[Path]) -> None:
+    """Let a copy have the `.env` files of the project in `root`, for agents that read them. They are not copied."""
+    for file in files:
+        if file.is_relative_to(root):
+            goal = copy.root / file.relative_to(root)
+            if goal.parent.is_dir() and not os.path.lexists(goal):
+                goal.symlink_to(file)
+
+
+# Lists of files
+
+
+def project_files(source: Path) -> Iterator[str]:
+    """Yield the paths of a project's files, relative to it. Some may not exist."""
+    listed = run_git(source, "ls-files", "-z", "--cached", "--others", "--exclude-standard", seconds=_SECONDS)
+    if listed is None:
+        names = (os.path.relpath(folder.path / name, source) for folder, name in _walked(source))
+    else:
+        names = (os.fsdecode(name) for name in dict.fromkeys(listed.split(b"\0")) if name)
+    given = list(names)
+    environments = tuple(
+        f"{os.path.dirname(name)}/"  # noqa: PTH120 - relative names
+        for name in given
+        if os.path.basename(name) == ENVIRONMENT_MARKS[0]  # noqa: PTH119
+    )
+    for name in given:
+        if not is_copied(name) or name.startswith(environments):
+            continue
+        inner = source / name
+        if inner.is_dir() and not inner.is_symlink():  # A submodule, or another repository.
+            yield from (f"{name.rstrip('/')}/{path}" for path in project_files(inner))
+        else:
+            yield name
+
+
+def _walked(source: Path) -> Iterator[tuple[Folder, str]]:
+    for folder in Walk(source):
+        for name in folder.files:
+            if folder.ignored(name) is None:
+                yield folder, name
+
+
+def is_copied(name: str) -> bool:
+    """Return whether a path stays in its folder, and no part of it is left out. A damaged index can name anything."""
+    parts = name.rstrip("/").split("/")
+    if name.startswith("/") or not {"", ".", ".."}.isdisjoint(parts) or parts[-1] == _ENVIRONMENT_FILE:
+        return False
+    return _LEFT_OUT.isdisjoint(part.lower() for part in parts)
+
+
+def _entries(root: Path, revision: Revision) -> Iterator[tuple[str, str, int, str]]:
+    """Yield mode, path in the project, bytes and object ID of each file of a revision."""
+    tree = f"{revision.commit}:{revision.prefix}"
+    listed = run_git(root, "ls-tree", "-r", "-z", "-l", "--full-tree", tree, seconds=_SECONDS)
+    if listed is None and run_git(root, "ls-tree", "--full-tree", tree, seconds=_SECONDS) is not None:
+        raise UsageFaultError(f"files of {revision.name} are not in this repository", _REFETCH)
+    if listed is None:
+        what = revision.prefix.rstrip("/") or "the project"
+        raise UsageFaultError(f"{revision.name} has no folder {what}", "Name another revision with --against REF")
+    for line in listed.split(b"\0"):
+        head, _, name = line.partition(b"\t")
+        parts = head.decode("ascii", "replace").split()
+        path = os.fsdecode(name)
+        if len(parts) == 4 and is_copied(path):
+            yield parts[0], path, int(parts[3]) if parts[3].isdigit() else 0, parts[2]
+
+
+# Files
+
+
+class _Room:
+    """The files and bytes that a copy may still get."""
+
+    def __init__(self, source: Path) -> None:
+        self._source = source
+        self._files = self._bytes = 0
+        self._largest = (0, "")
+
+    def take(self, name: str, size: int) -> None:
+        self._files += 1
+        self._bytes += size
+        self._largest = max(self._largest, (size, name))
+        if self._files > _MOST:
+            raise UsageFaultError(f"{self._source} has more than {_MOST:,} files, too many for copies", _SMALLER)
+        if self._bytes > _LARGEST:
+            size, largest = self._largest
+            raise UsageFaultError(
+                f"the files in {self._source} have more than {size_words(_LARGEST)}, too much for copies. "
+                f"The largest is {largest} ({size_words(size)})",
+                f"{_SMALLER}. Files that git ignores are not copied",
+            )
+
+
+@contextlib.contextmanager
+def _reported(source: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageFaultError(f"{source} cannot be copied: {unreadable_text(error)}") from None
+
+
+def _is_inside(folder: Path, target: Path) -> bool:
+    """Return whether a folder of a copy is really in it, and not behind a link."""
+    return os.path.realpath(folder) == os.path.normpath(folder)
+
+
+def _copy_file(path: Path, goal: Path) -> str:
+    """Copy a regular file piece by piece, and return its digest."""
+    running = begun_hash(b"")
+    with open_regular(path) as file:
+        executable = bool(os.fstat(file.fileno()).st_mode & stat.S_IXUSR)
+        with _new_file(goal, executable=executable) as out:
+            while piece := file.read(_PIECE):
+                out.write(piece)
+                running.update(piece)
+    return f"{'x' if executable else ''}{running.hexdigest()}"
+
+
+def _write(goal: Path, content: bytes, *, executable: bool) -> str:
+    with _new_file(goal, executable=executable) as out:
+        out.write(content)
+    return f"{'x' if executable else ''}{content_hash(content)}"
+
+
+def _new_file(goal: Path, *, executable: bool) -> IO[bytes]:
+    goal.parent.mkdir(parents=True, exist_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    return os.fdopen(os.open(goal, flags, 0o755 if executable else 0o644), "wb")
+
+
+def _make_link(goal: str, name: str, root: Path, target: Path) -> str:
+    """Make the link `name` of the project in `root` in its copy. What it leads to inside the project is in the copy."""
+    above = (root / name).parent
+    meant = os.path.normpath(above / goal)
+    for base in (str(root), os.path.realpath(root)):
+        if meant == base or meant.startswith(f"{base}/"):
+            goal = os.path.relpath(os.path.relpath(meant, base), os.path.dirname(name) or ".")  # noqa: PTH120
+            break
+    else:
+        goal = meant
+    place = target / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if _is_inside(place.parent, target):
+        place.symlink_to(goal)
+    return f"{LINK}{goal}"
+
+
+def _is_same(content: bytes, tree: Copy, name: str) -> bool:
+    """Return whether line endings or LFS alone make the working tree's file differ from `content`, as git stores it."""
+    known = tree.files.get(name)
+    if known is None or known.startswith(LINK) or known.removeprefix("x") == content_hash(content):
+        return False
+    if content.startswith(_POINTER):
+        return f"oid sha256:{_sha256(tree.root / name)}\n".encode() in content
+    if b"\0" in content[:8000] or b"\n" not in content:
+        return False
+    now = read_regular(tree.root / name)
+    return b"\r\n" in now and now.replace(b"\r\n", b"\n") == content
+
+
+def _sha256(file: Path) -> str:
+    digest = hashlib.sha256()
+    with open_regular(file) as opened:
+        while piece := opened.read(_PIECE):
+            digest.update(piece)
+    return digest.hexdigest()

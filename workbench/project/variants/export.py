@@ -1,0 +1,219 @@
+"""The results of a try as JSON and as Markdown.
+
+`docs/try.schema.json` is generated from the models here (`python -m workbench.project.variants.export` prints it).
+"""
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from workbench.exporting.report_parts import Count, Part, Words
+from workbench.exporting.tables import code_span
+from workbench.files.prices import Prices
+from workbench.project.variants.report import (
+    MARKS,
+    CaseChange,
+    TryReport,
+    VariantResult,
+    change_words,
+    conclusion,
+    cost_words,
+    counts_words,
+    latency_words,
+    left_out_words,
+    pair_words,
+    rate_words,
+    title_words,
+    total_cost,
+)
+from workbench.results.statistics import Comparison, Result
+from workbench.text.safe_text import one_line
+
+SCHEMA = "agent-workbench/try/1"
+_LISTED = 20
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Change(Part):
+    """A difference from the first variant: `after` minus `before`."""
+
+    change: float
+    """The difference: of pass rates as shares of 1, of scores in their unit. 0 if nothing was compared."""
+    interval: tuple[float | None, float | None]
+    """The 95% interval of the difference. Null: no limit is known."""
+    p: Share
+    """How likely chance alone makes a difference as large, corrected for the number of variants (Holm)."""
+    result: Result
+    """`better`, `worse`, or `unclear` if chance may explain it."""
+    would_show: float | None
+    """The smallest difference that these cases and repeats show in 8 of 10 tries; null if they can show none."""
+
+
+class CriterionChange(Change):
+    """The difference of a criterion's mean score from that of the first variant."""
+
+    name: Words
+    mean: float
+    """The mean of the cases' mean scores in this variant."""
+
+
+class TriedCase(Part):
+    """A case in the first variant and in this one."""
+
+    agent: Words
+    evalset_file: Words
+    """Path relative to the root, separated by `/`."""
+    eval_id: Words
+    before: tuple[Count, Count]
+    """Passed and judged executions in the first variant."""
+    after: tuple[Count, Count]
+    """Passed and judged executions in this variant."""
+
+
+class TriedVariant(Part):
+    """A variant. Only those after the first have `change` and all that follows."""
+
+    name: Words
+    pass_rate: Share | None
+    """The mean of the cases' pass rates; null if no case was judged."""
+    cost: Annotated[float, Field(ge=0)] | None
+    """The cost of its executions; null if it is not known."""
+    seconds: Annotated[float, Field(ge=0)] | None
+    """The mean duration of a judged execution."""
+    left_out: Count
+    """Executions that ended without a verdict: error, not_evaluated or cancelled."""
+
+
+class ComparedVariant(TriedVariant, Change):
+    """A variant after the first."""
+
+    criteria: list[CriterionChange]
+    cases: list[TriedCase]
+
+
+class Tried(Part):
+    """The report of `try --json`."""
+
+    schema_name: Annotated[Literal["agent-workbench/try/1"], Field(alias="schema")]
+    against: Words
+    """The name of the first variant, with which the others are compared."""
+    cases: Count
+    runs: Count
+    """How often each case was to run in each variant."""
+    variants: list[ComparedVariant | TriedVariant]
+    stopped: Literal["cost", "unknown cost", "judge calls", "interrupted"] | None = None
+    """What ended the try early. Missing if nothing did."""
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the report."""
+    schema = Tried.model_json_schema(mode="serialization")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "agent-workbench try"}
+
+
+def as_json(found: TryReport, stopped: str = "") -> str:
+    """Return the report. `stopped` is what ended the try early, or ""."""
+    data = {
+        "schema": SCHEMA,
+        "against": found.against,
+        "cases": found.cases,
+        "runs": found.runs,
+        "variants": list(map(_variant, found.variants)),
+    }
+    return json.dumps({**data, "stopped": stopped} if stopped else data)
+
+
+def _variant(result: VariantResult) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "name": result.name,
+        "pass_rate": result.pass_rate,
+        "cost": result.cost,
+        "seconds": result.seconds,
+        "left_out": sum(result.left_out.values()),
+    }
+    if result.comparison is None:
+        return data
+    criteria = [{"name": one.name, "mean": one.mean, **_change(one.comparison)} for one in result.criteria]
+    return {**data, **_change(result.comparison), "criteria": criteria, "cases": list(map(_case, result.cases))}
+
+
+def _change(found: Comparison) -> dict[str, Any]:
+    return {
+        "change": found.change,
+        "interval": [value if math.isfinite(value) else None for value in found.interval],
+        "p": found.p,
+        "result": found.result,
+        "would_show": found.would_show,
+    }
+
+
+def _case(case: CaseChange) -> dict[str, Any]:
+    ref, pair = case.case, case.pair
+    names = {"agent": ref.agent, "evalset_file": ref.evalset_file, "eval_id": ref.eval_id}
+    return {**names, "before": list(pair.before), "after": list(pair.after)}
+
+
+# Markdown, for a comment on a pull request
+
+
+def as_markdown(found: TryReport, prices: Prices) -> str:
+    """Return a sentence for each variant, the table, and folded below it the cases that changed."""
+    return "\n".join([*_markdown(found, prices), ""])
+
+
+def _markdown(found: TryReport, prices: Prices) -> Iterator[str]:
+    for variant in found.variants[1:]:
+        yield f"**{code_span(variant.name)}** {_plain(conclusion(variant, found.against))}"
+        yield ""
+    yield f"| variant | passed | change from {code_span(found.against)} | cost | latency | |"
+    yield "|---|---:|---|---:|---:|---|"
+    for variant in found.variants:
+        comparison = variant.comparison
+        cells = [
+            code_span(variant.name),
+            rate_words(variant.pass_rate),
+            "" if comparison is None else change_words(comparison),
+            cost_words(variant.cost, prices.currency),
+            latency_words(variant.seconds),
+            "" if comparison is None else comparison.result,
+        ]
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+    cost = total_cost(found, prices)
+    yield f"{title_words(found)}{f', {cost}' if cost else ''}. Intervals of 95%, paired by case."
+    for variant in found.variants:
+        if words := left_out_words(variant):
+            yield f"Left out in {code_span(variant.name)}: {words}."
+    for variant in found.variants[1:]:
+        yield from _changed_cases(variant, found.against)
+
+
+def _changed_cases(variant: VariantResult, against: str) -> Iterator[str]:
+    changed = [*variant.changed("worse"), *variant.changed("better")]
+    if not changed:
+        return
+    yield ""
+    yield f"<details><summary>{_plain(variant.name)} against {_plain(against)}: {counts_words(variant)}</summary>"
+    yield ""
+    yield "| | case | passed | why |"
+    yield "|---|---|---|---|"
+    for case in changed[:_LISTED]:
+        why = code_span(case.cause) if case.cause else ""
+        yield f"| {MARKS[case.direction]} | {code_span(case.case.label)} | {pair_words(case.pair)} | {why} |"
+    if len(changed) > _LISTED:
+        yield ""
+        yield f"and {len(changed) - _LISTED} more"
+    yield ""
+    yield "</details>"
+
+
+def _plain(text: str) -> str:
+    return one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")

@@ -1,0 +1,288 @@
+"""The results of a try: per variant and case, with what chance allows to say. Can be made while the try runs."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final, Literal, TypeAlias
+
+from workbench.events.events import CaseRef, CaseStatus
+from workbench.files.prices import Prices, money, total
+from workbench.project.variants.trial import Layout
+from workbench.results.statistics import CasePair, Comparison, case_pair, compare_rates, compare_scores, corrected
+from workbench.store.execution import Execution
+from workbench.text.counting import counted, counted_status
+from workbench.text.safe_text import one_line
+
+Direction: TypeAlias = Literal["better", "worse", "same", "left out"]
+MARKS: Final[Mapping[Direction, str]] = {"better": "✗→✓", "worse": "✓→✗", "same": "=", "left out": "?"}
+_SCORED = ("passed", "failed", "informational")
+_SMALL = 0.05
+"""A difference of which `unclear` says how many cases would show it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseChange:
+    """A case in the first variant (`before`) and in another one (`after`): passed and judged executions.
+
+    `cause` is why it fails on the side that fails more, as safe text, or "".
+    """
+
+    case: CaseRef
+    pair: CasePair
+    cause: str = ""
+
+    @property
+    def direction(self) -> Direction:
+        """Whether the case passes more often, less often, as often, or cannot be compared."""
+        if not self.pair.is_compared:
+            return "left out"
+        return "better" if self.pair.change > 0 else "worse" if self.pair.change < 0 else "same"
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionChange:
+    """The mean score of a criterion, compared with that in the first variant."""
+
+    name: str
+    mean: float
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class VariantResult:
+    """What is known about a variant.
+
+    `pass_rate` is the mean of its cases' rates, None if none was judged. `cost` is None if it is not known. `seconds`
+    is the mean duration of an execution. `left_out` counts executions without a verdict by status. The first variant
+    has no `comparison`, and no cases.
+    """
+
+    name: str
+    pass_rate: float | None
+    cost: float | None
+    seconds: float | None
+    left_out: Mapping[CaseStatus, int]
+    judged: int
+    ended: int
+    comparison: Comparison | None = None
+    cases: tuple[CaseChange, ...] = ()
+    criteria: tuple[CriterionChange, ...] = ()
+
+    def changed(self, direction: Direction) -> list[CaseChange]:
+        """Return the cases that changed in one direction, the largest change first."""
+        found = [case for case in self.cases if case.direction == direction]
+        return sorted(found, key=lambda case: -abs(case.pair.change))
+
+
+@dataclass(frozen=True, slots=True)
+class TryReport:
+    """The results of a try. `cases` is the number of cases, `runs` how often each is planned in each variant."""
+
+    against: str
+    cases: int
+    runs: int
+    variants: tuple[VariantResult, ...]
+
+    @property
+    def could_run(self) -> bool:
+        """Whether each variant has a judged case."""
+        return all(variant.judged for variant in self.variants)
+
+
+def report(
+    layout: Layout, records: Iterable[Execution], costs: Mapping[CaseRef, float | None] | None = None
+) -> TryReport:
+    """Return the results so far. `records` are the executions of the try, `costs` their costs as far as known.
+
+    It takes a few hundredths of a second for 60 cases; with thousands of cases, call it in a thread.
+    """
+    sides: list[dict[CaseRef, list[Execution]]] = [{} for _ in layout.names]
+    for record in records:
+        variant, case = layout.place(record.ref)
+        sides[variant].setdefault(case, []).append(record)
+    known = {} if costs is None else costs
+    cases = [_cases(layout, sides[0], side) for side in sides[1:]]
+    comparisons = corrected([compare_rates(case.pair for case in own) for own in cases])
+    criteria = _criteria(layout, sides)
+    variants = [_variant(layout.names[0], sides[0], known)]
+    for index, (comparison, own) in enumerate(zip(comparisons, cases, strict=True), 1):
+        variants.append(_variant(layout.names[index], sides[index], known, comparison, own, criteria[index - 1]))
+    return TryReport(layout.names[0], len(layout.cases), layout.runs, tuple(variants))
+
+
+def _variant(
+    name: str,
+    side: Mapping[CaseRef, Sequence[Execution]],
+    costs: Mapping[CaseRef, float | None],
+    comparison: Comparison | None = None,
+    cases: Sequence[CaseChange] = (),
+    criteria: Sequence[CriterionChange] = (),
+) -> VariantResult:
+    ended = [one for own in side.values() for one in own if one.finished]
+    judged = [one for one in ended if one.status in ("passed", "failed")]
+    rates = [
+        fmean(one.status == "passed" for one in verdicts)
+        for own in side.values()
+        if (verdicts := [one for one in own if one.status in ("passed", "failed")])
+    ]
+    amounts = [costs[one.ref] for one in ended if one.ref in costs]
+    return VariantResult(
+        name,
+        fmean(rates) if rates else None,
+        total(amounts) if amounts else None,
+        fmean(one.duration_seconds for one in judged) if judged else None,
+        Counter(one.status for one in ended if one.status not in ("passed", "failed")),
+        len(judged),
+        len(ended),
+        comparison,
+        tuple(cases),
+        tuple(criteria),
+    )
+
+
+def _cases(
+    layout: Layout, before: Mapping[CaseRef, Sequence[Execution]], after: Mapping[CaseRef, Sequence[Execution]]
+) -> list[CaseChange]:
+    found = []
+    for case in layout.cases:
+        then, now = ([one for one in side.get(case, ()) if one.finished] for side in (before, after))
+        pair = case_pair([one.status for one in then], [one.status for one in now])
+        found.append(CaseChange(case, pair, _cause(then if pair.change > 0 else now)))
+    return found
+
+
+def _cause(executions: Iterable[Execution]) -> str:
+    causes = Counter(one.cause.text for one in executions if one.cause is not None)
+    return causes.most_common(1)[0][0] if causes else ""
+
+
+def _criteria(layout: Layout, sides: Sequence[Mapping[CaseRef, Sequence[Execution]]]) -> list[list[CriterionChange]]:
+    """Return the criteria of each variant but the first. Each criterion is corrected for the number of variants."""
+    names = dict.fromkeys(name for side in sides for own in side.values() for one in own for name in one.scores)
+    found: list[list[CriterionChange]] = [[] for _ in sides[1:]]
+    for name in names:
+        scores = [{case: _scores(own, name) for case, own in side.items()} for side in sides]
+        pairs = [[(scores[0].get(case, []), side.get(case, [])) for case in layout.cases] for side in scores[1:]]
+        for index, comparison in enumerate(corrected(list(map(compare_scores, pairs)))):
+            if comparison.cases:
+                found[index].append(CriterionChange(name, comparison.after, comparison))
+    return found
+
+
+def _scores(executions: Iterable[Execution], name: str) -> list[float]:
+    results = (one.scores.get(name) for one in executions if one.finished)
+    return [one.score for one in results if one is not None and one.score is not None and one.status in _SCORED]
+
+
+# Words, for the command line and the screen
+
+
+def rate_words(rate: float | None) -> str:
+    """Return `71.1%`, cut and not rounded, or `–` without a verdict."""
+    return "–" if rate is None else f"{math.floor(rate * 1000 + 1e-6) / 10:.1f}%"
+
+
+def points(value: float) -> str:
+    """Return a difference of rates such as `+7.2` or `−1.7`."""
+    text = f"{value * 100:+.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
+
+
+def change_words(comparison: Comparison) -> str:
+    """Return `+7.2 points [+2.8,+11.9]`, or "" if no case can be compared yet."""
+    if not comparison.cases:
+        return ""
+    low, high = comparison.interval
+    return f"{points(comparison.change)} points [{points(low)},{points(high)}]"
+
+
+def cost_words(cost: float | None, currency: str) -> str:
+    """Return the cost, or `–` if it is not known."""
+    return "–" if cost is None else money(cost, currency)
+
+
+def latency_words(seconds: float | None) -> str:
+    """Return the mean duration of an execution, such as `2.1 s`."""
+    return "–" if seconds is None else f"{seconds:.1f} s"
+
+
+def counts_words(result: VariantResult) -> str:
+    """Return `9 cases better   2 worse   49 the same`, and how many cannot be compared."""
+    numbers = Counter(case.direction for case in result.cases)
+    words = f"{counted(numbers['better'], 'case')} better   {numbers['worse']} worse   {numbers['same']} the same"
+    return f"{words}   {numbers['left out']} left out" if numbers["left out"] else words
+
+
+def case_names(result: VariantResult) -> dict[CaseRef, str]:
+    """Return a safe name for each case: its ID, after the evalset's where several cases have the same."""
+    ids = Counter(case.case.eval_id for case in result.cases)
+    return {
+        ref: one_line(ref.eval_id if ids[ref.eval_id] == 1 else ref.label)
+        for ref in (case.case for case in result.cases)
+    }
+
+
+def pair_words(pair: CasePair) -> str:
+    """Return `0/3 → 3/3`: passed of judged executions before and after."""
+    return " → ".join(f"{passed}/{judged}" for passed, judged in (pair.before, pair.after))
+
+
+def left_out_words(result: VariantResult) -> str:
+    """Return what was not judged in a variant, such as `2 errors, 1 not evaluated`, or ""."""
+    states: tuple[CaseStatus, ...] = ("error", "not_evaluated", "cancelled")
+    return ", ".join(counted_status(state, count) for state in states if (count := result.left_out.get(state, 0)))
+
+
+def conclusion(result: VariantResult, against: str) -> str:
+    """Return what the figures allow to say about a variant, in one or two sentences."""
+    found = result.comparison
+    if found is None:
+        return ""
+    if not found.cases:
+        return f"unclear: no case was judged both in {against} and in {result.name}."
+    these = "this case" if found.cases == 1 else f"these {found.cases:,} cases"
+    if found.result != "unclear":
+        low, high = (abs(value) * 100 for value in found.interval)
+        size = f"probably by {min(low, high):.0f} to {max(low, high):.0f} points"
+        sure = found.interval[0] > 0 or found.interval[1] < 0
+        return f"{found.result}: {these} show it ({chance_words(found.p)}){f', {size}' if sure else ''}."
+    show = "shows" if found.cases == 1 else "show"
+    text = f"unclear: {these} {show} no difference."
+    if found.would_show is None:
+        text += " They are too few to show any."
+    else:
+        text += f" They would show one of {_whole(found.would_show)} points or more in 8 of 10 tries"
+        needed = found.cases_needed(_SMALL) if found.would_show > _SMALL else None
+        text += "." if needed is None else f"; for {_whole(_SMALL)} points you need about {_about(needed):,} cases."
+    return text.replace("They ", "It ").replace("It are", "It is") if found.cases == 1 else text
+
+
+def chance_words(p: float) -> str:
+    """Return how likely chance alone makes such a difference: `p = 0.012`."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def title_words(result: TryReport) -> str:
+    """Return `3 variants × 60 cases × 3 runs`."""
+    variants, cases = counted(len(result.variants), "variant"), counted(result.cases, "case")
+    return f"{variants} × {cases} × {counted(result.runs, 'run')}"
+
+
+def total_cost(result: TryReport, prices: Prices) -> str:
+    """Return the cost of all variants as text, "" without prices or if it is not known."""
+    if not prices:
+        return ""
+    cost = total(variant.cost for variant in result.variants)
+    return "" if cost is None else money(cost, prices.currency)
+
+
+def _whole(share: float) -> str:
+    return f"{math.ceil(share * 100 - 1e-9)}"
+
+
+def _about(number: int) -> int:
+    """Return a number with two digits that count."""
+    step = int(10 ** max(0, len(str(number)) - 2))
+    return math.ceil(number / step) * step

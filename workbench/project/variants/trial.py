@@ -1,0 +1,464 @@
+"""A try: the copies of all variants, one run of them case by case, and what it may cost."""
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from workbench.agents.workspace.criteria_choice import CONFIG_FILES
+from workbench.agents.workspace.discovery import EVALSET_SUFFIXES, agent_at
+from workbench.events.events import CaseError, CaseFinished, CaseRef, Event, Noticed
+from workbench.files.file_access import read_regular
+from workbench.files.prices import Prices, total
+from workbench.files.run_options import UsageFaultError
+from workbench.files.walk import FROZEN_SUFFIX
+from workbench.project.project import Project
+from workbench.project.running import Running
+from workbench.project.variants.copies import (
+    LINK,
+    Copy,
+    Revision,
+    TemporaryFolder,
+    copy_of_copy,
+    copy_project,
+    copy_revision,
+    find_revision,
+    is_copied,
+    link_environment,
+    project_files,
+    put_file,
+    replace_folder,
+)
+from workbench.project.variants.variant import TREE, Variant, Wanted, changed_variants, refuse_same_names
+from workbench.project.watch_cost import estimate
+from workbench.project.watch_queue import Estimate
+from workbench.results.costs import costs
+from workbench.run.plan.plan import AgentSetting, Plan, PlanEntry, new_run_id
+from workbench.run.recorder import Publish
+from workbench.store.database.database import database
+from workbench.store.details import read_details
+from workbench.store.execution import Execution
+from workbench.store.history.latest import latest_runs
+from workbench.store.store import Store
+from workbench.text.counting import counted, few
+
+Stopped: TypeAlias = Literal["", "cost", "unknown cost", "judge calls"]
+"""The limit that ended a try, or ""."""
+_MOST_DIFFED = 1 << 20
+"""Bytes of the largest file whose lines are compared."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a try runs. `cases` are the cases of the working tree, each as its first execution.
+
+    `names` are the names of the variants; the first one is what the others are compared with. `agents` maps the agent
+    of an execution of the try to the variant's position and the agent's own name.
+    """
+
+    names: tuple[str, ...]
+    cases: tuple[CaseRef, ...]
+    agents: Mapping[str, tuple[int, str]]
+    runs: int
+
+    def place(self, ref: CaseRef) -> tuple[int, CaseRef]:
+        """Return the variant's position and the case of an execution of the try."""
+        variant, agent = self.agents[ref.agent]
+        return variant, replace(ref, agent=agent, repeat=1)
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A file that differs between two variants, by its path relative to the root. None: there is no such file."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+
+    def diff(self) -> list[str]:
+        """Return the difference as the lines of a unified diff, raw. Binary and large files have one line about it."""
+        sides = self.before or b"", self.after or b""
+        if any(b"\0" in side or len(side) > _MOST_DIFFED for side in sides):
+            return [f"{self.path} differs ({len(sides[0]):,} and {len(sides[1]):,} bytes)"]
+        before, after = (side.decode("utf-8", "replace").splitlines() for side in sides)
+        return list(difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}", lineterm=""))
+
+
+class Trial:
+    """A try whose copies are made. Close it in the end.
+
+    `variants` are the variants, the first one is what the others are compared with. `sources` says of each in a
+    sentence what it is. `layout` is for `report`. `store` has the state of the run.
+    """
+
+    def __init__(
+        self, plan: Plan, variants: Sequence[Variant], copies: Sequence[Copy], tree: Copy, folder: TemporaryFolder
+    ) -> None:
+        self.variants = tuple(variants)
+        self._copies, self._tree, self._folder = tuple(copies), tree, folder
+        self._root = plan.root
+        self._evalsets = {entry.ref.evalset_file for entry in plan.entries}
+        self._base = plan
+        self.plan, self.layout = _plan_of(plan, variants, copies)
+        self.store = Store()
+        self.stopped: Stopped = ""
+        """The limit that ended the run, or ""."""
+        self.costs: dict[CaseRef, float | None] = {}
+        """The cost of each execution that has ended, None if it is not known. Empty without prices."""
+        self._project: Project | None = None
+
+    @property
+    def sources(self) -> list[str]:
+        """What each variant is, as a sentence about files that differ. Not yet safe for a terminal."""
+        return [self._source(index) for index in range(len(self.variants))]
+
+    def estimate(self, state: Path, prices: Prices) -> Estimate:
+        """Return the estimated calls and cost, from the last verdicts in the state folder `state`."""
+        cases = self.layout.cases
+        known: dict[str, set[str]] = {}
+        for ref in cases:
+            known.setdefault(ref.evalset_file, set()).add(ref.eval_id)
+        records = [one for run in latest_runs(state, known) for one in run.executions]
+        configs = {entry.ref.evalset_file: entry.config for entry in self._base.entries}
+        times = self.layout.runs * len(self.variants)
+        return estimate(len(cases), records, "run", prices, times, lambda ref: configs.get(ref.evalset_file))
+
+    def run(
+        self,
+        project: Project,
+        publish: Publish = lambda event: None,
+        prices: Prices | None = None,
+        max_cost: float | None = None,
+    ) -> Running:
+        """Prepare the run, once. Its events go to `store` and then to `publish`.
+
+        It ends when it has cost about `max_cost`, or has made the most judge calls that the plan allows.
+        """
+        options = self.plan.options
+        limits = _Limits(self, prices, max_cost, options.max_judge_calls)
+        if max_cost is not None or options.max_judge_calls is not None:
+            self.plan = replace(self.plan, options=replace(options, waits_for_verdicts=True))
+
+        def take(event: Event) -> None:
+            self.store.apply(event)
+            publish(event)
+            if isinstance(event, CaseFinished):
+                limits.take(event.case)
+
+        self._project = project
+        running = limits.running = project.run(self.plan, take, store=self.store, state=self._folder.path)
+        return running
+
+    def executions(self, records: Iterable[Execution], variant: int, case: CaseRef) -> list[Execution]:
+        """Return the executions of one of `layout.cases` in a variant, in the order of repeats."""
+        found = [one for one in records if self.layout.place(one.ref) == (variant, case)]
+        return sorted(found, key=lambda one: one.ref.repeat)
+
+    def changed_files(self, variant: int) -> list[FileChange]:
+        """Return the files that differ between the first variant and this one. Evalsets and criteria do not count."""
+        return self._changes(self._copies[0], self._copies[variant])
+
+    def kept(self, variant: int) -> dict[Path, tuple[bytes | None, bytes | None]]:
+        """Return what `Saver.save` needs to give the working tree the files of a variant.
+
+        The contents before are those at the start of the try, so that a later change is not overwritten. Links,
+        variables and models are not in it.
+
+        Raises:
+            UsageFaultError: a file would be written through a link that leads out of the project.
+        """
+        base = os.path.realpath(self._root)
+        found: dict[Path, tuple[bytes | None, bytes | None]] = {}
+        copy = self._copies[variant]
+        for change in self._changes(self._tree, copy):
+            file = self._root / change.path
+            if any(one.files.get(change.path, "").startswith(LINK) for one in (self._tree, copy)):
+                continue
+            if not os.path.realpath(file).startswith(f"{base}{os.sep}"):
+                raise UsageFaultError(f"{change.path} leads out of the project, so it is not written")
+            found[file] = change.before, change.after
+        return found
+
+    def close(self) -> None:
+        """Remove the copies and the conversations. Call it in a thread, after the run."""
+        if self._project is not None:
+            for setting in self.plan.agents.values():
+                self._project.children.touched.pop(setting.agent.folder, None)
+        database(self._folder.path).close()
+        self._folder.close()
+
+    def _source(self, index: int) -> str:
+        variant, copy = self.variants[index], self._copies[index]
+        if variant.commit:
+            return f"commit {variant.commit[:10]}"
+        if variant.folder is not None:
+            return f"the files in {variant.folder}"
+        parts = [f"{swap.file} as in {swap.label}" for swap in variant.swaps]
+        parts += [f"the variable {name}" for name in variant.values]
+        parts += [f"the model {variant.model}"] if variant.model else []
+        if parts:
+            return f"the working tree with {', '.join(parts)}"
+        changed = self._differing(self._copies[0], copy)
+        differ = "differs" if len(changed) == 1 else "differ"
+        return f"{counted(len(changed), 'file')} {differ}: {few(changed, 5)}" if changed else "as it is now"
+
+    def _changes(self, before: Copy, after: Copy) -> list[FileChange]:
+        return [
+            FileChange(path, _content(before, path), _content(after, path)) for path in self._differing(before, after)
+        ]
+
+    def _differing(self, before: Copy, after: Copy) -> list[str]:
+        return _differing(before, after, self._evalsets)
+
+
+def open_trial(plan: Plan, wanted: Wanted, read_before: Iterable[Path] = ()) -> Trial:
+    """Make the copies of all variants that a user asks for. Call it in a thread.
+
+    `plan` runs the cases in the working tree, each `plan.options.runs` times. `read_before` are files that agents were
+    seen to read. Those that git ignores are copied, too.
+
+    Raises:
+        UsageFaultError: a variant cannot be made, or nothing differs.
+    """
+    _refuse_elsewhere(plan)
+    root = plan.root
+    revision = find_revision(root, wanted.against)
+    more = changed_variants(wanted, root)
+    if revision is None and not more:
+        raise UsageFaultError(f"nothing to compare with: {root} has no git commit", _HINT)
+    folder = TemporaryFolder()
+    try:
+        variants, copies, tree = _copies(plan, revision, more, folder.path, read_before)
+        environments = {setting.environment.file for setting in plan.agents.values()}
+        for copy in copies:
+            link_environment(copy, root, [file for file in environments if file is not None])
+        return Trial(plan, variants, copies, tree, folder)
+    except BaseException:
+        folder.close()
+        raise
+
+
+_HINT = "--swap FILE=OTHER, --set NAME=VALUE, --model NAME and --variant NAME=DIR make other variants"
+
+
+def _copies(
+    plan: Plan, revision: Revision | None, more: Sequence[Variant], folder: Path, read_before: Iterable[Path]
+) -> tuple[list[Variant], list[Copy], Copy]:
+    """Return the variants, a copy of the project for each, and the one of the working tree."""
+    root = plan.root
+    files = list(project_files(root))
+    ignored = _ignored(read_before, root, files)
+    tree = copy_project(root, folder / "tree", [*files, *ignored])
+    variants, copies = [Variant(TREE)], [tree]
+    if revision is not None:
+        old = copy_revision(root, revision, folder / "revision", tree, ignored)
+        evalsets = {entry.ref.evalset_file for entry in plan.entries}
+        named = Variant(revision.name, revision.commit)
+        if _differing(old, tree, evalsets):
+            variants, copies = [named, *variants], [old, tree]
+        elif more:
+            variants, copies = [named], [old]
+        else:
+            raise UsageFaultError(
+                f"nothing to compare: apart from evalsets and criteria, the working tree is like {revision.name}",
+                f"Change a file, name an older revision with --against REF, or: {_HINT}",
+            )
+    refuse_same_names([*variants, *more])
+    for number, variant in enumerate(more, 1):
+        goal = folder / str(number)
+        if variant.folder is None:
+            copy = copy_of_copy(tree, goal)
+        else:
+            copy = _copy_folder(plan, tree, variant.folder, goal)
+        for swap in variant.swaps:
+            copy = put_file(copy, swap.file, swap.other)
+        variants.append(variant)
+        copies.append(copy)
+    return variants, copies, tree
+
+
+def _copy_folder(plan: Plan, tree: Copy, source: Path, goal: Path) -> Copy:
+    """Return a copy of another folder, which is a project, or an agent that takes the place of the project's one.
+
+    Raises:
+        UsageFaultError: it is an agent, and the cases belong to several.
+    """
+    folders = {setting.agent.folder for setting in plan.agents.values()}
+    if agent_at(source)[0] is None or plan.root in folders:
+        return copy_project(source, goal, project_files(source))
+    if len(folders) > 1:
+        hint = "Name a copy of the whole project, or cases of one agent"
+        raise UsageFaultError(f"{source} is one agent, and the cases belong to {len(folders)}", hint)
+    inside = folders.pop().relative_to(plan.root).as_posix()
+    other = copy_project(source, goal.with_name(f"{goal.name}-agent"), project_files(source))
+    return replace_folder(copy_of_copy(tree, goal), inside, other)
+
+
+def _refuse_elsewhere(plan: Plan) -> None:
+    """Reject plans that cannot run in copies.
+
+    Raises:
+        UsageFaultError: an agent is outside of the project, or runs on another machine.
+    """
+    place = plan.options.place
+    if place is not None and not place.is_local:
+        raise UsageFaultError("variants run on this machine only", "Add --on local")
+    for name, setting in plan.agents.items():
+        if not setting.agent.folder.is_relative_to(plan.root):
+            raise UsageFaultError(f"{name} is outside of the project ({plan.root}), so it has no variants")
+    if not plan.agents:
+        entry = plan.entries[0]
+        why = "no agent can run" if entry.blocked is None else entry.blocked.message
+        raise UsageFaultError(f"nothing to compare: {why}", "" if entry.blocked is None else entry.blocked.hint)
+
+
+def _ignored(read_before: Iterable[Path], root: Path, files: Iterable[str]) -> list[str]:
+    """Return the files that agents read before and that git ignores, relative to the root."""
+    inside = {os.path.relpath(file, root) for file in read_before if file.is_relative_to(root)}
+    return sorted(name for name in inside.difference(files) if is_copied(name))
+
+
+def _differing(before: Copy, after: Copy, evalsets: Iterable[str]) -> list[str]:
+    """Return the paths of files that differ and can change what an agent does."""
+    known = set(evalsets)
+    return [path for path in before.differences(after) if path not in known and not _is_of_cases(path)]
+
+
+def _is_of_cases(path: str) -> bool:
+    """Return whether a file is about cases or criteria, which are those of the working tree in every variant."""
+    folder, _, name = path.rpartition("/")
+    return name.endswith(EVALSET_SUFFIXES) or name in CONFIG_FILES or folder.endswith(FROZEN_SUFFIX)
+
+
+def _content(copy: Copy, path: str) -> bytes | None:
+    """Return the content of a file in a copy, that of a link as text, or None if there is none."""
+    known = copy.files.get(path)
+    if known is None:
+        return None
+    return os.fsencode(known) if known.startswith(LINK) else read_regular(copy.root / path)
+
+
+# The plan
+
+
+def _plan_of(base: Plan, variants: Sequence[Variant], copies: Sequence[Copy]) -> tuple[Plan, Layout]:
+    """Return the plan that runs all variants of a plan, case by case, first all cases once, and so on.
+
+    The order of the variants rotates, so that none always runs first.
+
+    Raises:
+        UsageFaultError: a variant has none of the agents.
+    """
+    settings: dict[str, AgentSetting] = {}
+    agents: dict[str, tuple[int, str]] = {}
+    missing: dict[str, CaseError] = {}
+    keys: dict[tuple[str, int], str] = {}
+    for name in dict.fromkeys(entry.ref.agent for entry in base.entries):
+        for index, (variant, copy) in enumerate(zip(variants, copies, strict=True)):
+            key = f"{name} ({variant.name})"
+            keys[name, index], agents[key] = key, (index, name)
+            setting = base.agents.get(name)
+            found = None if setting is None else _setting(setting, variant, copy)
+            if found is not None:
+                settings[key] = found
+            elif setting is not None:
+                folder = setting.agent.folder.relative_to(base.root)
+                missing[key] = CaseError("no_agent", f"{variant.name} has no agent in {folder}", _RENAMED)
+    for index in range(len(variants)):
+        if not any(agents[key][0] == index for key in settings):
+            why = next((missing[key] for key in missing if agents[key][0] == index), None)
+            raise UsageFaultError("nothing to compare" if why is None else why.message, _RENAMED)
+    ordered = sorted(base.entries, key=lambda entry: entry.ref.repeat)
+    entries = tuple(
+        _entry(entry, keys[entry.ref.agent, index], missing)
+        for number, entry in enumerate(ordered)
+        for step in range(len(variants))
+        for index in [(number + step) % len(variants)]
+    )
+    notices = tuple(Noticed("warning", error.message, error.hint) for error in missing.values())
+    times = replace(base.options, runs=base.options.runs * len(variants))
+    plan = replace(
+        base,
+        run_id=new_run_id(),
+        entries=entries,
+        agents=settings,
+        notices=(*base.notices, *notices),
+        checked=replace(base, options=times),
+    )
+    cases = tuple(entry.ref for entry in base.entries if entry.ref.repeat == 1)
+    return plan, Layout(tuple(variant.name for variant in variants), cases, agents, base.options.runs)
+
+
+_RENAMED = "An agent that was renamed or moved has no earlier variant. --variant NAME=DIR compares with another folder"
+
+
+def _entry(entry: PlanEntry, key: str, missing: Mapping[str, CaseError]) -> PlanEntry:
+    planned = replace(entry.planned, case=replace(entry.ref, agent=key))
+    return replace(entry, planned=planned, blocked=entry.blocked or missing.get(key))
+
+
+def _setting(setting: AgentSetting, variant: Variant, copy: Copy) -> AgentSetting | None:
+    """Return an agent in a variant, or None if it has no such agent."""
+    root = setting.root
+    agent, _ = agent_at(copy.root / setting.agent.folder.relative_to(root))
+    if agent is None:
+        return None
+    here = Path.cwd()
+    inside = copy.root / here.relative_to(root) if here.is_relative_to(root) else here
+    environment = setting.environment
+    return AgentSetting(
+        replace(agent, name=setting.agent.name),
+        copy.root,
+        setting.interpreter,
+        replace(environment, values={**environment.values, **variant.values}),
+        inside if inside.is_dir() else copy.root,
+        setting,
+        variant.model,
+    )
+
+
+# Limits
+
+
+class _Limits:
+    """The costs and limits of a running try."""
+
+    def __init__(self, trial: Trial, prices: Prices | None, money: float | None, calls: int | None) -> None:
+        self._trial = trial
+        self._prices = prices
+        self._money = money
+        self._calls = calls
+        self._asked = 0
+        self.running: Running | None = None
+
+    def take(self, ref: CaseRef) -> None:
+        """Take the end of an execution, and end the run if a limit is reached."""
+        record = read_details(self._trial.store.current_record(ref))
+        found = costs([record], self._prices) if self._prices else None
+        if found is not None:
+            self._trial.costs[ref] = found.amounts.get(ref)
+        if self._money is not None:
+            self._check_money(self._money)
+        if self._calls is not None:
+            self._asked += record.usage.judge_calls
+            # Calls that fail are in no usage.
+            refused = any("--max-judge-calls" in result.reason for result in record.metrics.values())
+            if refused or self._asked >= self._calls:
+                self._stop("judge calls")
+
+    def _check_money(self, most: float) -> None:
+        known = self._trial.costs.values()
+        spent = total(known)
+        if spent is None or not known:
+            self._stop("unknown cost")
+        # Those that run will cost about as much as the others.
+        elif spent * (1 + self._trial.store.counts()["running"] / len(known)) >= most:
+            self._stop("cost")
+
+    def _stop(self, why: Stopped) -> None:
+        trial = self._trial
+        if not trial.stopped and self.running is not None and trial.store.counts()["queued"]:
+            trial.stopped = why
+            self.running.stop()
