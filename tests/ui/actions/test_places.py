@@ -39,8 +39,16 @@ def line(at: Situation) -> str:
         (replace(ON_CASE, state="passed"), "n next problem   X repeat 1   e edit   : find   ? help"),
         (replace(ON_CASE, state="running", busy=True, running=True), "x cancel 1   n next problem   / filter"),
         (replace(RAN, busy=True, running=True), "x cancel 1   n next problem   / filter   : find   ? help"),
-        (replace(ON_CASE, side="panes", state="failed"), "esc back to cases   enter full text   Y copy"),
-        (replace(ON_CASE, side="panes", state="failed", folded=False), "esc back to cases   Y copy"),
+        (
+            replace(ON_CASE, side="panes", state="failed"),
+            "esc back to cases   r run 1   enter full text   A accept actual 1   Y copy   : find",
+        ),
+        (replace(ON_CASE, side="panes", state="failed", folded=False), "esc back to cases   r run 1   A accept actual"),
+        (replace(ON_CASE, side="panes", state="error", missed=True), "esc back to cases   K ways out   r run 1"),
+        (
+            replace(ON_CASE, side="panes", state="running", busy=True, running=True),
+            "esc back to cases   x cancel 1   enter full text",
+        ),
         (
             replace(RAN, marked=12, count=number(12)),
             "r run 12   V review 12   esc drop marks   t triage 12   : find   ? help",
