@@ -1,6 +1,10 @@
 """The table under a pilot: whole flows, also with bursts of keys."""
 
+from collections.abc import Iterator
+
 import pytest
+from textual.app import App
+from textual.widget import Widget
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from tests.ui.feed import Feed
@@ -9,6 +13,7 @@ from tests.ui.table.test_model import SOME, run
 from workbench.events.events import CaseFinished, CaseStarted, MetricResult, MetricScored
 from workbench.ui.main.screen import MainScreen
 from workbench.ui.table.screen import TableScreen
+from workbench.ui.table.widgets import Foot
 
 
 def page(screen: Screen) -> TableScreen:
@@ -77,6 +82,26 @@ async def test_filter_selects_its_first_hit_and_narrow_terminals_scroll(open_scr
         await screen.until(pilot, lambda: "cases × runs" in screen.text and "reading" not in screen.text)
         await pilot.press("M", "escape")
         assert isinstance(screen.app.screen, MainScreen)
+
+
+@pytest.mark.parametrize("width", [50, 60, 75, 90])
+async def test_sentence_at_the_foot_keeps_the_reason_and_has_a_sign_where_it_is_cut(width: int) -> None:
+    class Shown(App[None]):
+        def compose(self) -> Iterator[Widget]:
+            yield foot
+
+    foot = Foot()
+    name = "refund_by_card_after_two_weeks_without_an_answer"
+    text = f"refunds › {name}: error: amount differs from the recording, FROZEN (1 tool call replayed)"
+    app = Shown()
+    async with app.run_test(size=(width, 2)):
+        foot.styles.height = 2
+        foot.show(text, name)
+        lines = str(foot.render()).split("\n")
+        assert max(map(len, lines)) <= width
+        assert "differs from the recording" in " ".join(lines)
+        assert (name in " ".join(lines)) == (width > 60), "the name is whole if there is room"
+        assert lines[1].endswith("…") == (width < 60)
 
 
 async def test_table_follows_a_run_and_sorts_when_it_is_over(open_screen: OpenScreen) -> None:

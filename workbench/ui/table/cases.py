@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from workbench.files.evalset import first_message
 from workbench.results.case_table.cells import EMPTY, Cell, Rank
 from workbench.results.case_table.columns import Column
-from workbench.results.cells import cell_len, cut_name
+from workbench.results.cells import cell_len
 from workbench.results.explain import reasons
 from workbench.results.faces import BY_FUNCTION, FACES, FLAKY, Status
 from workbench.results.frozen import frozen_mark
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Name: TypeAlias = tuple[str, str]
 """A case as (evalset file, ID), which stays the same when the folder is read again."""
 _ID_MEASURED = 100
-_SHORT_NAME = 28
 _INPUT_KEPT = 300
 """Characters of an input that are kept."""
 
@@ -56,11 +55,7 @@ class Cases:
         """Return the agent, evalset and ID of a case, safe to show."""
         entry = self.entries[pair[0]]
         names = [entry.agent.name if entry.agent else "", entry.document.eval_set_id or entry.file.name]
-        return " › ".join([*map(label, filter(None, names)), self.short_name(pair)])
-
-    def short_name(self, pair: Pair) -> str:
-        """Return the ID of a case for a sentence, without its middle if it is long."""
-        return cut_name(self.name(pair), _SHORT_NAME)
+        return " › ".join([*map(label, filter(None, names)), self.name(pair)])
 
     def input(self, pair: Pair) -> str:
         """Return the first message of a case, on one line and safe to show."""
@@ -112,7 +107,7 @@ class Cases:
     def explain(self, pair: Pair, column: Column) -> str:
         """Return the input, or the verdict with its first reason."""
         if column.kind == "input":
-            return f"input of {self.short_name(pair)}: {self.input(pair) or 'none'}"
+            return f"input of {self.name(pair)}: {self.input(pair) or 'none'}"
         return f"{self.place(pair)}: {self.outcome(pair)}"
 
     def outcome(self, pair: Pair) -> str:
@@ -126,8 +121,9 @@ class Cases:
         else:
             details = known_details(record)  # The reason is added when they were read.
             why = "" if details is None else next(iter(reasons(details)), "")
+        words = f"{self._verdict(pair)}: {why}" if why else self._verdict(pair)
         mark = frozen_mark(record.frozen)
-        return ": ".join(filter(None, (f"{self._verdict(pair)} {mark}".rstrip(), why)))
+        return f"{words}, {mark}" if mark else words  # The mark may be cut, the reason not.
 
     def _verdict(self, pair: Pair) -> str:
         verdict = self.verdicts.by_case[pair]

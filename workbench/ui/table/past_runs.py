@@ -155,7 +155,7 @@ class RunCells:
             return self.cases.explain(pair, column)
         run = self._by_id[column.name]
         when = run_labels.exact_time(run.started, relative_times.now())
-        head = f"{self.cases.short_name(pair)} in the run of {when}: "
+        head = f"{self.cases.name(pair)} in the run of {when}: "
         found = self._found(pair, column)
         few = (
             "" if run.is_comparable else f"; {STALE.glyph} not comparable: it decided {len(run.cases):,} of these cases"

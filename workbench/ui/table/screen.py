@@ -186,8 +186,9 @@ class TableScreen(ListScreen, inherit_bindings=False):
         self._write_title()
 
     def _explain(self) -> None:
-        pair = self.table.pair
-        self._foot.show("" if pair is None else self.table.source.explain(pair, self.table.current))
+        pair, source = self.table.pair, self.table.source
+        text = "" if pair is None else source.explain(pair, self.table.current)
+        self._foot.show(text, "" if pair is None else source.cases.name(pair))
         record = None if pair is None else self._session.verdicts.record(*pair)
         if record is not None and known_details(record) is None:
             self.run_worker(self._read(record), group="details", exclusive=True)

@@ -74,8 +74,8 @@ class CriteriaCells:
         if column.kind in ("case", "input"):
             return self.cases.explain(pair, column)
         if column.kind != "criterion":
-            return f"{self.cases.short_name(pair)}: {self._used(record)}"
-        head = f"{one_line(column.name, limit=60)} of {self.cases.short_name(pair)}: "
+            return f"{self.cases.name(pair)}: {self._used(record)}"
+        head = f"{one_line(column.name, limit=60)} of {self.cases.name(pair)}: "
         # The reason is added when the details were read.
         details = None if record is None else known_details(record)
         scores = details.metrics if details is not None else {} if record is None else record.scores

@@ -4,14 +4,16 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from rich.style import Style
+from rich.text import Text
 from textual.content import Content
 from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.results.case_table.cells import Cell
 from workbench.results.case_table.columns import Layout, Shown
-from workbench.results.cells import cell_len, cut, cut_sibling, fit
+from workbench.results.cells import cell_len, cut, cut_name, cut_sibling, fit
 from workbench.results.faces import FROZEN
+from workbench.results.lines import wrap
 from workbench.ui.table.model import Table
 from workbench.ui.tree.labels import NEIGHBOURS, style_of
 from workbench.ui.tree.outline import Pair
@@ -19,6 +21,8 @@ from workbench.ui.widgets.rows import Piece, RowView, thumb
 
 _EDGES = 3
 """Cells beside the content of a row: its edge, a gap, and the scroll bar."""
+_SHORT_NAME = 28
+"""Cells of a case's name in a sentence that is too long."""
 
 
 class TableRows(RowView):
@@ -198,14 +202,21 @@ class Foot(Widget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._text = ""
+        self._text = self._case = ""
 
-    def show(self, text: str) -> None:
-        """Replace the text, which is safe."""
+    def show(self, text: str, case: str) -> None:
+        """Replace the text, which is safe. `case` is the name in it that loses its middle if there is little room."""
         if text != self._text:
-            self._text = text
+            self._text, self._case = text, case
             self.refresh()
 
     def render(self) -> Content:
         """Return the text, cut to the lines of the widget."""
-        return Content(cut(self._text, max(self.size.width * self.size.height - self.size.height, 1)))
+        width, height = self.size
+        lines = wrap(Text(self._text), width)
+        if len(lines) > height:
+            lines = wrap(Text(self._text.replace(self._case, cut_name(self._case, _SHORT_NAME), 1)), width)
+        shown = [line.plain for line in lines[:height]]
+        if len(lines) > height:
+            shown[-1] = cut(f"{shown[-1]} {lines[height].plain}", width)
+        return Content("\n".join(shown))
