@@ -8,8 +8,8 @@ from typing import BinaryIO
 import pytest
 
 from tests.stored import sql
-from workbench.store.digests import ABSENT, Digests, digest_cache, project_digests
 from workbench.store import digests as cache_module
+from workbench.store.digests import ABSENT, Digests, digest_cache, project_digests
 
 HOUR = 3_600_000_000_000
 
