@@ -123,9 +123,11 @@ class Spread:
     def cases_needed(self, difference: float, alpha: float) -> int:
         """Return the number of cases that show this difference in 8 of 10 tries (R. J. Connor, 1987)."""
         noise = self.variance
-        if self.repeats is not None and difference < 1:
-            # A case that always failed and now passes sometimes is noisy from then on.
-            noise = max(noise, difference * (1 - difference) / self.repeats)
+        if self.repeats is not None:
+            # Cases that always failed and now pass sometimes are noisy from then on. A case that passes half of the
+            # time has a variance of 1/2, divided by the repeats. The less noise there is, the more cases are steady.
+            steady = max(1 - 2 * self.repeats * noise, 0.0)
+            noise += steady * max(difference * (1 - difference), 0.0) / self.repeats
         wanted = _z(1 - alpha / 2) * math.sqrt(noise + difference * difference) + _z(POWER) * math.sqrt(noise)
         # With fewer cases, no result is below `alpha`, even if all change alike.
         fewest = math.ceil(-math.log2(alpha)) + (not self.single)
