@@ -40,6 +40,7 @@ OTHERS: tuple[Part, ...] = (
     ("screen", "claims"),
     ("screen", "table"),
     ("causes",),
+    ("experiments",),
     ("overview",),
     ("idle",),
     ("edit_large",),

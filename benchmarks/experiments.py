@@ -5,9 +5,10 @@
 1. Without a difference: how often any of the variants is called better or worse. Cases are flaky, and some executions
    end in an error.
 2. With a planted gain: how often it is called better.
-3. The difference that an unclear comparison says it would show, planted: how often it is called better.
-4. How often the 95% interval holds the true change.
-5. The table of EleutherAI/lm-evaluation-harness#3831: McNemar's exact test and mid-p.
+3. How often a gate fails without a difference, and if a few cases are broken.
+4. The difference that an unclear comparison says it would show, planted: how often it is called better.
+5. How often the 95% interval holds the true change.
+6. The table of EleutherAI/lm-evaluation-harness#3831: McNemar's exact test and mid-p.
 """
 
 import argparse
@@ -19,7 +20,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks.figures import Figure, record
-from workbench.results.statistics import Comparison, case_pair, compare_rates, corrected, mcnemar_mid_p
+from workbench.results.statistics import (
+    CasePair,
+    Comparison,
+    case_pair,
+    compare_rates,
+    corrected,
+    losses,
+    mcnemar_mid_p,
+)
 from workbench.text.counting import counted
 
 FLAKY = (0.3, 0.6, 0.75, 1.0)
@@ -41,17 +50,21 @@ class Setup:
 
     def compare(self, draw: random.Random) -> list[Comparison]:
         """Return the comparison of each variant with the baseline, corrected for their number."""
-        rates = [self.rates[at % len(self.rates)] for at in range(self.cases)]
-        before = [self._statuses(rate, draw) for rate in rates]
-        after = [[self._statuses(rate + self.gain, draw) for rate in rates] for _ in range(self.variants)]
-        return corrected([compare_rates(map(case_pair, before, variant)) for variant in after])
+        return corrected([compare_rates(pairs) for pairs in self.pairs(draw)])
+
+    def pairs(self, draw: random.Random) -> list[list[CasePair]]:
+        """Return the cases of each variant, paired with those of the same baseline."""
+        before = [self._statuses(rate, draw) for rate in self._rates()]
+        after = [[self._statuses(rate + self.gain, draw) for rate in self._rates()] for _ in range(self.variants)]
+        return [list(map(case_pair, before, variant)) for variant in after]
 
     def change(self) -> float:
         """Return the true change of the pass rate; no rate exceeds 1."""
-        gains = [
-            min(rate + self.gain, 1.0) - rate for rate in (self.rates[at % len(self.rates)] for at in range(self.cases))
-        ]
+        gains = (min(rate + self.gain, 1.0) - rate for rate in self._rates())
         return math.fsum(gains) / self.cases
+
+    def _rates(self) -> list[float]:
+        return [self.rates[at % len(self.rates)] for at in range(self.cases)]
 
     def _statuses(self, rate: float, draw: random.Random) -> list[str]:
         return [
@@ -64,6 +77,13 @@ def share(setup: Setup, count: int, is_hit: Callable[[list[Comparison]], bool], 
     """Return the share of `count` experiments for which `is_hit` is true."""
     draw = random.Random(seed)
     return sum(is_hit(setup.compare(draw)) for _ in range(count)) / count
+
+
+def fails(setup: Setup, count: int, broken: int = 0, seed: int = 31) -> float:
+    """Return the share of `count` experiments in which a gate finds a loss. `broken` more cases never pass any more."""
+    draw = random.Random(seed)
+    lost = [CasePair((setup.runs, setup.runs), (0, setup.runs))] * broken
+    return sum(losses([*setup.pairs(draw)[0], *lost]).found for _ in range(count)) / count
 
 
 def calls_different(found: list[Comparison]) -> bool:
@@ -116,6 +136,18 @@ def false_alarms(count: int) -> Iterator[Figure]:
         yield Figure("variants", name, share(setup, count, calls_different), goal=0.06)
 
 
+def gates(count: int) -> Iterator[Figure]:
+    """Yield how often a gate fails without a difference, and if three cases of 60 are broken."""
+    for runs, errors in itertools.product((1, 3, 5), (0.0, 0.05)):
+        name = f"gate, no difference: {counted(runs, 'run')}, {errors:.0%} errors"
+        yield Figure("variants", name, fails(Setup(runs=runs, errors=errors), count), goal=0.06)
+    for runs in (3, 5):
+        # Nearly all cases are steady, as in a suite that somebody looks after.
+        setup = Setup((1.0, 1.0, 1.0, 1.0, 1.0, 0.75), runs, cases=57)
+        name = f"gate, 3 of 60 cases broken: {counted(runs, 'run')}"
+        yield Figure("variants", name, fails(setup, count, broken=3), more_is_better=True)
+
+
 def finds(count: int) -> Iterator[Figure]:
     """Yield how often a planted gain of 20 points is found."""
     for runs, wanted in ((1, 0.65), (3, 0.95)):
@@ -150,7 +182,7 @@ def mcnemar(count: int) -> Iterator[Figure]:
     """Yield the table of lm-evaluation-harness#3831."""
     published = {(200, 0.0): (0.036, 0.049), (200, 0.05): (0.175, 0.202), (500, 0.03): (0.178, 0.200)}
     for (items, gain), there in published.items():
-        for test, value, said in zip(("exact", "mid-p"), mcnemar_rates(items, gain, 2 * count), there, strict=True):
+        for test, value, said in zip(("exact", "mid-p"), mcnemar_rates(items, gain, 10 * count), there, strict=True):
             name = f"McNemar {test}: {items} items, {gain * 100:.0f} points (published: {said})"
             yield Figure("variants", name, value)
 
@@ -161,7 +193,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=2_000, help="experiments for each figure")
     count = parser.parse_args().count
     missed = 0
-    for part in (false_alarms, finds, would_show, intervals, mcnemar):
+    for part in (false_alarms, finds, gates, would_show, intervals, mcnemar):
         for figure in part(count):
             sign = ">=" if figure.more_is_better else "<="
             goal = "" if figure.goal is None else f"  {sign} {figure.goal}: {'yes' if figure.reached else 'NO'}"
