@@ -1,6 +1,5 @@
 """The command `check`: problems in evalsets, criteria and agents, found before they cost a run."""
 
-import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from workbench.editing.check.problem import Problem
     from workbench.project.place_check import PlaceCheck
 
-SCHEMA = "agent-workbench/check/1"
 _CLEAN, _WARNINGS, _ERRORS = 0, 1, 2
 
 _DESCRIPTION = """Find problems in evalsets, criteria and agents before they cost a run. Reads files only: runs no
@@ -99,8 +97,10 @@ def check_command(
             write_line(sys.stdout, "\n".join(_place_lines(place, lists=lists)))
         tell(workspace, place.problems)
     if as_json:
-        report = _report(workspace, in_order(problems))
-        write_line(sys.stdout, json.dumps(report if place is None else {**report, "place": _place_report(place)}))
+        from workbench.project.command_reports import report_text
+
+        found = _report(workspace, in_order(problems))
+        write_line(sys.stdout, report_text("check", **found, place=place and _place_report(place)))
     else:
         _sum_up(workspace, problems)
     severities = {problem.fault.severity for problem in problems}
@@ -234,7 +234,6 @@ def _sum_up(workspace: "Workspace", problems: "list[Problem]") -> None:
 
 def _report(workspace: "Workspace", problems: "list[Problem]") -> dict[str, object]:
     return {
-        "schema": SCHEMA,
         "root": str(workspace.root),
         "summary": _summary(workspace, problems),
         "problems": [

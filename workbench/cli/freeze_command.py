@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,9 +36,16 @@ After a run with `--frozen --on-miss live`, only the calls that were made live a
     "--prune", is_flag=True, help="Drop recorded calls that a frozen run did not use, and cases that are gone."
 )
 @click.option("--dry-run", is_flag=True, help="Write nothing. Print what would be done.")
+@common.AS_JSON
 @common.STATE_DIR
 def freeze_command(
-    words: tuple[str, ...], cases: tuple[str, ...], models: bool, prune: bool, dry_run: bool, state_dir: Path | None
+    words: tuple[str, ...],
+    cases: tuple[str, ...],
+    models: bool,
+    prune: bool,
+    dry_run: bool,
+    as_json: bool,
+    state_dir: Path | None,
 ) -> int:
     """Freeze the cases and return the exit code."""
     if len(words) != 1:
@@ -60,8 +68,28 @@ def freeze_command(
     except OSError as error:
         where = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         raise Refused(f"nothing was frozen: {where}") from None
-    _say(done, dry_run=dry_run)
+    if as_json:
+        from workbench.project.command_reports import report_text
+
+        cases_told = list(map(_case_report, done.cases))
+        pruned = list(map(_shown, done.pruned))
+        write_line(sys.stdout, report_text("freeze", dry_run=dry_run, cases=cases_told, pruned=pruned))
+    else:
+        _say(done, dry_run=dry_run)
     return 2 if has_failed() else 0
+
+
+def _case_report(case: "FrozenCase") -> dict[str, object]:
+    recording = case.recording
+    return {
+        **asdict(case.ref),
+        "change": case.change,
+        "file": None if recording is None else _shown(case.file),
+        "tool_calls": 0 if recording is None else len(recording.calls),
+        "model_calls": 0 if recording is None else len(recording.models),
+        "why": case.why,
+        "remarks": list(case.remarks),
+    }
 
 
 def _say(done: "Freezing", *, dry_run: bool) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from workbench.editing.migrate_conversations import ConvertedConversations
 
 _KEPT = ".old"
+_Rows: TypeAlias = list[dict[str, Any]]
+"""What was done to each file, for `--json`."""
 
 _DESCRIPTION = """Convert files in an old format to the current schema: a list of turns (`*.test.json`), or a list of
 named cases (`*.evalset.json`).
@@ -40,11 +42,14 @@ with recordings, for `run --frozen`. They are not changed.
 @click.option(
     "--dry-run", is_flag=True, help="Write nothing. Print the new file, or list the files that would be converted."
 )
+@common.AS_JSON
 def migrate_command(
-    old: tuple[Path, ...], initial_session_file: Path | None, output: Path | None, dry_run: bool
+    old: tuple[Path, ...], initial_session_file: Path | None, output: Path | None, dry_run: bool, as_json: bool
 ) -> int:
     """Convert files and folders, and return the exit code."""
     printed = output == common.STANDARD_OUTPUT
+    if printed and as_json:
+        raise Refused("standard output cannot hold both the new file and the JSON", hint="Name the file with -o NEW")
     new = None if printed else output
     for named in (*old, initial_session_file):
         if named is not None and not named.exists():
@@ -57,6 +62,25 @@ def migrate_command(
         session = read_initial_session(initial_session_file) if initial_session_file else None
     except BrokenFileError as error:
         raise Refused(str(error), kind="broken_file") from None
+    rows: _Rows | None = [] if as_json else None
+    code = _migrate(old, session, new, rows, printed=printed, dry_run=dry_run)
+    if rows is not None:
+        from workbench.project.command_reports import report_text
+
+        write_line(sys.stdout, report_text("migrate", dry_run=dry_run, files=rows))
+    return code
+
+
+def _migrate(
+    old: tuple[Path, ...],
+    session: "dict[str, Any] | None",
+    new: Path | None,
+    rows: _Rows | None,
+    *,
+    printed: bool,
+    dry_run: bool,
+) -> int:
+    """Convert what `old` names, and return the exit code. With `rows`, what was done is added to them."""
     from workbench.editing.migrate_conversations import saved_conversations
 
     conversations, others = saved_conversations(old)
@@ -65,15 +89,17 @@ def migrate_command(
             raise Refused(f"{others[0]} is no conversation that ADK saved", hint="Convert the others separately")
         if printed:
             raise Refused("standard output cannot hold the recordings", hint="Name the evalset with -o NEW")
-        return _convert_conversations(conversations, new, dry_run)
+        return _convert_conversations(conversations, new, rows, dry_run)
     if len(old) == 1 and not old[0].is_dir():
-        return _migrate_one(old[0], session, new, printed=printed or dry_run)
-    if output is not None:
+        return _migrate_one(old[0], session, new, rows, printed=printed or dry_run)
+    if printed or new is not None:
         raise Refused("-o takes one file, and a folder can hold several", hint="Name one file, or leave out -o")
-    return _migrate_all(old, session, dry_run)
+    return _migrate_all(old, session, rows, dry_run)
 
 
-def _migrate_one(old: Path, session: "dict[str, Any] | None", new: Path | None, *, printed: bool) -> int:
+def _migrate_one(
+    old: Path, session: "dict[str, Any] | None", new: Path | None, rows: _Rows | None, *, printed: bool
+) -> int:
     """Convert one file and return the exit code. If it is `printed`, no file changes.
 
     Raises:
@@ -90,22 +116,26 @@ def _migrate_one(old: Path, session: "dict[str, Any] | None", new: Path | None, 
         migration = migrate(old, name=name_of(new or old), initial_session=session)
     except AlreadyCurrentError as error:
         write_line(sys.stderr, plain(f"{old}: {error}; nothing to do"))
+        _add(rows, old, why_not=str(error))
         return 0
     except BrokenFileError as error:
         raise Refused(str(error), kind="broken_file") from None
     if printed:
-        write_line(sys.stdout, migration.text.rstrip("\n"))
+        if rows is None:
+            write_line(sys.stdout, migration.text.rstrip("\n"))
         _say(migration, f"would become {new or old}", old)
+        _add(rows, new or old, migration)
         return 2 if has_failed() else 0
     try:
         _write(migration, old, new)
     except OSError as error:
         raise Refused(f"{error.filename or new or old} cannot be written: {error.strerror or error}") from None
     _say(migration, f"is now {new or old}" + ("" if new else f"; the old content is in {kept.name}"), old)
+    _add(rows, new or old, migration)
     return 0
 
 
-def _convert_conversations(paths: list[Path], new: Path | None, dry_run: bool) -> int:
+def _convert_conversations(paths: list[Path], new: Path | None, rows: _Rows | None, dry_run: bool) -> int:
     """Convert conversations into new evalsets and return the exit code.
 
     Raises:
@@ -122,21 +152,23 @@ def _convert_conversations(paths: list[Path], new: Path | None, dry_run: bool) -
             path, why = every[0].failed[0]
             raise Refused(f"{path}: {why}", kind="broken_file")
         for converted in every:
-            _keep(converted, dry_run)
+            _keep(converted, rows, dry_run)
     except OSError as error:
         raise Refused(f"{error.filename} cannot be read or written: {error.strerror or error}") from None
     return 2 if dry_run and has_failed() else 0
 
 
-def _keep(converted: "ConvertedConversations", dry_run: bool) -> None:
+def _keep(converted: "ConvertedConversations", rows: _Rows | None, dry_run: bool) -> None:
     """Write a new evalset with its recordings, or print it."""
-    for path, why in converted.failed:
-        write_line(sys.stderr, one_line(f"{path} is left out: {why}", limit=2000))
+    left_out = [f"{path} is left out: {why}" for path, why in converted.failed]
+    for line in left_out:
+        write_line(sys.stderr, one_line(line, limit=2000))
     if converted.contents is None:
+        _add(rows, converted.file, why_not="; ".join(left_out))
         return
-    if dry_run:
+    if dry_run and rows is None:
         write_line(sys.stdout, converted.text.rstrip("\n"))
-    else:
+    elif not dry_run:
         for path, (_, content) in converted.contents.items():
             if path != converted.file:
                 path.parent.mkdir(exist_ok=True)
@@ -148,15 +180,19 @@ def _keep(converted: "ConvertedConversations", dry_run: bool) -> None:
     write_line(sys.stderr, one_line(f"{converted.file} ({counts}) {done}, {frozen} frozen", limit=2000))
     for note in converted.notes:
         write_line(sys.stderr, one_line(note, limit=2000))
+    told: dict[str, Any] = {"cases": converted.cases, "turns": converted.turns}
+    told |= {"tool_calls": converted.tools, "model_calls": converted.models}
+    _add(rows, converted.file, **told, remarks=[*left_out, *converted.notes])
 
 
-def _migrate_all(old: tuple[Path, ...], session: "dict[str, Any] | None", dry_run: bool) -> int:
+def _migrate_all(old: tuple[Path, ...], session: "dict[str, Any] | None", rows: _Rows | None, dry_run: bool) -> int:
     """Convert every old file in files and folders. A broken file does not stop the others."""
     from workbench.editing.migrate import migrate_each
 
     converted = left = 0
     for item in migrate_each(old, session):
         why_not = item.why_not or _convert(item, dry_run)
+        _add(rows, item.file, None if why_not else item.migration, why_not=why_not)
         if why_not:
             write_line(sys.stderr, one_line(f"{item.file} left unchanged: {why_not}", limit=2000))
             left += 1
@@ -182,6 +218,19 @@ def _convert(item: "MigratedFile", dry_run: bool) -> str:
         item.migration, "would be converted" if dry_run else f"converted; the old content is in {kept.name}", item.file
     )
     return ""
+
+
+def _add(
+    rows: _Rows | None, file: Path, migration: "Migration | None" = None, *, why_not: str = "", **told: Any
+) -> None:
+    """Add what was done to a file to the rows of the JSON, if it is wanted."""
+    if rows is None:
+        return
+    if migration is not None:
+        remarks = [f"not carried over: {fault.sentence()}" for fault in migration.left_behind]
+        told = {"cases": migration.cases, "turns": migration.turns, "remarks": remarks}
+    none = {"cases": 0, "turns": 0, "tool_calls": 0, "model_calls": 0, "remarks": []}
+    rows.append({"file": str(file), "converted": not why_not, "why_not": why_not, **none, **told})
 
 
 def _kept(old: Path) -> Path:

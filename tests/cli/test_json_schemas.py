@@ -1,0 +1,85 @@
+"""Every command that lists something has `--json`, and a schema in the docs that its output fits."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import jsonschema
+import pytest
+
+from tests.cli.conftest import Here
+from tests.cli.projects import BAD, GOOD, Project
+from workbench.cli.command_line import _command
+from workbench.cli.names import COMMANDS
+from workbench.project.command_reports import REPORTS, json_schema
+
+DOCS = Path(__file__).parents[2] / "docs"
+OLD = json.dumps([{"query": "hello", "expected_tool_use": [], "reference": "Hello", "odd": 1}])
+
+
+def valid(command: str, text: str) -> dict[str, Any]:
+    found = json.loads(text)
+    jsonschema.validate(found, json.loads((DOCS / f"{command}.schema.json").read_text("utf-8")))
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize("command", REPORTS)
+def test_committed_schema_is_that_of_the_code(command: str) -> None:
+    committed = json.loads((DOCS / f"{command}.schema.json").read_text("utf-8"))
+    fix = f"python -m workbench.project.command_reports {command} > docs/{command}.schema.json"
+    assert committed == json_schema(command), fix
+
+
+def test_every_command_has_json_unless_it_only_writes_a_file() -> None:
+    without = {
+        name
+        for name, module in COMMANDS.items()
+        if not any(
+            "--json" in parameter.opts for parameter in _command(module).params if isinstance(parameter, click.Option)
+        )
+    }
+    assert without == {"export"}, "give the command --json, and a schema"
+
+
+def test_check_lists_problems(project: Project, here: Here) -> None:
+    project.evalset(GOOD, GOOD)
+    found = valid("check", here("check", "--json").stdout)
+    assert found["summary"]["errors"] == 1
+    assert found["problems"][0]["file"] == "echo/talk.evalset.json"
+    assert found["place"] is None
+
+
+def test_freeze_lists_cases(project: Project, here: Here) -> None:
+    project.evalset(GOOD, BAD)
+    assert project.run("run", ".").returncode == 1
+    tried = valid("freeze", here("freeze", "last", "--dry-run", "--json").stdout)
+    assert tried["dry_run"] is True
+    assert not (project.root / "echo/talk.evalset.frozen").exists()
+    done = valid("freeze", here("freeze", "last", "--json").stdout)
+    assert [(one["eval_id"], one["change"]) for one in done["cases"]] == [("good", "new"), ("bad", "new")]
+    assert all((project.root / one["file"]).is_file() for one in done["cases"])
+    again = valid("freeze", here("freeze", "last", "--json").stdout)
+    assert {one["change"] for one in again["cases"]} == {"unchanged"}
+
+
+def test_migrate_lists_files(project: Project, here: Here) -> None:
+    old = project.write("echo/old.test.json", OLD)
+    current = project.evalset(GOOD)
+    tried = valid("migrate", here("migrate", "echo/old.test.json", "--dry-run", "--json").stdout)
+    (one,) = tried["files"]
+    assert (one["file"], one["converted"], one["cases"], one["turns"]) == ("echo/old.test.json", True, 1, 1)
+    assert any("odd" in remark for remark in one["remarks"])
+    assert old.read_text("utf-8") == OLD
+    done = valid("migrate", here("migrate", "echo/old.test.json", str(current), "--json").stdout)
+    assert [one["converted"] for one in done["files"]] == [True, False]
+    assert old.read_text("utf-8") != OLD
+    assert valid("migrate", here("migrate", str(current), "--json").stdout)["files"][0]["why_not"]
+
+
+def test_migrate_does_not_write_two_things_to_standard_output(project: Project, here: Here) -> None:
+    project.write("echo/old.test.json", OLD)
+    done = here("migrate", "echo/old.test.json", "-o", "-", "--json")
+    assert done.returncode == 2
+    assert done.stdout == ""
