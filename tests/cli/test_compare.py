@@ -175,8 +175,8 @@ def test_drop_says_how_likely_chance_is(project: Project, here: Here) -> None:
     done = here("compare", "main.json", "report.json")
     assert done.returncode == 1
     assert "  echo/talk/greet_one 3/3 -> 0/3 passed (chance alone: 5%)\n" in done.stdout
-    assert "Pass rate of 4 cases: 75% -> 50%, -25.0 points [" in done.stdout
-    assert "  4 cases cannot show any difference\n" in done.stdout
+    assert "Pass rate of 4 cases: 75.0% -> 50.0%, −25.0 points [" in done.stdout
+    assert "  unclear: these 4 cases show no difference. They are too few to show any.\n" in done.stdout
     found = _compared(here, "main.json", "report.json")[1]
     assert [(one["eval_id"], one["before"], one["after"], one["chance"]) for one in found["drops"]] == [
         ("greet_one", [3, 3], [0, 3], pytest.approx(0.05))
@@ -195,13 +195,13 @@ def test_gate_fails_only_for_a_loss_that_chance_does_not_explain(project: Projec
     _reports(project, "greet_one")
     done = here("compare", "main.json", "report.json", "--gate")
     assert done.returncode == 0
-    assert done.stdout.endswith("\ngate passed: chance explains the difference of -25.0 points (p 0.500)\n")
+    assert done.stdout.endswith("\ngate passed: chance explains the difference of −25.0 points (p = 0.500)\n")
     project.evalset(*[case(f"case_{number}") for number in range(9)])
     _reports(project, *(f"case_{number}" for number in range(8)))
     done = here("compare", "main.json", "report.json", "--gate")
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == (
-        "gate failed: the pass rate fell by 88.9 points, and chance does not explain it (p 0.004)"
+        "gate failed: the pass rate fell by 88.9 points, and chance does not explain it (p = 0.004)"
     )
     assert here("compare", "main.json", "report.json", "--gate", "--alpha", "0.001").returncode == 0
     code, found = _compared(here, "main.json", "report.json", "--gate")

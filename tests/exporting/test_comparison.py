@@ -46,9 +46,9 @@ def test_lost_cases_are_grouped_by_why_they_fail() -> None:
     text = comment(before, after)
     assert text.splitlines()[:2] == [
         "<!-- agent-workbench -->",
-        "### agent-workbench: ❌ the pass rate fell by 40.0 points, and chance does not explain it (p 0.032)",
+        "### agent-workbench: ❌ the pass rate fell by 40.0 points, and chance does not explain it (p = 0.032)",
     ]
-    assert "\n| pass rate of 15 cases | 100% | 60% | -40.0 points [" in text
+    assert "\n| pass rate of 15 cases | 100.0% | 60.0% | −40.0 points [" in text
     (row,) = (line for line in text.splitlines() if line.startswith("| `desk/refunds/lost 0`"))
     names, why, changed = [cell.strip() for cell in row.strip("|").split("|")]
     assert names.count("3/3 → 0/3, chance alone: 5%") == 6
@@ -82,7 +82,7 @@ def test_links_lead_to_the_job_the_commits_and_the_evalsets(environ: Mapping[str
 def test_foreign_text_stays_text(name: str) -> None:
     for text in (comment(*mixed([name])), comment(run({name: ["passed"]}), run({name: ["error"]}))):
         outside = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text.removeprefix("<!-- agent-workbench -->"))
-        assert not set("@<[`") & set(re.sub(r"<br>|<0.001|\[[-+\d., ]+\]", "", outside))
+        assert not set("@<[`") & set(re.sub(r"<br>|< 0.001|\[[−+\d.,]+\]", "", outside))
         for line in text.splitlines():
             if line.startswith("|"):
                 assert len(re.findall(r"(?<!\\)\|", line)) in (3, 4, 5), line
@@ -102,7 +102,7 @@ def test_thousands_of_lost_cases_fit_into_a_comment() -> None:
 
 def test_without_a_gate_the_verdict_is_the_change() -> None:
     text = comment(*mixed(["lost"]), is_gate=False)
-    assert "### agent-workbench: pass rate -10.0 points [" in text
+    assert "### agent-workbench: pass rate −10.0 points [" in text
 
 
 def test_errors_and_what_is_left_out_are_named() -> None:

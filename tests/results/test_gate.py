@@ -24,20 +24,20 @@ def test_one_flaky_case_does_not_fail_it(tmp_path: Path) -> None:
     found = weigh({**steady(59), "late": [P]}, {**steady(59), "late": [F]}, tmp_path)
     assert not found.failed
     assert [(drop.ref.eval_id, drop.chance, drop.is_single) for drop in found.drops] == [("late", 0.5, True)]
-    assert gate_text(found) == "chance explains the difference of -1.7 points (p 0.500)"
+    assert gate_text(found) == "chance explains the difference of −1.7 points (p = 0.500)"
 
 
 def test_many_lost_cases_fail_it(tmp_path: Path) -> None:
     found = weigh(steady(60), {**steady(60), **steady(8, F)}, tmp_path)
     assert found.failed
-    assert gate_text(found) == "the pass rate fell by 13.3 points, and chance does not explain it (p 0.004)"
+    assert gate_text(found) == "the pass rate fell by 13.3 points, and chance does not explain it (p = 0.004)"
     assert not weigh(steady(60), {**steady(60), **steady(8, F)}, tmp_path, alpha=0.001).failed
 
 
 def test_gain_passes(tmp_path: Path) -> None:
     found = weigh({**steady(60), **steady(8, F)}, steady(60), tmp_path)
     assert not found.failed
-    assert gate_text(found) == "the pass rate rose by 13.3 points (p 0.004)"
+    assert gate_text(found) == "the pass rate rose by 13.3 points (p = 0.004)"
 
 
 def test_one_case_that_always_passed_and_never_does_fails_it_with_enough_repeats(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_one_case_that_always_passed_and_never_does_fails_it_with_enough_repeats
     assert [weighed(runs).losses.drops_p for runs in (1, 2, 3)] == pytest.approx([1 / 2, 1 / 6, 1 / 20])
     found = weighed(5)
     assert found.rates.result == "unclear"
-    assert gate_text(found) == "1 case dropped farther than chance explains (p 0.004)"
+    assert gate_text(found) == "1 case dropped farther than chance explains (p = 0.004)"
 
 
 def test_few_broken_cases_fail_it_although_the_pass_rate_hardly_moves(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_few_broken_cases_fail_it_although_the_pass_rate_hardly_moves(tmp_path: 
     found = weigh({**same, **flaky, **{name: [P] * 3 for name in lost}}, {**same, **other, **lost}, tmp_path)
     assert found.rates.result == "unclear"
     assert found.failed
-    assert "dropped farther than chance explains (p 0.00" in gate_text(found)
+    assert "dropped farther than chance explains (p = 0.00" in gate_text(found)
     assert not weigh({**same, **flaky}, {**same, **other}, tmp_path).failed
 
 

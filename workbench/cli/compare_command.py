@@ -144,9 +144,9 @@ def _chance_lines(weighed: "Gate") -> Iterator[str]:
         change_text,
         drop_text,
         left_out_text,
+        p_text,
         rate_text,
-        verdict_text,
-        would_show_text,
+        unclear_text,
     )
 
     if repeated := [drop for drop in weighed.drops if not drop.is_single or drop.flaky]:
@@ -161,10 +161,10 @@ def _chance_lines(weighed: "Gate") -> Iterator[str]:
         return
     yield (
         f"Pass rate of {counted(rates.cases, 'case')}: {rate_text(rates.before)} -> {rate_text(rates.after)},"
-        f" {change_text(rates)}, {verdict_text(rates)}"
+        f" {change_text(rates)}, {rates.result} ({p_text(rates.p)})"
     )
-    if rates.result == "unclear" and (rates.better or rates.worse):
-        yield f"  {would_show_text(rates)}"
+    if rates.result == "unclear" and (rates.better or rates.worse) and not weighed.losses.found:
+        yield f"  unclear: {unclear_text(rates)}"
     if left_out := left_out_text(rates):
         yield f"  {left_out}"
 

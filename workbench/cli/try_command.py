@@ -286,8 +286,9 @@ def _lines(found: "TryReport", stopped: str, settings: "Settings", width: int) -
 
 
 def _table(found: "TryReport", settings: "Settings") -> Iterator[str]:
-    from workbench.project.variants.report import change_words, cost_words, latency_words, rate_words
+    from workbench.project.variants.report import cost_words, latency_words
     from workbench.results.cells import cell_len
+    from workbench.results.change_text import change_text, rate_text
 
     rows = [("", "passed", f"change from {one_line(found.against)}", "cost", "latency", "")]
     for variant in found.variants:
@@ -295,8 +296,8 @@ def _table(found: "TryReport", settings: "Settings") -> Iterator[str]:
         rows.append(
             (
                 one_line(variant.name),
-                rate_words(variant.pass_rate),
-                "" if comparison is None else change_words(comparison),
+                rate_text(variant.pass_rate),
+                "" if comparison is None else change_text(comparison),
                 cost_words(variant.cost, settings.prices.currency),
                 latency_words(variant.seconds),
                 "" if comparison is None else comparison.result,

@@ -14,9 +14,9 @@ from workbench.results.change_text import (
     chance_text,
     change_text,
     left_out_text,
+    p_text,
     rate_text,
-    verdict_text,
-    would_show_text,
+    unclear_text,
 )
 from workbench.results.compare.compare import Comparison
 from workbench.results.compare.gate import Drop, Gate
@@ -111,7 +111,7 @@ def _sentence(found: Comparison, gate: Gate, verdict: str | None) -> str:
         return f"{sign} {verdict}"
     if not gate.rates.cases:
         return "⚪ no case was judged in both runs"
-    return f"pass rate {change_text(gate.rates)}, {verdict_text(gate.rates)}"
+    return f"pass rate {change_text(gate.rates)}, {gate.rates.result} ({p_text(gate.rates.p)})"
 
 
 def _figures(found: Comparison, gate: Gate, links: _Links) -> Iterator[str]:
@@ -122,14 +122,15 @@ def _figures(found: Comparison, gate: Gate, links: _Links) -> Iterator[str]:
     if rates.cases:
         yield (
             f"| pass rate of {counted(rates.cases, 'case')} | {rate_text(rates.before)} | {rate_text(rates.after)}"
-            f" | {change_text(rates)}, {verdict_text(rates)} |"
+            f" | {change_text(rates)}, {rates.result} ({p_text(rates.p)}) |"
         )
     then, now = found.before.counts(), found.after.counts()
     for status in _ROWS:
         if then[status] or now[status]:
             change = now[status] - then[status]
             yield f"| {status.replace('_', ' ')} | {then[status]:,} | {now[status]:,} | {change:+,} |"
-    notes = [would_show_text(rates)] if rates.result == "unclear" and (rates.better or rates.worse) else []
+    is_open = rates.result == "unclear" and (rates.better or rates.worse) and not gate.losses.found
+    notes = [f"unclear: {unclear_text(rates)}"] if is_open else []
     notes += filter(None, [left_out_text(rates)])
     for note in notes:
         yield ""

@@ -3,38 +3,30 @@
 import math
 
 from workbench.results.compare.gate import Drop, Gate
-from workbench.results.statistics import ALPHA, Comparison
-from workbench.text.counting import counted, counted_status, cut_to_tenths
+from workbench.results.statistics import Comparison
+from workbench.text.counting import counted, counted_status
 from workbench.text.safe_text import one_line
 
-_EXAMPLE = 0.05
-"""The difference for which an unclear comparison says how many cases it needs."""
+_SMALL = 0.05
+"""A difference of which an unclear comparison says how many cases would show it."""
 
 
-def rate_text(rate: float) -> str:
-    """Return `71.1%`, cut and not rounded."""
-    return f"{cut_to_tenths(rate * 100)}%"
-
-
-def points_text(change: float) -> str:
-    """Return `+7.2 points`."""
-    return f"{change * 100:+.1f} points"
+def rate_text(rate: float | None) -> str:
+    """Return `71.1%`, cut and not rounded, or `–` without a verdict."""
+    return "–" if rate is None else f"{math.floor(rate * 1000 + 1e-6) / 10:.1f}%"
 
 
 def change_text(found: Comparison) -> str:
-    """Return `+7.2 points [+2.8, +11.9]`. The interval is rounded outwards."""
-    low, high = math.floor(found.interval[0] * 1000) / 10, math.ceil(found.interval[1] * 1000) / 10
-    return f"{points_text(found.change)} [{low:+.1f}, {high:+.1f}]"
+    """Return `+7.2 points [+2.8,+11.9]`, or "" if no case can be compared. The interval is rounded outwards."""
+    if not found.cases:
+        return ""
+    low, high = math.floor(found.interval[0] * 1000 + 1e-9) / 10, math.ceil(found.interval[1] * 1000 - 1e-9) / 10
+    return f"{_signed(found.change * 100)} points [{_signed(low)},{_signed(high)}]"
 
 
-def verdict_text(found: Comparison) -> str:
-    """Return `better (p 0.004)`."""
-    return f"{found.result} (p {probability(found.p)})"
-
-
-def probability(p: float) -> str:
-    """Return `0.004`, or `<0.001`. It is never rounded down to a limit such as 0.05."""
-    return "<0.001" if p < 0.001 else f"{math.ceil(p * 1000 - 1e-9) / 1000:.3f}"
+def p_text(p: float) -> str:
+    """Return how likely chance alone makes a difference as large: `p = 0.004`. It is never rounded down to a limit."""
+    return "p < 0.001" if p < 0.001 else f"p = {math.ceil(p * 1000 - 1e-9) / 1000:.3f}"
 
 
 def chance_text(chance: float) -> str:
@@ -42,18 +34,19 @@ def chance_text(chance: float) -> str:
     return f"chance alone: {'under 1%' if chance < 0.01 else f'{round(chance * 100)}%'}"
 
 
-def would_show_text(found: Comparison, *, alpha: float = ALPHA) -> str:
+def unclear_text(found: Comparison) -> str:
     """Return what an unclear comparison would have found, and how many cases a small difference needs."""
+    cases = "this case" if found.cases == 1 else f"these {found.cases:,} cases"
+    text = f"{cases} show no difference."
     if found.would_show is None:
-        return f"{counted(found.cases, 'case')} cannot show any difference"
-    # Rounded up: a smaller difference may not show.
-    smallest = math.ceil(found.would_show * 100 - 1e-9)
-    words = f"These {counted(found.cases, 'case')} show a difference of {counted(smallest, 'point')} or more"
-    words += " in 8 of 10 tries"
-    needed = found.cases_needed(_EXAMPLE, alpha=alpha)
-    if needed is None or smallest <= _EXAMPLE * 100:
-        return words
-    return f"{words}; {_EXAMPLE * 100:.0f} points need about {counted(_rounded(needed), 'case')}"
+        text += " They are too few to show any."
+    else:
+        text += f" They would show one of {_whole(found.would_show)} points or more in 8 of 10 tries"
+        needed = found.cases_needed(_SMALL) if found.would_show > _SMALL else None
+        text += "." if needed is None else f"; for {_whole(_SMALL)} points you need about {_about(needed):,} cases."
+    if found.cases == 1:
+        text = text.replace(" show no", " shows no").replace("They are", "It is").replace("They ", "It ")
+    return text
 
 
 def gate_text(gate: Gate) -> str:
@@ -62,21 +55,21 @@ def gate_text(gate: Gate) -> str:
     if gate.new_errors:
         reasons.append(f"{counted(len(gate.new_errors), 'case')} with new errors")
     if rates.result == "worse":
-        fell = points_text(-rates.change).removeprefix("+")
-        reasons.append(f"the pass rate fell by {fell}, and chance does not explain it (p {probability(rates.p)})")
+        fell = f"{-rates.change * 100:.1f} points"
+        reasons.append(f"the pass rate fell by {fell}, and chance does not explain it ({p_text(rates.p)})")
     elif gate.losses.found:
         p = gate.losses.drops_p if gate.losses.are_clear else min(drop.chance for drop in gate.drops)
         lost = len(gate.drops) if gate.losses.are_clear else len(gate.losses.clear)
-        reasons.append(f"{counted(lost, 'case')} dropped farther than chance explains (p {probability(p)})")
+        reasons.append(f"{counted(lost, 'case')} dropped farther than chance explains ({p_text(p)})")
     if reasons:
         return "; ".join(reasons)
     if not rates.cases:
         return "no case was judged in both runs"
     if rates.result == "better":
-        return f"the pass rate rose by {points_text(rates.change).removeprefix('+')} (p {probability(rates.p)})"
+        return f"the pass rate rose by {rates.change * 100:.1f} points ({p_text(rates.p)})"
     if not rates.better and not rates.worse:
         return f"{counted(rates.cases, 'case')} passed as often as before"
-    return f"chance explains the difference of {points_text(rates.change)} (p {probability(rates.p)})"
+    return f"chance explains the difference of {_signed(rates.change * 100)} points ({p_text(rates.p)})"
 
 
 def drop_text(drop: Drop) -> str:
@@ -97,7 +90,17 @@ def left_out_text(found: Comparison) -> str:
     return f"left out: {'; '.join(parts)}" if parts else ""
 
 
-def _rounded(number: int) -> int:
+def _signed(value: float) -> str:
+    text = f"{value:+.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
+
+
+def _whole(share: float) -> str:
+    """Return points rounded up: a smaller difference may not show."""
+    return f"{math.ceil(share * 100 - 1e-9)}"
+
+
+def _about(number: int) -> int:
     """Return a number rounded up to two digits: more would promise too much."""
-    unit = int(10 ** max(len(str(number)) - 2, 0))
-    return -(-number // unit) * unit
+    step = int(10 ** max(0, len(str(number)) - 2))
+    return math.ceil(number / step) * step

@@ -19,17 +19,16 @@ from workbench.project.variants.report import (
     CaseChange,
     TryReport,
     VariantResult,
-    change_words,
     conclusion,
     cost_words,
     counts_words,
     latency_words,
     left_out_words,
     pair_words,
-    rate_words,
     title_words,
     total_cost,
 )
+from workbench.results.change_text import change_text, rate_text
 from workbench.results.statistics import Comparison, Result
 from workbench.text.safe_text import one_line
 
@@ -175,8 +174,8 @@ def _markdown(found: TryReport, prices: Prices) -> Iterator[str]:
         comparison = variant.comparison
         cells = [
             code_span(variant.name),
-            rate_words(variant.pass_rate),
-            "" if comparison is None else change_words(comparison),
+            rate_text(variant.pass_rate),
+            "" if comparison is None else change_text(comparison),
             cost_words(variant.cost, prices.currency),
             latency_words(variant.seconds),
             "" if comparison is None else comparison.result,

@@ -1,6 +1,5 @@
 """The results of a try: per variant and case, with what chance allows to say. Can be made while the try runs."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Final, Literal, TypeAlias
 from workbench.events.events import CaseRef, CaseStatus
 from workbench.files.prices import Prices, money, total
 from workbench.project.variants.trial import Layout
+from workbench.results.change_text import p_text, unclear_text
 from workbench.results.statistics import CasePair, Comparison, case_pair, compare_rates, compare_scores, corrected
 from workbench.store.execution import Execution
 from workbench.text.counting import counted, counted_status
@@ -18,8 +18,6 @@ from workbench.text.safe_text import one_line
 Direction: TypeAlias = Literal["better", "worse", "same", "left out"]
 MARKS: Final[Mapping[Direction, str]] = {"better": "✗→✓", "worse": "✓→✗", "same": "=", "left out": "?"}
 _SCORED = ("passed", "failed", "informational")
-_SMALL = 0.05
-"""A difference of which `unclear` says how many cases would show it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,25 +177,6 @@ def _scores(executions: Iterable[Execution], name: str) -> list[float]:
 # Words, for the command line and the screen
 
 
-def rate_words(rate: float | None) -> str:
-    """Return `71.1%`, cut and not rounded, or `–` without a verdict."""
-    return "–" if rate is None else f"{math.floor(rate * 1000 + 1e-6) / 10:.1f}%"
-
-
-def points(value: float) -> str:
-    """Return a difference of rates such as `+7.2` or `−1.7`."""
-    text = f"{value * 100:+.1f}"
-    return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
-
-
-def change_words(comparison: Comparison) -> str:
-    """Return `+7.2 points [+2.8,+11.9]`, or "" if no case can be compared yet."""
-    if not comparison.cases:
-        return ""
-    low, high = comparison.interval
-    return f"{points(comparison.change)} points [{points(low)},{points(high)}]"
-
-
 def cost_words(cost: float | None, currency: str) -> str:
     """Return the cost, or `–` if it is not known."""
     return "–" if cost is None else money(cost, currency)
@@ -247,21 +226,8 @@ def conclusion(result: VariantResult, against: str) -> str:
         low, high = (abs(value) * 100 for value in found.interval)
         size = f"probably by {min(low, high):.0f} to {max(low, high):.0f} points"
         sure = found.interval[0] > 0 or found.interval[1] < 0
-        return f"{found.result}: {these} show it ({chance_words(found.p)}){f', {size}' if sure else ''}."
-    show = "shows" if found.cases == 1 else "show"
-    text = f"unclear: {these} {show} no difference."
-    if found.would_show is None:
-        text += " They are too few to show any."
-    else:
-        text += f" They would show one of {_whole(found.would_show)} points or more in 8 of 10 tries"
-        needed = found.cases_needed(_SMALL) if found.would_show > _SMALL else None
-        text += "." if needed is None else f"; for {_whole(_SMALL)} points you need about {_about(needed):,} cases."
-    return text.replace("They ", "It ").replace("It are", "It is") if found.cases == 1 else text
-
-
-def chance_words(p: float) -> str:
-    """Return how likely chance alone makes such a difference: `p = 0.012`."""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+        return f"{found.result}: {these} show it ({p_text(found.p)}){f', {size}' if sure else ''}."
+    return f"unclear: {unclear_text(found)}"
 
 
 def title_words(result: TryReport) -> str:
@@ -276,13 +242,3 @@ def total_cost(result: TryReport, prices: Prices) -> str:
         return ""
     cost = total(variant.cost for variant in result.variants)
     return "" if cost is None else money(cost, prices.currency)
-
-
-def _whole(share: float) -> str:
-    return f"{math.ceil(share * 100 - 1e-9)}"
-
-
-def _about(number: int) -> int:
-    """Return a number with two digits that count."""
-    step = int(10 ** max(0, len(str(number)) - 2))
-    return math.ceil(number / step) * step
