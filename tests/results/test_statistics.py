@@ -199,3 +199,61 @@ def test_chance_of_drops_is_that_of_drawing_executions_at_random(monkeypatch: py
     monkeypatch.setattr(statistics, "_EXACT_STEPS", 0)
     assert 0.01 < exact < 0.99
     assert chance_of_drops(many) == pytest.approx(exact, abs=0.01)
+
+
+@given(st.lists(st.floats(-1, 1).map(lambda value: round(value, 3)), min_size=2, max_size=9))
+def test_sign_flips_of_scores_equal_scipys_permutation_test(differences: list[float]) -> None:
+    # scipy compares floats, so sums that are equal apart from rounding may count or not: it gets whole numbers.
+    whole = [round(one * 1000) for one in differences]
+    found = stats.permutation_test(
+        (whole,), sum_of, permutation_type="samples", n_resamples=math.inf, alternative="two-sided"
+    )
+    assert sign_flip_p(differences) == pytest.approx(min(found.pvalue, 1.0))
+
+
+@pytest.mark.parametrize("cases", [20, 200])
+def test_interval_of_scores_is_close_to_that_of_students_t(cases: int) -> None:
+    draw = random.Random(cases)
+    pairs = [([draw.gauss(0.5, 0.2)], [draw.gauss(0.6, 0.2), draw.gauss(0.6, 0.2)]) for _ in range(cases)]
+    found = compare_scores(pairs)
+    expected = stats.ttest_1samp([sum(now) / 2 - then[0] for then, now in pairs], 0).confidence_interval()
+    width = expected.high - expected.low
+    assert found.interval == pytest.approx((expected.low, expected.high), abs=width * 4 / cases)
+    assert found.change == pytest.approx((expected.low + expected.high) / 2)
+    assert found.cases == cases
+
+
+@pytest.mark.parametrize("freedom", [2, 3, 10, 100, 10_000])
+def test_point_of_students_t_is_within_a_percent(freedom: int) -> None:
+    assert statistics._t(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=0.01)
+
+
+def test_scores_outside_of_0_to_1_are_compared() -> None:
+    draw = random.Random(4)
+    pairs = [([draw.gauss(9_000, 300)], [draw.gauss(9_300, 300)]) for _ in range(40)]
+    found = compare_scores(pairs)
+    assert found.result == "better"
+    assert found.would_show is not None
+    assert 50 < found.would_show < 400
+    # The unit does not matter.
+    small = compare_scores([([then / 1e7], [now / 1e7]) for (then,), (now,) in pairs])
+    assert small.p == pytest.approx(found.p, abs=0.002)
+    assert small.would_show == pytest.approx(found.would_show / 1e7)
+
+
+def test_equal_scores_leave_no_doubt_and_no_change() -> None:
+    found = compare_scores([([0.5], [0.5])] * 20)
+    assert (found.p, found.result, found.change, found.interval) == (1.0, "unclear", 0.0, (0.0, 0.0))
+
+
+def test_more_cases_show_a_smaller_difference() -> None:
+    shown = [compare_rates([repeats(2, 2, 3), repeats(1, 1, 3)] * cases).would_show for cases in (5, 20, 200)]
+    assert None not in shown
+    assert shown == sorted(shown, reverse=True)  # type: ignore[type-var]
+    found = compare_rates([repeats(2, 2, 3), repeats(1, 1, 3)] * 20)
+    assert found.would_show is not None
+    needed = found.cases_needed(found.would_show)
+    assert needed is not None
+    assert 39 <= needed <= 40
+    with pytest.raises(ValueError, match="above 0"):
+        found.cases_needed(0.0)
