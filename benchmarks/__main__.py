@@ -53,6 +53,7 @@ OTHERS: tuple[Part, ...] = (
     ("many_cases",),
     ("review",),
     ("trace",),
+    ("tries",),
 )
 
 
