@@ -91,6 +91,7 @@ def test_each_example_of_the_page_has_a_test() -> None:
         "Fork",
         "Watch",
         "Compare two runs",
+        "Try a change",
         "Talk to an agent",
     ]
 
@@ -105,6 +106,11 @@ def test_example_prints_a_verdict_for_each_case(desk: Path, run_example: Callabl
     first, second = run_example("Run and print verdicts")
     assert first == "passed late_parcel 1.0"
     assert second.startswith("failed lost_parcel 0.6")
+
+
+def test_example_tries_a_variable_that_nothing_reads(desk: Path, run_example: Callable[..., list[str]]) -> None:
+    (line,) = run_example("Try a change")
+    assert line.startswith("TONE=short unclear 0.0 points [")
 
 
 def test_example_scores_without_calling_the_agent(desk: Path, run_example: Callable[..., list[str]]) -> None:
