@@ -81,7 +81,7 @@ def test_what_will_run_and_where_things_come_from_is_said_first(desk: TriedProje
     desk.prompt("name the day")
     _, _, err = desk.said("--runs", "1")
     first = err.splitlines()
-    assert first[0].startswith("2 variants × 12 cases × 1 = 24 runs, cost unknown until they have run")
+    assert first[0].startswith("2 variants × 12 cases × 1 run (24 in all), cost unknown until they have run")
     assert first[1].startswith("  HEAD          commit ")
     assert first[2] == "  working tree  1 file differs: desk/prompt.md"
     assert first[3] == "  Cases, criteria, .env and interpreter are those of the working tree in all variants."

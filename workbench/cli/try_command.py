@@ -1,6 +1,7 @@
 """The command `try`: variants of the project on the same cases, and whether one of them is better."""
 
 import asyncio
+import math
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -228,11 +229,12 @@ async def _try(request: _Request) -> int:
 
 def _announcement(trial: "Trial", state: Path, settings: "Settings") -> Iterator[str]:
     """Yield what will run, and what it may cost."""
+    from workbench.project.variants.report import title_words
+
     layout = trial.layout
-    count = len(layout.names) * len(layout.cases) * layout.runs
+    count = math.prod(layout.size)
     cost = trial.estimate(state, settings.prices).cost_words
-    runs = f"{counted(len(layout.names), 'variant')} × {counted(len(layout.cases), 'case')} × {layout.runs}"
-    yield f"{runs} = {counted(count, 'run')}{f', {cost}' if cost else ''}"
+    yield f"{title_words(*layout.size)} ({count:,} in all){f', {cost}' if cost else ''}"
     width = max(map(len, layout.names))
     for name, source in zip(layout.names, trial.sources, strict=True):
         yield f"  {one_line(name):{width}}  {one_line(source)}"
@@ -317,7 +319,7 @@ def _cases(variant: "VariantResult", against: str, width: int) -> Iterator[str]:
     from workbench.results.cells import cell_len, cut
 
     yield f"{one_line(variant.name)} against {one_line(against)}   {counts_words(variant)}"
-    changed = [*variant.changed("better"), *variant.changed("worse")]
+    changed = variant.changed
     names = case_names(variant)
     shown = changed[:_LISTED]
     longest = min(max((cell_len(names[case.case]) for case in shown), default=0), max(20, width // 2))

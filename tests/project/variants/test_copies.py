@@ -188,6 +188,21 @@ def test_project_in_a_subfolder_is_copied_alone(root: Path) -> None:
     assert (contents(then), contents(now)["prompt.md"]) == ({"agent.py": "one", "prompt.md": "one"}, "two")
 
 
+def test_files_that_a_sparse_checkout_leaves_out_are_no_difference(root: Path) -> None:
+    write(root, "other/notes.md", "x")
+    commit(root)
+    git(root, "sparse-checkout", "set", "desk")
+    assert not (root / "other").exists()
+    now = tree(root)
+    assert head(root, now=now).differences(now) == []
+
+
+def test_permissions_alone_are_no_difference(root: Path) -> None:
+    (root / "desk/agent.py").chmod(0o755)
+    now = tree(root)
+    assert head(root, now=now).differences(now) == []
+
+
 def test_folder_that_the_revision_lacks_is_named(root: Path) -> None:
     write(root, "new/agent.py", "x")
     revision = find_revision(root / "new", None)

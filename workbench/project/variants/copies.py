@@ -140,7 +140,7 @@ def _commit(root: Path, word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy of a project in `root`: path of each file, relative to it, → a digest of what it is."""
+    """A copy of a project in `root`: path of each file, relative to it, → a digest of its content."""
 
     root: Path
     files: Mapping[str, str]
@@ -192,8 +192,11 @@ def copy_revision(root: Path, revision: Revision, target: Path, tree: Copy, more
     room = _Room(root)
     with _reported(root):
         target.mkdir()
+        absent = _not_checked_out(root)
         with object_reader(root) as read:
             for mode, name, size, number in _entries(root, revision):
+                if name in absent:
+                    continue
                 if mode == _SUBMODULE:
                     submodules.append(f"{name}/")
                     continue
@@ -289,6 +292,12 @@ def project_files(source: Path) -> Iterator[str]:
             yield name
 
 
+def _not_checked_out(root: Path) -> set[str]:
+    """Return the files that a sparse checkout leaves out."""
+    listed = run_git(root, "ls-files", "-z", "-t", "--cached", seconds=_SECONDS) or b""
+    return {os.fsdecode(line[2:]) for line in listed.split(b"\0") if line.startswith(b"S ")}
+
+
 def _walked(source: Path) -> Iterator[tuple[Folder, str]]:
     for folder in Walk(source):
         for name in folder.files:
@@ -369,13 +378,13 @@ def _copy_file(path: Path, goal: Path) -> str:
             while piece := file.read(_PIECE):
                 out.write(piece)
                 running.update(piece)
-    return f"{'x' if executable else ''}{running.hexdigest()}"
+    return running.hexdigest()
 
 
 def _write(goal: Path, content: bytes, *, executable: bool) -> str:
     with _new_file(goal, executable=executable) as out:
         out.write(content)
-    return f"{'x' if executable else ''}{content_hash(content)}"
+    return content_hash(content)
 
 
 def _new_file(goal: Path, *, executable: bool) -> IO[bytes]:
@@ -404,7 +413,7 @@ def _make_link(goal: str, name: str, root: Path, target: Path) -> str:
 def _is_same(content: bytes, tree: Copy, name: str) -> bool:
     """Return whether line endings or LFS alone make the working tree's file differ from `content`, as git stores it."""
     known = tree.files.get(name)
-    if known is None or known.startswith(LINK) or known.removeprefix("x") == content_hash(content):
+    if known is None or known.startswith(LINK) or known == content_hash(content):
         return False
     if content.startswith(_POINTER):
         return f"oid sha256:{_sha256(tree.root / name)}\n".encode() in content

@@ -183,7 +183,8 @@ def _markdown(found: TryReport, prices: Prices) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
     yield ""
     cost = total_cost(found, prices)
-    yield f"{title_words(found)}{f', {cost}' if cost else ''}. Intervals of 95%, paired by case."
+    size = title_words(len(found.variants), found.cases, found.runs)
+    yield f"{size}{f', {cost}' if cost else ''}. Intervals of 95%, paired by case."
     for variant in found.variants:
         if words := left_out_words(variant):
             yield f"Left out in {code_span(variant.name)}: {words}."
@@ -192,7 +193,7 @@ def _markdown(found: TryReport, prices: Prices) -> Iterator[str]:
 
 
 def _changed_cases(variant: VariantResult, against: str) -> Iterator[str]:
-    changed = [*variant.changed("worse"), *variant.changed("better")]
+    changed = variant.changed
     if not changed:
         return
     yield ""

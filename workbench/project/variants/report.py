@@ -68,10 +68,15 @@ class VariantResult:
     cases: tuple[CaseChange, ...] = ()
     criteria: tuple[CriterionChange, ...] = ()
 
-    def changed(self, direction: Direction) -> list[CaseChange]:
-        """Return the cases that changed in one direction, the largest change first."""
-        found = [case for case in self.cases if case.direction == direction]
-        return sorted(found, key=lambda case: -abs(case.pair.change))
+    @property
+    def changed(self) -> list[CaseChange]:
+        """The cases that pass more or less often: better ones first, or worse ones first if the variant is worse.
+
+        In each direction, the largest change comes first.
+        """
+        sign = -1 if self.comparison is not None and self.comparison.change < 0 else 1
+        found = [case for case in self.cases if case.pair.change]
+        return sorted(found, key=lambda case: (case.pair.change * sign < 0, -abs(case.pair.change)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +235,9 @@ def conclusion(result: VariantResult, against: str) -> str:
     return f"unclear: {unclear_text(found)}"
 
 
-def title_words(result: TryReport) -> str:
+def title_words(variants: int, cases: int, runs: int) -> str:
     """Return `3 variants × 60 cases × 3 runs`."""
-    variants, cases = counted(len(result.variants), "variant"), counted(result.cases, "case")
-    return f"{variants} × {cases} × {counted(result.runs, 'run')}"
+    return f"{counted(variants, 'variant')} × {counted(cases, 'case')} × {counted(runs, 'run')}"
 
 
 def total_cost(result: TryReport, prices: Prices) -> str:

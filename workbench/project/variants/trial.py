@@ -63,6 +63,11 @@ class Layout:
     agents: Mapping[str, tuple[int, str]]
     runs: int
 
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """Number of variants, of cases, and of executions of a case in a variant."""
+        return len(self.names), len(self.cases), self.runs
+
     def place(self, ref: CaseRef) -> tuple[int, CaseRef]:
         """Return the variant's position and the case of an execution of the try."""
         variant, agent = self.agents[ref.agent]
