@@ -84,7 +84,7 @@ def test_what_will_run_and_where_things_come_from_is_said_first(desk: TriedProje
     assert first[0].startswith("2 variants × 12 cases × 1 run (24 in all), cost unknown until they have run")
     assert first[1].startswith("  HEAD          commit ")
     assert first[2] == "  working tree  1 file differs: desk/prompt.md"
-    assert first[3] == "  Cases, criteria, .env and interpreter are those of the working tree in all variants."
+    assert first[3] == "  In all of them: cases, criteria, .env and interpreter of the working tree"
 
 
 def test_nothing_of_the_project_or_its_repository_is_touched(desk: TriedProject) -> None:

@@ -238,7 +238,7 @@ def _announcement(trial: "Trial", state: Path, settings: "Settings") -> Iterator
     width = max(map(len, layout.names))
     for name, source in zip(layout.names, trial.sources, strict=True):
         yield f"  {one_line(name):{width}}  {one_line(source)}"
-    yield "  Cases, criteria, .env and interpreter are those of the working tree in all variants."
+    yield "  In all of them: cases, criteria, .env and interpreter of the working tree"
 
 
 def _write(request: _Request, found: "TryReport", stopped: str, settings: "Settings", results: TextIO) -> bool:

@@ -7,6 +7,8 @@ from workbench.results.statistics import Comparison
 from workbench.text.counting import counted, counted_status
 from workbench.text.safe_text import one_line
 
+_CLOSE = 0.2
+"""Below this p, there is a difference to see, although chance may explain it."""
 _SMALL = 0.05
 """A difference of which an unclear comparison says how many cases would show it."""
 
@@ -38,6 +40,8 @@ def unclear_text(found: Comparison) -> str:
     """Return what an unclear comparison would have found, and how many cases a small difference needs."""
     cases = "this case" if found.cases == 1 else f"these {found.cases:,} cases"
     text = f"{cases} show no difference."
+    if found.p < _CLOSE:
+        text = f"chance may explain what {cases} show ({p_text(found.p)})."
     if found.would_show is None:
         text += " They are too few to show any."
     else:
@@ -45,7 +49,7 @@ def unclear_text(found: Comparison) -> str:
         needed = found.cases_needed(_SMALL) if found.would_show > _SMALL else None
         text += "." if needed is None else f"; for {_whole(_SMALL)} points you need about {_about(needed):,} cases."
     if found.cases == 1:
-        text = text.replace(" show no", " shows no").replace("They are", "It is").replace("They ", "It ")
+        text = text.replace(" show ", " shows ", 1).replace("They are", "It is").replace("They ", "It ")
     return text
 
 
