@@ -108,11 +108,11 @@ class CurrentInputs:
             entry.relative,
             (
                 self.case(entry.document, index, then),
-                *self._besides_case(entry, then, is_simulated=is_simulated, live=self._runs_live(entry, index)),
+                *self._besides_case(entry, then, is_simulated=is_simulated, live=self.runs_live(entry, index)),
             ),
         )
 
-    def _runs_live(self, entry: EvalsetEntry, index: int) -> bool:
+    def runs_live(self, entry: EvalsetEntry, index: int) -> bool:
         """Return whether a case of a frozen run would not be replayed."""
         now = self._options
         if not now.frozen or now.on_miss != "live":

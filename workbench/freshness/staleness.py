@@ -79,14 +79,36 @@ class _Entry:
     def __init__(self, entry: EvalsetEntry, now: CurrentInputs) -> None:
         self._entry, self._now = entry, now
         self._numbers: Mapping[str, int] = {case.eval_id: case.index for case in entry.document.cases}
+        self._has_scenarios = entry.document.mentions("cenario")
+        self._shared: dict[tuple[object, ...], Changes] = {}
+        """The changes of unchanged cases that have all other inputs in common."""
 
     def changes(self, run: Summary, execution: Execution) -> Changes:
         """Return the changed inputs of an execution."""
         if not execution.given and not execution.inputs:
             return ()  # An execution that never started has no inputs.
-        # Digests with another salt cannot be compared.
-        record = run.record(execution, known=run.salt_id == self._now.digests.salt_id)
-        return self.since(record, execution.planned)
+        key = self._other_inputs(run, execution)
+        changes = None if key is None else self._shared.get(key)
+        if changes is None:
+            # Digests with another salt cannot be compared.
+            record = run.record(execution, known=run.salt_id == self._now.digests.salt_id)
+            changes = self.since(record, execution.planned)
+            if key is not None:
+                self._shared[key] = changes
+        return changes
+
+    def _other_inputs(self, run: Summary, execution: Execution) -> tuple[object, ...] | None:
+        """Return what identifies the inputs beside the case, or None if the case may have changed.
+
+        Whether its user is simulated, only the case itself says, and that decides which other inputs count.
+        """
+        planned, number = execution.planned, self._numbers.get(execution.ref.eval_id)
+        if number is None or not planned.text or self._has_scenarios:
+            return None
+        if planned.text != self._now.text(self._entry.document, number):
+            return None
+        live = self._now.runs_live(self._entry, number)
+        return run.run_id, execution.given[1:], id(execution.inputs), planned.case.agent, planned.matched_by, live
 
     def since(self, then: Record, planned: PlannedCase) -> Changes:
         """Return the inputs of a case that have changed since the record `then`."""

@@ -15,7 +15,8 @@ from workbench.events.event_json import as_line
 from workbench.events.events import Event, Noticed, PlannedCase, RunFinished, RunStarted
 from workbench.files.settings import Limits
 from workbench.store.database.database import database
-from workbench.store.database.runs import all_runs, save_run
+from workbench.store.database.runs import add_inputs, all_runs, save_run
+from workbench.store.database.schema import RUN_BITS
 from workbench.store.database.values import add_contents
 from workbench.store.execution import Execution
 from workbench.store.history import stored_runs
@@ -58,6 +59,19 @@ def test_runs_are_listed_newest_first_with_counts(tmp_path: Path) -> None:
     assert found.runs[0]["counts"] == {"passed": 1, "failed": 1, "error": 0, "not_evaluated": 0, "cancelled": 0}
     assert found.runs[0]["agents"] == ["desk"]
     assert not found.trouble
+
+
+def test_inputs_are_read_in_pieces_and_missing_ones_are_not_known(tmp_path: Path) -> None:
+    keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
+    stored = database(tmp_path)
+    stored.write(lambda connection: add_inputs(connection, 1, 0, [f"{number}" for number in range(450)]))
+    stored.write(lambda connection: add_inputs(connection, 2, 0, ["of another run"]))
+    texts = stored_runs.StoredTexts(stored, 1)
+    assert [texts[number] for number in (449, 230, 229, 0)] == ["449", "230", "229", "0"]
+    assert len(texts) < 450, "what nobody asked for is not read"
+    for number in (450, (1 << RUN_BITS) - 1):
+        with pytest.raises(KeyError):
+            texts[number]
 
 
 def test_run_from_the_future_is_not_the_newest(tmp_path: Path) -> None:

@@ -4,14 +4,20 @@ import json
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
 
 from tests.cli.stores import ANSWER_PASSED, FAILED, PASSED, case_events
 from tests.store.history.test_stored_runs import keep_run
-from tests.ui.conftest import MakeWorkspace
+from tests.ui.conftest import MakeWorkspace, case_json
 from workbench.agents.workspace.workspace import Workspace, open_workspace
 from workbench.files.criteria import Criterion
+from workbench.files.evalset import open_evalset
 from workbench.freshness.staleness import stale_cases
 from workbench.store.details import end_all, read_records
+from workbench.store.inputs import Bundle
 from workbench.ui.session.recall import Recalled, recall
 
 
@@ -54,6 +60,29 @@ def test_newest_verdicts_are_restored_with_their_changed_inputs(tmp_path: Path, 
     assert not stale(workspace)
     (workspace.root / "order_desk/agent.py").write_text("root_agent = 1\n", encoding="utf-8")
     assert stale(workspace) == {"on_time", "late_parcel"}
+
+
+def test_unchanged_cases_are_compared_without_reading_what_is_stored_of_them(
+    make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.ui.history.test_history_screen import keep
+
+    names = [f"case_{number}" for number in range(4)]
+    data: dict[str, Any] = {"eval_set_id": "refunds", "eval_cases": [case_json(name) for name in names]}
+    for case, name in zip(data["eval_cases"], names, strict=True):
+        case["session_input"] = {"app_name": "x", "user_id": name, "state": {}}
+    workspace = make_workspace({"order_desk": {"refunds": json.dumps(data)}})
+    digest = blake2b((workspace.root / "order_desk/agent.py").read_bytes(), digest_size=16).hexdigest()
+    keep(workspace, "2026-01-01T10-00-00-aaaa", dict.fromkeys(names, "passed"), digest)
+    read = Mock(side_effect=Bundle.from_text)
+    monkeypatch.setattr(Bundle, "from_text", read)
+    assert not stale(workspace)
+    of_cases = [call for call in read.call_args_list if '"expected"' in call.args[0]]
+    assert len(of_cases) == 1, "only of the first case, with what the others share"
+    (entry,) = workspace.evalsets
+    data["eval_cases"][-1]["session_input"]["state"] = {"mood": "calm"}
+    entry.file.write_text(json.dumps(data), encoding="utf-8")
+    assert stale(replace(workspace, evalsets=(replace(entry, document=open_evalset(entry.file)),))) == {names[-1]}
 
 
 def test_changed_judge_function_makes_a_restored_verdict_stale(make_workspace: MakeWorkspace) -> None:

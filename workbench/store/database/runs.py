@@ -398,10 +398,11 @@ def runs_with_cases(connection: Connection, cases: Iterable[tuple[str, str]]) ->
     return found
 
 
-def inputs_of(connection: Connection, run: int) -> dict[int, str]:
-    """Return the bundles of inputs of a run by number. Damaged ones are left out."""
+def inputs_of(connection: Connection, run: int, numbers: range | None = None) -> dict[int, str]:
+    """Return the bundles of inputs of a run by number, or only those of some `numbers`. Damaged ones are left out."""
     low, high = _range(run)
-    rows = connection.execute("SELECT id, data, crc FROM input WHERE id BETWEEN ? AND ?", (low, high))
+    first, last = (low, high) if numbers is None else (low | numbers[0], low | numbers[-1])
+    rows = connection.execute("SELECT id, data, crc FROM input WHERE id BETWEEN ? AND ?", (first, last))
     return {key - low: data for key, data, crc in rows if text_checksum(data) == crc}
 
 

@@ -81,6 +81,7 @@ def _first(trouble: list[str]) -> Iterator[str]:
         yield f"and {counted(len(trouble) - 1, 'more event')} of this run"
 
 
+_TEXTS_AT_ONCE = 200
 _UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
 """Errors of rows and facts of another shape."""
 
@@ -147,19 +148,18 @@ def _is_readable(row: ExecutionRow) -> bool:
 
 
 class StoredTexts(dict[int, str]):
-    """The bundles of inputs of a run as JSON text, read when the first is needed."""
+    """The bundles of inputs of a run as JSON text, read in pieces when they are needed."""
 
     def __init__(self, stored: Database, run: int) -> None:
         super().__init__()
         self._stored, self._run = stored, run
-        self._is_read = False
 
     def __missing__(self, number: int) -> str:
-        if self._is_read:
-            raise KeyError(number)
-        self._is_read = True
+        piece = range(number, number + _TEXTS_AT_ONCE)
         with contextlib.suppress(OSError):
-            self.update(self._stored.read(lambda connection: inputs_of(connection, self._run)) or {})
+            self.update(self._stored.read(lambda connection: inputs_of(connection, self._run, piece)) or {})
+        if number not in self:
+            raise KeyError(number)
         return self[number]
 
 
