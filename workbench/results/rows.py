@@ -1,6 +1,5 @@
 """The frame of all parts of a turn: a gutter for marks and labels, and beside it one or two columns."""
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -14,24 +13,19 @@ SIDE_BY_SIDE = 100
 """The minimum width for expected and actual text side by side."""
 GLYPHS: Final[dict[str, str]] = {"same": "=", "differs": "≠", "missing": "−", "extra": "+", "moved": "↕"}
 
-# Hebrew, Arabic and similar scripts: some terminals reorder a line that has them, across any columns.
-_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
-
 
 @dataclass(frozen=True, slots=True)
 class View:
     """Settings for the layout of a document.
 
-    `width` is in cells. `full` shows all of long texts, arguments and tracebacks. `stacked` never puts two texts side
-    by side. `opened` are the keys of the items shown in full. `within`: only
-    the item with this key, its parents and its children are `full` ("": all items). `sides` names the two sides of a
-    difference. `signs` puts marked words into −{} and +{}, for text without colours. A `narrow` screen has no room for
-    the words "expected" and "actual".
+    `width` is in cells. `full` shows all of long texts, arguments and tracebacks. `opened` are the keys of the items
+    shown in full. `within`: only the item with this key, its parents and its children are `full` ("": all items).
+    `sides` names the two sides of a difference. `signs` puts marked words into −{} and +{}, for text without colours. A
+    `narrow` screen has no room for the words "expected" and "actual".
     """
 
     width: int
     full: bool = False
-    stacked: bool = False
     opened: frozenset[str] = frozenset()
     within: str = ""
     sides: tuple[str, str] = ("expected", "actual")
@@ -54,10 +48,6 @@ class View:
     def room(self) -> int:
         """The width beside the gutter, in cells."""
         return max(self.width, MIN_WIDTH) - GUTTER
-
-    def side_by_side(self, *texts: str) -> bool:
-        """Return whether two texts can be side by side: there is room, and no terminal would swap them."""
-        return self.width >= SIDE_BY_SIDE and not self.stacked and not any(map(_RIGHT_TO_LEFT.search, texts))
 
 
 def label(name: str) -> Line:

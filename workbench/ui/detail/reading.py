@@ -180,7 +180,7 @@ class Reading(Generic[Read]):
     def copied(self, item: Item | None, turn: int | None) -> tuple[str, str]:
         """Return a name and the full text of the item, or of the turn, or of the pane without either."""
         pane, key = self.pane, item.key if item is not None else ""
-        document = pane.build(self.subject, View(_COPY_WIDTH, full=True, stacked=True, within=key, signs=True))
+        document = pane.build(self.subject, View(_COPY_WIDTH, full=True, within=key, signs=True))
         number = document.item_named(key) if key else None
         if number is not None:
             found = document.items[number]
