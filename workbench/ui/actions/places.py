@@ -59,22 +59,7 @@ PLACES: tuple[Place, ...] = (
     Place(
         "in a pane",
         lambda at: at.side == "panes",
-        (
-            "back",
-            "run",
-            "cancel",
-            "enter",
-            "accept",
-            "edit_outside",
-            "copy",
-            "maximise",
-            "next_turn",
-            "to_event",
-            "jump",
-            "next_problem",
-            "fork",
-            "triage",
-        ),
+        ("back", "run", "cancel", "enter", "accept", "edit_outside", "copy", "next_turn", "to_event", "fork", "triage"),
         in_footer=5,
     ),
     Place(
