@@ -51,12 +51,6 @@ class Cases:
         entry = self.entries[pair[0]]
         return entry.relative, entry.document.cases[pair[1]].eval_id
 
-    def place(self, pair: Pair) -> str:
-        """Return the agent, evalset and ID of a case, safe to show."""
-        entry = self.entries[pair[0]]
-        names = [entry.agent.name if entry.agent else "", entry.document.eval_set_id or entry.file.name]
-        return " › ".join([*map(label, filter(None, names)), self.name(pair)])
-
     def input(self, pair: Pair) -> str:
         """Return the first message of a case, on one line and safe to show."""
         if pair not in self._inputs:
@@ -108,7 +102,9 @@ class Cases:
         """Return the input, or the verdict with its first reason."""
         if column.kind == "input":
             return f"input of {self.name(pair)}: {self.input(pair) or 'none'}"
-        return f"{self.place(pair)}: {self.outcome(pair)}"
+        entry = self.entries[pair[0]]
+        above = [entry.agent.name if entry.agent else "", entry.document.eval_set_id or entry.file.name]
+        return f"{' › '.join([*map(label, filter(None, above)), self.name(pair)])}: {self.outcome(pair)}"
 
     def outcome(self, pair: Pair) -> str:
         """Return the verdict of a case and its cause, safe to show."""

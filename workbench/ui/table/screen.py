@@ -187,8 +187,8 @@ class TableScreen(ListScreen, inherit_bindings=False):
 
     def _explain(self) -> None:
         pair, source = self.table.pair, self.table.source
-        text = "" if pair is None else source.explain(pair, self.table.current)
-        self._foot.show(text, "" if pair is None else source.cases.name(pair))
+        known = ("", "") if pair is None else (source.explain(pair, self.table.current), source.cases.name(pair))
+        self._foot.show(*known)
         record = None if pair is None else self._session.verdicts.record(*pair)
         if record is not None and known_details(record) is None:
             self.run_worker(self._read(record), group="details", exclusive=True)

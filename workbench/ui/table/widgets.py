@@ -21,8 +21,6 @@ from workbench.ui.widgets.rows import Piece, RowView, thumb
 
 _EDGES = 3
 """Cells beside the content of a row: its edge, a gap, and the scroll bar."""
-_SHORT_NAME = 28
-"""Cells of a case's name in a sentence that is too long."""
 
 
 class TableRows(RowView):
@@ -215,8 +213,6 @@ class Foot(Widget):
         width, height = self.size
         lines = wrap(Text(self._text), width)
         if len(lines) > height:
-            lines = wrap(Text(self._text.replace(self._case, cut_name(self._case, _SHORT_NAME), 1)), width)
-        shown = [line.plain for line in lines[:height]]
-        if len(lines) > height:
-            shown[-1] = cut(f"{shown[-1]} {lines[height].plain}", width)
-        return Content("\n".join(shown))
+            lines = wrap(Text(self._text.replace(self._case, cut_name(self._case, width // 2), 1)), width)
+        texts = [line.plain for line in lines]
+        return Content("\n".join([*texts[: height - 1], cut(" ".join(texts[height - 1 : height + 1]), width)]).rstrip())
