@@ -64,8 +64,10 @@ def chips(results: Sequence[MetricResult], width: int) -> Line:
                 return line
     if not ordered:
         return Text()
+    # The score of the worst is whole, even if nothing says how many others there are.
     more = Text.styled(f"  +{len(ordered) - 1}", "muted") if len(ordered) > 1 else Text()
-    return cut_line(chip(ordered[0], short=True, width=width - more.cell_len) + more, width)
+    line = chip(ordered[0], short=True, width=width - more.cell_len) + more
+    return line if line.cell_len <= width else cut_line(chip(ordered[0], short=True, width=width), width)
 
 
 def verdict_head(

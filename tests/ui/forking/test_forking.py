@@ -1,6 +1,7 @@
 """A fork with the keyboard, the real engine and a real google-adk agent: from the third of five calls to a diff."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -56,6 +57,8 @@ async def test_fork_of_a_call_changes_the_instruction_keeps_a_try_and_saves_the_
         await screen.until(pilot, lambda: screen.text.count("PASS") == 3, 30)
         assert sorted(counted(folder)[5:]) == sorted(["model", "print_label True", "model"] * 3)
         assert screen.text.count("≠ from turn 1") == 3
+        assert re.search(r"› another instruction of \w+ › live › label ─", screen.text)
+        assert "informational" not in screen.text
         assert "≠  print_label(" in screen.text
         assert session.store.counts()["failed"] == 1  # The verdict of the case is not that of a try.
 

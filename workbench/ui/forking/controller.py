@@ -5,7 +5,6 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.results.cells import cut_name
 from workbench.store.details import read_details
 from workbench.text.safe_text import one_line
 from workbench.ui.chat.controller import Talk
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from workbench.ui.forking.screen import Tries, Verdict
     from workbench.ui.running.side_run import SideRun
 
-_NAME = 30
 """Cells of the longest name in a title."""
 
 _NOT_RUN = "the case has not run: r runs it, o first sets whether from its recording"
@@ -166,7 +164,7 @@ class Fork(Controller):
         from workbench.ui.running.side_run import SideRun
 
         point = Point(fork.turn, fork.call)
-        tries = Tries(_title(fork, wanted), fork.original, point, wanted.tries, verdict)
+        tries = Tries(_title(fork, wanted), self._siblings(fork.original), fork.original, point, wanted.tries, verdict)
         prompt = prompts.get(wanted.change.agent) if wanted.change.kind == "instruction" else None
         tries.why_not_saved = "" if prompt is not None else _why_not_saved(wanted, offer)
         build = self._engine.fork(fork, wanted.tries)
@@ -252,12 +250,7 @@ def _title(fork: "ForkOfConversation", wanted: "Wanted") -> str:
     what += f" of {change.agent}" if change.kind in ("instruction", "model") else ""
     tools = "frozen tools" if fork.frozen else "live"
     point = describe_point(fork.original, Point(fork.turn, fork.call))
-    return f"fork at {point} › {what} › {tools} › {_brief_name(fork.original)}"
-
-
-def _brief_name(original: "Original") -> str:
-    """Return the name of the case. A long one loses its middle, because the title of a frame is cut at its end."""
-    return cut_name(one_line(original.ref.eval_id, limit=200), _NAME)
+    return f"fork at {point} › {what} › {tools}"
 
 
 def _why_not_saved(wanted: "Wanted", offer: "Offer") -> str:

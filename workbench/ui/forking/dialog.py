@@ -30,7 +30,7 @@ _NAMES: Mapping[ForkChange, str] = {
     "answer": "tool's answer",
     "instruction": "instruction",
     "model": "model",
-    "nothing": "nothing",
+    "nothing": "no change",
 }
 
 

@@ -7,8 +7,6 @@ from typing import ClassVar, Literal, TypeAlias
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
-from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
 
@@ -32,6 +30,7 @@ from workbench.ui.terminal.pace import Pace
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.keys import bindings, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
+from workbench.ui.widgets.titled import Titled
 
 _BATCH = 0.03
 """Seconds during which events are collected before they are shown."""
@@ -50,9 +49,13 @@ class Asked:
 
 @dataclass(slots=True)
 class Tries:
-    """The tries of one fork. `title` is raw text. `verdict` is that of the original, or None if nothing is scored."""
+    """The tries of one fork. `verdict` is that of the original, or None if nothing is scored.
+
+    `title` is raw text. `siblings` are the safe names from which that of the case is told apart behind it.
+    """
 
     title: str
+    siblings: Sequence[str]
     original: Original
     point: Point
     count: int
@@ -104,7 +107,8 @@ class TryList(RowsOf[int]):
         face = FACES[status]
         name = "original" if position == 0 else f"try {position}"
         verdict = f"{face.glyph} {face.word.upper()}" if status != "not_run" else "not scored"
-        scores = chips(results, max(width - _NAME - 28, 10)).plain
+        decisive = [result for result in results if result.status not in ("informational", "not_applicable")]
+        scores = chips(decisive, max(width - _NAME - 24, 10)).plain
         if record is not None and record.broken_by is not None:
             scores = one_line(f"{record.broken_by.kind}: {record.broken_by.message}", limit=300)
         differs = None if record is None else first_difference(conversation(self._tries.original), record)
@@ -147,8 +151,9 @@ class ForkScreen(RowsScreen[Asked | None]):
 
     def compose(self) -> ComposeResult:
         """Lay out the tries, the comparison and the keys."""
-        with Vertical(classes="forked") as frame:
-            frame.border_title = Content(one_line(self._tries.title, limit=300))
+        title, name = (one_line(text, limit=200) for text in (self._tries.title, self._tries.original.ref.eval_id))
+        with Titled(f"{title} › ", name, classes="forked", others=self._tries.siblings) as frame:
+            frame.border_subtitle = "esc closes"
             yield self._list
             yield self._body
             yield self.message
