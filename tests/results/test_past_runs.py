@@ -30,7 +30,7 @@ def test_past_scores_without_a_threshold_are_no_failures() -> None:
 @pytest.mark.parametrize(
     ("subject", "words"),
     [
-        ({"earlier": tuple(_runs("failed"))}, "This is its only run with a verdict, so no earlier verdict is known."),
+        ({"earlier": tuple(_runs("failed"))}, "There is no earlier verdict of this case."),
         ({"loading": True}, "Earlier verdicts are still being read."),
         ({"earlier": tuple(_runs("failed", "failed"))}, "Its earlier runs have no scores to show."),
     ],

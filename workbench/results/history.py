@@ -58,7 +58,7 @@ def _nothing(subject: Subject) -> str:
         return "Earlier verdicts are still being read."
     if subject.earlier[1:]:
         return "Its earlier runs have no scores to show."
-    return "This is its only run with a verdict, so no earlier verdict is known."
+    return "There is no earlier verdict of this case."
 
 
 def _add_repeats(document: Document, case: CaseRepeats, view: View) -> None:

@@ -85,7 +85,7 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
     "faults": {
         "enter": "open: Open the execution. If a cell has several, show its cases.",
         "next_problem": "next problem: Go to the next fault that was not handled.",
-        "table": "by case: Show a row for each case. Press again to sum them.",
+        "table": "by case, by tool: Show a row for each case, or sum the cases of each tool.",
         "open": "way: Go one way to fail to the right.",
         "cancel": "cancel: Cancel the run. Once more: kill it.",
         "keys": "",

@@ -104,15 +104,15 @@ def outlook_of_all(outlook: Outlook | None) -> str:
     """Return the effect on the verdicts of whole cases, on one line."""
     if outlook is None or not outlook.cases:
         return ""
-    whole = counted(outlook.cases, "whole case")
+    cases = counted(outlook.cases, "case")
     if not outlook.flips and not outlook.unknown:
-        return f"last run, {whole}: no verdict would change"
+        return f"last run, {cases}: no verdict would change"
     up = sum(flip.after == "passed" for flip in outlook.flips)
     down = sum(flip.after == "failed" for flip in outlook.flips)
     rest = len(outlook.flips) - up - down
     words = [f"{down:,} more would fail" if down else "", f"{up:,} more would pass" if up else ""]
     words += [f"{rest:,} would change" if rest else "", f"{outlook.unknown:,} unknown" if outlook.unknown else ""]
-    return f"last run, {whole}: {', '.join(word for word in words if word)}"
+    return f"last run, {cases}: {', '.join(word for word in words if word)}"
 
 
 def _flips(flips: Sequence[Flip], outlook: Outlook) -> list[str]:

@@ -132,7 +132,7 @@ class Edit(Controller):
 
     async def _edit_again(self, reason: str) -> bool:
         items = [Item("edit again", True, help=one_line(reason)), Item("discard your text", False)]
-        return bool(await self.view.pick(one_line(reason, limit=70), items))
+        return bool(await self.view.pick(one_line(reason), items))
 
 
 def _at_line(text: str, error: "RejectedError") -> str:

@@ -85,7 +85,7 @@ class Files(Controller):
             Item(f"{what} the edit", True, help=one_line(f"changes {files}", limit=1000)),
             Item("leave the files", False, help=one_line(files, limit=1000)),
         ]
-        return bool(await self.view.pick(one_line(f"{what} an edit of an earlier start?", limit=70), items))
+        return bool(await self.view.pick(one_line(f"{what} an edit of an earlier start?"), items))
 
     def _named(self, edit: "Edit") -> str:
         """Return the files of an edit."""
@@ -105,7 +105,7 @@ class Files(Controller):
             Item("finish the edit", True, help=one_line(f"{edit.label}: {self._named(edit)}", limit=1000)),
             Item("discard the edit", False, help="The files stay as they are. The edit cannot be redone."),
         ]
-        title = one_line(f"an edit was interrupted: {edit.label}", limit=70)
+        title = one_line(f"an edit was interrupted: {edit.label}")
         wanted = await self.view.pick(title, items)
         try:
             if wanted:

@@ -183,9 +183,9 @@ class History(Controller):
         items += _items(others[:_OFFERED], pinned)
         from workbench.ui.session import run_labels
 
-        prefix = "" if named else "no comparable run: "
-        title = f"{prefix}compare {run_labels.agents_and_evalsets(after)} with"
-        before = await self.view.pick(one_line(title, limit=70), items)
+        when = run_labels.exact_time(after.started, relative_times.now())
+        title = f"compare the run of {when} with{'' if named else ' (none is comparable)'}"
+        before = await self.view.pick(title, items)
         if before is not None:
             earlier, later = sorted([before, after], key=lambda run: run.started)
             self._compare(earlier, later)
