@@ -16,6 +16,8 @@ NAMES = st.text("abc_ -返金é\u0301😀", max_size=40)
     [
         ("late_parcel", 11, (), "late_parcel"),
         ("late_parcel_that_was_paid_twice", 22, (), "late_parcel…paid_twice"),
+        # `…gain_and` and `…ouse_and` differ, but say nothing.
+        (LATE[0], 60, LATE, "late_order_where_the_c…calls_again_and_wants_to_know_the_day"),
         ("返金の確認をする長い名前", 15, (), "返金の確…い名前"),
         ("返金の確認をする長い名前", 14, (), "返金の…い名前"),
         ("late_parcel", 6, (), "late_…"),

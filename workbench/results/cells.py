@@ -39,7 +39,10 @@ def cut_name(name: str, width: int, others: Iterable[str] = ()) -> str:
     tail = _last(name, width - 1 - width // 2)
     head = _first(name, width - 1 - cell_len(tail))
     others = list(others)
-    alike = [other for other in others if other.startswith(head) and other.endswith(tail) and other != name]
+    # The part of a word that is left at the cut tells nothing.
+    gap = _SEPARATOR.search(tail)
+    start, end = head[: _word_start(head, len(head))], tail[gap.start() :] if gap else tail
+    alike = [other for other in others if other.startswith(start) and other.endswith(end) and other != name]
     if not alike:
         return f"{head}…{tail}"
     # In alphabetical order, the name next to this one shares most with it.
@@ -51,9 +54,9 @@ def cut_name(name: str, width: int, others: Iterable[str] = ()) -> str:
     head = _first(name, width // 4)
     places = {_shared(name, other) for other in others if other.startswith(head) and other != name}
     starts = sorted(_word_start(name, place) for place in places if place <= last)
-    start = next((one for one in starts if cell_len(name[one:last]) + _TELLING < room), _word_start(name, last))
-    different = cut(name[start:], room)
-    return f"{_first(name[:start], width - 1 - cell_len(different))}…{different}"
+    place = next((one for one in starts if cell_len(name[one:last]) + _TELLING < room), _word_start(name, last))
+    different = cut(name[place:], room)
+    return f"{_first(name[:place], width - 1 - cell_len(different))}…{different}"
 
 
 def cut_sibling(name: str, width: int, siblings: Iterable[str]) -> str:
