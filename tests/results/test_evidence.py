@@ -467,7 +467,7 @@ def test_what_changed_since_the_case_passed_is_below_the_criteria() -> None:
     lines = [
         line.plain.rstrip() for line in build(Subject(after, change=Change(before), compared=found), View(79)).lines
     ]
-    start = lines.index("  changed since it passed")
+    start = lines.index(" changed since it passed")
     assert lines.index("  ✗ tool_trajectory_avg_score  0.00 < 1.00") < start
     assert any("− say yes" in line for line in lines[start:])
     passing = Subject(before, change=Change(after), compared=found)

@@ -1,16 +1,15 @@
-"""Verdicts as lines: a summary line for a case, the scores of a turn, and the full result of each criterion."""
+"""Verdicts as lines: a summary line for a case, and the scores of a turn."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from rich.text import Text
 
 from workbench.events.events import MetricResult
 from workbench.results.cells import cell_len, cut_name
 from workbench.results.faces import FACES
-from workbench.results.lines import Line, cut_line, flow, hang_text, joined, safe
-from workbench.results.rows import View
-from workbench.results.status import badge, glyph, score_text
+from workbench.results.lines import Line, cut_line, joined
+from workbench.results.status import glyph, score_text
 from workbench.text.safe_text import one_line
 
 _BETWEEN = "   "
@@ -25,13 +24,18 @@ def by_weight(results: Sequence[MetricResult]) -> list[MetricResult]:
 
 def chip(result: MetricResult, *, short: bool = False, width: int = 0) -> Line:
     """Return `✗ response_match_score 0.61 < 0.80`, on one line. In `width` cells, the name loses its middle."""
-    sign, face = glyph(result.status), FACES[result.status]
+    sign, score = glyph(result.status), score_line(result)
     name = f" {short_name(result.name) if short else one_line(result.name, limit=60)}"
-    score = score_text(result) or face.word
-    room = width - sign.cell_len - cell_len(score) - 1
+    room = width - sign.cell_len - score.cell_len - 1
     if width and room < cell_len(name):
         name = cut_words(name, max(room, _SHORTEST_NAME))
-    return Text.assemble(sign, name, " ", (score, face.variable))
+    return Text.assemble(sign, name, " ", score)
+
+
+def score_line(result: MetricResult) -> Text:
+    """Return `0.61 < 0.80`, or the status in words without a score. Only a score that did not pass has a colour."""
+    style = "" if result.status == "passed" else FACES[result.status].variable
+    return Text.styled(score_text(result) or FACES[result.status].word, style)
 
 
 def short_name(criterion: str) -> str:
@@ -68,20 +72,3 @@ def chips(results: Sequence[MetricResult], width: int) -> Line:
     more = Text.styled(f"  +{len(ordered) - 1}", "muted") if len(ordered) > 1 else Text()
     line = chip(ordered[0], short=True, width=width - more.cell_len) + more
     return line if line.cell_len <= width else cut_line(chip(ordered[0], short=True, width=width), width)
-
-
-def verdict_head(
-    result: MetricResult, view: View, *, reason: bool = True, marks: Sequence[Line] = ()
-) -> Iterator[Line]:
-    """Yield `✗ FAIL  response_match_score  0.61 < 0.80  ◐ split`, and the reason below it."""
-    name = Text.styled(f"  {one_line(result.name, limit=200)}", "strong")
-    score = Text.styled(score_text(result), FACES[result.status].variable)
-    yield from _head([badge(result.status) + name, score, *marks], "  ", view)
-    if reason and result.reason:
-        yield from hang_text(Text(), safe(result.reason), view.width - 1, 3)
-
-
-def _head(parts: Sequence[Line], separator: str, view: View) -> Iterator[Line]:
-    """Yield the parts on one line if they fit, else on several lines, broken between parts."""
-    for index, line in enumerate(flow(parts, max(view.width - 3, 10), separator)):
-        yield Text.assemble("   " if index else " ", line)

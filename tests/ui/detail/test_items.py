@@ -380,7 +380,7 @@ async def test_next_case_opens_in_the_same_pane(make_app: MakeApp) -> None:
         detail = await show(pilot, only(judged_case(), CLAIMS), JUDGES)
         detail.show(Subject(other))
         await pilot.pause()
-        assert any("✗ FAIL  tool_trajectory_avg_score" in line for line in app.seen())
+        assert any("✗ tool_trajectory_avg_score" in line for line in app.seen())
         detail.show(Subject(only(judged_case(), CLAIMS)))
         await pilot.pause()
         assert key(app) == "claim/0/1/1"

@@ -136,7 +136,7 @@ async def test_panes_open_by_digit_and_by_click(make_app: MakeApp) -> None:
         assert app.seen()[1].startswith("│ 1 Evidence  2 Judges  3 Trace")
         await pilot.click("Head", offset=(15, 0))
         await pilot.pause()
-        assert any("✗ FAIL  tool_trajectory_avg_score  0.66 < 1.00" in line for line in app.seen())
+        assert any("✗ tool_trajectory_avg_score  0.66 < 1.00" in line for line in app.seen())
     assert detail.pane_titles == ("Evidence", "Judges", "Trace", "History")
 
 

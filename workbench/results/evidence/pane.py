@@ -25,9 +25,9 @@ from workbench.results.judges.simulated import end_words
 from workbench.results.lines import Line, cut_line, flow, hang, has_style, joined, pad, safe, shortened, wrap
 from workbench.results.reference import case_setting, criteria_part
 from workbench.results.rows import View, remark
-from workbench.results.scores import by_weight, chip
+from workbench.results.scores import by_weight, chip, score_line
 from workbench.results.sections import add_plugin_sections
-from workbench.results.status import glyph, score_text
+from workbench.results.status import glyph
 from workbench.results.title import notes
 from workbench.store.execution import CaseRecord, Turn
 from workbench.text.counting import counted
@@ -236,7 +236,7 @@ def _in_a_row(record: CaseRecord, judged: Sequence[MetricResult], view: View) ->
         # Names that are cut would look alike, so the score is below them.
         for result, _ in several:
             named = wrap(Text.assemble(glyph(result.status), f" {one_line(result.name, limit=100)}"), room)
-            scored = [Text.assemble(_score(result), _signs(record, result)), *_found(record, result)]
+            scored = [Text.assemble(score_line(result), _signs(record, result)), *_found(record, result)]
             below = [Text.assemble("  ", line) for line in flow(scored, room - 2, "  ")]
             yield from hang(Text(), [*named, *below], len(indent(view)))
 
@@ -251,14 +251,9 @@ def _in_columns(record: CaseRecord, judged: Sequence[MetricResult], view: View) 
         tags, left = criterion_tags(record, result.name), room - column - 20
         more = [*tags, *_found(record, result)]
         beside = next((parts for parts in (more, tags) if joined(parts, "  ").cell_len <= left), [])
-        yield named + pad(_score(result), 13) + joined(beside, "  ")
+        yield named + pad(score_line(result), 13) + joined(beside, "  ")
         # Below the name, because below the score they would seem to belong to the next criterion.
         yield from hang(Text(), flow(more[len(beside) :], room - 4, "  "), 4)
-
-
-def _score(result: MetricResult) -> Text:
-    style = "" if result.status == "passed" else FACES[result.status].variable
-    return Text.styled(score_text(result) or FACES[result.status].word, style)
 
 
 def _signs(record: CaseRecord, result: MetricResult) -> Line:
@@ -290,7 +285,7 @@ def _add_changes(document: Document, subject: Subject, record: CaseRecord, view:
     if change is None or compared is None or change.before.state != "passed" or record.state == "passed":
         return
     document.gap()
-    document.add([Text.styled(f"{indent(view)}changed since it passed", "label")])
+    document.add([Text.styled(" changed since it passed", "label")])
     add_causes(document, compared, view)
 
 

@@ -29,7 +29,7 @@ from workbench.results.judges.simulated import add_simulated_user, message_words
 from workbench.results.lines import Line, flow, hang, heading, joined, safe, wrap
 from workbench.results.reference import criteria_part
 from workbench.results.rows import GUTTER, View, label, part, remark, under
-from workbench.results.scores import by_weight, verdict_head
+from workbench.results.scores import by_weight, score_line
 from workbench.results.sections import add_plugin_sections
 from workbench.results.status import glyph, score_text
 from workbench.results.texts import text_lines
@@ -138,9 +138,12 @@ def _add_criterion(
 
 
 def _head(record: CaseRecord, result: MetricResult, view: View, *, opened: bool) -> Iterator[Line]:
-    """Yield `✗ FAIL  response_match_score  0.61 < 0.80  ◐ split`. Opened, it says what the criterion means."""
+    """Yield `✗ response_match_score  0.61 < 0.80  ◐ split`, on several lines if it has to be broken between parts."""
+    name = Text.assemble(glyph(result.status), (f" {one_line(result.name, limit=200)}", "strong"))
     more: list[Line] = [] if opened else [Text.styled("▸", "fold")]
-    return verdict_head(result, view, reason=False, marks=[*criterion_tags(record, result.name), *more])
+    parts = [name, score_line(result), *criterion_tags(record, result.name), *more]
+    for index, line in enumerate(flow(parts, max(view.width - 3, 10), "  ")):
+        yield Text.assemble("   " if index else " ", line)
 
 
 def _turn_ending(result: MetricResult) -> Line:
