@@ -165,7 +165,7 @@ def test_hanging_import_does_not_delay_other_agents(
     project.evalset({**GOOD, "eval_set_id": "second"}, path="zulu/talk.test.json")
     project.write("echo/agent.py", "import time\ntime.sleep(1000)\nroot_agent = 1\n")
     project.write("zulu/agent.py", "root_agent = None\n")
-    monkeypatch.setattr("workbench.run.processes.trial_imports.IMPORT_SECONDS", 1.0)
+    monkeypatch.setattr("workbench.run.processes.agent_host.IMPORT_SECONDS", 1.0)
     monkeypatch.chdir(project.root)
     assert execute(["check", "--import"]) == 2
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("error: ")]

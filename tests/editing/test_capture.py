@@ -26,7 +26,7 @@ from workbench.editing.capture import (
 from workbench.editing.evalset_file import EvalsetFile, new_evalset
 from workbench.files.invocation import content_text, intermediate_texts, tool_calls
 from workbench.run.recordings.frozen_file import parse_frozen
-from workbench.run.recordings.frozen_text import frozen_contents
+from workbench.run.recordings.frozen_schema import frozen_contents
 from workbench.run.recordings.recording import Origin, Recording, ToolCall
 
 adk = pytest.mark.skipif(importlib.util.find_spec("google") is None, reason="google-adk is not installed")

@@ -14,7 +14,7 @@ from workbench.editing.whole_cases import CaseSelection, deleted, duplicated, mo
 from workbench.files.frozen_path import frozen_folder, frozen_path
 from workbench.files.json_text.json_edit import EditError
 from workbench.run.recordings.frozen_file import read_frozen
-from workbench.run.recordings.frozen_text import frozen_contents
+from workbench.run.recordings.frozen_schema import frozen_contents
 from workbench.run.recordings.recording import ToolCall, digest
 from workbench.ui.editing.drafts import open_case
 

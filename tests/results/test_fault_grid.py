@@ -20,8 +20,7 @@ from workbench.results.fault_grid import (
     status_of,
     text_of,
 )
-from workbench.run.injection.matrix import WAYS
-from workbench.run.injection.outcome import STATUS
+from workbench.run.injection.outcome import STATUS, WAYS
 from workbench.store.execution import CaseRecord
 
 FUNCTION = {"judge": {"model": "python:desk.judge:decide", "kind": "python", "by": "function"}}

@@ -7,7 +7,7 @@ from workbench.events.events import CaseError, PlannedCase
 from workbench.files.prices import Price, Prices
 from workbench.results.forked import Cost, compared, conversation, cost_after, cost_words, first_difference
 from workbench.results.rows import View
-from workbench.run.forking.choices import Point
+from workbench.run.forking import Point
 from workbench.store.execution import CaseRecord
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from workbench.agents.channel import Frame
-from workbench.run.places.place import AgentStart, OnFrame
+from workbench.run.place import OnFrame
+from workbench.run.plan.plan import AgentSetting
 
 Answer = Callable[[dict[str, Any], list[Frame], str], Iterable[Frame]]
 """A function from the case's settings, the frames before its first turn and the user's text to the frames that it
@@ -22,7 +23,7 @@ class ScriptedPlace:
 
     def open(self, concurrency: int) -> None: ...
 
-    async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> "_Link":
+    async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> "_Link":
         return _Link(self, on_frame)
 
     async def close(self) -> None: ...

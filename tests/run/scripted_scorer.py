@@ -135,10 +135,19 @@ async def fail(frame: dict[str, Any], send: Callable[[Any], None], pool: Any, en
 
 
 HANDLERS: dict[str, Callable[..., Awaitable[None]]] = {"echo": echo, "stay": stay, "fail": fail}
+_take = async_scorer.AsyncScorer.take
+
+
+def take(self: async_scorer.AsyncScorer, message: dict[str, Any]) -> None:
+    if message["op"] not in HANDLERS:
+        return _take(self, message)
+    work = HANDLERS[message["op"]](message, self._channel.send, self._pool, self._environments)
+    return self._start(message["id"], self._reported(message["id"], work))
+
 
 if __name__ == "__main__":
     vars(async_scorer)["JudgePool"] = ScriptedPool
-    async_scorer.HANDLERS = HANDLERS
+    async_scorer.AsyncScorer.take = take  # type: ignore[method-assign]
     async_scorer._ALIVE_EVERY = 0.02
     registry.score_with_bench = score_with_bench
     scorer.main()

@@ -7,8 +7,7 @@ import pytest
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from workbench.files.place_choice import PlaceChoice
 from workbench.files.project_setting import known_places
-from workbench.run.places.place import MachineState
-from workbench.run.plan.place_consent import Sending, is_confirmed
+from workbench.run.dask.machines import MachineState, Sending, is_confirmed
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.next_run.place_options import PlaceOptions, read_place

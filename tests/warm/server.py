@@ -22,7 +22,7 @@ from typing import Any
 from tests.warm.nursery import use_in_program
 from workbench.judges.gemini_client import make_client
 from workbench.judges.google_access import GoogleAccess
-from workbench.run.scoring import scorer
+from workbench.run.scoring import scored_case, scorer
 
 _OF_PROGRAMS = (
     "workbench.cli.command_line",
@@ -37,7 +37,7 @@ _OF_PROGRAMS = (
 def import_all() -> None:
     """Import what scorers import when a case needs it, and what most command lines import."""
     scorer.block_unneeded_imports()
-    scorer._warm(["response_match_score"])
+    scored_case._warm(["response_match_score"])
     with suppress(ImportError):
         asyncio.run(_make_client())
     for name in ("workbench.run.scoring.async_scorer", "workbench.judges.gemini", *_OF_PROGRAMS):

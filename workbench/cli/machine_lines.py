@@ -12,7 +12,7 @@ from workbench.project.project import Project
 from workbench.results.machines import fleet_busy, fleet_line, machine_line, place_words
 from workbench.results.placed import lost_words
 from workbench.results.plain_lines import label
-from workbench.run.places.place import MachineState
+from workbench.run.dask.machines import MachineState
 from workbench.store.store import Store
 from workbench.text.safe_text import one_line
 

@@ -12,7 +12,7 @@ from workbench.editing.saving import Contents
 from workbench.files.frozen_path import frozen_folder, frozen_path
 from workbench.files.json_text.json_edit import EditError, revised
 from workbench.files.json_text.scanner import is_scannable
-from workbench.run.recordings.frozen_text import one_line
+from workbench.run.recordings.frozen_schema import one_line
 
 _HEAD_LINE = r'^  "{}": ("(?:[^"\\]|\\.)*")'
 _HEAD = 4096

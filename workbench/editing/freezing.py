@@ -19,11 +19,10 @@ from workbench.files.json_text.json_edit import revised
 from workbench.files.json_text.scanner import is_scannable
 from workbench.files.json_text.text_file import unreadable
 from workbench.files.own_file import OwnFileError
-from workbench.run.recordings.drift import remarks
+from workbench.run.recordings.drift import merged, remarks
 from workbench.run.recordings.from_run import NotRecordedError, Taken, take_recording
 from workbench.run.recordings.frozen_file import LaterFrozenFileError, parse_frozen
-from workbench.run.recordings.frozen_text import frozen_contents
-from workbench.run.recordings.merging import merged
+from workbench.run.recordings.frozen_schema import frozen_contents
 from workbench.run.recordings.recording import Origin, Recording
 from workbench.store.history.state_dir import is_stored, state_of
 from workbench.store.transcripts import StoredCase, StoredRun

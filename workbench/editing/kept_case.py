@@ -9,7 +9,7 @@ from workbench.editing.frozen_folders import FrozenFolders
 from workbench.editing.saving import Contents
 from workbench.files.frozen_path import frozen_path
 from workbench.files.opening import name_of
-from workbench.run.recordings.frozen_text import frozen_contents
+from workbench.run.recordings.frozen_schema import frozen_contents
 from workbench.run.recordings.recording import Recording
 from workbench.text.json_values import case_id, string
 

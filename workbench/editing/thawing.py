@@ -18,7 +18,7 @@ from workbench.files.json_text.text_file import unreadable
 from workbench.files.own_file import OwnFileError
 from workbench.run.recordings.drift import MISSING, Drift, Thaw
 from workbench.run.recordings.frozen_file import parse_frozen
-from workbench.run.recordings.frozen_text import frozen_contents
+from workbench.run.recordings.frozen_schema import frozen_contents
 from workbench.run.recordings.recording import Recording
 from workbench.store.transcripts import StoredCase, StoredRun
 from workbench.worker.matching import shown_call

@@ -36,8 +36,7 @@ from workbench.results.repeat_lines import by_need, repeats_of
 from workbench.results.repeats.repeat_texts import cells
 from workbench.results.thawed import drift_texts, thawed_total
 from workbench.results.trace.pane import trace_lines
-from workbench.run.injection.matrix import WAYS
-from workbench.run.injection.outcome import STATUS
+from workbench.run.injection.outcome import STATUS, WAYS
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.store import Store

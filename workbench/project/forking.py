@@ -9,8 +9,7 @@ from workbench.agents.workspace.targets import find_root
 from workbench.events.events import CaseRef, CaseStarted, Event, ForkChange, TurnFinished, TurnStarted
 from workbench.files.run_options import UsageFaultError
 from workbench.files.state_folder import state_dir
-from workbench.run.forking.fork import Change, Fork
-from workbench.run.forking.original import CannotForkError, Original, read_original
+from workbench.run.forking import CannotForkError, Change, Fork, Original, read_original
 from workbench.run.plan.run_plan import fork_plan as plan_of_fork
 from workbench.store.execution import CaseRecord, Turn
 from workbench.store.history.reading import open_run

@@ -15,9 +15,9 @@ from workbench.files.run_options import UsageFaultError
 from workbench.files.state_folder import state_dir
 from workbench.project.scoring import root_of_run
 from workbench.run.plan.selection import refuse_unknown_cases
+from workbench.run.recordings.drift import merged
 from workbench.run.recordings.from_run import NotRecordedError
 from workbench.run.recordings.frozen_file import read_frozen
-from workbench.run.recordings.merging import merged
 from workbench.run.recordings.recording import Recording
 from workbench.store.details import read_details
 from workbench.store.execution import Execution

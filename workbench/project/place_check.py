@@ -15,10 +15,9 @@ from workbench.files.place_choice import PlaceChoice
 from workbench.files.project_setting import with_project_setting
 from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.project.project import Project
-from workbench.run.dask.needs import needs_of
+from workbench.run.dask.files import needs_of
+from workbench.run.dask.machines import MachineState, Sending, cleaned_states
 from workbench.run.dask.place import DaskPlace
-from workbench.run.places.place import MachineState, cleaned_states
-from workbench.run.plan.place_consent import Sending
 from workbench.run.plan.plan import AgentSetting, agent_setting
 
 

@@ -27,15 +27,14 @@ from workbench.project.scoring import plan_of_run
 from workbench.project.targets import NamedTargets, Targets
 from workbench.project.watch import News, RunningWatch
 from workbench.run.chat import Chat, ChatEvent
-from workbench.run.dask.files import FilesError, find_files
-from workbench.run.dask.needs import needs_of
+from workbench.run.dask.files import FilesError, find_files, needs_of
+from workbench.run.dask.machines import MachineState, Sending, UnconfirmedError, cleaned_states, confirm, is_confirmed
 from workbench.run.dask.place import DaskPlace
-from workbench.run.places.place import MachineState, Place, cleaned_states
-from workbench.run.plan.place_consent import Sending, UnconfirmedError, confirm, is_confirmed
+from workbench.run.place import Place
 from workbench.run.plan.plan import AgentSetting, Plan, agent_setting
 from workbench.run.plan.run_plan import plan_cases
+from workbench.run.processes.agent_host import TrialImport, try_imports
 from workbench.run.processes.children import Children
-from workbench.run.processes.trial_imports import TrialImport, try_imports
 from workbench.run.recorder import Publish
 from workbench.run.resuming import resume
 from workbench.run.run import Run
@@ -535,7 +534,7 @@ class Project:
         )
         for agent in agents.values():
             setting = agent_setting(agent, workspace.root, RunOptions())
-            await self.children.local.warm(setting.start())
+            await self.children.local.warm(setting)
 
     def load_touched(self, workspace: Workspace) -> None:
         """Load the files that agents used in the runs of the last verdicts. Call it in a thread: it reads files."""

@@ -12,8 +12,7 @@ from workbench.events.events import FaultOutcome, FaultWay
 from workbench.results.cells import cell_len, fit
 from workbench.results.faces import BY_FUNCTION, FACES, Status
 from workbench.results.fault_table import WORDS, by_function, cell_text, outcome_of, outcomes
-from workbench.run.injection.matrix import WAYS
-from workbench.run.injection.outcome import STATUS
+from workbench.run.injection.outcome import STATUS, WAYS
 from workbench.store.execution import Execution
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line

@@ -12,8 +12,7 @@ from typing import Final, NamedTuple
 from workbench.events.events import CaseStatus, FaultHandling, FaultOutcome, FaultWay, PlannedCase, ToolFault
 from workbench.results.cells import cell_len
 from workbench.results.faces import BY_FUNCTION, FACES
-from workbench.run.injection.matrix import WAYS
-from workbench.run.injection.outcome import STATUS
+from workbench.run.injection.outcome import STATUS, WAYS
 from workbench.store.execution import Execution
 from workbench.store.judge_details import is_without_model, judged_by
 from workbench.text.safe_text import one_line

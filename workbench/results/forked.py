@@ -8,8 +8,7 @@ from workbench.results.document import Document
 from workbench.results.error import error_lines
 from workbench.results.evidence.compared import add_turns, is_same
 from workbench.results.rows import View, remark
-from workbench.run.forking.choices import Point
-from workbench.run.forking.original import Original
+from workbench.run.forking import Original, Point
 from workbench.run.recordings.recording import ModelCall
 from workbench.store.execution import CaseRecord, Turn
 from workbench.text.counting import counted

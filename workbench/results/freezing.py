@@ -12,7 +12,7 @@ from workbench.files.walk import relative_to
 from workbench.results.calls import brief_call
 from workbench.results.cells import cut_name
 from workbench.results.lines import Line, cut_line, hang_text, safe
-from workbench.run.recordings.frozen_text import frozen_contents
+from workbench.run.recordings.frozen_schema import frozen_contents
 from workbench.run.recordings.recording import ModelCall, ToolCall
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line

@@ -16,8 +16,7 @@ from workbench.text.counting import counted, few
 from workbench.text.safe_text import one_line
 
 if TYPE_CHECKING:
-    from workbench.run.places.place import MachineState
-    from workbench.run.plan.place_consent import Sending
+    from workbench.run.dask.machines import MachineState, Sending
 
 _GONE = ("lost", "unusable")
 _STYLES = {"ready": "status-passed", "lost": "status-error", "unusable": "status-error"}

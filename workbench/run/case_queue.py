@@ -1,4 +1,4 @@
-"""The queue of executions that have not started."""
+"""The queue of executions that have not started, and which repeats are worth starting until a pass rate is sure."""
 
 import asyncio
 from collections import Counter, deque
@@ -7,7 +7,59 @@ from collections.abc import Iterable
 from workbench.events.events import CaseFinished, CaseName, CaseRef
 from workbench.run.plan.plan import PlanEntry
 from workbench.run.plan.source import AgentSource
-from workbench.run.plan.until_sure import UntilSure
+from workbench.store.rates import counts, fewest_to_decide, pass_rate, sure
+
+
+class UntilSure:
+    """The pass rates so far.
+
+    `threshold` is the pass rate to establish. `max_judge_calls` is the budget of the whole run, or None.
+    """
+
+    def __init__(self, threshold: float, max_judge_calls: int | None) -> None:
+        self._threshold = threshold
+        self._max_judge_calls = max_judge_calls
+        self._judge_calls = 0
+        self._judged: set[CaseName] = set()
+        """Cases whose criteria ask judges."""
+        self._passed: Counter[CaseName] = Counter()
+        self._counted: Counter[CaseName] = Counter()
+        self._sure: set[CaseName] = set()
+
+    def take(self, event: CaseFinished) -> bool:
+        """Count an execution that has ended, and return whether more executions may be unnecessary now."""
+        case, usage, before = event.case.name, event.usage, (self._spent, len(self._judged), len(self._sure))
+        self._judge_calls += usage.judge_calls
+        if usage.judge_calls or usage.judge_calls_cached:
+            self._judged.add(case)
+        if counts(event.status, event.error):
+            self._counted[case] += 1
+            self._passed[case] += event.status == "passed"
+            if sure(pass_rate(self._passed[case], self._counted[case]), self._threshold):
+                self._sure.add(case)
+        return before != (self._spent, len(self._judged), len(self._sure))
+
+    def needless(self, waiting: Iterable[CaseRef]) -> tuple[CaseRef, ...]:
+        """Return the `waiting` executions that are unnecessary.
+
+        These are executions of decided cases, and of cases that ask judges if the budget is spent.
+        """
+        over = self._sure | self._judged if self._spent else self._sure
+        return tuple(ref for ref in waiting if ref.name in over)
+
+    def falls_short(self, case: CaseName, *, is_last: bool) -> bool:
+        """Return whether a case surely does not pass often enough, or is undecided after its last repeat."""
+        found = sure(pass_rate(self._passed[case], self._counted[case]), self._threshold)
+        return found == "below" or (is_last and found is None)
+
+    def has_room(self, ref: CaseRef, under_way: int) -> bool:
+        """Return whether another execution may start while `under_way` executions of its case run."""
+        case = ref.name
+        return under_way < fewest_to_decide(self._passed[case], self._counted[case], self._threshold)
+
+    @property
+    def _spent(self) -> bool:
+        return self._max_judge_calls is not None and self._judge_calls >= self._max_judge_calls
 
 
 class CaseQueue:

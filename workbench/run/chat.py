@@ -29,7 +29,7 @@ from workbench.files.run_options import RunOptions
 from workbench.run.conversation.case_run import CaseRun
 from workbench.run.conversation.scenario_user import NextMessage
 from workbench.run.plan.plan import AgentSetting, agent_notices
-from workbench.run.preflight.own_models import without_key
+from workbench.run.plan.preflight import without_key
 from workbench.run.processes.agent_host import AgentHost, NoAgentProcessError, ProcessSlot
 from workbench.run.processes.agent_process import read_error
 from workbench.run.processes.children import Children

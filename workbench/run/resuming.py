@@ -15,8 +15,7 @@ from workbench.freshness.agent_inputs import WRITTEN
 from workbench.freshness.comparison import compare
 from workbench.freshness.current import CurrentInputs, Options, PastRun
 from workbench.run.input_recorder import plan_inputs
-from workbench.run.plan.interrupted import RETRIED, InterruptedCase, InterruptedRun, interrupted_run
-from workbench.run.plan.plan import Plan, PlanEntry
+from workbench.run.plan.plan import RETRIED, InterruptedCase, InterruptedRun, Plan, PlanEntry, interrupted_run
 from workbench.run.plan.source import AgentSource, Answer
 from workbench.run.plan.source import read as read_answers
 from workbench.store.case_inputs import started_bundles

@@ -25,21 +25,21 @@ from workbench.events.events import (
     RunStarted,
 )
 from workbench.freshness.touched import Touched
-from workbench.run.case_queue import CaseQueue
+from workbench.run.case_queue import CaseQueue, UntilSure
 from workbench.run.conversation.case_flow import CaseFlow, StartAgent
 from workbench.run.conversation.context import RunContext
 from workbench.run.conversation.local_part import LocalPart
 from workbench.run.conversation.rescoring import Transcript
 from workbench.run.dask.files import Files, find_files
+from workbench.run.dask.machines import MachineState, cleaned_states
 from workbench.run.dask.place import DaskPlace
 from workbench.run.dask.report import Report
 from workbench.run.input_recorder import InputRecorder
-from workbench.run.places.place import MachineState, Place, cleaned_states
+from workbench.run.place import Place
 from workbench.run.plan.judge_calls import judge_environments
 from workbench.run.plan.plan import Plan, PlanEntry
+from workbench.run.plan.preflight import preflight
 from workbench.run.plan.source import AgentSource, AnswerStorage, DecidedSource
-from workbench.run.plan.until_sure import UntilSure
-from workbench.run.preflight.whole_plan import preflight
 from workbench.run.processes.agent_host import AgentHosts
 from workbench.run.processes.children import Children
 from workbench.run.provenance import Commit

@@ -9,7 +9,8 @@ import json
 from typing import Any
 
 from workbench.agents.channel import Frame
-from workbench.run.places.place import AgentStart, OnFrame
+from workbench.run.place import OnFrame
+from workbench.run.plan.plan import AgentSetting
 from workbench.worker.case import Case
 from workbench.worker.cases import case_of, stack_of_tasks
 from workbench.worker.driver import Loaded
@@ -31,7 +32,7 @@ class InProcessPlace:
     def open(self, concurrency: int) -> None:
         """Do nothing, because there are no processes."""
 
-    async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> "InProcessLink":
+    async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> "InProcessLink":
         """Return a link to the agent, which is imported already."""
         return InProcessLink(self._loaded, on_frame)
 

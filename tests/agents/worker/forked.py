@@ -13,8 +13,7 @@ from workbench.events.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.run.forking.fork import Change, Fork
-from workbench.run.forking.original import Original, read_original
+from workbench.run.forking import Change, Fork, Original, read_original
 
 REF = CaseRef("desk", "desk.evalset.json", "desk", "case")
 _KINDS = {"AgentActed": AgentActed, "Spans": SpansRecorded, "Calls": CallsRecorded, "TurnFinished": TurnFinished}

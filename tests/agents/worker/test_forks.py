@@ -8,8 +8,7 @@ from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork
 from tests.agents.worker.forked import changed, fork, original
 from tests.agents.worker.frozen_agents import HEAD, RECORDING, calls
 from tests.agents.worker.test_frozen_adk import DESK as BIG_DESK
-from workbench.run.forking.fork import Fork
-from workbench.run.forking.original import CannotForkError
+from workbench.run.forking import CannotForkError, Fork
 
 pytestmark = [needs_fork]
 

@@ -9,8 +9,7 @@ import pytest
 from tests.agents.worker import forked
 from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork
 from tests.agents.worker.frozen_agents import HEAD, RECORDING, differences, frozen, shown, tool_calls
-from workbench.run.forking.fork import Fork
-from workbench.run.forking.original import OriginalCall
+from workbench.run.forking import Fork, OriginalCall
 from workbench.run.recordings.recording import ToolCall
 
 pytestmark = [needs_adk, needs_fork]

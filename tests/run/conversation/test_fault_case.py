@@ -8,8 +8,7 @@ from workbench.criteria.base import Scored
 from workbench.events.events import CallsRecorded, CaseError, CaseRef, MetricResult, ToolFault
 from workbench.files.criteria import CriteriaConfig, default_config
 from workbench.files.evalset import EvalCase
-from workbench.run.conversation.case_scoring import Verdicts
-from workbench.run.conversation.fault_case import FaultCase
+from workbench.run.conversation.case_scoring import FaultCase, Verdicts
 from workbench.run.conversation.rescoring import Transcript
 from workbench.run.injection.fault_question import fault_question
 from workbench.run.plan.plan import FaultJudging

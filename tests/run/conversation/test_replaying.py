@@ -23,7 +23,7 @@ from workbench.run.plan.source import AgentSource
 from workbench.run.processes.agent_process import CaseProcess
 from workbench.run.processes.children import Children
 from workbench.run.recordings.frozen_file import parse_frozen
-from workbench.run.recordings.frozen_text import frozen_contents
+from workbench.run.recordings.frozen_schema import frozen_contents
 from workbench.run.recordings.recording import Declaration, Origin, Recording, ToolCall, digest
 from workbench.run.run import Run
 from workbench.store.digests import project_digests

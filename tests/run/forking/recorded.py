@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from workbench.events.events import CallsRecorded, CaseRef, CaseStarted, Event, SpansRecorded, TurnFinished, TurnStarted
-from workbench.run.forking.original import Original, read_original
+from workbench.run.forking import Original, read_original
 
 REF = CaseRef("desk", "desk/labels.evalset.json", "labels", "label")
 STARTED = CaseStarted(REF, 0.0, None, {})

@@ -5,9 +5,17 @@ import pytest
 
 from tests.run.forking.recorded import REF, STARTED, original, steps
 from workbench.events.events import CallsRecorded, SpansRecorded
-from workbench.run.forking.choices import Choice, Point, choices_at, describe_point, point_of
-from workbench.run.forking.fork import Change, Fork
-from workbench.run.forking.original import CannotForkError, read_original
+from workbench.run.forking import (
+    CannotForkError,
+    Change,
+    Choice,
+    Fork,
+    Point,
+    choices_at,
+    describe_point,
+    point_of,
+    read_original,
+)
 
 
 def test_point_is_the_turn_or_call_under_the_cursor() -> None:

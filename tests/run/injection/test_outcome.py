@@ -11,8 +11,16 @@ from workbench.criteria.registry import score_with_bench
 from workbench.events.events import CallsRecorded, CaseError, CaseRef, ErrorKind, FaultHandling, FaultOutcome, ToolFault
 from workbench.files.criteria import CriteriaConfig, Criterion
 from workbench.run.injection.fault_question import fault_question, judged_handling
-from workbench.run.injection.matrix import WAYS, faults_of, injection_of
-from workbench.run.injection.outcome import Observed, decide, observe, report_in, with_facts
+from workbench.run.injection.outcome import (
+    WAYS,
+    Observed,
+    decide,
+    faults_of,
+    injection_of,
+    observe,
+    report_in,
+    with_facts,
+)
 from workbench.worker.injection import Injection as WorkerInjection
 
 REF = CaseRef("desk", "a.evalset.json", "a", "one")

@@ -15,7 +15,7 @@ from workbench.events.events import (
     Usage,
     UserSimulated,
 )
-from workbench.run.plan.interrupted import InterruptedRun, interrupted_run
+from workbench.run.plan.plan import InterruptedRun, interrupted_run
 from workbench.run.plan.source import Answer
 
 ONE = CaseRef("desk", "desk/all.evalset.json", "all", "one")

@@ -8,7 +8,8 @@ import pytest
 from tests.run.project import Project
 from workbench.agents.channel import Frame
 from workbench.files.run_options import RunOptions
-from workbench.run.places.place import AgentStart, OnFrame
+from workbench.run.place import OnFrame
+from workbench.run.plan.plan import AgentSetting
 from workbench.run.processes.agent_host import AgentHost
 from workbench.run.processes.children import Children
 
@@ -24,7 +25,7 @@ class ReadyPlace:
 
     def open(self, concurrency: int) -> None: ...
 
-    async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> "ReadyLink":
+    async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> "ReadyLink":
         return ReadyLink(on_frame, self._said, single=self._single)
 
     async def close(self) -> None: ...

@@ -14,8 +14,7 @@ from tests.run.recordings.recordings import RECORDINGS, recording
 from workbench.files.frozen_path import frozen_path
 from workbench.files.own_file import OwnFileError
 from workbench.run.recordings.frozen_file import read_frozen
-from workbench.run.recordings.frozen_schema import FrozenFile, json_schema
-from workbench.run.recordings.frozen_text import frozen_contents
+from workbench.run.recordings.frozen_schema import FrozenFile, frozen_contents, json_schema
 from workbench.run.recordings.recording import Recording, ToolCall, digest
 from workbench.worker.forms import decoded
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 
 from tests.run.recordings.recordings import RECORDINGS, recording
+from workbench.run.recordings.drift import merged
 from workbench.run.recordings.from_run import Taken
-from workbench.run.recordings.merging import merged
 from workbench.run.recordings.recording import Declaration, ModelCall, Origin, Recording, ToolCall
 
 

@@ -21,8 +21,7 @@ from workbench.events.events import CaseRef, Noticed
 from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.project.scoring import plan_of_run
 from workbench.project.targets import Targets
-from workbench.run.plan.interrupted import InterruptedRun
-from workbench.run.plan.plan import Plan
+from workbench.run.plan.plan import InterruptedRun, Plan
 from workbench.run.resuming import Resumable, read_results, resume
 from workbench.store.database.database import database
 from workbench.store.database.salvage import damaged_files

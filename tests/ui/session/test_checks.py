@@ -8,7 +8,7 @@ import pytest
 from tests.ui.fake_view import FakeView
 from workbench.events.events import CaseError
 from workbench.files.faults import Fault
-from workbench.run.processes.trial_imports import TrialImport
+from workbench.run.processes.agent_host import TrialImport
 from workbench.ui.session import checks
 from workbench.ui.session.checks import Checks
 from workbench.ui.session.findings import Findings

@@ -8,7 +8,7 @@ import pytest
 from tests.ui.conftest import MakeWorkspace, OpenScreen, case_json
 from workbench.events.events import CaseError
 from workbench.files.faults import Fault
-from workbench.run.processes.trial_imports import TrialImport
+from workbench.run.processes.agent_host import TrialImport
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.session.findings import WHOLE_EVALSET, check, group_by_row
 from workbench.ui.tree.import_results import ImportResults

@@ -21,7 +21,7 @@ from workbench.judges.retiring import retires, successor_hint
 from workbench.worker.imports import Source, read_imports
 
 if TYPE_CHECKING:
-    from workbench.run.processes.trial_imports import TrialImport
+    from workbench.run.processes.agent_host import TrialImport
 
 _KNOWN = re.compile(r"(gemini|gemma|claude|model-optimizer)-|projects/")
 """Model names that ADK's registry has a class for. Names with a `/` or `:` contain their provider."""

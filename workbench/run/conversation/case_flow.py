@@ -28,12 +28,10 @@ from workbench.files.evalset import BrokenCaseError, EvalCase
 from workbench.files.injection_rules import Injection
 from workbench.judges.environment import JudgeEnvironment
 from workbench.judges.scenario import full_scenario
-from workbench.run.conversation.case_scoring import CaseScoring, Verdicts
+from workbench.run.conversation.case_scoring import CaseScoring, FaultCase, Verdicts
 from workbench.run.conversation.context import RunContext
-from workbench.run.conversation.fault_case import FaultCase
-from workbench.run.conversation.forked_case import ForkedCase
 from workbench.run.conversation.local_part import AgentPart, Execution
-from workbench.run.conversation.replaying import Replay, ThawedCase, read_replay
+from workbench.run.conversation.replaying import ForkedCase, Replay, ThawedCase, read_replay
 from workbench.run.conversation.rescoring import (
     Transcript,
     complete_case,
@@ -42,10 +40,9 @@ from workbench.run.conversation.rescoring import (
     unsuited_error,
 )
 from workbench.run.conversation.scenario_user import ConversationEnd, FixedMessages, MessageSource, ScenarioUser
-from workbench.run.injection.matrix import injection_of
-from workbench.run.injection.outcome import STATUS
+from workbench.run.injection.outcome import STATUS, injection_of
+from workbench.run.plan.blocking import Obstacle, obstacle, unplayed_results
 from workbench.run.plan.plan import PlanEntry
-from workbench.run.plan.scenario_case import Obstacle, obstacle, unplayed_results
 from workbench.run.plan.source import AgentSource, Answer, StoredSource
 from workbench.run.plan.usage import with_judges
 

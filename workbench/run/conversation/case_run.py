@@ -23,14 +23,24 @@ from workbench.events.events import (
 )
 from workbench.run.conversation.rescoring import CallCounts, Transcript
 from workbench.run.conversation.scenario_user import ConversationEnd, MessageSource, Move, NextMessage, UserFailure
-from workbench.run.places.agent_clock import AgentClock
-from workbench.run.places.foreign_text import beginning
-from workbench.run.places.place import Stream
+from workbench.run.place import Stream
 from workbench.run.plan.source import Answer, sent_answer
 from workbench.run.plan.usage import with_judges
+from workbench.run.processes.agent_clock import AgentClock
 from workbench.run.processes.agent_process import AgentProcess, CaseProcess, Reads, read_error
 from workbench.worker.footprint import UNSEEN
 from workbench.worker.frames import FrameTooLargeError
+
+_LONGEST_FAULT = 500
+_LARGEST = 2**53
+"""The number from which on counts are invalid."""
+FRAMES_LIMIT = 256 * 1024 * 1024
+"""Limit of a case's events in bytes: sixteen of the largest answers."""
+LONGEST = 2000
+"""Characters of a text that are shown."""
+_WORD = 200
+"""Characters of a word that may be left out to cut between words. Keys are shorter."""
+
 
 # The tools that an agent had, read from its recorded calls
 
@@ -51,13 +61,6 @@ def declarations(calls: str) -> Iterator[tuple[tuple[str, str], tuple[str | None
         for tool in item["tools"] if item["kind"] == "tools" else ():
             if tool["name"] and not tool.get("lost"):
                 yield (item["agent"], tool["name"]), (tool["declaration"], tool.get("source") or "")
-
-
-_LONGEST_FAULT = 500
-_LARGEST = 2**53
-"""The number from which on counts are invalid."""
-FRAMES_LIMIT = 256 * 1024 * 1024
-"""Limit of a case's events in bytes: sixteen of the largest answers."""
 
 
 class CaseRun:
@@ -415,3 +418,20 @@ def _dict(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise TypeError(f"{str(value)[:80]!r} is not an object")
     return value
+
+
+def beginning(text: str, most: int = LONGEST) -> str:
+    """Return the whole words of a text in its first `most` characters, with `…` if it was cut."""
+    if len(text) <= most:
+        return text
+    kept = text[:most]
+    at = max(kept.rfind(blank) for blank in " \t\n")
+    # Without any blank nearby, the text is no sentence. Then so much is dropped that half a key is dropped as well.
+    return f"{kept[:at] if at >= most - _WORD else kept[: most - _WORD]}…"
+
+
+def last_lines(text: str, most: int = LONGEST) -> str:
+    """Return the whole lines at the end of a text, of at most `most` characters."""
+    if len(text) <= most:
+        return text.strip()
+    return text[-most - 1 :].partition("\n")[2].strip()

@@ -1,15 +1,33 @@
-"""Scoring of one complete transcript: its verdicts, the case's status, and its usage."""
+"""Scoring of one complete transcript: its verdicts, the case's status and usage, and the reaction to a fault."""
 
+import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from workbench.criteria.base import WHOLE, Scored
 from workbench.criteria.registry import needs_bench, with_informational
-from workbench.events.events import CaseError, CaseRef, CaseStatus, InnerCalls, MetricScored, Usage
+from workbench.events.events import (
+    CallsRecorded,
+    CaseError,
+    CaseRef,
+    CaseStatus,
+    Event,
+    FaultHandling,
+    InnerCalls,
+    MetricScored,
+    SpansRecorded,
+    ToolFault,
+    Usage,
+)
 from workbench.files.criteria import CriteriaConfig
+from workbench.files.evalset import EvalCase
 from workbench.run.conversation.context import RunContext
+from workbench.run.conversation.rescoring import Transcript
+from workbench.run.injection.fault_question import fault_question, judged_handling
+from workbench.run.injection.outcome import decide, observe, with_facts
+from workbench.run.plan.plan import FaultJudging
 from workbench.run.plan.usage import judge_usage
 from workbench.run.scoring.conversation import Conversation, JudgeAccess, States
 from workbench.run.scoring.verdict import case_status, metric_error
@@ -155,3 +173,46 @@ def _explained_by(scored: Scored, other: Scored) -> Scored:
         for turn, shown in zip(scored.turns, other.turns, strict=False)
     )
     return Scored(replace(scored.result, reason=other.result.reason, details=other.result.details), turns)
+
+
+Ask: TypeAlias = Callable[[CriteriaConfig, Sequence[dict[str, Any]]], Awaitable[Verdicts]]
+"""A function that scores turns by the criteria of a config. Nothing is published."""
+
+
+class FaultCase:
+    """The injected fault of one execution, and the agent's reaction to it. `take` gets the events of the execution."""
+
+    def __init__(self, fault: ToolFault, judging: FaultJudging) -> None:
+        self._fault = fault
+        self._judging = judging
+        self._recorded: list[CallsRecorded | SpansRecorded] = []
+
+    def begin(self) -> None:
+        """Forget the events of the attempt before."""
+        self._recorded.clear()
+
+    def take(self, event: Event) -> None:
+        """Note the recorded calls, and the spans that may hold their answers."""
+        if isinstance(event, CallsRecorded | SpansRecorded):
+            self._recorded.append(event)
+
+    async def handling(self, transcript: Transcript, case: EvalCase, ask: Ask) -> FaultHandling:
+        """Return what the agent did about the fault."""
+        seen = await asyncio.to_thread(
+            observe, self._recorded, transcript.turns, case.turns or (), self._fault, case.session_input
+        )
+        found = decide(seen, transcript.error)
+        if found is not None:
+            return found
+        question = self._judging.question
+        if seen.called_again:
+            question = fault_question(self._fault, self._judging.config, called_again=True)
+        assert seen.turn is not None
+        asked = await ask(question, [transcript.turns[seen.turn]])
+        name = question.criteria[0].name
+        scored = next((one for one in asked.scored if one.result.name == name), None)
+        if scored is None:
+            found = FaultHandling("not_evaluated", "" if asked.error is None else asked.error.message)
+        else:
+            found = judged_handling(scored)
+        return with_facts(found, seen)

@@ -1,16 +1,17 @@
-"""The recording from which a case is replayed, read when the case starts."""
+"""The recording from which a case is replayed, with which it is compared, or at which it is forked."""
 
 import asyncio
 import functools
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from workbench.agents.workspace.workspace import EvalsetEntry
-from workbench.events.events import CallsRecorded, CaseError, CaseRef, Event, Frozen, SpansRecorded, Thawed
+from workbench.events.events import CallsRecorded, CaseError, CaseRef, Event, Frozen, SpansRecorded, Thawed, Usage
+from workbench.files.evalset import EvalCase
 from workbench.files.frozen_path import frozen_path
 from workbench.files.own_file import OwnFileError
 from workbench.files.run_options import OnMiss
@@ -18,6 +19,8 @@ from workbench.files.walk import relative_to
 from workbench.freshness.frozen_inputs import files_beside
 from workbench.run.conversation.context import RunContext
 from workbench.run.conversation.rescoring import Transcript
+from workbench.run.conversation.scenario_user import FixedMessages, MessageSource, Move, NextMessage
+from workbench.run.forking import Fork
 from workbench.run.plan.blocking import first_fault
 from workbench.run.recordings.drift import MISSING, Drift, Thaw
 from workbench.run.recordings.recording import Declaration, Mode, Origin, Recording, digest
@@ -25,6 +28,12 @@ from workbench.worker.matching import shown_call, shown_value
 
 _SMALL = 64 * 1024
 """Bytes up to which a frozen file is read in the event loop. Starting a thread would take longer."""
+# A live case compared with its recording, when it ends: how each answer drifted
+
+_LONGEST_ERROR = 300
+"""Maximum length of an error in a change, in characters."""
+_MOST = 200
+"""Maximum number of changes of a case that are kept with its verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,14 +176,6 @@ def _digest(tool: Declaration) -> str | None:
     return None if tool.declaration is None else digest(tool.declaration)
 
 
-# A live case compared with its recording, when it ends: how each answer drifted
-
-_LONGEST_ERROR = 300
-"""Maximum length of an error in a change, in characters."""
-_MOST = 200
-"""Maximum number of changes of a case that are kept with its verdict."""
-
-
 class ThawedCase:
     """The recorded calls of a live case. `take` gets its events."""
 
@@ -251,3 +252,56 @@ def _side(path: str, value: Any) -> str | None:
         # A new or gone error is one value. Its base classes say no more than its own one.
         return f"{str(value['types'][0]).rpartition('.')[2]}: {value.get('message', '')}"[:_LONGEST_ERROR]
     return shown_value(value)
+
+
+class ForkedCase:
+    """The case of a fork as it was in the forked run, which may differ from its file."""
+
+    def __init__(self, fork: Fork) -> None:
+        self.fork = fork
+        started = fork.original.started
+        self.case = EvalCase(
+            fork.original.ref.eval_id,
+            started.expected,
+            started.scenario,
+            started.session or None,
+            started.rubrics,
+            started.final_session_state,
+            None,
+        )
+        rest = fork.rest()
+        self.replay = None if rest is None else Replay("tools", "error", "", (), rest)
+        """The replay of tools after the point, or None if they are live."""
+
+    def user(self, simulated: Callable[[], MessageSource]) -> MessageSource:
+        """Return the user. `simulated` makes the simulated user of a scenario."""
+        before = self.fork.messages()
+        if self.case.scenario is not None:
+            return _ForkedUser(before, simulated())
+        later = [turn["user_content"] for turn in (self.case.turns or ())[len(before) :]]
+        return FixedMessages([*before, *later])
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of the case's calls."""
+        return {"record": True, "fork": self.fork.settings()}
+
+    def frames(self) -> Iterator[dict[str, Any]]:
+        """Yield the messages that precede the first turn."""
+        return self.fork.frames()
+
+
+class _ForkedUser:
+    """A simulated user that takes over after the messages of the recorded conversation."""
+
+    def __init__(self, before: Sequence[dict[str, Any]], after: MessageSource) -> None:
+        self._before, self._after = before, after
+
+    @property
+    def usage(self) -> Usage:
+        return self._after.usage
+
+    def next(self, turns: Sequence[dict[str, Any]]) -> Move | Awaitable[Move]:
+        return NextMessage(self._before[len(turns)]) if len(turns) < len(self._before) else self._after.next(turns)
+
+    def close(self) -> None:
+        self._after.close()

@@ -10,7 +10,7 @@ from workbench.criteria.secrets import not_scored_again
 from workbench.events.events import CaseError, CaseStatus, Event, Frozen, InnerCalls, Thawed, Usage
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import EvalCase
-from workbench.run.plan.scenario_case import scenario_criteria
+from workbench.run.plan.blocking import scenario_criteria
 from workbench.run.plan.source import StoredSource
 from workbench.run.processes.agent_process import Reads
 

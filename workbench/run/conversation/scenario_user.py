@@ -196,7 +196,7 @@ def _move(step: Step) -> Move:
 
 
 def _move_of(frame: Frame) -> Move:
-    """Return the move in an answer of the scorer (`workbench.run.scoring.simulated`)."""
+    """Return the move in an answer of the scorer (`workbench.run.scoring.async_scorer`)."""
     question = frame.get("question") or {}
     match frame["op"]:
         case "said":

@@ -17,7 +17,7 @@ from workbench.run.conversation.scenario_user import (
     UserFailure,
 )
 from workbench.run.dask.report import InvalidReportError, Report, move_as_json, read_report
-from workbench.run.places.agent_clock import AgentClock
+from workbench.run.processes.agent_clock import AgentClock
 from workbench.text.counting import counted
 from workbench.worker.frames import FrameTooLargeError
 

@@ -1,23 +1,24 @@
-"""The project's files that travel to the workers of a cluster, and those that stay and why.
+"""What a worker of a cluster needs: the project's files, the version of Python and the packages."""
 
-That is what git tracks in the root. If the root is in no repository, it is what git tracks in the agents' folders, or
-without git all of them. Links that lead out, hidden files and files that look like keys are left out. The files are one
-zip file, which is the same for the same files.
-"""
-
+import contextlib
 import fnmatch
 import hashlib
+import importlib.metadata
 import os
 import re
 import shlex
 import stat
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from workbench.files.file_access import open_regular, size_words
+from workbench.agents.interpreter import python_version
+from workbench.files.file_access import open_regular, read_regular, size_words
 from workbench.files.git import run_git
+from workbench.files.walk import up_to
+from workbench.freshness.agent_inputs import packages_bundle
+from workbench.run.plan.plan import AgentSetting
 from workbench.text.counting import counted
 
 _GIT_SECONDS = 60
@@ -45,6 +46,9 @@ _NOT_SEARCHED = (".py", ".md")
 """Endings of files that talk about keys more often than they hold one."""
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 _ENVIRONMENT_FILE = ".env"
+_NAME = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
+_LARGEST_PROJECT_FILE = 1 << 20
+_VERSION = re.compile(r"\d[\w.+!-]*")
 
 
 class FilesError(Exception):
@@ -277,3 +281,52 @@ def _check(root: Path, sizes: Mapping[str, int], left: Mapping[str, str], agents
         raise FilesError(
             f"{size_words(total)} would travel, and at most {size_words(_LARGEST)} can. The largest file is {largest}"
         )
+
+
+def needs_of(settings: Iterable[AgentSetting]) -> dict[str, str]:
+    """Return what a worker must have: versions of `python`, `agent-workbench` and packages. Call it in a thread.
+
+    The packages are google-adk, if an agent uses it, and those that the project's files name as its dependencies, as
+    far as they are installed here.
+    """
+    needs = {"agent-workbench": importlib.metadata.version("agent-workbench")}
+    for setting in settings:
+        version = python_version(setting.interpreter.path)
+        if version is not None:
+            needs.setdefault("python", f"{version[0]}.{version[1]}")
+        installed = packages_bundle(setting.interpreter.path, setting.root).inputs["packages"]
+        declared = set(_declared(setting.agent.folder, setting.root))
+        if _uses_adk(setting):
+            declared.add("google-adk")
+        for name in sorted(declared):
+            # The version of a package of the project is that of its files.
+            if _VERSION.fullmatch(installed.get(name, "")):
+                needs.setdefault(name, installed[name])
+    return needs
+
+
+def _uses_adk(setting: AgentSetting) -> bool:
+    try:
+        return setting.agent.kind == "yaml" or b"google.adk" in read_regular(
+            setting.agent.definition, _LARGEST_PROJECT_FILE
+        )
+    except OSError:
+        return False
+
+
+def _declared(folder: Path, root: Path) -> Iterator[str]:
+    """Yield the normalized names of the project's dependencies."""
+    import tomllib  # Imported late: most runs are on this machine.
+
+    for above in up_to(folder, root):
+        lines: list[str] = []
+        with contextlib.suppress(OSError, ValueError):
+            lines += read_regular(above / "requirements.txt", _LARGEST_PROJECT_FILE).decode("utf-8").splitlines()
+        with contextlib.suppress(OSError, ValueError, AttributeError, RecursionError):
+            project = tomllib.loads(read_regular(above / "pyproject.toml", _LARGEST_PROJECT_FILE).decode("utf-8")).get(
+                "project", {}
+            )
+            lines += [line for line in project.get("dependencies", ()) if isinstance(line, str)]
+        for line in lines:
+            if found := _NAME.match(line):
+                yield re.sub(r"[-_.]+", "-", found[1]).lower()

@@ -19,8 +19,8 @@ from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.run.conversation.local_part import Execution
 from workbench.run.dask.dask_part import DaskPart, messages_of, no_user
 from workbench.run.dask.files import Files, FilesError, find_files, pack
+from workbench.run.dask.machines import MachineState
 from workbench.run.dask.report import Report
-from workbench.run.places.place import MachineState
 from workbench.run.plan.plan import AgentSetting
 from workbench.text.counting import counted
 

@@ -1,7 +1,4 @@
-"""The question to a judge about an answer after a fault: does it report the fault, or make something up?
-
-It is asked with the rubric criterion for answers, so it has that criterion's samples, cache, limits and records.
-"""
+"""The question to a judge about an answer after a fault: does it report the fault, or make something up?"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,9 +6,14 @@ from typing import Any
 from workbench.criteria.base import Scored
 from workbench.criteria.description import JUDGE
 from workbench.criteria.judged.descriptions import ANSWER_RUBRICS
-from workbench.events.events import FaultHandling, FaultOutcome, MetricResult, ToolFault
+from workbench.events.events import (
+    FaultHandling,
+    FaultOutcome,
+    MetricResult,
+    ToolFault,
+)
 from workbench.files.criteria import CriteriaConfig, Criterion
-from workbench.run.injection.matrix import WAYS
+from workbench.run.injection.outcome import WAYS
 from workbench.text.json_values import objects
 
 _REPORTS, _INVENTS_NOTHING, _HAS_RESULT = "reports_it", "invents_nothing", "has_a_later_result"

@@ -1,4 +1,7 @@
-"""Rules that tell how an agent handled an injected fault. `docs/faults.md` describes them for users."""
+"""Injected faults: the matrix in which each tool of a case fails once in each way, and how an agent handled a fault.
+
+`docs/faults.md` describes the rules for users.
+"""
 
 import json
 import re
@@ -15,14 +18,17 @@ from workbench.events.events import (
     ErrorKind,
     FaultHandling,
     FaultOutcome,
+    FaultWay,
     SpansRecorded,
     ToolFault,
 )
+from workbench.files.injection_rules import Injection
 from workbench.files.invocation import Invocation, content_text
 from workbench.run.injection.facts import Fact, Sources, facts_in, facts_of
 from workbench.store.spans import PieceLostError, Pieces
 from workbench.text.json_values import mapping, objects, parts_of, string
 
+_MESSAGE = "the service is not available"
 CRASHES: Final[frozenset[ErrorKind]] = frozenset(
     {"agent_raised", "timeout", "crashed", "too_large", "output_flood", "turn_count"}
 )
@@ -42,8 +48,6 @@ STATUS: Final[Mapping[FaultOutcome, CaseStatus]] = MappingProxyType(
     }
 )
 """The status of an execution with a fault: whether the agent handled it. The order is that of tables, worst first."""
-assert set(STATUS) == set(get_args(FaultOutcome))
-
 _MOST = 20
 """Largest number of facts without a source that are listed."""
 _THING = (
@@ -123,6 +127,55 @@ suis système tard trouver veuillez vos votre vous vérifier
 """
 """Words of reports. With another word, an answer may claim something: "the service is not available on Sundays"."""
 _SIGNS: Final = str.maketrans(dict.fromkeys("‘’ʼ", "'"))
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way in which a call fails.
+
+    `title` heads its column. `failure` completes "the call …". `rule` is the part of a rule that says what happens
+    (`workbench.worker.injection`).
+    """
+
+    title: str
+    failure: str
+    rule: Mapping[str, Any]
+
+
+def _raising(name: str, message: str) -> dict[str, Any]:
+    return {"error": {"types": [f"builtins.{name}"], "message": message}}
+
+
+WAYS: Final[Mapping[FaultWay, Way]] = MappingProxyType(
+    {
+        "error": Way("error", "raised an error", _raising("RuntimeError", _MESSAGE)),
+        "timeout": Way("timeout", "timed out", _raising("TimeoutError", "the call timed out")),
+        "error_answer": Way(
+            "error answer",
+            "answered that the service is not available",
+            {"answer": {"status": "error", "error_message": _MESSAGE}},
+        ),
+        "no_answer": Way("no answer", "answered nothing", {"dropped": "no_answer"}),
+        "malformed": Way("malformed", "answered with broken JSON", {"malformed": "cut_json"}),
+    }
+)
+"""All ways, in the order of the table's columns."""
+assert tuple(WAYS) == get_args(FaultWay)
+
+
+def faults_of(tools: Iterable[str]) -> Iterator[ToolFault]:
+    """Yield the faults of a case that calls these tools: tool by tool, in the order of the ways."""
+    for tool in dict.fromkeys(tools):
+        for way in WAYS:
+            yield ToolFault(tool, way)
+
+
+def injection_of(fault: ToolFault) -> Injection:
+    """Return the injection of one fault: the first call of the tool fails, and all later ones work."""
+    return Injection(({"tool": fault.tool, "only": 1, **WAYS[fault.way].rule},))
+
+
+assert set(STATUS) == set(get_args(FaultOutcome))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,32 +1,52 @@
-"""The plan of a run, its entries, and the settings of its agents."""
+"""The plan of a run, its entries, the settings of its agents, and the interrupted run that it resumes."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.agents.interpreter import Interpreter, InterpreterError, choose_interpreter
 from workbench.agents.workspace.criteria_choice import CriteriaChoice
 from workbench.agents.workspace.discovery import AgentFolder
 from workbench.agents.workspace.drivers import driver_files
 from workbench.agents.workspace.environment import AgentEnvironment, agent_environment, working_directory
-from workbench.events.events import CaseError, CaseRef, Noticed, PlannedCase
+from workbench.criteria.base import Scored
+from workbench.criteria.secrets import holds_secrets
+from workbench.events.events import (
+    CaseError,
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    Event,
+    FilesRead,
+    MetricScored,
+    Noticed,
+    PlannedCase,
+    RepeatsDropped,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    Sources,
+    Usage,
+    UserSimulated,
+)
 from workbench.events.shards import Shard
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.faults import Fault
 from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.files.walk import relative_to
-from workbench.run.plan.interrupted import InterruptedRun
-from workbench.run.plan.source import AgentSource, Source
+from workbench.run.plan.source import AgentSource, Answer, DecidedSource, Source, StoredSource
+from workbench.run.plan.usage import judge_usage, question_usage, with_judges
+from workbench.store.inputs import RunInputs
 from workbench.store.owners import OwnersToKeep
+from workbench.store.transcripts import StoredCase
 from workbench.text.counting import counted
 
-if TYPE_CHECKING:
-    from workbench.run.places.place import AgentStart
-
 _WARNINGS_SHOWN = 10
+RETRIED = frozenset({"cancelled", "crashed", "internal", "simulator", "judge", "quota"})
+"""Errors whose cause may have passed. All others are results, because the agent would fail again."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +84,10 @@ class AgentSetting:
         """The folder that the agent's relative paths refer to."""
         return working_directory(self.agent.folder, self.root, self.here or Path.cwd())
 
-    def start(self) -> "AgentStart":
-        """Return what a place needs to start the agent."""
-        from workbench.run.places.place import AgentStart  # Usage errors do not need its asyncio.
-
-        agent = self.agent
-        # A zygote outlives the copy of a variant.
-        root = self.root if self.original is None else self.original.root
-        return AgentStart(agent.name, agent.folder, root, agent.kind, self.interpreter.path, self.spec())
+    @property
+    def process_folder(self) -> Path:
+        """The folder in which the agent's processes start. A zygote outlives the copy of a variant."""
+        return self.root if self.original is None else self.original.root
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +119,206 @@ class PlanEntry:
     def ref(self) -> CaseRef:
         """The execution."""
         return self.planned.case
+
+
+def may_pass(error: CaseError) -> bool:
+    """Return whether the cause of an error may have passed, so that a resumed run tries again."""
+    return error.kind in RETRIED
+
+
+@dataclass
+class InterruptedCase:
+    """One execution of a case, as far as the run got.
+
+    `events` are the events of its last attempt. `damaged` tells whether an unreadable line may be about the case.
+    """
+
+    stored: StoredCase
+    events: list[Event] = field(default_factory=list)
+    damaged: bool = False
+    answers: list[Answer] = field(default_factory=list)
+    """Stored answers of models to its agent."""
+    is_frozen: bool = False
+    """Whether the run replayed its recording."""
+
+    @property
+    def has_result(self) -> bool:
+        """Whether it has a verdict, or an error that would occur again."""
+        ended = self.stored.finished
+        if ended is None or self.damaged or (self.stored.started is None and len(self.events) > 1):
+            return False
+        if ended.error is None:
+            return self.stored.started is not None
+        return not may_pass(ended.error)
+
+    @property
+    def has_transcript(self) -> bool:
+        """Whether the transcript is complete and only scores are missing.
+
+        A transcript with a replaced secret is not scored, because criteria would not see the agent's original words.
+        A replayed case runs again, because only its end says how it was replayed.
+        """
+        if (
+            self.is_frozen
+            or self.has_result
+            or self.damaged
+            or self.stored.started is None
+            or self.stored.why_incomplete() is not None
+        ):
+            return False
+        return bool(self.stored.turns) and not holds_secrets([self.stored.started, *self.stored.turns])
+
+    @property
+    def scored(self) -> tuple[Scored, ...]:
+        """The valid verdicts of a case with a transcript."""
+        found = [event for event in self.events if isinstance(event, MetricScored)]
+        by_name = {event.result.name: Scored(event.result, event.turns) for event in found}
+        return tuple(one for one in by_name.values() if one.result.status != "error")
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of the conversation of a case with a transcript.
+
+        It is the usage of the last turn, plus the simulated user's question after it.
+        """
+        ends = [step for step in self.stored.steps if isinstance(step, UserSimulated) and step.ended]
+        return with_judges(self.stored.turns[-1].usage, question_usage(ends[-1].question) if ends else Usage())
+
+    def source(self, fresh: AgentSource) -> Source:
+        """Return the source for the rest of the case. `fresh` would run it from the start."""
+        if self.has_result and self.stored.finished is not None:
+            return DecidedSource(tuple(self.events), self.stored.finished)
+        if self.has_transcript:
+            spent = with_judges(self.usage, judge_usage(self.scored))
+            return StoredSource(self.stored, self.scored, spent)
+        return replace(fresh, answers=tuple(self.answers))
+
+    def take(self, event: Event) -> None:
+        """Add the next event of this case."""
+        if isinstance(event, CaseStarted):
+            self.events, self.damaged = [], False
+        elif self.stored.finished is not None:
+            # The start of this attempt was lost.
+            self.damaged = True
+        self.events.append(event)
+        self.stored.take(event)
+
+
+@dataclass
+class InterruptedRun:
+    """An interrupted run.
+
+    `announced` is its first event. `sources` are the files that its agents read. `seconds` is its duration so far.
+    `ended` tells whether it ended without being killed, and `complete` whether it also finished all cases. `cut_short`
+    tells whether it started no more cases after one that did not pass (`-x`).
+    """
+
+    announced: RunStarted
+    cases: dict[CaseRef, InterruptedCase]
+    sources: Sources = field(default_factory=dict)
+    seconds: float = 0.0
+    inputs: RunInputs = field(default_factory=RunInputs)
+    written: dict[str, list[str]] = field(default_factory=dict)
+    """Agent → files that it wrote."""
+    ended: bool = False
+    complete: bool = False
+    cut_short: bool = False
+    _before: float = 0.0
+    """Seconds before it was resumed the last time."""
+
+    @property
+    def began(self) -> float | None:
+        """The start of the run in seconds of the epoch, or None if it is not known."""
+        try:
+            return datetime.fromisoformat(self.announced.started).timestamp()
+        except ValueError:
+            return None
+
+    @property
+    def results(self) -> int:
+        """Number of cases with a result."""
+        return sum(case.has_result for case in self.cases.values())
+
+    @property
+    def transcripts(self) -> int:
+        """Number of cases that only need scores."""
+        return sum(case.has_transcript for case in self.cases.values())
+
+    @property
+    def answers(self) -> int:
+        """Number of stored model answers for cases that start again."""
+        return sum(len(case.answers) for case in self.cases.values() if not case.has_result and not case.has_transcript)
+
+    def set_answers(self, answers: Mapping[CaseRef, list[Answer]]) -> None:
+        """Set the stored model answers of each case."""
+        for ref, case in self.cases.items():
+            case.answers = answers.get(ref, [])
+
+    @property
+    def judge_calls(self) -> int:
+        """Number of judge calls that count against the limit of the run."""
+        ended = [case.stored.finished for case in self.cases.values() if case.has_result]
+        return sum(event.usage.judge_calls for event in ended if event is not None)
+
+    def take(self, event: Event | None) -> None:
+        """Add the next event of the run, or None for an unreadable line."""
+        match event:
+            case None:
+                # The line may have been the beginning of a case: one that begins later is whole.
+                for case in self.cases.values():
+                    case.damaged = case.damaged or case.stored.finished is None
+            case RunResumed():
+                self.ended = self.complete = False
+                self._before = self.seconds
+            case RunFinished():
+                self.ended, self.complete = True, not (event.interrupted or event.cancelled)
+                self.seconds = event.duration_seconds
+                self._read(event.sources)
+            case FilesRead():
+                self._read(event.sources)
+                self.inputs.extend(event.bundles)
+                self.written |= event.written
+            case RepeatsDropped():
+                self.cut_short = self.cut_short or event.after is not None
+                for dropped in event.cases:
+                    self.cases.pop(dropped, None)
+            case _:
+                ref = getattr(event, "case", None)
+                if ref in self.cases:
+                    self._take_of_case(self.cases[ref], event)
+
+    def _take_of_case(self, case: InterruptedCase, event: Event) -> None:
+        case.take(event)
+        if isinstance(event, CaseFinished):
+            case.stored.inputs = self.inputs.bundles_of(event.inputs)
+        began = 0.0 if case.stored.started is None else case.stored.started.at
+        if isinstance(event, CaseFinished):
+            began += event.duration_seconds
+        if isinstance(event, CaseStarted | CaseFinished):
+            self.seconds = max(self.seconds, self._before + began)
+
+    def _read(self, sources: Sources) -> None:
+        for agent, files in sources.items():
+            self.sources[agent] = {**self.sources.get(agent, {}), **files}
+
+
+def interrupted_run(events: Iterable[Event | None]) -> InterruptedRun | None:
+    """Collect the events of an interrupted run, or return None if they do not start with `RunStarted`.
+
+    An event that is None represents an unreadable line.
+    """
+    found: InterruptedRun | None = None
+    for event in events:
+        if isinstance(event, RunStarted):
+            inputs = RunInputs(event.inputs)
+            frozen = bool(inputs.options.get("frozen"))
+            cases = {planned.case: InterruptedCase(StoredCase(planned), is_frozen=frozen) for planned in event.cases}
+            found = InterruptedRun(event, cases, dict(event.sources), inputs=inputs)
+        elif found is None:
+            return None
+        else:
+            found.take(event)
+    return found
 
 
 @dataclass(frozen=True)

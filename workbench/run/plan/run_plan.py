@@ -1,26 +1,27 @@
-"""Plans that run agents: an entry for each repeat of the selected cases."""
+"""Plans that run agents: an entry for each repeat of the selected cases, and notices about the owners of evalsets."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from workbench.agents.workspace.criteria_choice import CriteriaChoice
 from workbench.agents.workspace.discovery import AgentFolder
-from workbench.agents.workspace.targets import project_around
-from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
+from workbench.agents.workspace.targets import find_agent, project_around
+from workbench.agents.workspace.workspace import EvalsetEntry, Workspace, app_name
 from workbench.events.events import CaseName, CaseRef, Noticed
 from workbench.files.criteria import default_config
 from workbench.files.evalset import open_evalset
 from workbench.files.faults import Fault
+from workbench.files.file_access import real_path
 from workbench.files.project_setting import with_place, with_project_setting
 from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.files.state_folder import STATE_FOLDER, why_untrusted
 from workbench.files.walk import relative_to
-from workbench.run.forking.fork import Fork
+from workbench.run.forking import Fork
 from workbench.run.injection.fault_question import fault_question
-from workbench.run.injection.matrix import faults_of
-from workbench.run.plan.blocking import ConfigFaults, refuse_named, why_blocked, why_broken
-from workbench.run.plan.owner_notes import foreign_agent_notices, look_alike_notices, owner_notices, owners_to_keep
+from workbench.run.injection.outcome import faults_of
+from workbench.run.plan.blocking import ConfigFaults, refuse_named, unused_notices, why_blocked, why_broken
 from workbench.run.plan.plan import (
     FaultJudging,
     Plan,
@@ -34,9 +35,15 @@ from workbench.run.plan.plan import (
 from workbench.run.plan.selection import Chosen, choose, select_cases
 from workbench.run.plan.source import AgentSource
 from workbench.run.plan.target_parser import Selection
-from workbench.run.plan.until_sure import too_few
-from workbench.run.plan.unused import unused_notices
-from workbench.text.counting import counted
+from workbench.store.owners import LastOwner, OwnersToKeep
+from workbench.store.rates import fewest_for_sure
+from workbench.text.counting import counted, exact_percent, few
+
+# Plans that try a fork of a recorded conversation, several times
+
+_CHATS = "chats.evalset.json"
+"""The name of the file for conversations that belong to no evalset."""
+_NAMED = 5
 
 
 def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -> Plan:
@@ -203,12 +210,6 @@ def _variants(entry: PlanEntry, tools: Mapping[CaseName, Sequence[str]]) -> Iter
         yield replace(entry, planned=planned, config=unscored, judging=judging)
 
 
-# Plans that try a fork of a recorded conversation, several times
-
-_CHATS = "chats.evalset.json"
-"""The name of the file for conversations that belong to no evalset."""
-
-
 def fork_plan(workspace: Workspace, fork: Fork, options: RunOptions) -> Plan:
     """Return the plan that tries a fork `options.runs` times.
 
@@ -265,3 +266,82 @@ def _without_evalset(agent: AgentFolder) -> EvalsetEntry:
     file = agent.folder / _CHATS
     criteria = CriteriaChoice(replace(default_config(), criteria=()), "none: the conversation belongs to no evalset")
     return EvalsetEntry(file, "", open_evalset(agent.folder), agent, "", criteria)
+
+
+def owners_to_keep(running: Iterable[EvalsetEntry], named: Iterable[EvalsetEntry], root: Path) -> OwnersToKeep:
+    """Collect the owners of the `running` evalsets. `named` are the evalsets on the command line.
+
+    An agent that is given for one run is not an owner, unless the evalset's own agent is gone.
+    """
+    files = {entry.file for entry in named}
+    last: dict[str, LastOwner] = {}
+    choices: dict[str, Path] = {}
+    for entry in running:
+        if entry.agent is None:
+            continue
+        chosen = entry.owned.rule == "given" and bool(entry.owned.lost) and entry.file in files
+        if chosen:
+            choices[entry.relative] = entry.agent.folder
+        if chosen or entry.owned.rule != "given":
+            name = entry.owned.app_name
+            known = app_name(entry.document) or "" if name is None else name
+            last[entry.relative] = LastOwner(relative_to(entry.agent.folder, root), known)
+    return OwnersToKeep(last, choices)
+
+
+def owner_notices(entries: Sequence[EvalsetEntry]) -> Iterator[Noticed]:
+    """Yield notices about evalsets that were matched by location or changed their agent."""
+    matched: dict[tuple[str, str], list[str]] = {}
+    for entry in entries:
+        if entry.agent is not None and entry.owned.rule == "location":
+            matched.setdefault((entry.agent.name, entry.agent_reason), []).append(entry.relative)
+    for (agent, reason), files in matched.items():
+        yield Noticed("info", f"{agent} runs {few(files, _NAMED)}, {reason}", "Use --agent to name another agent")
+    for entry in entries:
+        if entry.agent is None or entry.owned.rule == "given":
+            continue
+        if entry.owned.before:
+            before = Path(entry.owned.before).name or entry.owned.before
+            message = f"{entry.relative} used to run with {before} and now runs with {entry.agent.name}"
+            yield Noticed("warning", f"{message}: {entry.agent_reason}")
+
+
+def look_alike_notices(workspace: Workspace) -> Iterator[Noticed]:
+    """Yield a notice about files that look like evalsets but have another name. They run only if they are named."""
+    names = [relative_to(file, workspace.root) for file in workspace.look_alikes]
+    if names:
+        verb = "looks like an evalset" if len(names) == 1 else "look like evalsets"
+        yield Noticed("info", f"not run: {few(names, _NAMED)} {verb} under another name", "Name a file to run it")
+
+
+def foreign_agent_notices(entries: Iterable[EvalsetEntry], root: Path) -> Iterator[Noticed]:
+    """Warn of evalsets that are in one agent's folder and run with another agent.
+
+    If a command line names two agents' folders, the first word is taken as the agent, although the user may have meant
+    it as a target. Agents inside each other count as one.
+    """
+    holder = cache(find_agent)
+    for entry in entries:
+        if entry.agent is None:
+            continue
+        ours = real_path(entry.agent.folder)
+        steps = [step for step in real_path(entry.file).parents if step.is_relative_to(real_path(root))]
+        if any(step == ours or (step in ours.parents and holder(step)) for step in steps):
+            continue
+        held = next((found for step in steps if (found := holder(step))), None)
+        if held is not None:
+            message = f"{entry.relative} is in the folder of {held.name} but runs with {entry.agent.name}"
+            yield Noticed("warning", message, "The first of several words is the agent. To avoid this, name only files")
+
+
+def too_few(threshold: float, runs: int) -> Noticed | None:
+    """Return a warning if so few repeats can never show that the rate is reached."""
+    needed = fewest_for_sure(threshold)
+    if needed is None or runs >= needed:
+        return None
+    wanted = exact_percent(threshold)
+    return Noticed(
+        "warning",
+        f"{counted(runs, 'repeat')} of a case can show a pass rate below {wanted}, but can never confirm {wanted}",
+        f"Allow more repeats: to confirm it takes at least {counted(needed, 'pass', 'passes')} in a row",
+    )

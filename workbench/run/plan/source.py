@@ -10,7 +10,7 @@ from workbench.agents.workspace.workspace import EvalsetEntry
 from workbench.criteria.base import Scored
 from workbench.criteria.secrets import Secrets
 from workbench.events.events import CaseFinished, CaseRef, Event, Usage
-from workbench.run.forking.fork import Fork
+from workbench.run.forking import Fork
 from workbench.store.transcripts import StoredCase
 
 # Answers of models in a run, stored in case the run is interrupted

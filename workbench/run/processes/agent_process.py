@@ -1,4 +1,4 @@
-"""The engine's view of an agent process and its cases, at any place."""
+"""An agent process and its cases as the engine sees them, at any place."""
 
 import asyncio
 import itertools
@@ -12,7 +12,8 @@ from typing import Any, get_args
 from workbench.agents.channel import Frame
 from workbench.events.events import CaseError, ErrorKind
 from workbench.freshness.touched import Touched
-from workbench.run.places.place import AgentLink, AgentStart, OnFrame, Place, Stream
+from workbench.run.place import AgentLink, OnFrame, Place, Stream
+from workbench.run.plan.plan import AgentSetting
 from workbench.text.counting import counted
 from workbench.worker.footprint import UNSEEN
 
@@ -94,7 +95,7 @@ class AgentProcess:
         """The end of the process on another machine with which an attempt ended, as text, or None."""
         self._link: AgentLink
 
-    async def start(self, place: Place, agent: AgentStart, *, cases: int) -> None:
+    async def start(self, place: Place, agent: AgentSetting, *, cases: int) -> None:
         """Start the process at a place.
 
         Raises:

@@ -27,8 +27,7 @@ from workbench.run.recordings.recording import (
     Recording,
     ToolCall,
 )
-from workbench.run.recordings.replaced_secrets import holds_secret, readable_bytes
-from workbench.run.recordings.requests import Answered, text_parts
+from workbench.run.recordings.requests import Answered, holds_secret, readable_bytes, text_parts
 from workbench.store.spans import Node, PieceLostError, Pieces, read_turn
 from workbench.text.json_values import mapping, objects, string
 from workbench.worker.order import MODEL, related

@@ -1,5 +1,6 @@
 """Recorded requests to models: their parts as text, and how a request differs from the recorded one."""
 
+import base64
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,8 +9,8 @@ from typing import Any
 
 from workbench.judges.secret_forms import REPLACED
 from workbench.run.recordings.recording import Recording, ToolCall
-from workbench.run.recordings.replaced_secrets import holds_secret
 from workbench.text.json_values import mapping, objects, string
+from workbench.worker.forms import FORM
 from workbench.worker.jsonable import dumps
 from workbench.worker.matching import difference_text, differences
 from workbench.worker.spans import plain_digest
@@ -215,3 +216,29 @@ def _quoted(text: str, *, opens: bool = False, goes_on: bool = False) -> str:
     if len(text) > _LONGEST:
         text, goes_on = text[:_LONGEST], True
     return json.dumps(f"{'…' if opens else ''}{text}{'…' if goes_on else ''}", ensure_ascii=False)
+
+
+def holds_secret(value: Any) -> bool:
+    """Return whether a secret was replaced anywhere in JSON data."""
+    return REPLACED in dumps(value)
+
+
+def readable_bytes(value: Any) -> Any:
+    """Return JSON data in which bytes with a replaced secret are base64 again, so that they can be read.
+
+    Such bytes are the placeholder and what is left of the base64 text. They are in `$form` objects and in the
+    `inline_data` of ADK's parts.
+    """
+    if isinstance(value, list):
+        return [readable_bytes(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    key = "value" if value.get(FORM) == "bytes" else "data" if "mime_type" in value else None
+    encode = base64.b64encode if key == "value" else base64.urlsafe_b64encode
+
+    def item_of(name: str, item: Any) -> Any:
+        if name == key and isinstance(item, str) and REPLACED in item:
+            return encode(item.encode("utf-8", "surrogatepass")).decode("ascii")
+        return readable_bytes(item)
+
+    return {name: item_of(name, item) for name, item in value.items()}

@@ -3,19 +3,28 @@
 → `{"op": "environment", "key", "values", "interpreter", "root", "folder", "cwd"}` before the first frame that names it
 → `{"op": "run", "in_flight", "max_calls", "use_cache", "since", "cache_dir"}` new limits
 → `{"op": "drop", "id"}` ends all work for this id at once
-→ the frames of `workbench.run.scoring.simulated`
 ← `{"op": "scored", …}` as for computed criteria; `details["tally"]` counts the calls
 ← `{"op": "waits", "model", "seconds", "reason"}` a queue pauses, or (0) continues
 ← `{"op": "notice", "text"}` a notice about the whole run for the user
-← `{"op": "failed", "id", "reason", "traceback"}` a handler raised
+← `{"op": "failed", "id", "reason", "traceback"}` a simulated user raised
 ← `{"op": "alive"}` regularly while any request waits; without it, a calculation hangs
+
+The frames of a simulated user, whose conversation ends with a `drop` of its id:
+
+→ `{"op": "simulate", "id", "environment", "repeat", "scenario", "simulator"}`: `scenario` is ADK's
+   ConversationScenario, `simulator` the config's `user_simulator_config` or null
+→ `{"op": "heard", "id", "turn", "answer": bool}` a turn (an ADK invocation), and whether the next message is needed
+← `{"op": "said", "id", "text", "question", "tally"}`, `{"op": "ended", "id", "how", "question", "tally"}` or
+   `{"op": "silent", "id", "message", "hint", "limited", "question", "tally"}` for each turn with `answer`; `tally`
+   counts the calls of the conversation so far, `question` is a `workbench.judges.base.record` or {}
 """
 
 import asyncio
 import dataclasses
 import traceback
+from collections.abc import Awaitable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from workbench.criteria import registry
 from workbench.criteria.base import Scored
@@ -23,36 +32,24 @@ from workbench.criteria.secrets import Secrets
 from workbench.events.events import MetricResult
 from workbench.judges.base import NotAvailableError
 from workbench.judges.judge_pool import JudgeEnvironment, JudgePool, RunLimits
-from workbench.run.scoring import simulated
-from workbench.run.scoring.scored_case import Case, crashed, reply
-from workbench.run.scoring.simulated import Message
+from workbench.judges.scenario import read_scenario, read_simulator
+from workbench.judges.simulated_user import Ended, Failed, SimulatedMessage, SimulatedUser, Step
+from workbench.run.scoring.scored_case import Case, SyncScorer, crashed, reply
 from workbench.run.scoring.verdict import only_limited
-from workbench.worker.frames import Channel
+from workbench.worker.frames import Channel, FrameTooLargeError
 
+Message: TypeAlias = dict[str, Any]
 _ALIVE_EVERY = 2.0
 _SETTLE_SECONDS = 1.0
 """Seconds in which pending answers may arrive after the workbench has ended. The scorer itself has 2."""
 
-HANDLERS = simulated.HANDLERS
 
-
-class SyncPart(Protocol):
-    """The scorer without an event loop (`workbench.run.scoring.scorer.SyncScorer`)."""
-
-    channel: Channel
-    async_messages: list[Message]
-
-    def take(self, message: Message) -> None:
-        """Handle a message."""
-        ...
-
-
-def serve_async(sync_part: SyncPart) -> None:
+def serve_async(sync_part: SyncScorer) -> None:
     """Continue the scorer's loop with an event loop, until the other side closes."""
     asyncio.run(_serve(sync_part))
 
 
-async def _serve(sync_part: SyncPart) -> None:
+async def _serve(sync_part: SyncScorer) -> None:
     channel = sync_part.channel
     asker = AsyncScorer(channel)
     arrived = asyncio.Event()
@@ -97,6 +94,8 @@ class AsyncScorer:
         self._tasks: dict[int, set[asyncio.Task[None]]] = {}
         self._dropped: set[int] = set()
         """Ids of tasks whose results are not needed."""
+        self._heard: dict[int, asyncio.Queue[Message]] = {}
+        """Turns that the conversations of simulated users have not handled yet, by id."""
         self._closing = False
 
     def take(self, message: Message) -> None:
@@ -115,8 +114,11 @@ class AsyncScorer:
                         task.cancel()
             case "ask":
                 self._start(message["id"], self._ask(**{key: message[key] for key in ("id", "case", "criterion")}))
-            case _:
-                self._start(message["id"], self._handle(message))
+            case "simulate":
+                heard = self._heard[message["id"]] = asyncio.Queue()
+                self._start(message["id"], self._reported(message["id"], self._simulate(message, heard)))
+            case "heard" if message["id"] in self._heard:
+                self._heard[message["id"]].put_nowait(message)
 
     async def stay_alive(self) -> None:
         """Report regularly that this loop runs, until it is cancelled."""
@@ -174,6 +176,7 @@ class AsyncScorer:
         if not tasks:
             del self._tasks[number]
             self._dropped.discard(number)
+            self._heard.pop(number, None)
 
     async def _ask(self, id: int, case: Case, criterion: Message) -> None:  # noqa: A002
         """Score one criterion of one case and send the result, which also reports any failure."""
@@ -207,10 +210,43 @@ class AsyncScorer:
     def _crashed(self, number: int, case: Case, criterion: Message, error: BaseException) -> bytes:
         return reply(number, {criterion["index"]: crashed(case.request(criterion).criterion, error)})
 
-    async def _handle(self, message: Message) -> None:
+    async def _simulate(self, message: Message, heard: "asyncio.Queue[Message]") -> None:
+        """Play one simulated user, whose conversation comes in `heard`, until it is cancelled."""
+        number = message["id"]
+        bench = self._pool.bench(self._environments[message["environment"]], message["repeat"], False)
+        config = read_simulator(message["simulator"])
         try:
-            await HANDLERS[message["op"]](message, self._channel.send, self._pool, self._environments)
+            judge = bench.judge(config.judge_options)
+        except NotAvailableError as error:
+            await heard.get()
+            return self._answer(number, Failed(str(error), error.hint), {})
+        user = SimulatedUser(read_scenario(message["scenario"]), config, judge)
+        while True:
+            turn = await heard.get()
+            user.add_turn(turn["turn"])
+            if turn["answer"]:
+                self._answer(number, await user.next(), dataclasses.asdict(bench.tally))
+
+    async def _reported(self, number: int, work: Awaitable[None]) -> None:
+        """Await `work`, and send its exception as its answer."""
+        try:
+            await work
         except (Exception, SystemExit) as error:
             reason = f"{type(error).__name__}: {error}"
-            failed = {"op": "failed", "id": message["id"], "reason": reason, "traceback": traceback.format_exc()}
+            failed = {"op": "failed", "id": number, "reason": reason, "traceback": traceback.format_exc()}
             self._channel.send(failed)
+
+    def _answer(self, number: int, step: Step, tally: Mapping[str, Any]) -> None:
+        message: Message = {"id": number, "tally": tally, "question": step.question}
+        match step:
+            case SimulatedMessage():
+                message |= {"op": "said", "text": step.text}
+            case Ended():
+                message |= {"op": "ended", "how": step.how}
+            case Failed():
+                message |= {"op": "silent", "message": step.message, "hint": step.hint, "limited": step.limited}
+        try:
+            self._channel.send(message)
+        except FrameTooLargeError:
+            # Keep the message without its question, which is too large to read.
+            self._channel.send({**message, "question": {}})

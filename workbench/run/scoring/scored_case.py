@@ -1,7 +1,8 @@
-"""A conversation inside the scorer: requests to criteria, and the frames of their verdicts."""
+"""The part of the scorer without an event loop: conversations, computed criteria, and the frames of verdicts."""
 
 import contextlib
 import dataclasses
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,10 +15,14 @@ from workbench.events.events import MetricResult, Usage
 from workbench.files.criteria import Criterion
 from workbench.files.prices import prices_from
 from workbench.text.counting import counted
-from workbench.worker.frames import FrameTooLargeError, encode
+from workbench.worker.frames import Channel, FrameTooLargeError, encode
 
 _END_OF_PROMPT = 5_000
 """Characters that are kept of the start and the end of a prompt that is too long."""
+
+
+_TOGETHER = 0.003
+"""Seconds for which a result may wait for the next one of its case."""
 
 
 @dataclass
@@ -61,6 +66,71 @@ class Case:
             inner_calls=tuple(None if calls is None else tuple(calls) for calls in self.inner_calls),
             usage=None if self.usage is None else Usage(**self.usage),
         )
+
+
+class SyncScorer:
+    """The scorer of computed criteria. It collects messages for the event loop in `async_messages`."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self.async_messages: list[dict[str, Any]] = []
+        self._cases: dict[int, Case] = {}
+
+    def take(self, message: dict[str, Any]) -> None:
+        """Handle a message."""
+        number = message.get("id", 0)
+        match message["op"]:
+            case "warm":
+                _warm(message["criteria"])
+            case "case":
+                fields = (
+                    "criteria",
+                    "scenario",
+                    "rubrics",
+                    "static",
+                    "environment",
+                    "repeat",
+                    "all_votes",
+                    "states",
+                    "dataset_case",
+                    "prices",
+                    "inner_calls",
+                    "usage",
+                )
+                self._cases[number] = Case(**{name: message[name] for name in fields})
+            case "expected":
+                self._cases[number].expected.append(message["turn"])
+            case "actual":
+                self._cases[number].actual.append(message["turn"])
+            case "score":
+                self._score(number, self._cases.pop(number))
+            case _:
+                self.async_messages.append(message)
+
+    def _score(self, number: int, case: Case) -> None:
+        """Send the results of computed criteria. Results that follow each other quickly are sent together."""
+        results: dict[int, Scored] = {}
+        due = time.monotonic() + _TOGETHER
+        for criterion in case.criteria:
+            if criterion["asks"]:
+                self.async_messages.append({"op": "ask", "id": number, "case": case, "criterion": criterion})
+                continue
+            if results and time.monotonic() >= due:
+                self.channel.sock.sendall(reply(number, results))
+                results.clear()
+                due = time.monotonic() + _TOGETHER
+            results[criterion["index"]] = score_one(case, criterion)
+        if results:
+            self.channel.sock.sendall(reply(number, results))
+
+
+def _warm(names: list[str]) -> None:
+    """Score a dummy case, so that the imports of the criteria are done before the first case."""
+    turn = {"final_response": {"parts": [{"text": "warm"}]}}
+    case = Case([], None, (), True, expected=[turn], actual=[turn])
+    rest = {"threshold": 0.0, "value": 0.0, "options": {}, "custom": False, "custom_config": None}
+    for name in names:
+        score_one(case, {"name": name, **rest})
 
 
 def score_one(case: Case, criterion: dict[str, Any]) -> Scored:

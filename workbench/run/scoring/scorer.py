@@ -23,10 +23,8 @@ import socket
 import sys
 import threading
 import time
-from typing import Any
 
-from workbench.criteria.base import Scored
-from workbench.run.scoring.scored_case import Case, reply, score_one
+from workbench.run.scoring.scored_case import SyncScorer
 from workbench.worker import collect_rarely
 from workbench.worker.frames import Channel
 
@@ -37,64 +35,6 @@ _NOT_NEEDED = ("matplotlib", "pandas", "scipy", "sklearn", "tkinter")
 
 _LAST_WORDS = 2.0
 """Seconds in which this process may end by itself after the workbench has ended."""
-_TOGETHER = 0.003
-"""Seconds for which a result may wait for the next one of its case."""
-
-
-class SyncScorer:
-    """The scorer of computed criteria. It collects messages for the event loop in `async_messages`."""
-
-    def __init__(self, channel: Channel) -> None:
-        self.channel = channel
-        self.async_messages: list[dict[str, Any]] = []
-        self._cases: dict[int, Case] = {}
-
-    def take(self, message: dict[str, Any]) -> None:
-        """Handle a message."""
-        number = message.get("id", 0)
-        match message["op"]:
-            case "warm":
-                _warm(message["criteria"])
-            case "case":
-                fields = (
-                    "criteria",
-                    "scenario",
-                    "rubrics",
-                    "static",
-                    "environment",
-                    "repeat",
-                    "all_votes",
-                    "states",
-                    "dataset_case",
-                    "prices",
-                    "inner_calls",
-                    "usage",
-                )
-                self._cases[number] = Case(**{name: message[name] for name in fields})
-            case "expected":
-                self._cases[number].expected.append(message["turn"])
-            case "actual":
-                self._cases[number].actual.append(message["turn"])
-            case "score":
-                self._score(number, self._cases.pop(number))
-            case _:
-                self.async_messages.append(message)
-
-    def _score(self, number: int, case: Case) -> None:
-        """Send the results of computed criteria. Results that follow each other quickly are sent together."""
-        results: dict[int, Scored] = {}
-        due = time.monotonic() + _TOGETHER
-        for criterion in case.criteria:
-            if criterion["asks"]:
-                self.async_messages.append({"op": "ask", "id": number, "case": case, "criterion": criterion})
-                continue
-            if results and time.monotonic() >= due:
-                self.channel.sock.sendall(reply(number, results))
-                results.clear()
-                due = time.monotonic() + _TOGETHER
-            results[criterion["index"]] = score_one(case, criterion)
-        if results:
-            self.channel.sock.sendall(reply(number, results))
 
 
 def serve(channel: Channel) -> None:
@@ -108,15 +48,6 @@ def serve(channel: Channel) -> None:
 
             return serve_async(sync_scorer)
     return None
-
-
-def _warm(names: list[str]) -> None:
-    """Score a dummy case, so that the imports of the criteria are done before the first case."""
-    turn = {"final_response": {"parts": [{"text": "warm"}]}}
-    case = Case([], None, (), True, expected=[turn], actual=[turn])
-    rest = {"threshold": 0.0, "value": 0.0, "options": {}, "custom": False, "custom_config": None}
-    for name in names:
-        score_one(case, {"name": name, **rest})
 
 
 def block_unneeded_imports() -> None:

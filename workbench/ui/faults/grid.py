@@ -18,7 +18,7 @@ from workbench.results.fault_grid import (
     status_of,
     text_of,
 )
-from workbench.run.injection.matrix import WAYS
+from workbench.run.injection.outcome import WAYS
 from workbench.store.execution import Execution
 from workbench.ui.tree.labels import style_of
 from workbench.ui.widgets.rows import Piece, RowsOf

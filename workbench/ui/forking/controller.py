@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from workbench.agents.workspace.discovery import AgentFolder
     from workbench.editing.prompt_edit import Prompt
     from workbench.events.events import CaseRef
-    from workbench.run.forking.choices import Choice, Point
-    from workbench.run.forking.fork import Fork as ForkOfConversation
-    from workbench.run.forking.original import Original
+    from workbench.run.forking import Choice, Original, Point
+    from workbench.run.forking import Fork as ForkOfConversation
     from workbench.store.execution import CaseRecord, Execution
     from workbench.ui.chat.conversation import Conversation
     from workbench.ui.forking.dialog import Offer, Wanted
@@ -97,8 +96,7 @@ class Fork(Controller):
         frozen: bool = False,
     ) -> None:
         """Fork a conversation. With `frozen`, its tools were replayed, so those of the tries are at first, too."""
-        from workbench.run.forking.choices import Point, point_of
-        from workbench.run.forking.original import CannotForkError
+        from workbench.run.forking import CannotForkError, Point, point_of
 
         try:
             original = await asyncio.to_thread(read)
@@ -110,7 +108,7 @@ class Fork(Controller):
         self, original: "Original", point: "Point", verdict: "Verdict | None", agent: "AgentFolder", frozen: bool
     ) -> None:
         from workbench.results.forked import cost_after, cost_words
-        from workbench.run.forking.choices import choices_at, describe_point
+        from workbench.run.forking import choices_at, describe_point
         from workbench.ui.forking.dialog import ForkDialog
 
         offers, prompts = await asyncio.to_thread(_offers, choices_at(original, point), agent)
@@ -140,8 +138,8 @@ class Fork(Controller):
         return [one_line(case.eval_id) for entry in entries if entry.relative == file for case in entry.document.cases]
 
     def _made(self, original: "Original", point: "Point", wanted: "Wanted") -> "ForkOfConversation | None":
-        from workbench.run.forking.fork import Fork as ForkOfConversation
-        from workbench.run.forking.original import CannotForkError
+        from workbench.run.forking import CannotForkError
+        from workbench.run.forking import Fork as ForkOfConversation
 
         try:
             return ForkOfConversation(original, point.turn, point.call, wanted.change, wanted.frozen)
@@ -159,7 +157,7 @@ class Fork(Controller):
         agent: "AgentFolder",
     ) -> bool:
         """Try a fork and show it. Return whether the user wants to change something else."""
-        from workbench.run.forking.choices import Point
+        from workbench.run.forking import Point
         from workbench.ui.forking.screen import ForkScreen, Tries
         from workbench.ui.running.side_run import SideRun
 
@@ -243,7 +241,7 @@ def _offers(choices: "Sequence[Choice]", agent: "AgentFolder") -> "tuple[list[Of
 
 
 def _title(fork: "ForkOfConversation", wanted: "Wanted") -> str:
-    from workbench.run.forking.choices import Point, describe_point
+    from workbench.run.forking import Point, describe_point
 
     change = wanted.change
     what = "nothing changed" if change.kind == "nothing" else f"another {change.kind}"

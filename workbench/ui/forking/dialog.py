@@ -11,8 +11,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from workbench.events.events import ForkChange
-from workbench.run.forking.choices import Choice
-from workbench.run.forking.fork import Change
+from workbench.run.forking import Change, Choice
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer

@@ -15,8 +15,7 @@ from workbench.results.faces import FACES, Status
 from workbench.results.forked import compared, conversation, first_difference
 from workbench.results.rows import View
 from workbench.results.scores import chips
-from workbench.run.forking.choices import Point
-from workbench.run.forking.original import Original
+from workbench.run.forking import Original, Point
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord
 from workbench.store.store import Store

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workbench.project.watch import News as WatchNews
     from workbench.project.watch import Runs, Watch
     from workbench.run.chat import Chat, ChatEvent
-    from workbench.run.forking.fork import Fork
+    from workbench.run.forking import Fork
     from workbench.run.plan.plan import Plan
     from workbench.ui.session.session import Session
 

@@ -16,7 +16,7 @@ from workbench.ui.session.view import Controller, Stoppable, View, show_notice
 from workbench.ui.terminal.pace import Pace
 
 if TYPE_CHECKING:
-    from workbench.run.plan.place_consent import Sending
+    from workbench.run.dask.machines import Sending
 
 _ERRORS_SHOWN = 2
 _SHORT = 58
@@ -120,7 +120,7 @@ class News(Controller):
     async def _confirm(self, sending: "Sending") -> None:
         """Ask whether a project may run on other machines."""
         from workbench.results.machines import sending_lines
-        from workbench.run.plan.place_consent import confirm
+        from workbench.run.dask.machines import confirm
         from workbench.ui.dialogs.items import Item as Answer
 
         answers = [Answer("no", False), Answer("run there", True)]

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from workbench.events.events import CaseFinished, CaseRef, Event
 
 if TYPE_CHECKING:
-    from workbench.run.places.place import MachineState
-    from workbench.run.plan.place_consent import Sending
+    from workbench.run.dask.machines import MachineState, Sending
 
 
 class Runnable(Protocol):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workbench.freshness.staleness import Changes
     from workbench.project.equivalent_command import Shell, ShellCommand
     from workbench.project.watching import Watching
-    from workbench.run.places.place import MachineState
+    from workbench.run.dask.machines import MachineState
     from workbench.ui.session.recall import Recalled
 
 

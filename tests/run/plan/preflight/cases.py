@@ -10,8 +10,7 @@ from workbench.files.criteria import CriteriaConfig, Criterion
 from workbench.files.evalset import EvalCase
 from workbench.files.run_options import RunOptions
 from workbench.judges.environment import JudgeEnvironment
-from workbench.run.preflight.notices import notices
-from workbench.run.preflight.preflight_cases import PreflightCase
+from workbench.run.plan.preflight_cases import PreflightCase, notices
 
 KEY = {"GOOGLE_API_KEY": "scripted-key"}
 JUDGE = {"judge_model": "gemini-2.5-flash", "num_samples": 5}

@@ -6,8 +6,7 @@ from typing import Any
 from tests.run.plan.preflight.cases import config, criteria, looked
 from workbench.files.run_options import RunOptions
 from workbench.judges.environment import JudgeEnvironment
-from workbench.run.preflight.notices import notices
-from workbench.run.preflight.preflight_cases import PreflightCase
+from workbench.run.plan.preflight_cases import PreflightCase, notices
 
 
 def warnings(tmp_path: Path, *cases: PreflightCase) -> list[str]:

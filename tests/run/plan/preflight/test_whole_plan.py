@@ -7,7 +7,7 @@ import pytest
 from tests.run.project import Project, evalset, execute, turn
 from workbench.events.events import Noticed, RunStarted
 from workbench.files.run_options import RunOptions
-from workbench.run.preflight.whole_plan import CHECKED_CASES, preflight
+from workbench.run.plan.preflight import CHECKED_CASES, preflight
 from workbench.run.processes.children import Children
 from workbench.worker.faults import install_adk
 

@@ -8,8 +8,8 @@ import pytest
 from tests.run.project import Project, execute
 from workbench.events.events import CaseStarted
 from workbench.files.run_options import RunOptions
-from workbench.run.places import local, stalls
-from workbench.run.places.stalls import Activity, PingCheck, read_activity
+from workbench.run.processes import agent_clock, children
+from workbench.run.processes.agent_clock import Activity, PingCheck, read_activity
 from workbench.run.processes.children import Children
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -43,8 +43,8 @@ OPTIONS = RunOptions(concurrency=2, timeout=60)
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stalls, "_SILENT", 0.2)
-    monkeypatch.setattr(local, "_CHECK_EVERY", 0.1)
+    monkeypatch.setattr(agent_clock, "_SILENT", 0.2)
+    monkeypatch.setattr(children, "_CHECK_EVERY", 0.1)
 
 
 class Process:
@@ -109,7 +109,7 @@ async def test_ended_process_is_not_replaced() -> None:
     assert [process.check(20.0) for _ in range(3)] == [""] * 3
 
 
-@pytest.mark.skipif(not stalls.can_be_watched(), reason="there is no /proc")
+@pytest.mark.skipif(not agent_clock.can_be_watched(), reason="there is no /proc")
 async def test_activity_of_this_process_can_be_read() -> None:
     own = read_activity(os.getpid())
     assert own is not None

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from workbench.run.places.agent_clock import AgentClock, Pulse, done_within
+from workbench.run.processes.agent_clock import AgentClock, Pulse, done_within
 
 
 class Time:

@@ -1,20 +1,45 @@
-"""Preflight of a whole plan, which checks its cases one by one if necessary."""
+"""Checks of a plan before its first case.
 
-from collections.abc import Iterator, Sequence
+They find criteria that will not be evaluated and the line that would change that, the judges and their addresses,
+criteria without anything to judge, agents without google-adk or a key for their own model, and the number of expected
+calls. The checks call no judge and import nothing. One cause is one notice, however many cases it affects.
+"""
 
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from workbench.agents.declared_tools import declared_tools
+from workbench.agents.interpreter import lacks_adk
+from workbench.agents.workspace.discovery import AgentFolder
 from workbench.criteria.registry import needs_bench
 from workbench.events.events import Noticed
 from workbench.files.evalset import BrokenCaseError, EvalCase
+from workbench.files.file_access import read_regular
 from workbench.files.frozen_path import frozen_path
 from workbench.files.run_options import RunOptions
+from workbench.judges.base import DEFAULT_MODEL, NotAvailableError
 from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.google_access import gemini_access
+from workbench.judges.retiring import NAMES, retires, successor_hint
 from workbench.run.plan.judge_calls import judge_environment
-from workbench.run.plan.plan import Plan, PlanEntry
+from workbench.run.plan.plan import AgentSetting, Plan, PlanEntry
+from workbench.run.plan.preflight_cases import PreflightCase, notices
 from workbench.run.plan.source import AgentSource, StoredSource
-from workbench.run.preflight.notices import notices
-from workbench.run.preflight.own_models import agents_without_adk, agents_without_key, retiring_agents
-from workbench.run.preflight.preflight_cases import PreflightCase
-from workbench.text.counting import counted
+from workbench.text.counting import counted, few
+from workbench.worker.faults import install_adk
+
+CHECKED_CASES = 1000
+"""Limit of cases that are checked one by one, so that preflight does not delay a large run.
+
+The other cases are assumed to be similar.
+"""
+_CONVERSATION = EvalCase("", (), None, None, (), None, None)
+"""A placeholder for all cases of a file that have a reference and nothing else to check."""
+_GEMINI = re.compile(rb"gemini-")
+_IMPORTS_ADK = re.compile(rb"^\s*(from|import) google(\.adk\b| import adk\b)", re.MULTILINE)
+_SOURCES = ("*.py", "*/*.py", "*.yaml")
+
 
 # Preflight notice about cases without a recording
 
@@ -32,15 +57,6 @@ def recordings(entries: Sequence[tuple[PlanEntry, AgentSource]], options: RunOpt
         else:
             hint = "Run them without --frozen, then keep their calls with `agent-workbench freeze last`"
             yield Noticed("warning", f"{text} and will end with an error", hint, forecast=True)
-
-
-CHECKED_CASES = 1000
-"""Limit of cases that are checked one by one, so that preflight does not delay a large run.
-
-The other cases are assumed to be similar.
-"""
-_CONVERSATION = EvalCase("", (), None, None, (), None, None)
-"""A placeholder for all cases of a file that have a reference and nothing else to check."""
 
 
 def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
@@ -118,3 +134,62 @@ def _is_plain(entry: PlanEntry, source: AgentSource) -> bool:
     if any(needs_bench(item.name, custom=item.name in config.custom_metrics) for item in config.criteria):
         return False
     return not (config.user_simulator_config or source.evalset.document.mentions("cenario", "ubrics"))
+
+
+def agents_without_key(plan: Plan, environments: Mapping[str, JudgeEnvironment]) -> Iterator[Noticed]:
+    """Yield a notice for each agent whose own Gemini models have no key."""
+    for name, setting in plan.agents.items():
+        yield from _without_key(setting, environments[name].values)
+
+
+def retiring_agents(plan: Plan) -> Iterator[Noticed]:
+    """Yield a notice for each of the agents' own models with an announced end."""
+    for name, setting in plan.agents.items():
+        models = declared_tools(setting.agent).models if _names(setting.agent.folder, NAMES) else ()
+        for model in sorted(models):
+            if message := retires(f"the agent {name}", model):
+                yield Noticed("warning", message, successor_hint(model), in_report=True)
+
+
+def agents_without_adk(plan: Plan) -> Iterator[Noticed]:
+    """Yield a notice for each interpreter on this machine that runs agents of google-adk and lacks it."""
+    agents: dict[Path, list[str]] = {}
+    for name, setting in plan.agents.items():
+        agent = setting.agent
+        if agent.kind == "yaml" or _names(agent.folder, _IMPORTS_ADK):
+            agents.setdefault(setting.interpreter.path, []).append(name)
+    for python, names in agents.items():
+        if lacks_adk(python):
+            needs = "need" if len(names) > 1 else "needs"
+            message = f"google-adk is not installed in {python}; {few(names)} {needs} it"
+            yield Noticed("warning", message, install_adk(str(python)))
+
+
+def without_key(setting: AgentSetting) -> Iterator[Noticed]:
+    """Yield a notice for each of an agent's own Gemini models without a key, and the line that adds one."""
+    yield from _without_key(setting, JudgeEnvironment(**judge_environment(setting)).values)
+
+
+def _without_key(setting: AgentSetting, values: Mapping[str, str]) -> Iterator[Noticed]:
+    for model in _models_without_key(setting.agent, values):
+        try:
+            gemini_access(model, values)
+        except NotAvailableError as error:
+            yield Noticed("warning", f"{setting.agent.name}: its own model {error}", error.hint)
+
+
+def _models_without_key(agent: AgentFolder, values: Mapping[str, str]) -> list[str]:
+    try:
+        gemini_access(DEFAULT_MODEL, values)
+    except NotAvailableError:
+        if _names(agent.folder, _GEMINI):
+            return sorted(model for model in declared_tools(agent).models if model.startswith("gemini-"))
+    return []
+
+
+def _names(folder: Path, word: re.Pattern[bytes]) -> bool:
+    """Return whether the sources contain `word`. Parsing them would take ten times as long."""
+    try:
+        return any(word.search(read_regular(file)) for pattern in _SOURCES for file in folder.glob(pattern))
+    except OSError:
+        return False  # The import of the agent gives a better message.

@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.agents.channel import Channel, Frame
 from workbench.agents.child_process import ChildProcess, Command, how_it_ended
-from workbench.run.places.stalls import PingCheck
+from workbench.run.processes.agent_clock import PingCheck
 
 _REPORT_WITHIN = 3.0
 """Seconds in which the zygote must report the end of an agent process whose socket has closed."""

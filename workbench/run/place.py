@@ -5,12 +5,11 @@ Nothing else is exchanged, neither file descriptors nor objects. `docs/worker-pr
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from collections.abc import Callable
+from typing import Literal, Protocol, TypeAlias
 
 from workbench.agents.channel import Frame
+from workbench.run.plan.plan import AgentSetting
 
 Stream: TypeAlias = Literal["stdout", "stderr"]
 OnFrame: TypeAlias = Callable[[Frame, int], None]
@@ -23,53 +22,6 @@ class NotStartedError(Exception):
     def __init__(self, message: str, *, died: bool = False) -> None:
         super().__init__(message)
         self.died = died
-
-
-@dataclass(frozen=True)
-class AgentStart:
-    """The data that a place needs to start an agent.
-
-    `folder` is the agent's, `root` the project's (absolute paths). `kind` is `python` or `yaml`. `interpreter` is
-    called unresolved. `spec` is the AgentSpec of the worker protocol, with all environment variables.
-    """
-
-    name: str
-    folder: Path
-    root: Path
-    kind: str
-    interpreter: Path
-    spec: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class MachineState:
-    """Another machine of a place, at one moment.
-
-    `phase` is `connecting`, `preparing` (it is asked whether it fits), `ready`, `lost` or `unusable`. `why` is the
-    reason for the last two.
-    """
-
-    name: str
-    phase: Literal["connecting", "preparing", "ready", "lost", "unusable"]
-    slots: int
-    """Number of cases that it may run at a time."""
-    running: int = 0
-    lost: int = 0
-    """Number of attempts that were lost with it so far."""
-    why: str = ""
-    about: str = ""
-    """Its Python, system and processors in words, "" if unknown."""
-    done: int = 0
-    """Number of cases that it has run in this run."""
-    seen: float = 0.0
-    """Seconds since its last sign of life."""
-    cases: tuple[tuple[str, int], ...] = ()
-    """The cases that it runs, with their turns (0: not known)."""
-
-
-def cleaned_states(states: Sequence[MachineState], clean: Callable[[str], str]) -> Sequence[MachineState]:
-    """Return the states with their reasons cleaned, because these have texts of other machines."""
-    return tuple(replace(state, why=clean(state.why)) if state.why else state for state in states)
 
 
 class AgentLink(Protocol):
@@ -109,7 +61,7 @@ class Place(Protocol):
         """Prepare for a run with up to `concurrency` cases at a time."""
         ...
 
-    async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> AgentLink:
+    async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> AgentLink:
         """Start a process that imports the agent and reports that.
 
         `cases` is the number of the run's cases that need the same interpreter.

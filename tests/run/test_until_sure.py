@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.events.events import CaseError, CaseFinished, CaseRef, CaseStatus, ErrorKind, Usage
-from workbench.run.case_queue import CaseQueue
+from workbench.run.case_queue import CaseQueue, UntilSure
 from workbench.run.plan.plan import PlanEntry
-from workbench.run.plan.until_sure import UntilSure, too_few
+from workbench.run.plan.run_plan import too_few
 from workbench.store.rates import pass_rate, sure
 
 

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from workbench.run.places import local_cases
-from workbench.run.places.local_cases import CaseOutput
+from workbench.run.processes import local_agent
+from workbench.run.processes.local_agent import CaseOutput
 
 
 class Shown:
@@ -29,7 +29,7 @@ async def test_pieces_of_output_are_joined_to_lines() -> None:
 
 
 async def test_flood_is_reported_once_and_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_cases, "OUTPUT_LIMIT", 10)
+    monkeypatch.setattr(local_agent, "OUTPUT_LIMIT", 10)
     shown = Shown()
     for _ in range(5):
         shown.output.take("stdout", "ご\ud800")

@@ -8,9 +8,9 @@ import pytest
 
 from tests.run.project import Project, execute
 from workbench.events.events import CaseFinished
-from workbench.run.places import local as module
-from workbench.run.places.zygote import Zygote
+from workbench.run.processes import children as module
 from workbench.run.processes.children import Children
+from workbench.run.processes.zygote import Zygote
 from workbench.worker import processes
 
 pytestmark = [

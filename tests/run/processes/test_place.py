@@ -9,7 +9,8 @@ import pytest
 from tests.run.project import Outcome, Project
 from workbench.agents.channel import Frame
 from workbench.files.run_options import RunOptions
-from workbench.run.places.place import AgentLink, AgentStart, OnFrame, Place
+from workbench.run.place import AgentLink, OnFrame, Place
+from workbench.run.plan.plan import AgentSetting
 from workbench.run.processes.children import Children
 from workbench.run.run import Run
 from workbench.worker import processes
@@ -40,7 +41,7 @@ class Relay:
     def open(self, concurrency: int) -> None:
         self._place.open(concurrency)
 
-    async def start(self, agent: AgentStart, on_frame: OnFrame, *, cases: int) -> "RelayLink":
+    async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> "RelayLink":
         def take(frame: Frame, size: int) -> None:
             self.came.append(json.loads(json.dumps(frame)))
             on_frame(self.came[-1], size)

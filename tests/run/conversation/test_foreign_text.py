@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.run.places.foreign_text import beginning, last_lines
+from workbench.run.conversation.case_run import beginning, last_lines
 
 SECRET = "sk-0123456789abcdefghij"
 WORDS = st.lists(st.sampled_from([SECRET, "error:", "a", "\n", "x" * 150, f"https://u:{SECRET}@host/simple"]))

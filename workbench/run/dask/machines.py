@@ -1,15 +1,11 @@
-"""The user's consent to what leaves this machine.
-
-Workers of a cluster get the project's files and the agents' variables, with the keys in them. Before the first run of a
-project there, the user sees and confirms what that is, and again once the address or the names of variables change.
-Confirmations are stored in `places.json` in the folder of the user's settings, by the project's root.
-"""
+"""The other machines of a place: the user's consent to what leaves this one, and their states during a run."""
 
 import contextlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from workbench.files.file_access import read_regular
 from workbench.files.home import settings_folder
@@ -17,6 +13,37 @@ from workbench.files.run_options import UsageFaultError
 
 _FILE = "places.json"
 _LARGEST = 1 << 20
+
+
+@dataclass(frozen=True)
+class MachineState:
+    """Another machine of a place, at one moment.
+
+    `phase` is `connecting`, `preparing` (it is asked whether it fits), `ready`, `lost` or `unusable`. `why` is the
+    reason for the last two.
+    """
+
+    name: str
+    phase: Literal["connecting", "preparing", "ready", "lost", "unusable"]
+    slots: int
+    """Number of cases that it may run at a time."""
+    running: int = 0
+    lost: int = 0
+    """Number of attempts that were lost with it so far."""
+    why: str = ""
+    about: str = ""
+    """Its Python, system and processors in words, "" if unknown."""
+    done: int = 0
+    """Number of cases that it has run in this run."""
+    seen: float = 0.0
+    """Seconds since its last sign of life."""
+    cases: tuple[tuple[str, int], ...] = ()
+    """The cases that it runs, with their turns (0: not known)."""
+
+
+def cleaned_states(states: Sequence[MachineState], clean: Callable[[str], str]) -> Sequence[MachineState]:
+    """Return the states with their reasons cleaned, because these have texts of other machines."""
+    return tuple(replace(state, why=clean(state.why)) if state.why else state for state in states)
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,0 @@
-"""Places where agents run: the protocol, and this machine as the first one."""
