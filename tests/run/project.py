@@ -13,10 +13,10 @@ from workbench.run.plan.run_plan import make_plan
 from workbench.run.plan.selection import open_selection
 from workbench.run.plan.target_parser import Selection, Target
 from workbench.run.processes.children import Children
-from workbench.run.recorder import EventWriter
 from workbench.run.run import Run
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord
+from workbench.store.history.run_writer import RunWriter
 from workbench.store.store import Store
 
 
@@ -114,7 +114,7 @@ async def execute(
     plan: Plan,
     children: Children,
     options: RunOptions | None = None,
-    writer: EventWriter | None = None,
+    writer: RunWriter | None = None,
     outcome: Outcome | None = None,
 ) -> Outcome:
     """Run a plan to its end."""

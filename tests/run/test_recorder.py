@@ -4,7 +4,6 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import pytest
 
@@ -24,13 +23,12 @@ from workbench.events.events import (
     RunFinished,
 )
 from workbench.run.recorder import _AHEAD, _WRITTEN_AT_ONCE, Recorder
-from workbench.store.digests import Digests
-from workbench.store.owners import OwnersToKeep
+from workbench.store.history.run_writer import RunWriter
 
 REF = CaseRef("desk", "desk/r.evalset.json", "r", "one")
 
 
-class Writer:
+class Writer(RunWriter):
     """Keeps what it is given; fails on demand."""
 
     notice = None
@@ -43,9 +41,6 @@ class Writer:
         self.error: OSError | None = None
         self.closed = False
 
-    def digests(self) -> Digests:
-        return Digests("salt")
-
     def write(self, lines: Iterable[Line], *, sync: bool) -> None:
         if self.error is not None:
             raise self.error
@@ -53,17 +48,11 @@ class Writer:
         self.syncs.append(sync)
         self.threads.add(threading.get_ident())
 
-    def keep(self, contents: Mapping[str, bytes]) -> None: ...
-
-    def keep_answers(self, answers: Iterable[str]) -> None: ...
-
     def keep_pieces(self, pieces: Mapping[str, str]) -> tuple[str, dict[str, int]] | None:
         if self.error is not None:
             return None
         self.pieces.update(pieces)
         return "run-1", {digest: number for number, digest in enumerate(pieces)}
-
-    def keep_owners(self, owners: OwnersToKeep, root: Path) -> None: ...
 
     def close(self) -> None:
         self.closed = True

@@ -29,7 +29,6 @@ from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.run.plan.plan import Plan
 from workbench.run.plan.rescore_plan import make_rescore_plan
 from workbench.run.processes.children import Children
-from workbench.run.recorder import EventWriter
 from workbench.run.run import Run
 from workbench.store.details import read_details
 from workbench.store.digests import Digests
@@ -108,7 +107,7 @@ def ran(project: Project, children: Children) -> Callable[..., Any]:
 
 
 async def rescored(
-    plan: Plan, children: Children, writer: EventWriter | None = None, outcome: Outcome | None = None
+    plan: Plan, children: Children, writer: RunWriter | None = None, outcome: Outcome | None = None
 ) -> Outcome:
     outcome = outcome or Outcome()
     await Run(plan, outcome.take, children, writer).execute()
@@ -243,8 +242,9 @@ async def test_cancelling_the_task_ends_the_run(ran: Any, children: Children) ->
 async def test_rescoring_on_a_full_disk_goes_on_in_memory(ran: Any, children: Children) -> None:
     stored = await ran("one", response_match_score=0.5)
 
-    class Full:
-        notice = Noticed("warning", "odd")
+    class Full(RunWriter):
+        def __init__(self) -> None:
+            self.notice = Noticed("warning", "odd")
 
         def digests(self) -> Digests:
             return Digests("salt")

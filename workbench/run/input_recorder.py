@@ -23,8 +23,8 @@ from workbench.run.plan.source import AgentSource, StoredSource
 from workbench.run.processes.agent_process import Reads
 from workbench.run.processes.children import Children
 from workbench.run.provenance import SourceFiles, read_sources, versions
-from workbench.run.recorder import EventWriter
 from workbench.store.digests import ABSENT, Digests, was_written
+from workbench.store.history.run_writer import RunWriter
 from workbench.store.inputs import Bundle, RunInputs, planned_key
 
 _CHANGED = "changed during the run"
@@ -48,7 +48,7 @@ def plan_inputs(plan: Plan, digests: Digests, clean: Clean) -> CurrentInputs:
 class InputRecorder:
     """The inputs of one run, stored by its `writer` (None: not stored). Its failures never end the run."""
 
-    def __init__(self, plan: Plan, children: Children, writer: EventWriter | None) -> None:
+    def __init__(self, plan: Plan, children: Children, writer: RunWriter | None) -> None:
         self._plan = plan
         self._children = children
         self._writer = writer

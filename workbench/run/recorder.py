@@ -3,43 +3,47 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from workbench.criteria.secrets import Secrets
 from workbench.events.event_json import Line, as_line
 from workbench.events.events import CallsRecorded, CaseFinished, Event, Noticed, RunFinished, SpansRecorded
-from workbench.store.digests import Digests
-from workbench.store.owners import OwnersToKeep
+from workbench.store.history.run_writer import RunWriter
 from workbench.store.spans import Recorded, is_cut
 from workbench.text.json_values import short_json
 
-# Storage of spans and calls: their pieces are cleaned of secrets and stored with the run, each once
+Publish: TypeAlias = Callable[[Event], None]
 
+_PAUSE = 0.02
+"""Seconds between two batches. Each batch costs two thread switches, so events close together share one.
 
-class PieceWriter(Protocol):
-    """A writer for the pieces of a run (`workbench.store.history.run_writer.RunWriter`)."""
-
-    def keep_pieces(self, pieces: Mapping[str, str]) -> tuple[str, dict[str, int]] | None:
-        """Store pieces with the next events, and return the id of the run that has them and their numbers.
-
-        Returns None if nothing can be stored.
-        """
-        ...
+The first verdict, and an event after a quiet moment, are written at once.
+"""
+_WRITTEN_AT_ONCE = 500
+"""Number of events in the largest batch. A batch is in memory twice: as events and as text."""
+_AHEAD = 2_000
+"""Number of events that may wait before no more cases start. Many cases at a time are faster than the disk."""
+_BETWEEN_SYNCS = 0.25
+"""Seconds between two disk syncs. A machine that crashes may lose the cases of this time."""
+_PUBLISHED_AT_ONCE = 200
+"""Number of events that are published before the event loop may do something else."""
 
 
 class PieceStorage:
-    """The stored spans and calls of one run. Use it in the thread that writes the events."""
+    """The stored spans and calls of one run. Their pieces are cleaned of secrets and stored with the run, each once.
+
+    Use it in the thread that writes the events.
+    """
 
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
         self._stored_at: dict[str, int] = {}
         """Name of each stored piece (`_name`) → its number."""
 
-    def store(self, event: Recorded, keeper: PieceWriter | None) -> Recorded:
+    def store(self, event: Recorded, keeper: RunWriter | None) -> Recorded:
         """Return the event without secrets, with its pieces stored, or in the event if nothing can be stored."""
         event = self._cleaned_event(event)
         if not event.pieces:
@@ -79,66 +83,6 @@ def _name(digest: str, text: str) -> str:
     return f"{digest} cut" if is_cut(text) else digest
 
 
-Publish: TypeAlias = Callable[[Event], None]
-
-_PAUSE = 0.02
-"""Seconds between two batches. Each batch costs two thread switches, so events close together share one.
-
-The first verdict, and an event after a quiet moment, are written at once.
-"""
-_WRITTEN_AT_ONCE = 500
-"""Number of events in the largest batch. A batch is in memory twice: as events and as text."""
-_AHEAD = 2_000
-"""Number of events that may wait before no more cases start. Many cases at a time are faster than the disk."""
-_BETWEEN_SYNCS = 0.25
-"""Seconds between two disk syncs. A machine that crashes may lose the cases of this time."""
-_PUBLISHED_AT_ONCE = 200
-"""Number of events that are published before the event loop may do something else."""
-
-
-class EventWriter(PieceWriter, Protocol):
-    """A writer for the events of a run (`workbench.store.history.run_writer.RunWriter`)."""
-
-    @property
-    def notice(self) -> Noticed | None:
-        """A notice for the user, for example that the run is kept in memory only."""
-        ...
-
-    def write(self, lines: Iterable[Line], *, sync: bool) -> None:
-        """Append events, and with `sync` wait until the disk has them.
-
-        Lines come from one thread at a time. Syncs come from another thread. Neither is the event loop's thread.
-
-        Raises:
-            OSError: writing failed. It names the file. Nothing of the call is stored, and nothing may follow.
-        """
-        ...
-
-    def keep_answers(self, answers: Iterable[str]) -> None:
-        """Store answers of models, which a resumed run reuses. Can be called in any thread."""
-        ...
-
-    def digests(self) -> Digests:
-        """Return the digests of the project. Can be called in any thread."""
-        ...
-
-    def keep(self, contents: Mapping[str, bytes]) -> None:
-        """Store the contents of files by their digests, as far as possible. Can be called in any thread."""
-        ...
-
-    def keep_owners(self, owners: OwnersToKeep, root: Path) -> None:
-        """Store which agents run which evalsets. Can be called in any thread.
-
-        Raises:
-            ValueError: the file of the owners cannot be read or written.
-        """
-        ...
-
-    def close(self) -> None:
-        """Close the writer after the last event."""
-        ...
-
-
 class _AlreadyWritten(NamedTuple):
     """An event of the run that is being resumed."""
 
@@ -153,7 +97,7 @@ class Recorder:
     says so, and all further events are only published.
     """
 
-    def __init__(self, publish: Publish, writer: EventWriter | None, secrets: Secrets) -> None:
+    def __init__(self, publish: Publish, writer: RunWriter | None, secrets: Secrets) -> None:
         self._publish = publish
         self._writer = writer
         """None if nothing is stored, or writing has failed."""

@@ -43,7 +43,8 @@ from workbench.run.plan.source import AgentSource, AnswerStorage, DecidedSource
 from workbench.run.processes.agent_host import AgentHosts
 from workbench.run.processes.children import Children
 from workbench.run.provenance import Commit
-from workbench.run.recorder import EventWriter, Publish, Recorder
+from workbench.run.recorder import Publish, Recorder
+from workbench.store.history.run_writer import RunWriter
 
 _HEAD_START = 0.04
 """Seconds for which the first case runs alone, so that its verdict appears soon.
@@ -77,7 +78,7 @@ class Run:
         plan: Plan,
         publish: Publish,
         children: Children,
-        writer: EventWriter | None = None,
+        writer: RunWriter | None = None,
         judge_cache: Path | None = None,
         place: Place | None = None,
         cluster: DaskPlace | None = None,
