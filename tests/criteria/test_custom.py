@@ -19,7 +19,7 @@ from workbench.agents.workspace.function_source import fails_in_adk
 from workbench.criteria.base import Bench, NotScorableError, Scored, ScoreRequest
 from workbench.criteria.custom import function_path, score
 from workbench.files.criteria import Criterion
-from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.base import JudgeEnvironment
 
 CONFIG = {"code_config": {"name": "desk.metrics.brief"}}
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from workbench.judges.retry import RetryPolicy
+from workbench.judges.attempts import RetryPolicy
 
 
 class Clock:

@@ -7,10 +7,10 @@ import pytest
 
 from tests.judges.clocks import Clock
 from tests.services.scripted_gemini import Asked, Reply, ScriptedGemini, said
+from workbench.judges.attempts import RetryPolicy
 from workbench.judges.base import JudgeOptions, Question
 from workbench.judges.base import Reply as Given
 from workbench.judges.judge_pool import CaseBench, JudgeEnvironment, JudgePool
-from workbench.judges.retry import RetryPolicy
 
 KEY = "AIza-not-a-real-key-0123456789"
 SCHEMA = {"type": "object", "properties": {"verdict": {"type": "string"}}, "required": ["verdict"]}

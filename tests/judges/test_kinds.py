@@ -10,8 +10,7 @@ import pytest
 
 from workbench.agents.interpreter import install_extra
 from workbench.judges import google_access
-from workbench.judges.base import JudgeIdentity, JudgeOptions, NotAvailableError
-from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.base import JudgeEnvironment, JudgeIdentity, JudgeOptions, NotAvailableError
 from workbench.judges.kinds import identify_judge, kind_of
 
 
@@ -167,7 +166,7 @@ def test_identifying_a_judge_imports_no_client() -> None:
 import json, sys
 from workbench.judges.kinds import identify_judge
 from workbench.judges.base import JudgeOptions
-from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.base import JudgeEnvironment
 for model in ("gemini-2.5-flash", "openai/gpt-4o", "python:a:b"):
     identify_judge(JudgeOptions(model=model), JudgeEnvironment("e", {"GOOGLE_API_KEY": "k", "OPENAI_API_KEY": "k"}))
 heavy = ("google.genai", "google.auth", "litellm", "httpx")

@@ -15,10 +15,9 @@ import pytest_asyncio
 from tests.services.loopback import LoopbackServer, Request, Response
 from workbench.agents.interpreter import install_extra
 from workbench.judges.answering import JudgeCallError
-from workbench.judges.base import JudgeOptions, NotAvailableError, Question
-from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.base import JudgeEnvironment, JudgeOptions, NotAvailableError, Question
 from workbench.judges.litellm import LiteLlm
-from workbench.judges.scrub import Scrubber
+from workbench.judges.secret_forms import Scrubber
 
 SECRET = "sk-never-shown-anywhere"
 SCHEMA = {"type": "object", "properties": {"verdict": {"type": "string"}}}

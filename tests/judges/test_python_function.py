@@ -13,10 +13,9 @@ import pytest_asyncio
 
 from workbench.agents.functions import FunctionFailedError, Functions
 from workbench.judges.answering import JudgeCallError
-from workbench.judges.base import JudgeOptions, Question
-from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.base import JudgeEnvironment, JudgeOptions, Question
 from workbench.judges.python_function import PythonFunction
-from workbench.judges.scrub import Scrubber
+from workbench.judges.secret_forms import Scrubber
 
 SECRET = "sk-never-shown-anywhere"
 QUESTION = Question("rubrics", "Is it short?", {"type": "object"}, {"rubrics": ["short"]})

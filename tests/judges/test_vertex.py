@@ -18,10 +18,9 @@ from tests.services.scripted_vertex import FAULTS, Asked, ScriptedVertex, failed
 from workbench.agents.interpreter import install_extra
 from workbench.judges import vertex
 from workbench.judges.answering import JudgeCallError
-from workbench.judges.base import NotAvailableError
+from workbench.judges.base import JudgeEnvironment, NotAvailableError
 from workbench.judges.child import installed
-from workbench.judges.environment import JudgeEnvironment
-from workbench.judges.scrub import Scrubber
+from workbench.judges.secret_forms import Scrubber
 from workbench.judges.vertex import Vertex, vertex_access
 
 INSTANCE = {"prompt": "Who are you?", "response": "A desk.", "reference": None}

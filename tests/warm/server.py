@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import Any
 
 from tests.warm.nursery import use_in_program
-from workbench.judges.gemini_client import make_client
+from workbench.judges.gemini import make_client
 from workbench.judges.google_access import GoogleAccess
 from workbench.run.scoring import scored_case, scorer
 

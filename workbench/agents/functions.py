@@ -39,7 +39,7 @@ class FunctionFailedError(Exception):
 
 
 class CallEnvironment(Protocol):
-    """The environment of an agent's functions; `workbench.judges.environment.JudgeEnvironment` implements it."""
+    """The environment of an agent's functions; `workbench.judges.base.JudgeEnvironment` implements it."""
 
     @property
     def values(self) -> Mapping[str, str]:

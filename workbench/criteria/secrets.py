@@ -16,8 +16,14 @@ from workbench.criteria.registry import descriptions
 from workbench.events.events import CaseRef, Event, MetricResult, PlannedCase
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.invocation import Invocation, content_text, tool_calls
-from workbench.judges.scrub import without_piece
-from workbench.judges.secret_forms import REPLACED, URL_PASSWORD, SecretForms, named_secrets, with_capitals
+from workbench.judges.secret_forms import (
+    REPLACED,
+    URL_PASSWORD,
+    SecretForms,
+    named_secrets,
+    with_capitals,
+    without_piece,
+)
 from workbench.store.transcripts import StoredCase
 
 _HEADER_KEYS = frozenset({"authorization", "proxy-authorization", "x-api-key", "x-goog-api-key"})

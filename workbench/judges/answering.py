@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 from workbench.judges.base import FaultKind, JudgeFault, JudgeOptions, Question
 
 Scrub: TypeAlias = Callable[[str], str]
-"""Function that removes keys from a text (`workbench.judges.scrub.Scrubber`)."""
+"""Function that removes keys from a text (`workbench.judges.secret_forms.Scrubber`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
-"""Questions to judges, their replies, and the identity of a judge.
+"""Questions to judges, their replies, the identity of a judge, and the environment that it runs in.
 
 A judge is anything that answers a `Question` with text: a model behind an API, a Python function, rules. Its answer is
 untrusted data; the code that asked must read and validate it.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
@@ -173,3 +174,34 @@ def reply_record(sample: int, reply: Reply, verdict: Any = None, unread: str = "
         "attempts": reply.attempts,
         "cached": reply.cached,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeEnvironment:
+    """Environment of the agent that is judged. Judges use it, never the environment of this process.
+
+    `key` is the fingerprint that identifies it. `values` are all environment variables of the agent, its `.env`
+    included. The others say where its own Python functions run: `interpreter` is the agent's Python, `root` the folder
+    that its modules are imported from, `folder` the agent's folder, `cwd` the working directory.
+    """
+
+    key: str
+    values: Mapping[str, str] = field(repr=False)
+    interpreter: str = ""
+    root: str = ""
+    folder: str = ""
+    cwd: str = ""
+
+
+_THOUGHTS = re.compile(r"\s*<(think|thinking)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_THOUGHTS_END = re.compile(r"^[ \t]*</think(?:ing)?>|</think(?:ing)?>[ \t]*$", re.MULTILINE | re.IGNORECASE)
+"""Closing tag at the edge of a line, where no string of JSON can contain it."""
+
+
+def without_thoughts(text: str) -> str:
+    """Return `text` without thoughts, which contain neither a verdict nor a message.
+
+    If the thoughts were cut off, nothing is left. Some servers send only the closing tag.
+    """
+    thoughts = _THOUGHTS.match(text) or _THOUGHTS_END.search(text)
+    return text[thoughts.end() :] if thoughts else text

@@ -14,8 +14,7 @@ from workbench.agents.answering_child import AnsweringChild, CallRefusedError, C
 from workbench.agents.child_process import own_python
 from workbench.agents.interpreter import install_extra
 from workbench.judges.answering import JudgeCallError, Scrub
-from workbench.judges.base import FaultKind, NotAvailableError
-from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.base import FaultKind, JudgeEnvironment, NotAvailableError
 from workbench.worker.serving import Answer, CallFailedError, serve
 
 _QUIET = {

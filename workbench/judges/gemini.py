@@ -1,21 +1,84 @@
-"""Gemini through google-genai, with a key or as a project on Vertex."""
+"""Gemini through google-genai, with a key or as a project on Vertex.
+
+The client is configured to make one fast attempt: its most expensive steps are left out. Timeouts, retries and limits
+belong to the judge pool. Exceptions of google-genai and its transports contain the request with its key. Only type,
+code and a scrubbed message are used. They are recognised by name, because the client uses httpx, httpx2 or aiohttp
+depending on what is installed.
+"""
 
 import asyncio
 import contextlib
+import gc
 import json
+import logging
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from workbench.judges.answering import Answer, JudgeCallError, Scrub, cut_fault
-from workbench.judges.base import JudgeOptions, Question
-from workbench.judges.gemini_client import GeminiClient, make_client
-from workbench.judges.gemini_faults import is_schema_refused, translated
-from workbench.judges.google_access import GoogleAccess, gemini_access
+from workbench.judges.attempts import retry_after
+from workbench.judges.base import FaultKind, JudgeOptions, Question
+from workbench.judges.google_access import CREDENTIALS_HINT, Credentials, GoogleAccess, gemini_access
 from workbench.judges.kinds import Connection
 
 _RESPONSE_FIELDS = ("response_schema", "response_json_schema", "responseSchema", "responseJsonSchema")
 _REFUSED = frozenset({"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "MODEL_ARMOR"})
 _CUT = "MAX_TOKENS"
+
+
+_SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
+
+
+_GEMINI_API = "https://generativelanguage.googleapis.com/"
+
+
+_READ_AT_ONCE = 4 * 1024 * 1024
+
+
+_LARGEST = 32 * 1024 * 1024
+
+
+class GeminiClient:
+    """A client for one environment.
+
+    `session` carries its calls. None uses the client's own transport, because aiohttp is not installed.
+    """
+
+    def __init__(self, access: GoogleAccess, session: Any) -> None:
+        from google.genai import types
+
+        # Per call the client tests about ninety times whether a name is `in` one of these. They define no such test,
+        # so Python compares the name with each (name, value) pair, and the answer is always no. Here it is immediate.
+        class Config(types.GenerateContentConfig):  # type: ignore[misc]
+            def __contains__(self, name: object) -> bool:
+                return False
+
+        class Content(types.Content):  # type: ignore[misc]
+            def __contains__(self, name: object) -> bool:
+                return False
+
+        class Part(types.Part):  # type: ignore[misc]
+            def __contains__(self, name: object) -> bool:
+                return False
+
+        self.config: Any = Config
+        """Factory of a GenerateContentConfig from its fields."""
+        self._content = Content
+        self._part = Part
+        self._session = session
+        self._client = _client(access, session)
+
+    async def generate(self, model: str, prompt: str, config: Any) -> Any:
+        """Return a GenerateContentResponse. Exceptions of the client and its transport are not caught."""
+        contents = self._content(role="user", parts=[self._part(text=prompt)])
+        return await self._client.aio.models.generate_content(model=model, contents=contents, config=config)
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._client.aio.aclose()
+        self._client.close()
+        if self._session is not None:
+            await self._session.close()
 
 
 class Gemini:
@@ -138,3 +201,177 @@ def connect(to: Connection) -> Gemini:
         NotAvailableError: A key, a project or credentials are missing.
     """
     return Gemini(gemini_access(to.model, to.environment.values), to.scrub)
+
+
+_AGAIN = frozenset({408, 429, 500, 502, 503, 504})
+_TRANSPORTS = frozenset({"aiohttp", "httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3", "ssl", "h11"})
+_FINAL = frozenset({401, 403, 404})
+"""Statuses that every question to the same model would get with the same key."""
+_LONGEST = 400
+_BAD_KEY = ("API_KEY_INVALID", "API key not valid", "API key expired", "API_KEY_SERVICE_BLOCKED")
+
+
+def translated(error: Exception, model: str, access: GoogleAccess, scrub: Scrub) -> JudgeCallError:
+    """Return the error of a call that raised `error`."""
+    if isinstance(getattr(error, "code", None), int) and hasattr(error, "details"):
+        return _refusal(error, model, access, scrub)
+    package = type(error).__module__.partition(".")[0]
+    detail = scrub(_short(str(error) or type(error).__name__))
+    if package == "google" and "auth" in type(error).__module__:
+        if type(error).__name__ == "TransportError":
+            return JudgeCallError(
+                "connection", f"Google's credentials could not be refreshed: {detail}", retryable=True
+            )
+        message = f"Google's credentials cannot be used: {detail}; {CREDENTIALS_HINT}"
+        return JudgeCallError("http", message, final=True)
+    if isinstance(error, json.JSONDecodeError) or type(error).__name__ == "UnknownApiResponseError":
+        return JudgeCallError("unreadable", f"the service's reply is not JSON: {detail}", retryable=True)
+    if package in _TRANSPORTS or isinstance(error, OSError):
+        kind: FaultKind = "timeout" if isinstance(error, TimeoutError) else "connection"
+        return JudgeCallError(kind, f"{_connection(type(error).__name__)}: {detail}", retryable=True)
+    # The remaining errors come from reading the reply: pydantic's ValidationError, an AttributeError for a list, ….
+    return JudgeCallError("unreadable", f"the service's reply could not be read: {detail}", retryable=True)
+
+
+def is_schema_refused(error: JudgeCallError) -> bool:
+    """Return whether the service refused this form of the request, which may be because of a schema."""
+    return error.kind == "http" and error.code.startswith("400") and not any(sign in error.message for sign in _BAD_KEY)
+
+
+def _refusal(error: Any, model: str, access: GoogleAccess, scrub: Scrub) -> JudgeCallError:
+    """Return the error for an `APIError`: a status of the service."""
+    code, status = error.code, str(error.status or "")
+    shown = scrub(_short(f"{code} {status}".strip()))
+    detail = scrub(_short(str(error.message or "")))
+    if any(sign in str(error.details) for sign in _BAD_KEY):
+        message = f"the key is invalid (GOOGLE_API_KEY in <agent>/.env): {_BAD_KEY[0]}"
+        return JudgeCallError("http", message, shown, final=True)
+    if code == 429:
+        return JudgeCallError(
+            "quota", f"the quota of {model} is used up: {detail}", shown, _wait(error), retryable=True
+        )
+    hint = _hint(code, model, access)
+    message = f"{shown}: {detail}" if detail else shown
+    message = f"{hint}: {message}" if hint else message
+    return JudgeCallError("http", message, shown, _wait(error), retryable=code in _AGAIN, final=code in _FINAL)
+
+
+def _hint(code: int, model: str, access: GoogleAccess) -> str:
+    place = f"project {access.project}, {access.location}" if access.project else "this key"
+    if code == 401:
+        return "set GOOGLE_APPLICATION_CREDENTIALS" if access.project else "set GOOGLE_API_KEY to a valid key"
+    if code == 403:
+        return f"{place} may not use {model}: enable the API, or use another project or key"
+    if code == 404:
+        return f"there is no model {model} for {place}: correct judge_model"
+    return ""
+
+
+def _wait(error: Any) -> float | None:
+    """Return the seconds that the service asks to wait, from its header or the error's details."""
+    headers = getattr(error.response, "headers", None)
+    if headers is not None and (value := headers.get("Retry-After") or headers.get("retry-after")):
+        return retry_after(str(value))
+    details = error.details
+    inner = details.get("error", details) if isinstance(details, Mapping) else {}
+    listed = inner.get("details") if isinstance(inner, Mapping) else None
+    for detail in listed if isinstance(listed, list) else ():
+        if isinstance(detail, Mapping) and isinstance(delay := detail.get("retryDelay"), str):
+            return retry_after(delay)
+    return None
+
+
+def _connection(name: str) -> str:
+    if name in ("ClientPayloadError", "RemoteProtocolError", "IncompleteReadError"):
+        return "the reply broke off"
+    if name in ("ConnectError", "ClientConnectorError", "ClientConnectorDNSError", "ConnectionRefusedError"):
+        return "no connection"
+    return "the connection broke"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+async def make_client(access: GoogleAccess) -> GeminiClient:
+    """Create a client for `access`. The import takes half a second, so it runs in a thread."""
+    await asyncio.to_thread(_import)
+    session = _session()
+    try:
+        return await asyncio.to_thread(GeminiClient, access, session)
+    except BaseException:
+        if session is not None:
+            await session.close()
+        raise
+
+
+def _import() -> None:
+    import google.genai
+
+    _ = google.genai
+    logging.getLogger("google_genai").setLevel(logging.CRITICAL)
+    # The thousands of imported objects live as long as the process. Without this, the garbage collector would visit
+    # all of them again and again, which costs a third of a call.
+    gc.freeze()
+
+
+def _session() -> Any:
+    """Return a session for the client, whose own one would read .netrc in a thread before each call."""
+    try:
+        import aiohttp
+    except ImportError:
+        return None
+
+    class Response(aiohttp.ClientResponse):
+        async def read(self) -> bytes:
+            """Read the reply as the parent class does, but only up to a limit."""
+            if self._body is None:
+                body = bytearray()
+                try:
+                    async for chunk in self.content.iter_chunked(_READ_AT_ONCE):
+                        body += chunk
+                        if len(body) > _LARGEST:
+                            raise aiohttp.ClientPayloadError(f"the reply has more than {_LARGEST >> 20} MiB")
+                except BaseException:
+                    self.close()
+                    raise
+                self._body = bytes(body)
+            return self._body
+
+    proxied = any(name.lower().endswith("_proxy") and value for name, value in os.environ.items())
+    connector = aiohttp.TCPConnector(limit=0)
+    return aiohttp.ClientSession(
+        connector=connector, response_class=Response, trust_env=proxied, read_bufsize=_READ_AT_ONCE
+    )
+
+
+def _client(access: GoogleAccess, session: Any) -> Any:
+    from google import genai
+    from google.genai import types
+
+    options = types.HttpOptions(
+        base_url=access.base_url or (None if access.vertex else _GEMINI_API),
+        # Without retry options the client would sleep for 1 to 10 s after a connection error and retry.
+        retry_options=types.HttpRetryOptions(attempts=1),
+        aiohttp_client=session,
+    )
+    if not access.vertex or access.credentials is None:
+        return genai.Client(vertexai=access.vertex, api_key=access.key, http_options=options)
+    return genai.Client(
+        vertexai=True,
+        project=access.project,
+        location=access.location,
+        credentials=_credentials(access.credentials),
+        http_options=options,
+    )
+
+
+def _credentials(found: Credentials) -> Any:
+    import google.auth
+    import google.oauth2.credentials
+
+    if found.placeholder:
+        return google.oauth2.credentials.Credentials(token="placeholder")
+    if found.file:
+        return google.auth.load_credentials_from_file(found.file, scopes=_SCOPES)[0]
+    return google.auth.default(scopes=_SCOPES)[0]

@@ -1,4 +1,4 @@
-"""The pool of judges of a scorer process: one limit, one cache and one budget for a whole run."""
+"""The pool of judges of a scorer process: one limit, one cache and one budget for a run, and clients for each agent."""
 
 import asyncio
 import dataclasses
@@ -8,26 +8,98 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from workbench.agents.functions import Functions
-from workbench.judges.answering import Answer, Rating, cut_fault
-from workbench.judges.attempts import CallLimits, Outcome, ask_until_answered
-from workbench.judges.base import JudgeFault, JudgeIdentity, JudgeOptions, Question, Reply
-from workbench.judges.cache import Cache
-from workbench.judges.environment import JudgeEnvironment
-from workbench.judges.environment_clients import EnvironmentClients
+from workbench.files.plugins import resolve
+from workbench.judges.answering import Answer, Answerer, Rater, Rating, cut_fault
+from workbench.judges.attempts import CallLimits, ModelQueue, Outcome, RetryPolicy, ask_until_answered, retry_policy_of
+from workbench.judges.base import JudgeEnvironment, JudgeFault, JudgeIdentity, JudgeOptions, Question, Reply
+from workbench.judges.cache import Cache, question_key, rating_key
 from workbench.judges.google_access import GoogleAccess
-from workbench.judges.kinds import identify_judge
-from workbench.judges.question_key import question_key, rating_key
-from workbench.judges.retry import RetryPolicy
+from workbench.judges.kinds import Connection, JudgeKind, identify_judge, is_own, kind_of
+from workbench.judges.plugin_child import PluginJudge
 from workbench.judges.run_state import RunLimits, RunState, SharedCalls, Tally
-from workbench.judges.vertex import SERVICE_NAME, vertex_access
+from workbench.judges.secret_forms import Scrubber
+from workbench.judges.vertex import SERVICE_NAME, Vertex, vertex_access
 from workbench.text.counting import counted
 
 __all__ = ["CaseBench", "JudgeEnvironment", "JudgePool", "PooledJudge", "PooledService", "RunLimits", "Tally"]
 
+
 T = TypeVar("T")
+
+
 _LONGEST = 1_000_000
+
+
 _HALF = re.compile("[\ud800-\udfff]")
+
+
 _TOKENS = ("input_tokens", "output_tokens")
+
+
+class EnvironmentClients:
+    """Clients, child processes and queues of one environment."""
+
+    def __init__(
+        self, environment: JudgeEnvironment, retry_policy: RetryPolicy, on_wait: Callable[[str, float, str], None]
+    ) -> None:
+        self.environment = environment
+        self.scrub = Scrubber(environment.values)
+        self.retry_policy = retry_policy_of(environment.values, retry_policy)
+        self._on_wait = on_wait
+        self._answerers: dict[str, Answerer] = {}
+        self._queues: dict[str, ModelQueue] = {}
+        self._functions: Functions | None = None
+        self._rater: Rater | None = None
+
+    def queue(self, model: str) -> ModelQueue:
+        """Return the queue of `model`."""
+        if model not in self._queues:
+            self._queues[model] = ModelQueue(model, self.retry_policy, self._on_wait)
+        return self._queues[model]
+
+    def answerer(self, model: str) -> Answerer:
+        """Return the client that answers for `model`.
+
+        Raises:
+            NotAvailableError: There is none.
+        """
+        kind = kind_of(model)
+        if kind.name not in self._answerers:
+            self._answerers[kind.name] = self._connect(kind, model)
+        return self._answerers[kind.name]
+
+    def functions(self) -> Functions:
+        """Return the caller of the agent's Python functions."""
+        if self._functions is None:
+            self._functions = Functions(self.environment)
+        return self._functions
+
+    def rater(self) -> Rater:
+        """Return the client of the evaluation service."""
+        if self._rater is None:
+            self._rater = Vertex(self.environment, self.scrub)
+        return self._rater
+
+    def start_over(self) -> None:
+        """End all pauses because another run begins."""
+        for queue in self._queues.values():
+            queue.start_over()
+
+    async def close(self) -> None:
+        """Close all queues, clients and child processes."""
+        for queue in self._queues.values():
+            queue.close()
+        clients: list[Any] = [*self._answerers.values(), self._functions, self._rater]
+        for client in clients:
+            if client is not None:
+                await client.close()
+
+    def _connect(self, kind: JudgeKind, model: str) -> Answerer:
+        if not is_own(kind):
+            return PluginJudge(kind.name, self.environment, self.scrub)
+        to = Connection(model, self.environment, self.scrub, self.functions)
+        answerer: Answerer = resolve(kind.connect)(to)
+        return answerer
 
 
 class JudgePool:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from workbench.files.plugins import ExtensionPoint
 from workbench.judges.answering import Scrub
-from workbench.judges.base import JudgeIdentity, JudgeOptions, NotAvailableError, Question
-from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.base import JudgeEnvironment, JudgeIdentity, JudgeOptions, NotAvailableError, Question
 
 if TYPE_CHECKING:
     from workbench.agents.functions import Functions

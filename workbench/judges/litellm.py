@@ -6,9 +6,8 @@ The library is slow to import, prints text, and accesses the network on its own.
 """
 
 from workbench.judges.answering import Answer, Scrub
-from workbench.judges.base import JudgeOptions, Question
+from workbench.judges.base import JudgeEnvironment, JudgeOptions, Question
 from workbench.judges.child import ClientChild, require
-from workbench.judges.environment import JudgeEnvironment
 from workbench.judges.kinds import Connection
 
 _VARIABLES = {

@@ -13,10 +13,8 @@ from typing import Any, Final
 from workbench.agents.interpreter import install_extra
 from workbench.agents.workspace.function_source import function_file
 from workbench.files.file_access import read_regular
-from workbench.judges.addresses import checked_address, shown_address
-from workbench.judges.base import JudgeIdentity, NotAvailableError, Question
-from workbench.judges.environment import JudgeEnvironment
-from workbench.judges.google_access import gemini_access, uses_vertex
+from workbench.judges.base import JudgeEnvironment, JudgeIdentity, NotAvailableError, Question
+from workbench.judges.google_access import checked_address, gemini_access, shown_address, uses_vertex
 from workbench.judges.kinds import JudgeKind
 
 FUNCTION = "python:"

@@ -10,9 +10,8 @@ from typing import Any
 from workbench.agents.functions import Functions
 from workbench.files.plugins import BrokenExtensionError, resolve
 from workbench.judges.answering import Answer, Answerer, JudgeCallError, Scrub
-from workbench.judges.base import JudgeOptions, NotAvailableError, Question
+from workbench.judges.base import JudgeEnvironment, JudgeOptions, NotAvailableError, Question
 from workbench.judges.child import ClientChild, run_child
-from workbench.judges.environment import JudgeEnvironment
 from workbench.judges.kinds import JUDGES, Connection
 
 

@@ -9,10 +9,8 @@ from typing import Any, Literal, TypeAlias
 from workbench.files.criteria import TemplateFaultError
 from workbench.files.invocation import recorded_events
 from workbench.files.schema import STOP_SIGNAL
-from workbench.judges.base import Judge, JudgeFault, Question, Reply, record, reply_record
-from workbench.judges.personas import Persona
-from workbench.judges.scenario import Scenario, SimulatorConfig, stops
-from workbench.judges.thoughts import without_thoughts
+from workbench.judges.base import Judge, JudgeFault, Question, Reply, record, reply_record, without_thoughts
+from workbench.judges.scenario import Persona, Scenario, SimulatorConfig, stops
 from workbench.text.json_values import parts_of
 
 # The conversation so far, as a simulated user sees it

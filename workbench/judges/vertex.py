@@ -7,12 +7,10 @@ client ignores `GOOGLE_VERTEX_BASE_URL`; this module reads it and passes it on.
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.judges.addresses import checked_address
 from workbench.judges.answering import Rating, Scrub
-from workbench.judges.base import NotAvailableError
+from workbench.judges.base import JudgeEnvironment, NotAvailableError
 from workbench.judges.child import ClientChild, require
-from workbench.judges.environment import JudgeEnvironment
-from workbench.judges.google_access import GoogleAccess, find_credentials
+from workbench.judges.google_access import GoogleAccess, checked_address, find_credentials
 
 SERVICE_NAME = "Google's evaluation service"
 _PACKAGES = ("agentplatform", "pandas", "tqdm")

@@ -16,13 +16,12 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.judges.addresses import is_loopback
 from workbench.judges.answering import JudgeCallError
 from workbench.judges.base import FaultKind
 from workbench.judges.child import run_child
-from workbench.judges.gemini_faults import translated
-from workbench.judges.google_access import GoogleAccess
-from workbench.judges.scrub import Scrubber
+from workbench.judges.gemini import translated
+from workbench.judges.google_access import GoogleAccess, is_loopback
+from workbench.judges.secret_forms import Scrubber
 from workbench.judges.vertex import SERVICE_NAME, vertex_access
 
 _COHERENCE = "gs://vertex-ai-generative-ai-eval-sdk-resources/metrics/coherence/v1.yaml"

@@ -8,8 +8,7 @@ import pytest
 
 from tests.judges.simulation.conversations import turn
 from workbench.files.criteria import TemplateFaultError, instruction_faults
-from workbench.judges.personas import PREBUILT, Behavior, Persona
-from workbench.judges.scenario import Scenario, read_simulator
+from workbench.judges.scenario import PREBUILT, Behavior, Persona, Scenario, read_simulator
 from workbench.judges.simulated_user import history, next_message_question, render
 
 ALL = "{{ stop_signal }}|{{ conversation_plan }}|{{ conversation_history }}"

@@ -4,8 +4,7 @@ import pytest
 
 from workbench.files.case_rules import case_breaches
 from workbench.files.schema import PREBUILT_PERSONAS
-from workbench.judges.personas import PREBUILT, UnknownPersonaError, persona_of
-from workbench.judges.scenario import full_scenario, read_scenario
+from workbench.judges.scenario import PREBUILT, UnknownPersonaError, full_scenario, persona_of, read_scenario
 
 SCENARIO = {"starting_prompt": "Hi", "conversation_plan": "Buy a boat"}
 

@@ -7,8 +7,7 @@ import pytest
 
 from tests.judges.simulation.conversations import Player, turn
 from workbench.judges.base import JudgeFault, Question, Reply
-from workbench.judges.personas import Behavior, Persona
-from workbench.judges.scenario import Scenario, SimulatorConfig
+from workbench.judges.scenario import Behavior, Persona, Scenario, SimulatorConfig
 from workbench.judges.simulated_user import Ended, Failed, SimulatedMessage, SimulatedUser, Step
 
 SCENARIO = Scenario("A boat, please", "Buy the red one")

@@ -19,7 +19,7 @@ from workbench.criteria.judged.reply_text import (
     values_outside_json,
 )
 from workbench.criteria.prompts.claims import LABELS, POSITIVE
-from workbench.judges.thoughts import without_thoughts
+from workbench.judges.base import without_thoughts
 
 UNLABELLED = "unlabelled"
 _TAGGED = re.compile(r"<sentence>(.*?)</sentence>", re.DOTALL | re.IGNORECASE)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from workbench.judges.thoughts import without_thoughts
+from workbench.judges.base import without_thoughts
 from workbench.text.counting import counted
 
 MAX_LENGTH = 1_000_000

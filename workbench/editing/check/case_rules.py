@@ -13,7 +13,7 @@ from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import EvalCase, EvalsetDocument
 from workbench.files.faults import Breach, Location, nearest_hint
 from workbench.files.invocation import Invocation, ToolCall, content_text, leaves_out, tool_calls
-from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.base import JudgeEnvironment
 from workbench.run.plan.blocking import Obstacle, Rubrics, obstacle, unused_expectations
 from workbench.text.counting import counted
 

@@ -16,8 +16,7 @@ from workbench.files.evalset import EvalCase
 from workbench.files.faults import Breach, Location
 from workbench.files.metrics_config import own_entry
 from workbench.files.spelling import get, key_for
-from workbench.judges.base import NotAvailableError
-from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.base import JudgeEnvironment, NotAvailableError
 from workbench.judges.kinds import identify_judge, is_own, kind_of, suggested_name
 from workbench.judges.model_options import read_judge_options
 from workbench.judges.retiring import retires, successor_hint

@@ -30,7 +30,7 @@ from workbench.files.json_text.scanner import LARGEST_TREE, is_scannable, scan
 from workbench.files.json_text.text_file import TextFile
 from workbench.files.locating import find
 from workbench.files.metrics_config import metric_place, own_entry
-from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.base import JudgeEnvironment
 from workbench.text.counting import counted
 
 _NO_TOOLS = DeclaredTools({}, complete=False)

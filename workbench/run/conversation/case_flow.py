@@ -26,7 +26,7 @@ from workbench.events.events import (
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import BrokenCaseError, EvalCase
 from workbench.files.injection_rules import Injection
-from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.base import JudgeEnvironment
 from workbench.judges.scenario import full_scenario
 from workbench.run.conversation.case_scoring import CaseScoring, FaultCase, Verdicts
 from workbench.run.conversation.context import RunContext

@@ -20,8 +20,7 @@ from workbench.files.evalset import EvalCase, case_or_none
 from workbench.files.faults import Breach, Fault
 from workbench.files.run_options import UsageFaultError, UsageKind
 from workbench.files.walk import relative_to
-from workbench.judges.base import JudgeIdentity, NotAvailableError
-from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.base import JudgeEnvironment, JudgeIdentity, NotAvailableError
 from workbench.judges.kinds import identify_judge
 from workbench.judges.scenario import SimulatorConfig, read_scenario, read_simulator
 from workbench.judges.simulated_user import SimulatedMessage, step_without_judge

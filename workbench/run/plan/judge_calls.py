@@ -24,7 +24,7 @@ from workbench.run.plan.plan import AgentSetting
 
 
 def judge_environment(setting: AgentSetting) -> dict[str, Any]:
-    """Return the fields of the agent's `workbench.judges.environment.JudgeEnvironment`.
+    """Return the fields of the agent's `workbench.judges.base.JudgeEnvironment`.
 
     Agents in different folders have different environments, because their functions are imported from there. All
     variants of an agent have the environment of the agent itself.

@@ -18,8 +18,7 @@ from workbench.files.evalset import BrokenCaseError, EvalCase
 from workbench.files.file_access import read_regular
 from workbench.files.frozen_path import frozen_path
 from workbench.files.run_options import RunOptions
-from workbench.judges.base import DEFAULT_MODEL, NotAvailableError
-from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.base import DEFAULT_MODEL, JudgeEnvironment, NotAvailableError
 from workbench.judges.google_access import gemini_access
 from workbench.judges.retiring import NAMES, retires, successor_hint
 from workbench.run.plan.judge_calls import judge_environment

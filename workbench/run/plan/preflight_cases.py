@@ -15,9 +15,8 @@ from workbench.files.criteria import CriteriaConfig, Criterion
 from workbench.files.evalset import EvalCase
 from workbench.files.metrics_config import own_entry
 from workbench.files.run_options import RunOptions
-from workbench.judges.addresses import shown_address
-from workbench.judges.base import JudgeIdentity, JudgeOptions, NotAvailableError
-from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.base import JudgeEnvironment, JudgeIdentity, JudgeOptions, NotAvailableError
+from workbench.judges.google_access import shown_address
 from workbench.judges.kinds import identify_judge
 from workbench.judges.own_kinds import FUNCTION
 from workbench.judges.retiring import retires, successor_hint

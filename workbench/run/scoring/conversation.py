@@ -22,7 +22,7 @@ OnScored: TypeAlias = Callable[[Scored], None]
 
 @dataclass(frozen=True)
 class JudgeAccess:
-    """Settings for judges: `environment` has the fields of `workbench.judges.environment.JudgeEnvironment`."""
+    """Settings for judges: `environment` has the fields of `workbench.judges.base.JudgeEnvironment`."""
 
     environment: Mapping[str, Any] = field(repr=False)
     repeat: int = 1

@@ -3,8 +3,7 @@
 import json
 
 from workbench.judges.answering import Answer, JudgeCallError
-from workbench.judges.base import JudgeIdentity, JudgeOptions, NotAvailableError, Question
-from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.base import JudgeEnvironment, JudgeIdentity, JudgeOptions, NotAvailableError, Question
 from workbench.judges.kinds import Connection, JudgeKind
 
 PREFIX = "keyword:"

@@ -9,7 +9,7 @@ from workbench.events.events import Noticed
 from workbench.files.criteria import CriteriaConfig, Criterion
 from workbench.files.evalset import EvalCase
 from workbench.files.run_options import RunOptions
-from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.base import JudgeEnvironment
 from workbench.run.plan.preflight_cases import PreflightCase, notices
 
 KEY = {"GOOGLE_API_KEY": "scripted-key"}

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.run.plan.preflight.cases import config, criteria, looked
 from workbench.files.run_options import RunOptions
-from workbench.judges.environment import JudgeEnvironment
+from workbench.judges.base import JudgeEnvironment
 from workbench.run.plan.preflight_cases import PreflightCase, notices
 
 

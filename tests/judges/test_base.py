@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.judges.thoughts import without_thoughts
+from workbench.judges.base import without_thoughts
 
 
 @pytest.mark.parametrize(
