@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.results.runs import Cases, run, store_run
-from workbench.results.change_text import drop_text, gate_text
+from workbench.results.change_text import drop_text, gate_text, notes
 from workbench.results.compare.compare import compare
 from workbench.results.compare.gate import Gate, gate
 
@@ -128,3 +128,13 @@ def test_stored_repeats_show_that_a_case_is_flaky(tmp_path: Path) -> None:
     assert {ref.eval_id: words for ref, words in found.flaky.items()} == {
         "late": "1/3 passed in 2026-11-21T10-30-00-3f2a"
     }
+
+
+def test_notes_never_say_that_nothing_was_lost_where_cases_broke(tmp_path: Path) -> None:
+    same = steady(9, runs=3)
+    broken = weigh({**same, "one": [P] * 3, "two": [P] * 3}, {**same, "one": [F] * 3, "two": [F] * 3}, tmp_path)
+    assert broken.rates.result == "unclear"
+    assert notes(broken) == ["2 cases dropped farther than chance explains (p = 0.003)"]
+    noise = weigh({**same, "one": [P, F, F]}, {**same, "one": [F, F, F]}, tmp_path)
+    assert notes(noise)[0].startswith("unclear: these 10 cases show no difference. They would show one of ")
+    assert notes(weigh(same, same, tmp_path)) == []

@@ -143,10 +143,9 @@ def _chance_lines(weighed: "Gate") -> Iterator[str]:
         chance_text,
         change_text,
         drop_text,
-        left_out_text,
+        notes,
         p_text,
         rate_text,
-        unclear_text,
     )
 
     if repeated := [drop for drop in weighed.drops if not drop.is_single or drop.flaky]:
@@ -163,10 +162,7 @@ def _chance_lines(weighed: "Gate") -> Iterator[str]:
         f"Pass rate of {counted(rates.cases, 'case')}: {rate_text(rates.before)} -> {rate_text(rates.after)},"
         f" {change_text(rates)}, {rates.result} ({p_text(rates.p)})"
     )
-    if rates.result == "unclear" and (rates.better or rates.worse) and not weighed.losses.found:
-        yield f"  unclear: {unclear_text(rates)}"
-    if left_out := left_out_text(rates):
-        yield f"  {left_out}"
+    yield from (f"  {note}" for note in notes(weighed))
 
 
 def _gate_lines(weighed: "Gate", verdict: str | None) -> Iterator[str]:

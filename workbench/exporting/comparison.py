@@ -13,10 +13,9 @@ from workbench.results.cause_lines import cause_text
 from workbench.results.change_text import (
     chance_text,
     change_text,
-    left_out_text,
+    notes,
     p_text,
     rate_text,
-    unclear_text,
 )
 from workbench.results.compare.compare import Comparison
 from workbench.results.compare.gate import Drop, Gate
@@ -129,10 +128,7 @@ def _figures(found: Comparison, gate: Gate, links: _Links) -> Iterator[str]:
         if then[status] or now[status]:
             change = now[status] - then[status]
             yield f"| {status.replace('_', ' ')} | {then[status]:,} | {now[status]:,} | {change:+,} |"
-    is_open = rates.result == "unclear" and (rates.better or rates.worse) and not gate.losses.found
-    notes = [f"unclear: {unclear_text(rates)}"] if is_open else []
-    notes += filter(None, [left_out_text(rates)])
-    for note in notes:
+    for note in notes(gate):
         yield ""
         yield note
 

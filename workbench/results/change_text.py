@@ -62,9 +62,7 @@ def gate_text(gate: Gate) -> str:
         fell = f"{-rates.change * 100:.1f} points"
         reasons.append(f"the pass rate fell by {fell}, and chance does not explain it ({p_text(rates.p)})")
     elif gate.losses.found:
-        p = gate.losses.drops_p if gate.losses.are_clear else min(drop.chance for drop in gate.drops)
-        lost = len(gate.drops) if gate.losses.are_clear else len(gate.losses.clear)
-        reasons.append(f"{counted(lost, 'case')} dropped farther than chance explains ({p_text(p)})")
+        reasons.append(_lost_text(gate))
     if reasons:
         return "; ".join(reasons)
     if not rates.cases:
@@ -76,10 +74,26 @@ def gate_text(gate: Gate) -> str:
     return f"chance explains the difference of {_signed(rates.change * 100)} points ({p_text(rates.p)})"
 
 
-def drop_text(drop: Drop) -> str:
+def notes(gate: Gate) -> list[str]:
+    """Return what the change of the pass rate does not say: clear drops, what would have shown, what is left out."""
+    rates, found = gate.rates, []
+    if gate.losses.found and rates.result != "worse":
+        found.append(_lost_text(gate))
+    elif rates.result == "unclear" and (rates.better or rates.worse):
+        found.append(f"unclear: {unclear_text(rates)}")
+    return [*found, *filter(None, [left_out_text(rates)])]
+
+
+def _lost_text(gate: Gate) -> str:
+    p = gate.losses.drops_p if gate.losses.are_clear else min(drop.chance for drop in gate.drops)
+    lost = len(gate.drops) if gate.losses.are_clear else len(gate.losses.clear)
+    return f"{counted(lost, 'case')} dropped farther than chance explains ({p_text(p)})"
+
+
+def drop_text(drop: Drop, arrow: str = "->") -> str:
     """Return `3/3 -> 1/3 passed (chance alone: 20%)`, and where a flaky case was seen to be flaky."""
     (passed, judged), (later, of_later) = drop.before, drop.after
-    words = f"{passed}/{judged} -> {later}/{of_later} passed ({chance_text(drop.chance)})"
+    words = f"{passed}/{judged} {arrow} {later}/{of_later} passed ({chance_text(drop.chance)})"
     return f"{words}, flaky: {one_line(drop.flaky)}" if drop.flaky else words
 
 

@@ -11,7 +11,15 @@ from rich.text import Text
 
 from workbench.freshness.changed_files import ChangedFile
 from workbench.results.change_causes import add_causes, difference_lines, file_lines
+from workbench.results.change_text import (
+    change_text,
+    drop_text,
+    notes,
+    p_text,
+    rate_text,
+)
 from workbench.results.compare.compare import ChangedCase, ComparedCase, Comparison
+from workbench.results.compare.gate import Gate
 from workbench.results.document import Document
 from workbench.results.evidence.compared import add_compared
 from workbench.results.faces import FACES
@@ -33,8 +41,11 @@ CHANGES = {
 _NAMED = 50
 
 
-def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
-    """Return the differences between the runs. `names` are safe names of the older and the newer one."""
+def overview(found: Comparison, gate: Gate, names: tuple[str, str], view: View) -> Document:
+    """Return the differences between the runs, and what chance explains (`gate`).
+
+    `names` are safe names of the older and the newer run.
+    """
     document = Document()
     for sign, name, run in (("− ", names[0], found.before), ("+ ", names[1], found.after)):
         style = "diff-missing" if sign == "− " else "diff-extra"
@@ -42,6 +53,7 @@ def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
         document.add(hang_text(Text.styled(f" {sign}", style), about, view.width - 1, 3))
     document.gap()
     document.add(hang(Text(" "), flow(_counts(found), max(view.width - 1, 10), "   "), 1))
+    _add_rates(document, gate, view)
     document.gap()
     document.add([heading("differences between the runs", view.width)])
     for words in found.differences:
@@ -57,6 +69,22 @@ def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
     return document
 
 
+def _add_rates(document: Document, gate: Gate, view: View) -> None:
+    """Add how far the pass rate moved, and what that proves; nothing if it did not move."""
+    rates = gate.rates
+    if not rates.better and not rates.worse:
+        return
+    style = {"better": "status-passed", "worse": "status-failed", "unclear": "label"}[rates.result]
+    parts = (
+        safe(f"pass rate {rate_text(rates.before)} → {rate_text(rates.after)}"),
+        safe(change_text(rates)),
+        Text.styled(f"{rates.result} ({p_text(rates.p)})", style),
+    )
+    document.add(hang(Text(" "), flow(parts, max(view.width - 1, 10), "   "), 1))
+    for note in notes(gate):
+        document.add(remark(note, view))
+
+
 def _listed(executions: Sequence[Execution]) -> str:
     """Return the ids of cases, each once with its number of executions."""
     times = Counter(replace(one.ref, repeat=1) for one in executions)
@@ -65,15 +93,22 @@ def _listed(executions: Sequence[Execution]) -> str:
 
 
 def one_case(
-    case: ChangedCase, files: Sequence[ChangedFile], records: tuple[CaseRecord, CaseRecord] | str | None, view: View
+    case: ChangedCase,
+    gate: Gate,
+    files: Sequence[ChangedFile],
+    records: tuple[CaseRecord, CaseRecord] | str | None,
+    view: View,
 ) -> Document:
-    """Return a case: the causes of its change with the changed lines, then before and after.
+    """Return a case: how likely chance makes it drop, the causes with the changed lines, then before and after.
 
     `records` is None while they are loading, or a text that says why they cannot be read.
     """
     document = Document()
     word, style = CHANGES[case.change]
     document.add(hang_text(Text(), Text.assemble((f" {word}", style), _label(case)), view.width, 1))
+    drop = next((drop for drop in gate.drops if drop.ref == replace(case.ref, repeat=1)), None)
+    if drop is not None and case.change == "regression":
+        document.add(remark(drop_text(drop, "→"), view))
     own = tuple(file for file in files if file.agent == case.ref.agent)
     kinds = add_causes(document, ComparedCase(case, own), view)
     if records is None or isinstance(records, str):

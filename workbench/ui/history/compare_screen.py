@@ -14,6 +14,7 @@ from textual.content import Content
 from workbench.events.events import CaseRef
 from workbench.files.run_options import UsageFaultError
 from workbench.results.compare.compare import ORDER, ChangedCase, Comparison, compare
+from workbench.results.compare.gate import Gate, gate
 from workbench.results.comparison import counted, one_case, overview
 from workbench.results.document import Document
 from workbench.results.faces import FACES
@@ -135,6 +136,7 @@ class CompareScreen(SplitScreen):
         super().__init__(keys, host, self.changes, Vertical(self.changes), details)
         self._before, self._after, self._state, self._go = before, after, state, go
         self._found: Comparison | None = None
+        self._gate: Gate | None = None
         self._trouble = ""
         self._pairs: dict[CaseRef, Pair | str] = {}
         self._shown: ChangedCase | None = None
@@ -159,7 +161,7 @@ class CompareScreen(SplitScreen):
 
     async def _read(self) -> None:
         try:
-            found, trouble = await asyncio.to_thread(self._compare_runs)
+            found, self._gate, trouble = await asyncio.to_thread(self._compare_runs)
         except UsageFaultError as error:
             self._trouble = self._deleted_runs() or str(error)
             self.changes.show_message("a run cannot be read")
@@ -171,10 +173,11 @@ class CompareScreen(SplitScreen):
         self.frame.border_subtitle = Content(f"{found.unchanged:,} unchanged")
         self.changes.show_comparison(found)
 
-    def _compare_runs(self) -> tuple[Comparison, list[str]]:
+    def _compare_runs(self) -> tuple[Comparison, Gate, list[str]]:
         before, trouble = open_summary(self._before.word, self._state, self._state)
         after, more = open_summary(self._after.word, self._state, self._state)
-        return compare(before, after, self._state), [*trouble, *more]
+        found = compare(before, after, self._state)
+        return found, gate(found, self._state), [*trouble, *more]
 
     def _deleted_runs(self) -> str:
         """Return a sentence about runs that were deleted meanwhile, or "" if both exist."""
@@ -228,13 +231,13 @@ class CompareScreen(SplitScreen):
     def _document(self, case: ChangedCase | None, view: View) -> Document:
         if view.width <= 0:
             return Document()
-        if self._found is None:
+        if self._found is None or self._gate is None:
             document = Document()
             document.add(remark(one_line(self._trouble) if self._trouble else "comparing", view))
             return document
         if case is None:
-            return overview(self._found, self._names(), view)
-        return one_case(case, self._found.files, self._pairs.get(case.ref), view)
+            return overview(self._found, self._gate, self._names(), view)
+        return one_case(case, self._gate, self._found.files, self._pairs.get(case.ref), view)
 
     def on_body_resized(self, event: Body.Resized) -> None:
         """Lay out the details for the new size."""
