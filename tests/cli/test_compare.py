@@ -219,6 +219,16 @@ def test_gate_fails_for_new_errors(project: Project, here: Here) -> None:
     assert here("compare", "report.json", "report.json", "--gate").returncode == 0
 
 
+def test_cases_that_cannot_be_compared_are_named(project: Project, here: Here) -> None:
+    _reports(project, "greet_one", "other", status="not_evaluated")
+    said = here("compare", "main.json", "report.json").stdout
+    assert "  left out: 2 not evaluated; 2 cases have no verdict on one side\n" in said
+    assert "  not compared: echo/talk/greet_one, echo/talk/other\n" in said
+    found = _compared(here, "main.json", "report.json")[1]
+    assert [one["eval_id"] for one in found["left_out"]] == ["greet_one", "other"]
+    assert found["rates"]["left_out"] == {"not_evaluated": 2}
+
+
 def test_gate_without_anything_comparable_exits_with_2(project: Project, here: Here) -> None:
     _reports(project, "greet_one", "greet_two", "other", "wrong", status="not_evaluated")
     done = here("compare", "main.json", "report.json", "--gate")

@@ -170,6 +170,7 @@ def test_secret_in_a_variable_is_neither_shown_nor_stored(desk: TriedProject, wo
     assert code == 0
     texts = [out, err, *(file.read_text() for file in files.values())]
     assert f"{name}=" in texts[0]
+    assert texts[3].startswith("<!-- agent-workbench -->\n"), "a workflow finds the comment by its first line"
     if len(secret) > 7:
         assert not any(secret in text for text in texts)
     assert f"{name}={secret}" not in "".join(texts)

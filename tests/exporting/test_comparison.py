@@ -110,5 +110,6 @@ def test_errors_and_what_is_left_out_are_named() -> None:
     after = run({"one": ["error"], "two": ["cancelled"], "three": ["passed"]})
     text = comment(before, after)
     assert "| 1 case with a new error | why |\n|---|---|\n| `desk/refunds/one` | `agent_raised: it broke` |" in text
-    assert "\nleft out: 1 error, 1 cancelled; 2 cases have nothing to compare\n" in text
+    assert "\nleft out: 1 error, 1 cancelled; 2 cases have no verdict on one side\n" in text
+    assert "\nNot compared: `desk/refunds/one`, `desk/refunds/two`\n" in text
     assert "| error | 0 | 1 | +1 |" in text

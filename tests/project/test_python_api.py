@@ -268,7 +268,9 @@ async def test_compare_names_the_cause_of_a_failure(desk: Path) -> None:
         (desk / "agent.py").write_text(AGENT.replace("on its way", "somewhere"), "utf-8")
         assert (await verdicts(project))["late_parcel"] == "failed"
         found = await project.compare(first)
+        gate = await project.gate(first)
     assert found.count("regression") == 1
+    assert (gate.failed, gate.rates.change, gate.drops[0].chance) == (False, -0.5, 0.5)
     (change,) = [one for one in found.cases if one.change == "regression"]
     assert any("agent.py" in cause.what for cause in change.causes)
 

@@ -67,7 +67,7 @@ def test_number_of_cases_needed_is_not_exact_to_the_case() -> None:
 
 def test_what_is_left_out_is_named() -> None:
     found = compare_rates([case_pair(["passed", "error"], ["error", "failed"]), case_pair(["cancelled"], ["passed"])])
-    assert left_out_text(found) == "left out: 2 errors, 1 cancelled; 1 case has nothing to compare"
+    assert left_out_text(found) == "left out: 2 errors, 1 cancelled; 1 case has no verdict on one side"
     assert left_out_text(BETTER) == ""
 
 

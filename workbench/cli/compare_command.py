@@ -163,6 +163,8 @@ def _chance_lines(weighed: "Gate") -> Iterator[str]:
         f" {change_text(rates)}, {rates.result} ({p_text(rates.p)})"
     )
     yield from (f"  {note}" for note in notes(weighed))
+    if weighed.left_out:
+        yield f"  not compared: {few(map(_label, weighed.left_out), 5)}"
 
 
 def _gate_lines(weighed: "Gate", verdict: str | None) -> Iterator[str]:

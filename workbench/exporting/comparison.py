@@ -29,6 +29,8 @@ MARK = "<!-- agent-workbench -->"
 """The first line of the comment, by which a workflow finds it again. Markdown does not show it."""
 _MAX_CASES = 40
 """Number of cases in each table."""
+_FEW = 5
+"""Number of cases that are named in a sentence."""
 _MAX_CHARACTERS = 60_000
 """GitHub accepts comments of up to 65,536 characters."""
 _URL = re.compile(r"https?://[\w.:/~%+@-]+")
@@ -131,6 +133,10 @@ def _figures(found: Comparison, gate: Gate, links: _Links) -> Iterator[str]:
     for note in notes(gate):
         yield ""
         yield note
+    if gate.left_out:
+        yield ""
+        named = ", ".join(map(links.case, gate.left_out[:_FEW]))
+        yield f"Not compared: {named}{_more(len(gate.left_out) - _FEW)}"
 
 
 def _lost(found: Comparison, drops: Sequence[Drop], links: _Links, most: int) -> Iterator[str]:

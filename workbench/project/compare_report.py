@@ -50,13 +50,18 @@ class CompareCount(Part):
     unchanged: Count
 
 
-class CompareRef(Part):
-    """One execution of a case."""
+class CompareName(Part):
+    """A case."""
 
     agent: Words
     evalset_file: Words
     eval_set_id: Words
     eval_id: Words
+
+
+class CompareRef(CompareName):
+    """One execution of a case."""
+
     repeat: int
 
 
@@ -131,13 +136,9 @@ class CompareRates(Part):
     cases_left_out: Count
 
 
-class CompareDrop(Part):
+class CompareDrop(CompareName):
     """A case that passes less often than before."""
 
-    agent: Words
-    evalset_file: Words
-    eval_set_id: Words
-    eval_id: Words
     before: Executions
     after: Executions
     chance: Share
@@ -148,13 +149,9 @@ class CompareDrop(Part):
     """Where the case both passed and failed; null if it is not known as flaky."""
 
 
-class CompareNewError(Part):
+class CompareNewError(CompareName):
     """A case that ended with an error, or failed with one, and did not before."""
 
-    agent: Words
-    evalset_file: Words
-    eval_set_id: Words
-    eval_id: Words
     kind: Words | None
     message: Words | None
 
@@ -179,6 +176,8 @@ class Compare(Part):
     """Null if no case was judged in both runs."""
     drops: list[CompareDrop]
     new_errors: list[CompareNewError]
+    left_out: list[CompareName]
+    """Cases of both runs that were not judged in one of them."""
     gate: CompareGate | None
     """Null without `--gate`."""
     cases: list[CompareCase]
@@ -225,6 +224,7 @@ def compare_report(found: Comparison, gate: Gate, verdict: str | None) -> dict[s
             )
             for one in gate.new_errors
         ],
+        left_out=[CompareName(**_case(ref)) for ref in gate.left_out],
         gate=None if verdict is None else CompareGate(passed=not gate.failed, alpha=gate.alpha, verdict=verdict),
         cases=list(map(_changed, found.cases)),
         only_in_a=list(map(_ref, found.only_before)),

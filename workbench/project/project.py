@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from workbench.project.fault_matrix import FaultMatrix
     from workbench.project.last_verdicts import LastVerdict
     from workbench.results.compare.compare import Comparison
+    from workbench.results.compare.gate import Gate
 
 __all__ = ["Project", "Running", "TrialImport"]
 
@@ -471,6 +472,20 @@ class Project:
             return compare(first, second, state)
 
         return await asyncio.to_thread(compare_now)
+
+    async def gate(self, before: str = "baseline", after: str = "last", *, alpha: float = 0.05) -> "Gate":
+        """Compare two stored runs as `compare --gate` does: is there a loss that chance does not explain?
+
+        Without a difference, the gate fails with a probability of at most `alpha`.
+
+        Raises:
+            UsageFaultError: a run does not exist.
+        """
+        from workbench.results.compare.gate import gate
+
+        found = await self.compare(before, after)
+        state = state_of(find_root(self.targets().folder), self._explicit_state)
+        return await asyncio.to_thread(gate, found, state, alpha=alpha)
 
     def run(
         self, plan: Plan, publish: Publish | None = None, *, store: Store | None = None, state: Path | None = None

@@ -98,13 +98,13 @@ def drop_text(drop: Drop, arrow: str = "->") -> str:
 
 
 def left_out_text(found: Comparison) -> str:
-    """Return `left out: 3 errors, 1 cancelled; 2 cases have nothing to compare`, or "" if nothing was left out."""
+    """Return `left out: 3 errors, 1 cancelled; 2 cases have no verdict on one side`, or "" if nothing was left out."""
     parts = []
     if found.left_out:
         parts.append(", ".join(counted_status(status, number) for status, number in found.left_out.items()))
     if found.cases_left_out:
         have = "has" if found.cases_left_out == 1 else "have"
-        parts.append(f"{counted(found.cases_left_out, 'case')} {have} nothing to compare")
+        parts.append(f"{counted(found.cases_left_out, 'case')} {have} no verdict on one side")
     return f"left out: {'; '.join(parts)}" if parts else ""
 
 

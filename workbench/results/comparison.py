@@ -83,6 +83,9 @@ def _add_rates(document: Document, gate: Gate, view: View) -> None:
     document.add(hang(Text(" "), flow(parts, max(view.width - 1, 10), "   "), 1))
     for note in notes(gate):
         document.add(remark(note, view))
+    if gate.left_out:
+        names = counting.few((one_line(ref.label) for ref in gate.left_out), 5)
+        document.add(remark(f"not compared: {names}", view))
 
 
 def _listed(executions: Sequence[Execution]) -> str:

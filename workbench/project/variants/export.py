@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from workbench.exporting.comparison import MARK
 from workbench.exporting.report_parts import Count, Part, Words
 from workbench.exporting.tables import code_span
 from workbench.files.prices import Prices
@@ -160,8 +161,11 @@ def _case(case: CaseChange) -> dict[str, Any]:
 
 
 def as_markdown(found: TryReport, prices: Prices) -> str:
-    """Return a sentence for each variant, the table, and folded below it the cases that changed."""
-    return "\n".join([*_markdown(found, prices), ""])
+    """Return a sentence for each variant, the table, and folded below it the cases that changed.
+
+    A workflow finds the comment again by its first line, as that of `compare --markdown`.
+    """
+    return "\n".join([MARK, *_markdown(found, prices), ""])
 
 
 def _markdown(found: TryReport, prices: Prices) -> Iterator[str]:

@@ -52,11 +52,13 @@ class NewError:
 class Gate:
     """What chance explains of the differences between two runs.
 
-    `losses` compares the pass rates. `drops` has clear drops first, then the least likely. `flaky` are the cases
-    that are known as flaky, each with the reason. `alpha` is the limit.
+    `losses` compares the pass rates. `left_out` are the cases that were not judged in both runs. `drops` has clear
+    drops first, then the least likely. `flaky` are the cases that are known as flaky, each with the reason. `alpha` is
+    the limit.
     """
 
     losses: Losses
+    left_out: tuple[CaseRef, ...]
     drops: tuple[Drop, ...]
     new_errors: tuple[NewError, ...]
     flaky: dict[CaseRef, str]
@@ -91,7 +93,8 @@ def gate(found: Comparison, state: Path, *, alpha: float = ALPHA) -> Gate:
         if ref not in mixed and len(drops) < _LOOKED_UP and (words := _flaky_before(state, ref)):
             mixed[ref] = words
         drops.append(Drop(ref, pair.before, pair.after, chance, at in clear, mixed.get(ref, "")))
-    return Gate(losses, tuple(drops), tuple(_new_errors(found)), mixed, alpha)
+    left_out = tuple(case.ref for case, pair in zip(found.repeats, pairs, strict=False) if not pair.is_compared)
+    return Gate(losses, left_out, tuple(drops), tuple(_new_errors(found)), mixed, alpha)
 
 
 def _pair(case: Repeats) -> CasePair:
