@@ -21,6 +21,7 @@ from workbench.results.statistics import (
     compare_scores,
     corrected,
     holm,
+    losses,
     mcnemar_mid_p,
     sign_flip_p,
 )
@@ -257,3 +258,21 @@ def test_more_cases_show_a_smaller_difference() -> None:
     assert 39 <= needed <= 40
     with pytest.raises(ValueError, match="above 0"):
         found.cases_needed(0.0)
+
+
+@given(PAIRS, st.integers(0, 40))
+def test_steady_cases_hide_no_clear_drop(pairs: list[CasePair], steady: int) -> None:
+    found = clear_drops(pairs, alpha=0.3)
+    assert all(pairs[at].change < 0 for at in found)
+    assert clear_drops([*pairs, *[repeats(4, 4, 4)] * steady, *[repeats(0, 0, 2)] * steady], alpha=0.3) == found
+
+
+@given(PAIRS)
+def test_losses_are_found_on_one_side_only(pairs: list[CasePair]) -> None:
+    swapped = [CasePair(pair.after, pair.before) for pair in pairs]
+    found = losses(pairs)
+    assert 0 < found.drops_p <= 1
+    assert found.found or (found.rates.result != "worse" and not found.clear)
+    if not any(pair.change < 0 for pair in pairs):
+        assert not found.found
+        assert losses(swapped).rates.p == found.rates.p
