@@ -154,6 +154,7 @@ def test_a_variant_beside_others_needs_a_larger_difference() -> None:
     assert alone.would_show is not None
     assert beside[1].would_show is not None
     assert beside[1].would_show > alone.would_show
+    assert (beside[1].cases_needed(0.05) or 0) > (alone.cases_needed(0.05) or 0) > 0
 
 
 @given(SIDES, SIDES)

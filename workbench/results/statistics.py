@@ -79,6 +79,7 @@ class Comparison:
     - `better`, `worse`: number of cases whose rate (or mean score) rose or fell. All others stayed the same.
     - `left_out`: number of executions that were not judged, by status. `cases_left_out`: number of cases that were not
       judged on one side.
+    - `alpha`: the limit that `would_show` and `cases_needed` are for. Each of several variants has its share.
     """
 
     cases: int
@@ -93,9 +94,10 @@ class Comparison:
     worse: int
     left_out: dict[str, int] = field(default_factory=dict)
     cases_left_out: int = 0
+    alpha: float = ALPHA
     spread: "Spread | None" = None
 
-    def cases_needed(self, difference: float, *, alpha: float = ALPHA) -> int | None:
+    def cases_needed(self, difference: float) -> int | None:
         """Return how many cases like these, with the same repeats, show a difference in 8 of 10 tries.
 
         None if no case was compared, so that nothing is known about the noise.
@@ -105,7 +107,7 @@ class Comparison:
         """
         if not difference > 0:
             raise ValueError("the difference must be above 0")
-        return None if self.spread is None else self.spread.cases_needed(difference, alpha)
+        return None if self.spread is None else self.spread.cases_needed(difference, self.alpha)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,7 @@ def _compare(
         spread.would_show(cases, alpha),
         sum(one > 0 for one in differences),
         sum(one < 0 for one in differences),
+        alpha=alpha,
         spread=spread,
     )
 
@@ -220,7 +223,7 @@ def _compare(
 def corrected(comparisons: Sequence[Comparison], *, alpha: float = ALPHA) -> list[Comparison]:
     """Return the comparisons of several variants with the same cases, with Holm's correction of `p` and `result`.
 
-    `would_show` becomes the difference that each shows beside the others.
+    `would_show` and `cases_needed` become those of a variant beside the others.
     """
     ps = holm([one.p for one in comparisons])
     share = alpha / max(len(comparisons), 1)
@@ -230,6 +233,7 @@ def corrected(comparisons: Sequence[Comparison], *, alpha: float = ALPHA) -> lis
             p=p,
             result=_result(one.change, p, alpha),
             would_show=one.spread.would_show(one.cases, share) if one.spread else None,
+            alpha=share,
         )
         for one, p in zip(comparisons, ps, strict=True)
     ]
