@@ -1,6 +1,7 @@
 """The two sides of the screen: the cases with their filter, and the details of the current one."""
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from rich.segment import Segment
@@ -8,10 +9,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.events import MouseDown
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import Static
 
+from workbench.results.cells import cell_len
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.outline import ALL
 from workbench.ui.tree.query import parse_query
@@ -56,12 +59,15 @@ class FilterInput(PlainInput):
     class Left(Message):
         """The user left the field. Its value stays the filter."""
 
+    _labelled = False
+    """Whether the field was last drawn with its label."""
     typing = False
     """Whether the user is in the field, also until it has told that it was cleared."""
 
     def render_line(self, y: int) -> Strip:
         """Draw the field. A kept filter has a label, because below a list it would look like one of its rows."""
         strip = super().render_line(y)
+        self._labelled = not self.has_focus
         if self.has_focus or y:
             return strip
         style = self.rich_style + self.get_component_rich_style("input--placeholder", partial=True)
@@ -70,6 +76,13 @@ class FilterInput(PlainInput):
     def on_focus(self) -> None:
         """Start typing."""
         self.typing = True
+
+    def on_mouse_down(self, event: MouseDown) -> None:
+        """Put the cursor on the clicked character, which the label had moved to the right."""
+        if self._labelled:
+            event.prevent_default()
+            cells = event.get_content_offset_capture(self).x - len(_KEPT) + self.scroll_offset.x
+            self.cursor_position = sum(end <= cells for end in accumulate(map(cell_len, self.value)))
 
     def on_blur(self) -> None:
         """End typing."""
