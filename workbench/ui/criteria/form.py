@@ -367,7 +367,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             parts: list[str | tuple[str, str]] = []
             for action, name, words in shown:
                 key = key_label(self.keys_of[action][0]) if self.keys_of[action] else ""
-                parts += ["   " if parts else "", (f"{key} ", "$accent"), (f"{name} ", "$label"), words]
+                parts += ["  " if parts else "", (f"{key} ", "$accent"), (f"{name} ", "$label"), words]
             self._recordings.update(Text.assemble(*parts))
 
     # Display

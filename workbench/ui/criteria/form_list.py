@@ -14,8 +14,6 @@ from workbench.ui.widgets.rows import Piece, RowsOf
 _Group: TypeAlias = tuple[int, Location]
 """A foldable group: the number of a config, and a location in it."""
 _NAME_WIDTH = 26
-_NARROW = 60
-"""Width in cells below which the column of names is narrower."""
 _LEAST_VALUE = 14
 """Cells that a long name leaves to its value."""
 
@@ -124,7 +122,7 @@ class FormList(RowsOf[FormRow]):
             return [(one_line(row.field.name), "label")], []
         if row.depth == 0:
             return self._head(row, mark, self.typed if position == self.cursor else "")
-        room = 45 if width > 100 else _NAME_WIDTH if width > _NARROW else 18
+        room = 45 if width > 100 else _NAME_WIDTH
         if row.kind == "rubrics":
             count = "none: + adds one; cases may have their own" if not row.value else f"{row.value}"
             return [mark, (fit("  rubrics", room), "label"), (count, "muted")], []
