@@ -31,6 +31,7 @@ from workbench.ui.editing.values import LONGEST, UnreadableError, as_json, field
 from workbench.ui.widgets.keys import bindings, bindings_of
 from workbench.ui.widgets.titled import Titled
 
+_LEAVES = "esc closes"
 _SHOWN = 4_000
 """Characters of a value that the preview shows."""
 _PERSONAS = "EXPERT, NOVICE or EVALUATOR, or your own persona as JSON, starting with {"
@@ -170,7 +171,9 @@ class EditorScreen(FieldScreen[None]):
     def compose(self) -> ComposeResult:
         """Lay out the rows, value, message and keys."""
         others = self.draft.evalset.ids if isinstance(self.draft, CaseDraft) else ()
-        with Titled("edit › ", one_line(self.draft.name, limit=200), classes="editor", others=map(one_line, others)):
+        name = one_line(self.draft.name, limit=200)
+        with Titled("edit › ", name, classes="editor", others=map(one_line, others)) as self._frame:
+            self._frame.border_subtitle = _LEAVES
             yield self.list
             yield self._value
             yield self.message
@@ -227,6 +230,7 @@ class EditorScreen(FieldScreen[None]):
         else:
             self._fresh = False
             self.set_class(True, "-typing")
+            self._frame.border_subtitle = None
             one_line_only = row.form == "word" and not as_json(row)
             self.into_field(self._value.open(row), key="enter or ctrl+o" if one_line_only else "ctrl+o")
 
@@ -244,6 +248,7 @@ class EditorScreen(FieldScreen[None]):
         super().out_of_field()
         self._value.close()
         self.set_class(False, "-typing")
+        self._frame.border_subtitle = _LEAVES
 
     async def on_value_field_saved(self) -> None:
         """Save the text in the field."""
