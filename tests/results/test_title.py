@@ -26,6 +26,14 @@ def test_title_names_agent_evalset_case_and_repeat() -> None:
     assert title(subject(), 100) == "a_rather_long_agent › an_evalset_with_a_name › the_case_itself #2"
 
 
+def test_part_that_would_be_too_short_to_know_is_left_out() -> None:
+    short = subject(CaseRef("order_desk", "refunds.evalset.json", "refunds", "wrong_answer"))
+    assert title(short, 35) == "order_desk › refunds › wrong_answer"
+    assert title(short, 34) == title(short, 22) == "refunds › wrong_answer"
+    assert title(short, 21) == "wrong_answer"
+    assert title(subject(), 60) == "a_rather_…ng_agent › an_evalse…h_a_name › the_case_itself #2"
+
+
 @pytest.mark.parametrize("width", range(1, 70))
 def test_case_name_is_cut_last(width: int) -> None:
     found = title(subject(), width)

@@ -21,6 +21,8 @@ from workbench.text.safe_text import one_line
 
 _ARROW = " › "
 _GAP = "  "
+_SHORTEST_PART = 10
+"""The minimum width, in cells, for a part of the name of an agent or evalset."""
 _SHORTEST_PARTS = 16
 """The minimum width, in cells, for the names of agent and evalset beside a stale verdict's reason."""
 _MOST_SIBLINGS = 5_000
@@ -51,7 +53,8 @@ def title_parts(subject: Subject) -> list[str]:
 def title(subject: Subject, width: int, others: Iterable[str] = ()) -> str:
     """Return `agent › evalset › case` in at most `width` cells. The case is cut last, as by `cut_name`.
 
-    It keeps what tells it from `others`, by default the cases of its evalset.
+    Names that would be too short to know are left out, first the agent. The case keeps what tells it from `others`, by
+    default the cases of its evalset.
     """
     parts = title_parts(subject)
     if not parts:
@@ -59,7 +62,7 @@ def title(subject: Subject, width: int, others: Iterable[str] = ()) -> str:
     while len(parts) > 1 and sum(map(cell_len, parts)) + len(_ARROW) * (len(parts) - 1) > width:
         room = width - cell_len(parts[-1]) - len(_ARROW) * (len(parts) - 1)
         share = room // (len(parts) - 1)
-        if share >= 4:
+        if share >= _SHORTEST_PART:
             return _ARROW.join([*(cut_name(part, share) for part in parts[:-1]), parts[-1]])
         parts = parts[1:]
     return _ARROW.join(parts) if len(parts) > 1 else _cut_case(subject, parts[0], width, others)

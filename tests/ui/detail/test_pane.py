@@ -42,7 +42,7 @@ async def test_pane_opens_at_the_first_failing_turn(make_app: MakeApp) -> None:
     async with app.run_test(size=(48, 19)) as pilot:
         await show(pilot, late_parcel())
         lines = app.seen()
-    assert lines[0].startswith("╭─ ord…esk › refunds › late_parcel ──")
+    assert lines[0].startswith("╭─ refunds › late_parcel ──")
     assert lines[0].endswith("✗ FAIL ─╮")
     assert lines[1] == "│ 1Evidence 2Judges 3Trace 4History   turn 2/3 │"
     assert lines[2].startswith("│ turn 2≠ Where is my parcel?")
