@@ -11,6 +11,7 @@ from workbench.events.events import CaseFinished, CaseRef, CaseStarted, Event, J
 from workbench.judges.base import JudgeIdentity
 from workbench.store.details import read_details
 from workbench.store.store import Store
+from workbench.ui.actions import footer_of
 from workbench.ui.detail.body import Body
 from workbench.ui.tree.labels import Labels
 from workbench.ui.tree.model import Tree
@@ -64,6 +65,24 @@ async def test_a_split_judge_is_marked_in_the_tree_and_over_the_panes(open_scree
         lines = screen.text.splitlines()
         assert "◐" in next(line for line in lines if "on_time" in line and "▌" in line)
         assert "function" not in screen.text
+
+
+async def test_footer_follows_jumps_between_panes(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((80, 24)) as pilot:
+        await run_first(screen, pilot)
+        await pilot.press("enter")
+        lines = set()
+        for key in ("2", "j", "enter", "4", "1", "enter", "3", "4", "2"):
+            await pilot.press(key)
+            screen.main.clear_message()
+            await pilot.pause()
+            here = [action.label for action in footer_of(screen.main.situation, screen.main.keys)]
+            line = screen.text.splitlines()[-1]
+            assert all(label in line for label in here[:3]), (key, here, line)
+            assert ("full text" in line) == ("full text" in here), (key, here, line)
+            lines.add(line)
+        assert len(lines) > 1, "the keys differ between the items"
 
 
 async def test_judge_wait_counts_down_in_the_bar(open_screen: OpenScreen) -> None:

@@ -86,9 +86,8 @@ class Reader(Widget, Generic[Read]):
         body, document = self._body, self._build()
         self._lay_out(document, len(document.lines) if not self._ended and body.at_end else body.top)
 
-    def on_body_moved(self, event: Body.Moved) -> None:
+    def on_body_moved(self) -> None:
         """Update the head."""
-        event.stop()
         self._write_head()
 
     def _write_head(self) -> None:

@@ -462,8 +462,9 @@ class Shell(Screen[None]):
         return cases if cases and right else 0
 
     def on_body_moved(self) -> None:
-        """Show the actions of the item under the cursor of the overview."""
-        self.show_keys_here()
+        """Show the actions of the item under the cursor of the right side, also after a jump to another pane."""
+        if self.in_right:
+            self.show_keys_here()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Record which side has the focus, and show its actions."""
