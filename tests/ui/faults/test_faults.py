@@ -64,12 +64,14 @@ async def test_faults_are_tried_beside_the_verdicts_and_kept_in_the_history(tmp_
         # A cell with several executions opens as a row for each case, and then each execution.
         page = app.screen
         assert isinstance(page, FaultScreen)
+        assert "enter open" in screen.text
         await pilot.press("enter")
         await screen.until(pilot, lambda: "tool faults by case" in screen.text)
         assert "find · first · error: crashed" in screen.text
         await pilot.press("enter")
         await screen.until(pilot, lambda: "first [find · error]" in screen.text and "! CRASHED" in screen.text)
         assert page.in_right
+        assert "enter full text" in screen.text
         await pilot.press("n")
         await screen.until(pilot, lambda: "first [find · error answer]" in screen.text)
         await pilot.press("escape", "escape")
