@@ -11,7 +11,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 def counted_status(status: str, number: int, with_errors: int = 0) -> str:
     """Return `9 passed`, `1 error`, `2 errors`, `3 not evaluated`, or `4 failed (1 with errors)`."""
-    text = f"{number} {status.replace('_', ' ')}{'s' * (status == 'error' and number != 1)}"
+    text = f"{number:,} {status.replace('_', ' ')}{'s' * (status == 'error' and number != 1)}"
     return f"{text} ({with_errors} with errors)" if status == "failed" and with_errors else text
 
 

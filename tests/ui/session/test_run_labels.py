@@ -66,10 +66,17 @@ def test_each_short_time_fits_into_its_column() -> None:
 def test_run_label_names_agents_and_evalsets() -> None:
     assert run_labels.agents_and_evalsets(RUN) == "desk · refunds, late"
     assert commit_words(RUN.commit, RUN.dirty) == "ab12cd34+"
-    assert run_labels.counts_in_words(RUN.counts) == "10 pass, 2 fail"
-    assert run_labels.counts_in_words({"passed": 10, "error": 0, "not_run": 3}) == "10 pass, 3 unfinished"
+    assert run_labels.counts_in_words(RUN.counts) == "10 passed, 2 failed"
+    assert run_labels.counts_in_words({"passed": 10, "error": 0, "not_run": 3}) == "10 passed, 3 unfinished"
     assert run_labels.pass_change(-2) == ("−2", "failed")
     assert run_labels.seconds(723.4) == "12:03"
+
+
+def test_facts_below_the_list_are_those_that_a_row_leaves_out_or_cuts() -> None:
+    files = tuple(f"desk/{name}.evalset.json" for name in "abcde")
+    facts = run_labels.run_facts(replace(RUN, files=files, counts={"passed": 77}), ["baseline"])
+    assert facts[1:] == ["desk · a, b, c, d, e", "in 4.2 s", "commit ab12cd34+", "baseline"]
+    assert run_labels.counts_in_words({"passed": 1_000, "error": 2}) == "1,000 passed, 2 errors"
 
 
 @pytest.mark.parametrize("width", [1, 4, 8])

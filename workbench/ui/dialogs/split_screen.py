@@ -98,7 +98,7 @@ class SplitScreen(ListScreen):
         """Show the first line: what the screen shows, and the way back. Both are safe text."""
         self._bar_parts = left, right
         right = "" if self.in_right else right  # In the details, the footer has it, because it leads to the list.
-        room = self.app.size.width - cell_len(right) - 3
+        room = self.app.size.width - cell_len(right) - (5 if right else 2)
         shown = cut(left, room if room > 20 else self.app.size.width - 2)
         gap = self.app.size.width - cell_len(shown) - cell_len(right) - 2
         self._bar.update(Content(f" {shown}{' ' * gap}{right}" if room > 20 else f" {shown}"))

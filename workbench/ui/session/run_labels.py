@@ -13,11 +13,13 @@ from workbench.results.plain_lines import commit_words
 from workbench.store.execution import Execution
 from workbench.store.history.listed_runs import ListedRun
 from workbench.store.history.summary import Summary
-from workbench.text.counting import counted, cut_to_tenths, few
+from workbench.text.counting import counted, counted_status, cut_to_tenths, few
 from workbench.text.safe_text import one_line
 from workbench.ui.tree.labels import Piece, label, style_of
 
 _MINUTE, _HOUR = 60, 3600
+_LISTED = 12
+"""Agents and evalsets of a run that are listed at most."""
 _LEAST_CHANGE = 1e-6
 SHOWN: tuple[Status, ...] = (*COUNTED, "not_run")
 """Statuses that are counted. A killed run has unfinished cases, which neither failed nor ended in an error."""
@@ -132,15 +134,15 @@ def clock_time(started: str, now: datetime) -> str:
     return f"{time.day} {time:%b %H:%M}" if time.year == now.year else f"{time:%Y-%m-%d}"
 
 
-def agents_and_evalsets(run: ListedRun) -> str:
-    """Return the agents and evalsets of a run, such as `order_desk · refunds, parcels`."""
-    agents = ", ".join(label(name) for name in run.agents[:3] if name) or "?"
+def agents_and_evalsets(run: ListedRun, most: int = 3) -> str:
+    """Return the agents and the first evalsets of a run, such as `order_desk · refunds, parcels`."""
+    agents = ", ".join(label(name) for name in run.agents[:most] if name) or "?"
     if run.made_by == "adk":
         # `AGENT_EVALSET_TIME`
         sets = run.run_id.removeprefix(f"{run.agents[0]}_").rpartition("_")[0] if run.agents else run.run_id
         return f"{agents} · {label(sets)}"
     names = [label(evalset_name(file)) for file in run.files if file]
-    return " · ".join(filter(None, [agents, few(names)]))
+    return " · ".join(filter(None, [agents, few(names, most)]))
 
 
 def evalset_name(file: str) -> str:
@@ -159,11 +161,8 @@ def counts(run: Mapping[str, int]) -> list[Piece]:
 
 
 def counts_in_words(run: Mapping[str, int]) -> str:
-    """Return counts as `10 pass, 2 fail`."""
-    return (
-        ", ".join(f"{run[status]:,} {_WORDS.get(status, FACES[status].word)}" for status in SHOWN if run.get(status))
-        or "no cases"
-    )
+    """Return counts as `10 passed, 2 failed, 1 error, 3 unfinished`."""
+    return ", ".join(counted_status(_WORDS.get(one, one), run[one]) for one in SHOWN if run.get(one)) or "no cases"
 
 
 def meter(run: Mapping[str, int], width: int) -> list[Piece]:
@@ -250,9 +249,9 @@ def pass_change(better: float | None) -> Piece:
 
 
 def run_facts(run: ListedRun, special: Sequence[str]) -> list[str]:
-    """Return all facts that the list has about a run, one per text. `special` are its flags."""
+    """Return what a row of the list leaves out or cuts, one fact per text. `special` are the run's flags."""
     time = local_time(run.started)
-    found = [f"{time:%A, %-d %B %Y, %H:%M:%S}" if time else "no date", counts_in_words(run.counts)]
+    found = [f"{time:%A, %-d %B %Y, %H:%M:%S}" if time else "no date", agents_and_evalsets(run, _LISTED)]
     found += [f"in {seconds(run.seconds)}"] if run.seconds else []
     found += [f"{counted(run.calls, 'model call')}, {counted(run.tokens, 'token')}"] if run.calls or run.tokens else []
     found += [f"commit {commit_words(run.commit, run.dirty)}"] if run.commit else []
