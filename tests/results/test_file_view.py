@@ -51,8 +51,10 @@ def test_case_without_a_run_shows_its_expected_turns(open_file: Open, texts: Tex
     config = {"criteria": {"tool_trajectory_avg_score": {"threshold": 1.0, "match_type": "IN_ORDER"}}}
     entry = open_file(evalset(session_input=session), config)
     lines = texts(evidence.build(Subject(None, entry, entry.document.case(0)), View(76)).lines)
-    assert " criteria      tool_trajectory_avg_score ≥ 1, match type IN_ORDER" in lines
+    assert " criteria      tool_trajectory_avg_score ≥ 1.00, match type IN_ORDER" in lines
     assert any("test_config.json" in line for line in lines)
+    narrow = texts(evidence.build(Subject(None, entry, entry.document.case(0)), View(48)).lines)
+    assert narrow[narrow.index(" criteria      tool_trajectory_avg_score") + 1].startswith(" " * 15 + "≥ 1.00, match")
     assert " session       user ann  app order_desk" in lines
     assert '               state {"tier": "gold"}' in lines
     assert lines[:5] == [
@@ -80,7 +82,7 @@ def test_evalset_shows_its_agent_and_criteria(open_file: Open, texts: Texts) -> 
     assert " evalset       Refunds" in lines
     assert " cases         1" in lines
     assert any(line.startswith(" agent         order_desk, because") for line in lines)
-    assert any("tool_trajectory_avg_score ≥ 1" in line for line in lines)
+    assert any("tool_trajectory_avg_score ≥ 1.00" in line for line in lines)
 
 
 def test_every_fault_of_a_broken_file_is_listed_errors_first(open_file: Open, texts: Texts) -> None:

@@ -43,7 +43,7 @@ def test_history_without_earlier_verdicts_says_so(subject: dict[str, Any], words
 
 def test_criterion_without_a_threshold_is_not_shown_with_one() -> None:
     assert _criterion(Criterion("quality", 0.0, None, {})).plain == "quality without a threshold"
-    assert _criterion(Criterion("quality", 4.0, 4.0, {})).plain == "quality ≥ 4"
+    assert _criterion(Criterion("quality", 4.0, 4.0, {})).plain == "quality ≥ 4.00"
 
 
 def test_options_of_a_criterion_are_words() -> None:
@@ -53,4 +53,6 @@ def test_options_of_a_criterion_are_words() -> None:
         "include_agent_tools": True,
     }
     shown = _criterion(Criterion("final_response_match_v2", 1.0, 1.0, options)).plain
-    assert shown == ("final_response_match_v2 ≥ 1, judge gemini-2.5-flash, 5 samples, 2 rubrics, include agent tools")
+    assert shown == (
+        "final_response_match_v2 ≥ 1.00, judge gemini-2.5-flash, 5 samples, 2 rubrics, include agent tools"
+    )

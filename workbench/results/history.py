@@ -83,10 +83,10 @@ def _add_past_runs(document: Document, subject: Subject, view: View) -> None:
     names = [result.name for result in results] if view.full or not deciding else deciding
     lines = [line for name in names for line in past_run_lines(name, subject.earlier, view)]
     if lines and len(names) < len(results):
-        lines.append(fold(f" ▸ {counted(len(results) - len(names), 'figure')} that decide nothing", view.width))
+        lines.append(fold(f" ▸ {counted(len(results) - len(names), 'informational metric')}", view.width))
     if lines:
         document.gap()
-        document.add([heading("earlier runs, the newest on the right", view.width), *lines])
+        document.add([heading("runs, the newest on the right", view.width), *lines])
 
 
 def _add_change(document: Document, subject: Subject, view: View) -> None:

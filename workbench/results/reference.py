@@ -9,9 +9,9 @@ from workbench.agents.workspace.workspace import EvalsetEntry
 from workbench.files.criteria import Criterion
 from workbench.files.evalset import EvalCase
 from workbench.results.json_text import compact, pretty, pretty_lines
-from workbench.results.lines import Line, fold, safe, wrap, wrap_indented
+from workbench.results.lines import Line, flow, fold, safe, wrap, wrap_indented
 from workbench.results.rows import View, label, part, under
-from workbench.text.counting import counted
+from workbench.text.counting import counted, threshold
 from workbench.text.safe_text import one_line
 from workbench.text.scores import amount
 
@@ -22,7 +22,9 @@ def criteria_part(entry: EvalsetEntry, view: View) -> Iterator[Line]:
     """Yield the criteria, one per line, and the reason for them."""
     lead = label("criteria")
     for criterion in entry.criteria.config.criteria:
-        yield from under(lead, wrap(_criterion(criterion), view.room))
+        line = _criterion(criterion)
+        after_name = line.plain.index(" ")
+        yield from under(lead, flow((line[:after_name], line[after_name + 1 :]), view.room, " "))
         lead = Text()
     if lead:
         yield from part("criteria", Text.styled("none", "status-not-evaluated"), view)
@@ -44,7 +46,7 @@ def case_setting(case: EvalCase, view: View, *, ran: bool) -> Iterator[Line]:
 
 
 def _criterion(criterion: Criterion) -> Line:
-    limit = " without a threshold" if criterion.is_informational else f" ≥ {amount(criterion.threshold)}"
+    limit = " without a threshold" if criterion.is_informational else f" ≥ {threshold(criterion.threshold)}"
     words = ", ".join(_option_words(criterion.options))
     options = f", {one_line(words, limit=300)}" if words else ""
     return Text.assemble((one_line(criterion.name, limit=200), "strong"), limit, (options, "muted"))

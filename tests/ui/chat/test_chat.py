@@ -71,7 +71,7 @@ async def type_in(pilot: Pilot[int], text: str) -> None:
 
 async def talk(pilot: Pilot[int], screen: Screen) -> None:
     await pilot.press("T")
-    await screen.until(pilot, lambda: isinstance(screen.app.screen, ChatScreen) and "python" in screen.text)
+    await screen.until(pilot, lambda: isinstance(screen.app.screen, ChatScreen) and "plain Python" in screen.text)
 
 
 async def ask(pilot: Pilot[int], screen: Screen, text: str, shown: str) -> None:
@@ -195,7 +195,7 @@ async def test_items_dropped_in_the_review_are_not_saved(project: Path) -> None:
         await pilot.press("escape", "e")
         await type_in(pilot, '"customer": "Mira"')
         await pilot.press("ctrl+o")
-        await screen.until(pilot, lambda: "initial state" in screen.text and "python" in screen.text)
+        await screen.until(pilot, lambda: "initial state" in screen.text and "plain Python" in screen.text)
         await ask(pilot, screen, "first", "Mira: first")
         await ask(pilot, screen, "lost", "no such order")
         assert "traceback" in screen.text
@@ -242,7 +242,7 @@ async def test_message_can_have_several_lines(project: Path) -> None:
         await pilot.press("ctrl+n")
         await type_in(pilot, "three")
         await pilot.press("enter")
-        await screen.until(pilot, lambda: "1 turn" in screen.text and "python" in screen.text)
+        await screen.until(pilot, lambda: "1 turn" in screen.text and "plain Python" in screen.text)
         await pilot.press("up")
         box = screen.app.screen.query_one(MessageBox)
         assert box.text == "one\n\ttwo␛[31m\n\nthree"

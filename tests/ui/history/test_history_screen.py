@@ -130,7 +130,7 @@ async def test_opening_shows_the_last_verdicts_with_their_time(open_screen: Open
     async with screen.open(size=(120, 30)) as pilot:
         await _shows(screen, pilot, "of 2", "✗1 ", "ran ", "2 stale: agent.py", "✗ late_parcel ↓ stale: agent.py")
         await pilot.press("n", "4")
-        await _shows(screen, pilot, "earlier runs", "█▂  ✓✗  passed 1 of 2")
+        await _shows(screen, pilot, "runs, the newest on the right", "█▂  ✓✗  passed 1 of 2")
         # Cases that run again have a new verdict.
         await pilot.press("r")
         await screen.until(pilot, lambda: len(screen.runs) == 1 and "~" not in screen.row)

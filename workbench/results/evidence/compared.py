@@ -15,7 +15,7 @@ from workbench.results.faces import BY_FUNCTION, FACES
 from workbench.results.frame import indent, is_wide, labelled, numbered, room, side, side_room
 from workbench.results.judge_texts import mark
 from workbench.results.judged import is_function
-from workbench.results.lines import Line, cut_line, flow, hang, hang_text, pad, safe, wrap
+from workbench.results.lines import Line, cut_line, flow, hang, pad, safe, wrap
 from workbench.results.rows import GLYPHS, View
 from workbench.results.status import glyph, score_text
 from workbench.store.execution import CaseRecord, Turn
@@ -35,8 +35,8 @@ def add_compared(document: Document, before: CaseRecord, after: CaseRecord, view
     informs = [name for name in names if _only_informs(name, before, after)]
     document.gap()
     document.add(_scores(before, after, [name for name in names if name not in informs], view))
-    figures = [f"{name} {_change(_figure(before, name), _figure(after, name))}" for name in informs]
-    document.add(hang_text(Text(" "), safe("   ".join(figures), "muted"), view.width, 1) if figures else ())
+    figures = [safe(f"{name} {_change(_figure(before, name), _figure(after, name))}", "muted") for name in informs]
+    document.add(hang(Text(" "), flow(figures, view.width - 1, "   "), 1))
 
 
 def add_turns(
@@ -149,8 +149,7 @@ def _score(result: MetricResult | None) -> Line:
 
 
 def _only_informs(name: str, *records: CaseRecord) -> bool:
-    results = [record.metrics[name] for record in records if name in record.metrics]
-    return all(result.status == "informational" for result in results)
+    return all(record.metrics[name].status == "informational" for record in records if name in record.metrics)
 
 
 def _change(before: str, after: str) -> str:

@@ -119,7 +119,7 @@ def thawed_lines(thawed: Thawed, view: View, *, drifted: bool) -> Iterator[Line]
     yield from hang_text(Text.styled(f" {FROZEN.glyph} ", FROZEN.variable), Text(thawed_words(thawed)), view.width, 3)
     for change in thawed.changes:
         kind, turn = string(change.get("kind")), change.get("turn")
-        note = "" if kind == "changed" else f"  {kind_words(change)}"
+        note = "" if kind in _MARKS else f"  {kind_words(change)}"  # The line above names what a mark means.
         note += f"  turn {turn}" if isinstance(turn, int) else ""
         name = cut_line(Text.styled(change_name(change), "name"), max(room(view) - cell_len(note), 16))
         about = "call" if change.get("about") == "call" else "other"

@@ -140,8 +140,7 @@ def _add_criterion(
 def _head(record: CaseRecord, result: MetricResult, view: View, *, opened: bool) -> Iterator[Line]:
     """Yield `✗ response_match_score  0.61 < 0.80  ◐ split`, on several lines if it has to be broken between parts."""
     name = Text.assemble(glyph(result.status), (f" {one_line(result.name, limit=200)}", "strong"))
-    more: list[Line] = [] if opened else [Text.styled("▸", "fold")]
-    parts = [name, score_line(result), *criterion_tags(record, result.name), *more]
+    parts = [name, score_line(result), *criterion_tags(record, result.name), Text("" if opened else "▸", "fold")]
     for index, line in enumerate(flow(parts, max(view.width - 3, 10), "  ")):
         yield Text.assemble("   " if index else " ", line)
 
@@ -211,7 +210,7 @@ def _details(result: MetricResult, view: View) -> Iterator[Line]:
         if isinstance(value, int | float)
     ]
     if figures:
-        yield from wrap(joined(figures), view.width)
+        yield from flow(figures, view.width)
     for key, style in (("missing", "diff-missing"), ("extra", "diff-extra"), ("matched", "diff-same")):
         words = details.get(key)
         untold = not result.reason or "…" in result.reason  # The reason names the words if they are few.

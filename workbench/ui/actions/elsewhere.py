@@ -139,7 +139,7 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
     },
     "triage": {
         "triage": "note: Write a note. enter saves it, esc discards it.",
-        "next_pane": "switch subject: Switch between label, criterion and case.",
+        "next_pane": "next verdict: Go to the verdict on the next label or criterion, or on the case.",
         "mark": "auto-advance: Show the next problem after each verdict.",
         "delete": "clear: Clear your triage of this verdict.",
         "agent_bug": "",

@@ -91,7 +91,7 @@ class Conversation:
         """Apply the next event."""
         match event:
             case ChatOpened():
-                self.framework = f"google-adk {event.adk}" if event.adk else event.framework
+                self.framework = f"google-adk {event.adk}" if event.adk else "plain Python"
             case TurnStarted():
                 del self.waiting[:1]
                 self.turns.append(ConversationTurn(Turn(event.user)))

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from workbench.files.home import shortened
-from workbench.text.counting import counted, few
+from workbench.text.counting import counted, few, threshold
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import key_label
 from workbench.ui.tree.labels import label
@@ -38,7 +38,7 @@ def agent_page(
     for reason in dict.fromkeys(entry.criteria.reason for entry in entries):
         lines.append(("criteria", one_line(reason)))
         config = next(entry.criteria.config for entry in entries if entry.criteria.reason == reason)
-        lines += [("", f"{label(item.name)} ≥ {item.threshold:g}") for item in config.criteria]
+        lines += [("", f"{label(item.name)} ≥ {threshold(item.threshold)}") for item in config.criteria]
     problems = agent_problems(agent, entries, imports)
     return [*lines, *([("", "")] if problems else []), *problems]
 

@@ -24,6 +24,7 @@ _SHOWN_EVERY = 0.3
 """Minimum seconds between two updates of the screen while the folder is read for the first time."""
 _PAUSE_FACTOR = 10
 """How much longer than an update the pause after it is, because each update shows all evalsets so far."""
+_OPENS = "Press enter to open it as an evalset."
 
 
 class _NobodyWaitsError(Exception):
@@ -116,7 +117,8 @@ class Folder(Controller):
                 self.below_root(str(item.path)),
                 item.path if item.evalset else None,
                 hint=one_line(item.reason, limit=60),
-                help="Press enter to open it as an evalset." if item.evalset else one_line(item.reason),
+                # The row has a short reason in full.
+                help=_OPENS if item.evalset else one_line(item.reason) if len(item.reason) > 60 else "",
             )
             for item in sorted(ignored, key=lambda item: not item.evalset)
         ]

@@ -145,7 +145,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         self._show_keys()
 
     def _subtitle(self) -> None:
-        words = [f"subject {self._place + 1} of {len(self._questions)}"] if len(self._questions) > 1 else []
+        words = [f"verdict {self._place + 1} of {len(self._questions)}"] if len(self._questions) > 1 else []
         words += ["auto-advance"] if self._auto_advance else []
         self.query_one(".dialog", Vertical).border_subtitle = Content(" · ".join(words)) if words else None
 
@@ -176,7 +176,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         self.dismiss(None)
 
     def action_other_side(self) -> None:
-        """Ask about the next subject: label, criterion or case."""
+        """Ask about the next verdict: of a label, a criterion or the case."""
         self._place = (self._place + 1) % len(self._questions)
         self._ask()
 

@@ -96,8 +96,7 @@ def _of_case(record: Execution) -> Question:
 def _of_criterion(record: Execution, name: str) -> Question:
     judged = judged_criterion(record, name)
     result = record.scores[name]
-    face = FACES[result.status]
-    words = f"{face.glyph} {face.word}  {score_text(result)}".rstrip()
+    words = f"{FACES[result.status].glyph} {score_text(result) or FACES[result.status].word}"
     if judged.judge:
         words += f"  by {one_line(judged.judge, limit=40)}"
     return Question(About(record.ref.eval_id, name), judged, one_line(name, limit=60), words, _choices(record, name))
