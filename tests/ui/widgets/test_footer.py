@@ -4,16 +4,18 @@ from dataclasses import replace
 
 from textual.app import App, ComposeResult
 
-from workbench.ui.actions import Situation, footer_of, keymap
+from workbench.ui.actions import Situation, footer_of, keymap, place_of
 from workbench.ui.widgets.footer import KeyLine
 
 KEYS = keymap().keys
 
 
+AT = replace(Situation(verdicts=True, problems=True), count=lambda action: 55)
+
+
 class Footer(App[None]):
     def compose(self) -> ComposeResult:
-        at = replace(Situation(verdicts=True, problems=True), count=lambda action: 55)
-        yield KeyLine(footer_of(at, KEYS), KEYS)
+        yield KeyLine(footer_of(AT, KEYS), KEYS)
 
 
 async def test_rerun_names_the_errors_only_where_all_other_actions_fit() -> None:
@@ -24,3 +26,19 @@ async def test_rerun_names_the_errors_only_where_all_other_actions_fit() -> None
         await pilot.resize_terminal(70, 2)
         await pilot.pause()
         assert "F run failed 55   : find   ? help" in str(line.render())
+
+
+async def test_further_actions_are_shown_only_where_there_is_room_for_all_labels_in_full() -> None:
+    app = Footer()
+    async with app.run_test(size=(120, 2)) as pilot:
+        line = app.query_one(KeyLine)
+        line.show_keys(footer_of(AT, KEYS, 2), KEYS, needed=place_of(AT).in_footer)
+        assert "F run failed and errors 55   r run 55   M table   : find   ? help" in str(line.render())
+        for width, last in (
+            (96, "errors 55   r run 55   : find"),
+            (80, "errors 55   : find"),
+            (70, "failed 55   : find"),
+        ):
+            await pilot.resize_terminal(width, 2)
+            await pilot.pause()
+            assert last in str(line.render())

@@ -21,7 +21,7 @@ class Place:
         name: Heading of its actions in the help.
         is_here: Whether a situation is this place.
         offers: IDs of its actions, most useful first. Those that cannot work are left out.
-        in_footer: Number of actions in the footer.
+        in_footer: Number of actions that the footer needs.
         explains: What the help says before the keys.
     """
 
@@ -94,7 +94,7 @@ PLACES: tuple[Place, ...] = (
     Place(
         "on a case that ended in an error",
         lambda at: at.on_case and at.state == "error",
-        ("run", "next_problem", "edit_outside", "talk", "pane", "edit", "import_agents"),
+        ("run", "next_problem", "edit_outside", "talk", "edit", "pane", "import_agents"),
     ),
     Place(
         "on a passed case",
@@ -152,11 +152,14 @@ def _offered(situation: Situation) -> Iterator[Action]:
     return (labelled(BY_ID[name], situation) for name in ids if not why_not(name, situation))
 
 
-def footer_of(situation: Situation, keys: Mapping[str, tuple[str, ...]]) -> list[Action]:
-    """Return the footer of the main screen: the first actions of this place that have keys, then find and help."""
+def footer_of(situation: Situation, keys: Mapping[str, tuple[str, ...]], spare: int = 0) -> list[Action]:
+    """Return the footer of the main screen: the first actions of this place that have keys, then find and help.
+
+    `spare` is the number of further actions for lines that have room.
+    """
     always = [BY_ID[name] for name in _ALWAYS if not why_not(name, situation)]
     here = (action for action in _offered(situation) if keys[action.id])
-    return [*islice(here, place_of(situation).in_footer), *always]
+    return [*islice(here, place_of(situation).in_footer + spare), *always]
 
 
 def labelled(action: Action, situation: Situation) -> Action:

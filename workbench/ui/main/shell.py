@@ -10,7 +10,7 @@ from textual.screen import Screen
 from workbench.results.cells import cut
 from workbench.store.details import known_details, read_details
 from workbench.text.safe_text import one_line
-from workbench.ui.actions import Situation, footer_of
+from workbench.ui.actions import Situation, footer_of, place_of
 from workbench.ui.detail.sides import Cases
 from workbench.ui.main.situation import Side, responsible, situation_of
 from workbench.ui.overview.pages import agent_page, no_evalsets_page, no_match_page, workspace_page
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from workbench.ui.widgets.nothing_found import NothingFound
 
 
+_SPARE = 3
+"""Number of actions in the footer beyond those it needs, if they have room."""
 _NOTICE_LINES = 8
 """Lines at the bottom of the cases that notices may cover."""
 _PLACE = 24
@@ -173,7 +175,8 @@ class Shell(Screen[None]):
 
     def show_keys_here(self) -> None:
         """Show the most useful actions of this place in the footer."""
-        self.key_line.show_keys(footer_of(self.situation, self.keys), self.keys)
+        at = self.situation
+        self.key_line.show_keys(footer_of(at, self.keys, _SPARE), self.keys, needed=place_of(at).in_footer)
 
     def say(self, text: str, *, warning: bool = False, seconds: float = 3.0) -> None:
         """Show a short message in the footer, or on a page that shows messages itself. Raw text."""

@@ -47,8 +47,11 @@ class KeyLine(Widget):
             self._covered = covered
             self.refresh()
 
-    def show_keys(self, actions: Sequence[Action], keys: Mapping[str, tuple[str, ...]]) -> None:
-        """Replace the actions and keys. Paint only if that changes anything."""
+    def show_keys(self, actions: Sequence[Action], keys: Mapping[str, tuple[str, ...]], needed: int = 99) -> None:
+        """Replace the actions and keys. Paint only if that changes anything.
+
+        After the first `needed` actions, more are shown only if there is room for the long labels of all.
+        """
         shown = [
             _Shown(
                 action.call,
@@ -56,8 +59,9 @@ class KeyLine(Widget):
                 action.label,
                 action.leads_on or action is actions[-1],
                 action.long,
+                number >= needed,
             )
-            for action in actions
+            for number, action in enumerate(actions)
             if keys[action.id]
         ]
         if shown != self._shown:
@@ -112,6 +116,7 @@ class _Shown(NamedTuple):
     label: str
     always: bool
     long: str = ""
+    spare: bool = False
 
     @property
     def width(self) -> int:
@@ -121,10 +126,14 @@ class _Shown(NamedTuple):
 def fitting(actions: Sequence[_Shown], width: int) -> tuple[Sequence[_Shown], int]:
     """Return the actions that fit into a line of `width` cells, and the columns between them.
 
-    Long labels are used if all actions fit with them. The last action that need not be shown always is left out first.
+    Long labels are used if all actions fit with them. The last spare action is left out first, then the last one that
+    need not be shown always.
     """
     shown = list(actions)
     in_full = [action._replace(label=action.long or action.label) for action in actions]
+    spare = [number for number, action in enumerate(shown) if action.spare and not action.always]
+    while _width(in_full, _GAPS[0]) > width and spare:
+        del shown[spare[-1]], in_full[spare.pop()]
     if _width(in_full, _GAPS[0]) <= width:
         return in_full, _GAPS[0]
     while True:
