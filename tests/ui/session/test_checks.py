@@ -50,6 +50,21 @@ async def test_folder_is_checked_after_each_read_if_checks_are_on(
     assert view.session.findings.every
 
 
+async def test_check_waits_for_the_verdicts_of_earlier_sessions(
+    view: FakeView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "check", lambda workspace: found_in(view))
+    view.session.checks, view.session.loading = True, "results"
+    Checks(view, nothing_imported).loaded()
+    view.timers[0].call()
+    await view.settled()
+    assert not view.session.findings.every
+    view.session.loading = "changes"
+    view.timers[1].call()
+    await view.settled()
+    assert view.session.findings.every
+
+
 async def test_findings_of_an_outdated_folder_are_dropped(view: FakeView, monkeypatch: pytest.MonkeyPatch) -> None:
     def read_meanwhile(workspace: Any) -> Findings:
         found = found_in(view)

@@ -38,7 +38,9 @@ class Checks(Controller):
 
     def _check_in_background(self) -> None:
         workspace = self.session.workspace
-        if workspace is not None and sum(len(entry.document.cases) for entry in workspace.evalsets) <= MOST_CASES:
+        if self.session.loading == "results":
+            self.loaded()  # The verdicts come first, also on a slow machine.
+        elif workspace is not None and sum(len(entry.document.cases) for entry in workspace.evalsets) <= MOST_CASES:
             self.view.work(self._check(workspace), "check")
 
     def import_agents(self) -> None:
