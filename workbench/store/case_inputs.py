@@ -30,20 +30,27 @@ _INPUTS = {
 
 
 def started_bundles(started: CaseStarted, config_file: str | None) -> tuple[Bundle, ...]:
-    """Return the inputs of a case that has started."""
-    config = stored_config(started.criteria, started.custom_metrics, None)
-    return (
-        case_bundle(
-            started.expected,
-            started.scenario,
-            started.session,
-            started.rubrics,
-            started.final_session_state,
-            started.dataset_case,
-        ),
-        criteria_bundle(config, config_file),
-        simulator_bundle(None if started.scenario is None else started.simulator, config_file),
+    """Return the inputs of a case that has started: those of the case itself, then those of its config."""
+    return started_case(started), *started_config(started, config_file)
+
+
+def started_case(started: CaseStarted) -> Bundle:
+    """Return the inputs in the evalset of a case that has started."""
+    return case_bundle(
+        started.expected,
+        started.scenario,
+        started.session,
+        started.rubrics,
+        started.final_session_state,
+        started.dataset_case,
     )
+
+
+def started_config(started: CaseStarted, config_file: str | None) -> tuple[Bundle, Bundle]:
+    """Return the inputs in the config of a case that has started."""
+    config = stored_config(started.criteria, started.custom_metrics, None)
+    simulator = None if started.scenario is None else started.simulator
+    return criteria_bundle(config, config_file), simulator_bundle(simulator, config_file)
 
 
 def case_bundle(

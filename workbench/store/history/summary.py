@@ -31,7 +31,7 @@ from workbench.store.execution import CaseRecord, Execution, Turn, apply_to_case
 from workbench.store.inputs import Bundle, Record, RunInputs, digest
 from workbench.store.judge_details import is_without_model, judged_by
 from workbench.store.rates import case_votes
-from workbench.text.json_values import mapping
+from workbench.text.json_values import mapping, short_json
 
 STATUSES: tuple[CaseStatus, ...] = get_args(CaseStatus)
 _UNKNOWN = "not known"
@@ -245,6 +245,8 @@ class SummaryBuilder:
         self._run_inputs = RunInputs()
         self._numbers: dict[str, int] = {}
         """Number of each bundle in the summary, by its text."""
+        self._configs: dict[str, tuple[int, ...]] = {}
+        """Numbers of the bundles of each config."""
         self._inputs: dict[tuple[int, ...], Inputs] = {}
         """Inputs by the run's own numbers, which many executions share."""
 
@@ -323,9 +325,15 @@ class SummaryBuilder:
 
     def _given(self, event: CaseStarted, config: str | None) -> tuple[int, ...]:
         # Imported late: it needs pydantic, which is slow to load, and most lists of runs do not need it.
-        from workbench.store.case_inputs import started_bundles
+        from workbench.store.case_inputs import started_case, started_config
 
-        return self._numbers_of(started_bundles(event, config))
+        given = self._numbers_of([started_case(event)])
+        simulator = None if event.scenario is None else [event.simulator]
+        # Nearly all cases of a run have the same config.
+        key = short_json([event.criteria, event.custom_metrics, simulator, config])
+        if key not in self._configs:
+            self._configs[key] = self._numbers_of(started_config(event, config))
+        return given + self._configs[key]
 
     def _inputs_of(self, event: CaseFinished) -> Inputs:
         found = self._inputs.get(event.inputs)
