@@ -437,15 +437,11 @@ def _choices(original: Original, point: Point) -> Iterator[Choice]:
         if isinstance(call, ModelCall) and call.agent:
             models.setdefault(call.agent, call)
     for agent, model in models.items():
-        yield Choice("instruction", agent, instruction_sent(original, model))
+        sent = string(original.recording.parts.get(string((model.request or {}).get("system"))))
+        yield Choice("instruction", agent, sent)
     for agent, model in models.items():
         yield Choice("model", agent, string((model.request or {}).get("model")))
     yield Choice("nothing")
-
-
-def instruction_sent(original: Original, model: ModelCall) -> str:
-    """Return all instructions of a request, or "" if they are not known."""
-    return string(original.recording.parts.get(string((model.request or {}).get("system"))))
 
 
 def describe_point(original: Original, point: Point) -> str:

@@ -215,7 +215,10 @@ class InputRecorder:
         new_reads = {agent: files for agent, files in kept.sources.items() if files}
         for agent, files in new_reads.items():
             self.more_sources.setdefault(agent, {}).update(files)
-        written = {name: self._results_of(setting.agent) for name, setting in self._plan.agents.items()}
+        written = {
+            name: sorted(relative_to(path, self._plan.root) for path in self._touched_by(setting.agent).written)
+            for name, setting in self._plan.agents.items()
+        }
         fresh = {name: files for name, files in written.items() if files and files != self._written.get(name)}
         self._written |= fresh
         return FilesRead(new_reads, written=fresh) if new_reads or fresh else None
@@ -289,7 +292,7 @@ class InputRecorder:
         """
         touched = self._touched_by(agent)
         seen = Reads(frozenset(touched.files), frozenset(touched.folders)) if reads is None else reads
-        written = self._results(agent)
+        written = frozenset(touched.written)
         read = seen.files - written
         unknown = {path for path in read if now.digests.known(path) is None}
         late = {path for path in unknown if now.digests.file(path) != ABSENT and was_written(path, self._began)}
@@ -314,12 +317,6 @@ class InputRecorder:
         """Return the files that have changed content now, or had it while this case ran."""
         started = time.time() - event.duration_seconds
         return self._changed.union(path for path, at in self._restored.items() if at >= started)
-
-    def _results(self, agent: AgentFolder) -> frozenset[Path]:
-        return frozenset(self._touched_by(agent).written)
-
-    def _results_of(self, agent: AgentFolder) -> list[str]:
-        return sorted(relative_to(path, self._plan.root) for path in self._results(agent))
 
     def _touched_count(self) -> int:
         touched = [self._touched_by(setting.agent) for setting in self._plan.agents.values()]

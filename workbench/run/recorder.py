@@ -45,7 +45,10 @@ class PieceStorage:
 
     def store(self, event: Recorded, keeper: RunWriter | None) -> Recorded:
         """Return the event without secrets, with its pieces stored, or in the event if nothing can be stored."""
-        event = self._cleaned_event(event)
+        if isinstance(event, SpansRecorded):
+            event = replace(event, spans=self._cleaned(event.spans))
+        else:
+            event = replace(event, calls=self._cleaned(event.calls))
         if not event.pieces:
             return event
         names = {digest: _name(digest, text) for digest, text in event.pieces.items()}
@@ -62,11 +65,6 @@ class PieceStorage:
         self._stored_at.update(numbers)
         where = {digest: self._stored_at[name] for digest, name in names.items()}
         return replace(event, pieces={}, kept=short_json(where), kept_in=run_id)
-
-    def _cleaned_event(self, event: Recorded) -> Recorded:
-        if isinstance(event, SpansRecorded):
-            return replace(event, spans=self._cleaned(event.spans))
-        return replace(event, calls=self._cleaned(event.calls))
 
     def _cleaned(self, text: str) -> str:
         """Return JSON text without secrets. It is cleaned as data, because a number may be a secret."""
@@ -172,13 +170,8 @@ class Recorder:
             self._thread.shutdown(wait=False)
             self._disk.shutdown(wait=False)
 
-    def _sync_soon(self) -> None:
-        """Sync the disk in the background. One sync serves all cases that end before it starts."""
-        self._unsynced = True
-        if self._syncing is None or self._syncing.done():
-            self._syncing = asyncio.get_running_loop().create_task(self._sync_all())
-
     async def _sync_all(self) -> None:
+        """Sync the disk in the background."""
         loop = asyncio.get_running_loop()
         while self._unsynced:
             self._unsynced = False
@@ -206,10 +199,15 @@ class Recorder:
                         await asyncio.sleep(0)
                 self._report_failure()  # Not before the run is announced, because front ends then begin anew.
                 if any(isinstance(event, CaseFinished) for event in events):
-                    self._sync_soon()
+                    self._unsynced = True  # One sync serves all cases that end before it starts.
+                    if self._syncing is None or self._syncing.done():
+                        self._syncing = loop.create_task(self._sync_all())
                 self._room.set()
                 if len(self._pending) < _WRITTEN_AT_ONCE and not (events and isinstance(events[-1], RunFinished)):
-                    await self._wait_for_more()
+                    # A pause, so that events close together share a batch.
+                    timer = loop.call_later(_PAUSE, self._write_now.set)
+                    await self._write_now.wait()
+                    timer.cancel()
         finally:
             self._idle.set()
             self._room.set()
@@ -218,12 +216,6 @@ class Recorder:
         if self._failure is not None and not self._failure_reported:
             self._failure_reported = True
             self._publish(_only_in_memory(self._failure))
-
-    async def _wait_for_more(self) -> None:
-        """Pause, so that events close together share a batch."""
-        timer = asyncio.get_running_loop().call_later(_PAUSE, self._write_now.set)
-        await self._write_now.wait()
-        timer.cancel()
 
     def _write(self, batch: Sequence["Event | _AlreadyWritten"]) -> list[Event]:
         """Write the batch, and return its events as they are written."""

@@ -123,7 +123,7 @@ class Run:
         todo = self._todo if self._cluster is None else ()
         self._hosts = AgentHosts(plan, todo, self._children, self._options, self._notify, self._place)
         if self._cluster is not None:
-            self._cluster.begin(self._warn, self._lose_place)
+            self._cluster.begin(lambda text, hint: self._notify(Noticed("warning", text, hint)), self._lose_place)
         ahead = await self._prepare()
         secrets = self._secrets
         self._recorder = Recorder(self._publish, self._writer, secrets)
@@ -183,9 +183,6 @@ class Run:
         agents = {name: setting.agent.folder for name, setting in self._plan.agents.items()}
         return find_files(self._plan.root, agents, {})
 
-    def _warn(self, text: str, hint: str) -> None:
-        self._notify(Noticed("warning", text, hint))
-
     def _lose_place(self, why: str) -> None:
         """End the run, because the cluster is gone."""
         self._notify(Noticed("error", f"the place was lost: {why}", "The same command continues the run"))
@@ -236,17 +233,16 @@ class Run:
         except Exception:
             return [Noticed("error", "preflight failed", traceback.format_exc())]
 
-    def _keep_owners(self) -> None:
-        """Store which agents run the evalsets, so that an agent never changes silently. Call it in a thread."""
+    def _read_inputs(self) -> None:
+        """Read the secrets and the agents' files before the first case, and store the owners of the evalsets.
+
+        So an owner never changes silently. Call it in a thread.
+        """
         try:
             if self._writer is not None:
                 self._writer.keep_owners(self._plan.owners, self._plan.root)
         except ValueError as error:
             self._notify(Noticed("warning", f"the agents of the evalsets could not be stored: {error}"))
-
-    def _read_inputs(self) -> None:
-        """Read the secrets and the agents' files before the first case. Call it in a thread."""
-        self._keep_owners()
         self._secrets = Secrets([setting.environment.values for setting in self._plan.agents.values()])
         self._input_recorder.read(self._secrets.clean_text)
 

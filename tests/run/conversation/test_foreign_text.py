@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.run.conversation.case_run import beginning, last_lines
+from workbench.run.conversation.case_run import beginning
 
 SECRET = "sk-0123456789abcdefghij"
 WORDS = st.lists(st.sampled_from([SECRET, "error:", "a", "\n", "x" * 150, f"https://u:{SECRET}@host/simple"]))
@@ -19,16 +19,6 @@ def test_beginning_has_whole_words(words: list[str], most: int) -> None:
     assert len(kept) <= most + 1
 
 
-@given(WORDS, st.integers(250, 600))
-def test_last_lines_are_whole(words: list[str], most: int) -> None:
-    text = " ".join(words)
-    kept = last_lines(text, most)
-    assert text.strip().endswith(kept)
-    assert {line.strip() for line in kept.splitlines()} <= {line.strip() for line in text.splitlines()}
-    assert len(kept) <= most
-
-
 def test_long_text_without_blanks_loses_more_than_a_key() -> None:
     text = "x" * 1990 + SECRET * 10
-    assert SECRET[:4] not in beginning(text)
-    assert last_lines("x" * 3000) == ""
+    assert SECRET[:4] not in beginning(text, 2000)

@@ -106,19 +106,16 @@ class CaseFlow:
     async def run(self) -> None:
         """Run the case to its end. An exception of the workbench becomes the case's error."""
         try:
-            await self._run()
+            match self._entry.source:
+                case AgentSource() as source:
+                    await self._run_agent(source)
+                case StoredSource() as source:
+                    await self._score_stored(source)
         except Exception as fault:
             error = CaseError("internal", f"the workbench failed: {fault!r}", "", traceback.format_exc())
             await self._finish("error", error, Transcript())
         finally:
             self._release_once()
-
-    async def _run(self) -> None:
-        match self._entry.source:
-            case AgentSource() as source:
-                await self._run_agent(source)
-            case StoredSource() as source:
-                await self._score_stored(source)
 
     async def _run_agent(self, source: AgentSource) -> None:
         entry = self._entry
@@ -136,7 +133,9 @@ class CaseFlow:
             await self._finish("error", entry.blocked, Transcript())
         elif (why_not := self._obstacle(case)) is not None:
             self._start(case)
-            await self._skip_scenario(why_not)
+            for result in unplayed_results(entry.config, why_not.error):
+                self._context.emit(MetricScored(self.ref, result, ()))
+            await self._finish(why_not.status, why_not.error, Transcript())
         else:
             replay = self._replay = await self._read_replay(source)
             if self._context.options.thaw:
@@ -283,11 +282,6 @@ class CaseFlow:
                 watched.take(event)
         self._context.emit(event)
 
-    async def _clean_up(self) -> None:
-        """Wait for the end of the case's process."""
-        if self._part is not None:
-            await self._part.finish()
-
     async def _score(self, case: EvalCase, transcript: Transcript) -> None:
         """Score a complete transcript, or keep the error of an incomplete one, and finish the case."""
         verdicts = Verdicts(transcript.status, transcript.error)
@@ -302,8 +296,9 @@ class CaseFlow:
         if self._thawed is not None and self._cancelled is None:
             transcript.thawed = await self._thawed.compared(complete=transcript.error is None)
         await self._finish(verdicts.status, verdicts.error, transcript, handling)
-        # The verdict does not wait for the process to free its memory, which takes milliseconds.
-        await self._clean_up()
+        if self._part is not None:
+            # The verdict does not wait for the process to free its memory, which takes milliseconds.
+            await self._part.finish()
 
     async def _handling(self, case: EvalCase, transcript: Transcript, verdicts: Verdicts) -> FaultHandling | None:
         """Return what the agent did about its injected fault, or None without one, or if the case was cancelled."""
@@ -345,11 +340,6 @@ class CaseFlow:
             transcript.usage,
         )
 
-    async def _skip_scenario(self, why: Obstacle) -> None:
-        for result in unplayed_results(self._entry.config, why.error):
-            self._scored(Scored(result))
-        await self._finish(why.status, why.error, Transcript())
-
     def _start(self, case: EvalCase) -> None:
         self._started = self._context.at()
         self.is_simulated = case.scenario is not None
@@ -372,9 +362,6 @@ class CaseFlow:
                 tuple(self._lost),
             )
         )
-
-    def _scored(self, scored: Scored) -> None:
-        self._context.emit(MetricScored(self.ref, scored.result, scored.turns))
 
     async def _finish(
         self,

@@ -36,8 +36,6 @@ _LARGEST = 2**53
 """The number from which on counts are invalid."""
 FRAMES_LIMIT = 256 * 1024 * 1024
 """Limit of a case's events in bytes: sixteen of the largest answers."""
-LONGEST = 2000
-"""Characters of a text that are shown."""
 _WORD = 200
 """Characters of a word that may be left out to cut between words. Keys are shorter."""
 
@@ -235,7 +233,8 @@ class CaseRun:
         self._frames_bytes += size
         try:
             if "usage" in frame:
-                self._transcript.usage = _usage(frame["usage"])
+                spent, names = _dict(frame["usage"]), ("model_calls", "input_tokens", "output_tokens")
+                self._transcript.usage = Usage(*(_int(spent.get(name) or 0) for name in names))
             self._handle_frame(frame)
         except Exception as error:  # Whatever it is, it comes from the message, and must end only this case.
             what = beginning(f"{error!r}", _LONGEST_FAULT)
@@ -249,11 +248,11 @@ class CaseRun:
     def _handle_frame(self, frame: Frame) -> None:
         match frame["event"]:
             case "AgentActed":
-                self._record(_agent_acted(self._ref, frame))
+                self._record(AgentActed(self._ref, _int(frame["turn"]), _dict(frame["acted"])))
             case "TurnFinished":
                 self._turn_finished(_turn_finished(self._ref, frame))
             case "Spans":
-                self._record(_spans(self._ref, frame))
+                self._record(SpansRecorded(self._ref, _int(frame["turn"]), str(frame["spans"]), _pieces(frame)))
             case "Calls":
                 self._record_calls(frame)
             case "Answered":
@@ -307,7 +306,7 @@ class CaseRun:
             numbers = {name: _int(_dict(counts)[name]) for name in ("tools", "models", "live", "misses")}
             self._transcript.calls = CallCounts(**numbers, reordered=tuple(map(str, counts.get("reordered") or ())))
             self._transcript.declared.update(declarations(str(frame["calls"])))
-        self._record(_calls(self._ref, frame))
+        self._record(CallsRecorded(self._ref, _int(frame["turn"]), str(frame["calls"]), _pieces(frame)))
 
     def _record(self, event: AgentActed | SpansRecorded | CallsRecorded) -> None:
         if event.turn == len(self._transcript.turns):
@@ -364,10 +363,6 @@ def _hint(how: str) -> str:
 # A frame that breaks the worker protocol raises KeyError, TypeError or ValueError.
 
 
-def _agent_acted(ref: CaseRef, frame: Frame) -> AgentActed:
-    return AgentActed(ref, _int(frame["turn"]), _dict(frame["acted"]))
-
-
 def _turn_finished(ref: CaseRef, frame: Frame) -> TurnFinished:
     """Return the end of the turn without its usage."""
     note, why = str(frame.get("note") or ""), str(frame.get("why") or "")
@@ -384,21 +379,8 @@ def _turn_finished(ref: CaseRef, frame: Frame) -> TurnFinished:
     )
 
 
-def _spans(ref: CaseRef, frame: Frame) -> SpansRecorded:
-    return SpansRecorded(ref, _int(frame["turn"]), str(frame["spans"]), _pieces(frame))
-
-
-def _calls(ref: CaseRef, frame: Frame) -> CallsRecorded:
-    return CallsRecorded(ref, _int(frame["turn"]), str(frame["calls"]), _pieces(frame))
-
-
 def _pieces(frame: Frame) -> dict[str, str]:
     return {str(name): str(text) for name, text in _dict(frame["pieces"]).items()}
-
-
-def _usage(spent: Any) -> Usage:
-    """Return the totals so far."""
-    return Usage(*(_int(_dict(spent).get(name) or 0) for name in ("model_calls", "input_tokens", "output_tokens")))
 
 
 def _int(value: Any) -> int:
@@ -420,18 +402,14 @@ def _dict(value: Any) -> dict[str, Any]:
     return value
 
 
-def beginning(text: str, most: int = LONGEST) -> str:
-    """Return the whole words of a text in its first `most` characters, with `…` if it was cut."""
+def beginning(text: str, most: int) -> str:
+    """Return the whole words of a text in its first `most` characters, with `…` if it was cut.
+
+    Half a key would not be recognized as a secret when the text is cleaned.
+    """
     if len(text) <= most:
         return text
     kept = text[:most]
     at = max(kept.rfind(blank) for blank in " \t\n")
     # Without any blank nearby, the text is no sentence. Then so much is dropped that half a key is dropped as well.
     return f"{kept[:at] if at >= most - _WORD else kept[: most - _WORD]}…"
-
-
-def last_lines(text: str, most: int = LONGEST) -> str:
-    """Return the whole lines at the end of a text, of at most `most` characters."""
-    if len(text) <= most:
-        return text.strip()
-    return text[-most - 1 :].partition("\n")[2].strip()

@@ -14,8 +14,6 @@ from workbench.run.conversation.scenario_user import MessageSource
 from workbench.run.plan.source import Answer, AnswerStorage
 from workbench.run.processes.agent_host import AgentHost, NoAgentProcessError, ProcessSlot
 
-# The agent's part of an execution of a case, which may run in a child process or on another machine
-
 
 @dataclass(frozen=True)
 class Execution:

@@ -28,8 +28,6 @@ from workbench.worker.matching import shown_call, shown_value
 
 _SMALL = 64 * 1024
 """Bytes up to which a frozen file is read in the event loop. Starting a thread would take longer."""
-# A live case compared with its recording, when it ends: how each answer drifted
-
 _LONGEST_ERROR = 300
 """Maximum length of an error in a change, in characters."""
 _MOST = 200

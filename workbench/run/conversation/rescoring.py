@@ -1,4 +1,7 @@
-"""A stored case in a run that scores it again: its events, its reference, and verdicts that stay valid."""
+"""The transcript of a running case, and a stored case that is scored again: its events, reference and valid verdicts.
+
+Stored transcripts are in `workbench.store.transcripts`.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,8 +16,6 @@ from workbench.files.evalset import EvalCase
 from workbench.run.plan.blocking import scenario_criteria
 from workbench.run.plan.source import StoredSource
 from workbench.run.processes.agent_process import Reads
-
-# The transcript of a running case. Stored transcripts are in `workbench.store.transcripts`
 
 
 class CallCounts(NamedTuple):
@@ -95,7 +96,8 @@ def settled_verdicts(source: StoredSource, config: CriteriaConfig) -> tuple[Scor
 def unsuited_error(source: StoredSource, scored: Sequence[Scored]) -> CaseError | None:
     """Return the error of a simulated conversation that no criterion judges, or None if one does."""
     started = source.case.started
-    if started is None or started.scenario is None or any(map(_says_something, scored)):
+    judges_nothing = ("not_applicable", "informational")
+    if started is None or started.scenario is None or any(one.result.status not in judges_nothing for one in scored):
         return None
     if any(one.result.name in started.custom_metrics for one in scored):
         return None
@@ -104,7 +106,3 @@ def unsuited_error(source: StoredSource, scored: Sequence[Scored]) -> CaseError 
         "no criterion of the config can judge a conversation with a simulated user",
         f"Add one of these criteria: {', '.join(scenario_criteria())}",
     )
-
-
-def _says_something(scored: Scored) -> bool:
-    return scored.result.status not in ("not_applicable", "informational")

@@ -1,4 +1,7 @@
-"""The simulated user of one case. The scorer is asked only for messages that need a model."""
+"""The user of one case: a fixed list of messages, or a simulated user that decides after each answer.
+
+The scorer is asked only for messages that need a model.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
@@ -11,8 +14,6 @@ from workbench.judges.scenario import read_scenario, read_simulator
 from workbench.judges.simulated_user import Ended, Failed, SimulatedMessage, Step, step_without_judge
 from workbench.run.scoring.client import Scorer, ScorerChannel
 from workbench.worker.frames import FrameTooLargeError
-
-# The user's messages in a case: a fixed list, or a source that decides after each answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,13 +204,10 @@ def _in_folders(root: Path, folders: Collection[Path]) -> Iterator[str]:
             yield from (os.path.relpath(folder / name, root) for name in tracked)
             continue
         for base, inner, names in os.walk(folder):
-            inner[:] = [name for name in inner if name != "__pycache__" and not _is_environment(Path(base, name))]
+            environments = {name for name in inner if Path(base, name, "pyvenv.cfg").exists()}
+            inner[:] = [name for name in inner if name != "__pycache__" and name not in environments]
             links = [name for name in inner if Path(base, name).is_symlink()]
             yield from (os.path.relpath(Path(base, name), root) for name in (*names, *links))
-
-
-def _is_environment(folder: Path) -> bool:
-    return (folder / "pyvenv.cfg").exists()
 
 
 def _is_text(name: str) -> bool:

@@ -123,7 +123,10 @@ def move_from_json(data: dict[str, Any]) -> tuple[Move, Usage]:
 
 def _transcript(first: dict[str, Any], root: Path) -> Transcript:
     tools, models, live, misses, reordered = first["calls"]
-    reads = None if first["reads"] is None else _reads(first["reads"], root)
+    reads = None
+    if (data := first["reads"]) is not None:
+        unseen = frozenset(map(str, data["unseen"]))
+        reads = Reads(_inside(data["files"], root), _inside(data["folders"], root), unseen)
     usage = read_fields(Usage, first["usage"])
     calls = CallCounts(int(tools), int(models), int(live), int(misses), tuple(map(str, reordered)))
     if min(calls.tools, calls.models, calls.live, calls.misses, *fields_as_json(usage).values()) < 0:
@@ -148,10 +151,6 @@ def _reads_as_json(reads: Reads) -> dict[str, list[str]]:
         "folders": sorted(map(str, reads.folders))[:_MOST_PATHS],
         "unseen": sorted(reads.unseen),
     }
-
-
-def _reads(data: dict[str, Any], root: Path) -> Reads:
-    return Reads(_inside(data["files"], root), _inside(data["folders"], root), frozenset(map(str, data["unseen"])))
 
 
 def _inside(names: Sequence[str], root: Path) -> frozenset[Path]:

@@ -88,7 +88,11 @@ def unfit(needs: Mapping[str, str], python: str) -> str:
     """
     names = [name for name in needs if name not in ("python", "agent-workbench")]
     try:
-        found = _versions(names) if not python else _versions_of(python, names)
+        if python:
+            found = _versions_of(python, names)
+        else:
+            version = ".".join(platform.python_version_tuple()[:2])
+            found = {"python": version, **{name: _version(name) for name in names}}
     except (OSError, ValueError) as error:
         return f"{python} cannot be used: {error}"
     found["agent-workbench"] = _version("agent-workbench")
@@ -99,11 +103,6 @@ def unfit(needs: Mapping[str, str], python: str) -> str:
             title = "Python" if name == "python" else name
             wrong.append(f"{title} {here or 'is missing'}" + (f", needs {wanted}" if here else f" (needs {wanted})"))
     return "; ".join(wrong)
-
-
-def _versions(names: list[str]) -> dict[str, str]:
-    version = ".".join(platform.python_version_tuple()[:2])
-    return {"python": version, **{name: _version(name) for name in names}}
 
 
 def _version(name: str) -> str:

@@ -1,6 +1,7 @@
-"""An estimate of the calls to judges, the evaluation service and simulated users in a run.
+"""The environment in which an agent is judged, and an estimate of the calls to judges and simulated users in a run.
 
-It does not count stored answers and retries.
+Judges use the same keys and settings as their agent. The estimate counts the calls to Google's evaluation service, too,
+but no stored answers and no retries.
 """
 
 import hashlib
@@ -19,8 +20,6 @@ from workbench.judges.base import DEFAULT_MODEL, DEFAULT_SAMPLES, JudgeOptions
 from workbench.judges.model_options import read_judge_options
 from workbench.judges.scenario import SimulatorConfig
 from workbench.run.plan.plan import AgentSetting
-
-# The environment of an agent for the scorer, so that judges use the same keys and settings as the agent
 
 
 def judge_environment(setting: AgentSetting) -> dict[str, Any]:

@@ -40,9 +40,6 @@ _IMPORTS_ADK = re.compile(rb"^\s*(from|import) google(\.adk\b| import adk\b)", r
 _SOURCES = ("*.py", "*/*.py", "*.yaml")
 
 
-# Preflight notice about cases without a recording
-
-
 def recordings(entries: Sequence[tuple[PlanEntry, AgentSource]], options: RunOptions) -> Iterator[Noticed]:
     """Yield a notice if cases of a frozen run have no recording. `entries` has each case once."""
     if not options.frozen:

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -132,7 +132,11 @@ class PreflightCases:
         if key not in self._known:
             environment = self.environment_of(agent)
             try:
-                self._known[key] = _service(environment.values) if service else identify_judge(options, environment)
+                if service:
+                    address = shown_address(vertex_access(environment.values).base_url)
+                    self._known[key] = JudgeIdentity(SERVICE, "gemini", base_url=address)
+                else:
+                    self._known[key] = identify_judge(options, environment)
             except NotAvailableError as error:
                 self._known[key] = error
         return self._known[key]
@@ -147,10 +151,6 @@ class PreflightCases:
         if item.case.scenario is None or not self._played:
             return None
         return obstacle(item.config, item.case.scenario, item.case.rubrics, self.environment_of(item.agent))
-
-
-def _service(values: Mapping[str, str]) -> JudgeIdentity:
-    return JudgeIdentity(SERVICE, "gemini", base_url=shown_address(vertex_access(values).base_url))
 
 
 def notices(

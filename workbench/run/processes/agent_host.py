@@ -7,7 +7,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.agents.workspace.discovery import AgentFolder
@@ -313,13 +313,10 @@ async def _try_import(agent: AgentFolder, root: Path, children: Children, option
     try:
         await host.slot()
     except NoAgentProcessError as failed:
-        return TrialImport(agent, _cleaned(failed.error, Secrets([setting.environment.values])))
+        error, clean = failed.error, Secrets([setting.environment.values]).clean_text
+        return TrialImport(
+            agent, CaseError(error.kind, clean(error.message), clean(error.hint), clean(error.traceback))
+        )
     finally:
         await host.close()
     return TrialImport(agent)
-
-
-def _cleaned(error: CaseError, secrets: Secrets) -> CaseError:
-    """Return the error without secrets in its texts."""
-    clean = secrets.clean_text
-    return replace(error, message=clean(error.message), hint=clean(error.hint), traceback=clean(error.traceback))

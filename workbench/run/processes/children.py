@@ -105,7 +105,7 @@ class LocalPlace:
         """Fork the zygote of the agent's interpreter. A single case gets a fresh process if there is no zygote yet."""
         python = setting.interpreter.path
         zygote = None
-        single = not self._worth_a_zygote(python, cases)
+        single = cases == 1 and not self._keep_warm and all(key[0] != python for key in self._zygotes)
         if not single:
             zygote = await self.warm(setting)
         if zygote is not None:
@@ -177,9 +177,6 @@ class LocalPlace:
         started = await asyncio.gather(*tasks, return_exceptions=True)
         zygotes = [item[0] for item in started if isinstance(item, tuple)]
         await asyncio.gather(*(zygote.process.close() for zygote in zygotes))
-
-    def _worth_a_zygote(self, interpreter: Path, cases: int) -> bool:
-        return cases > 1 or self._keep_warm or any(key[0] == interpreter for key in self._zygotes)
 
     async def _needs_adk(self, setting: AgentSetting) -> bool:
         return setting.agent.folder in self._uses_adk or await asyncio.to_thread(self._names_adk, setting)

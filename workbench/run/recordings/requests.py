@@ -74,12 +74,8 @@ def _content(recording: Recording, digest: str, now: Any) -> Any:
     """Return the recorded message with a digest, or None. `now` is the message that is at its place now."""
     if digest in recording.parts:
         return recording.parts[digest]
-    found = _from_responses(recording, digest)
+    found = next((content for content in _contents(recording) if plain_digest(dumps(content)) == digest), None)
     return found if found is not None else _from_answers(recording, digest, now)
-
-
-def _from_responses(recording: Recording, digest: str) -> Any:
-    return next((content for content in _contents(recording) if plain_digest(dumps(content)) == digest), None)
 
 
 def _contents(recording: Recording) -> Iterator[Any]:

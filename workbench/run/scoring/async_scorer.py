@@ -88,7 +88,12 @@ class AsyncScorer:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._pool = JudgePool(self._waits, self._notice)
+        self._pool = JudgePool(
+            lambda model, seconds, reason: channel.send(
+                {"op": "waits", "model": model, "seconds": seconds, "reason": reason}
+            ),
+            lambda text: channel.send({"op": "notice", "text": text}),
+        )
         self._environments: dict[str, JudgeEnvironment] = {}
         self._secrets = Secrets(())
         self._tasks: dict[int, set[asyncio.Task[None]]] = {}
@@ -158,12 +163,6 @@ class AsyncScorer:
     def _may_be_kept(self, text: str) -> bool:
         """Return whether an answer has no secret of any environment, so that it can be written to disk."""
         return self._secrets.clean_text(text) == text
-
-    def _waits(self, model: str, seconds: float, reason: str) -> None:
-        self._channel.send({"op": "waits", "model": model, "seconds": seconds, "reason": reason})
-
-    def _notice(self, text: str) -> None:
-        self._channel.send({"op": "notice", "text": text})
 
     def _start(self, number: int, work: "Any") -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -57,16 +57,13 @@ def metric_error(scored: Iterable[Scored]) -> CaseError | None:
             faults = [] if traceback else faults_behind(one)
             if not faults:
                 return CaseError("metric_crashed", message, traceback=traceback)
+            first = faults[0].kind  # The fault in the message.
+            hint = _UNANSWERED.get(first) or _WAYS_OUT.get(first, "")
+            if first in _UNANSWERED and any(_answered(part.details) for part in (result, *one.turns)):
+                hint = _KEPT
             kind: ErrorKind = "quota" if all(fault.kind == "quota" for fault in faults) else "judge"
-            return CaseError(kind, message, _way_out(faults[0].kind, one))
+            return CaseError(kind, message, hint)
     return None
-
-
-def _way_out(kind: str, scored: Scored) -> str:
-    """Return the hint for the first fault, which is the one in the message."""
-    if kind in _UNANSWERED:
-        return _KEPT if something_answered(scored) else _UNANSWERED[kind]
-    return _WAYS_OUT.get(kind, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +89,6 @@ def faults_behind(scored: Scored) -> list[Fault]:
     return found
 
 
-def something_answered(scored: Scored) -> bool:
-    """Return whether a judge or service answered any part of this criterion, so that an answer may be stored."""
-    return any(_answered(result.details) for result in (scored.result, *scored.turns))
-
-
 def only_limited(scored: Scored) -> Scored:
     """Return the verdict, changed from `error` to `not_evaluated` if only the user's call limit caused it.
 
@@ -115,7 +107,7 @@ def only_limited(scored: Scored) -> Scored:
 
 
 def _answered(details: Any) -> bool:
-    """Return whether the details have a readable reply or a rating at any depth."""
+    """Return whether the details have a readable reply or a rating at any depth, so that an answer may be stored."""
     if isinstance(details, dict):
         reply = "sample" in details and details.get("text") is not None and not details.get("unread")
         rating = "attempts" in details and "explanation" in details and not details.get("error")
