@@ -11,7 +11,7 @@ from pathlib import Path
 
 from workbench.files.home import expanded
 from workbench.files.walk import up_to
-from workbench.worker.missing import install
+from workbench.worker.installer import install
 
 
 class InterpreterError(ValueError):

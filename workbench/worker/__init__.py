@@ -5,7 +5,7 @@ of its own name. So nothing here imports `workbench`, and no name of ours shadow
 levels of processes, each with a socket that carries frames (`frames`):
 
 - The zygote (`zygote`) has imported the framework and run dummy cases. It forks agent processes.
-- An agent process (`agent_process`) has imported one version of one agent. It forks case processes.
+- An agent process (`zygote`, too) has imported one version of one agent. It forks case processes.
 - A case process (`case`) runs one case. Where forking is unsafe or unwanted, the agent process runs the cases as tasks
   (`cases`).
 """

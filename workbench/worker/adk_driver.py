@@ -48,7 +48,7 @@ class AdkDriver(Driver):
         """Check google-adk's version, and declare the agent's tools."""
         if faults.too_old():
             raise UnusableError(faults.no_framework(faults.interpreter()))
-        from . import adk_runner  # noqa: F401
+        from . import adk_runner  # noqa: F401 (it imports google-adk)
 
         block()
         declare_tools(loaded.agent)

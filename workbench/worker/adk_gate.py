@@ -16,7 +16,7 @@ import functools
 import inspect
 import sys
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from google.adk.tools.base_tool import BaseTool  # type: ignore[import-not-found,unused-ignore]
 from google.adk.tools.function_tool import FunctionTool  # type: ignore[import-not-found,unused-ignore]
@@ -29,7 +29,7 @@ from .declared import json_declaration
 from .fork import Asked
 from .fork import state_digest as digest_of_state
 from .forms import UnknownFormError, decoded, decoded_error
-from .gate import Decision, Gate, Inject, Live, Miss, inside
+from .gate import Decision, Gate, Inject, Live, Miss, inside, within_tool
 from .injection import Fault
 from .matching import Recorded, ToolCall, canonical, plain_branch
 from .order import POLL, Order, Place
@@ -193,10 +193,12 @@ class AdkGate:
 
     async def _make(self, call: Optional[Call], method: Callable[[], Any], context: Any, change: Change) -> Any:
         if call is None:
-            return change(await _within(method))
+            with within_tool():
+                return change(await method())
         effects = Effects(context)
         try:
-            answer = change(await _within(method))
+            with within_tool():
+                answer = change(await method())
         except Exception as error:
             await self._keep(call, effects, context, functools.partial(call.raised, error))
             raise
@@ -289,16 +291,11 @@ def _unchanged(answer: Any) -> Any:
 def _model_answer(invocation: Any, call_id: str) -> List[Any]:
     """Return the function calls of the model's answer that holds the call, or none."""
     events = getattr(getattr(invocation, "session", None), "events", None) or []
-    for event in _newest(events):
+    for event in reversed(events[-_LOOK_BACK:]):
         calls: List[Any] = event.get_function_calls()
         if any(call.id == call_id for call in calls):
             return calls
     return []
-
-
-def _newest(events: List[Any]) -> Iterator[Any]:
-    for index in range(len(events) - 1, max(-1, len(events) - 1 - _LOOK_BACK), -1):
-        yield events[index]
 
 
 def state_digest(context: Any) -> Optional[str]:
@@ -308,16 +305,6 @@ def state_digest(context: Any) -> Optional[str]:
     except Exception:
         # A framework's object of another kind. The call itself does not need it.
         return None
-
-
-async def _within(method: Callable[[], Any]) -> Any:
-    """Run a tool. Calls that it makes are part of it and do not pass the gate."""
-    before = inside.get()
-    inside.set(True)
-    try:
-        return await method()
-    finally:
-        inside.set(before)
 
 
 async def _forever() -> Any:
@@ -382,9 +369,6 @@ def _runs_agent(tool: Any) -> bool:
 def _is_a(value: Any, module: str, name: str) -> bool:
     kind: Any = getattr(sys.modules.get(module), name, None)
     return isinstance(kind, type) and issubclass(type(value), kind)
-
-
-# Interception
 
 
 def intercept_tools() -> None:

@@ -12,7 +12,7 @@ import contextlib
 import time
 import uuid
 from contextlib import AsyncExitStack
-from typing import Any, ContextManager, Dict, FrozenSet, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Sequence, Set, Tuple
 
 from google.adk.agents.llm_agent import LlmAgent  # type: ignore[import-not-found,unused-ignore]
 from google.adk.agents.run_config import RunConfig, StreamingMode  # type: ignore[import-not-found,unused-ignore]
@@ -103,7 +103,8 @@ class AdkConversation(Conversation):
         message = types.Content.model_validate(content)
         turn = Turn(content, time.time())
         started = time.monotonic()
-        with _busy_intervals() as busy, self._recorder.turn(), self._passing(), self._pieces(stream) as pieces:
+        intervals = contextlib.nullcontext if collect_busy_intervals is None else collect_busy_intervals
+        with intervals() as busy, self._recorder.turn(), self._passing(), self._pieces(stream) as pieces:
             events = self._runner.run_async(
                 user_id=self._session.user_id, session_id=self._session.id, new_message=message, **pieces.options
             )
@@ -234,10 +235,6 @@ def _runner(loaded: Loaded, app_name: str, plugins: List[Any], services: Dict[st
     except ValueError:
         # google-adk 1.18 and the next few versions accept either an App or a name.
         return Runner(app=loaded.app.model_copy(update={**changes, "name": app_name}), **services)
-
-
-def _busy_intervals() -> ContextManager[Any]:
-    return collect_busy_intervals() if collect_busy_intervals is not None else contextlib.nullcontext()
 
 
 class Stream:

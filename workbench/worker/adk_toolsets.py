@@ -400,9 +400,6 @@ def check_declarations(gate: Any) -> None:
                 raise BrokenRecordingError(f"the declaration of {entry['name']}: {error}") from None
 
 
-# Interception
-
-
 def intercept_toolsets() -> None:
     """Let every class of toolsets in this process ask the gate for its tools."""
     patch_classes(BaseToolset, {"get_tools_with_prefix": _listing, "get_auth_config": _authorizing})

@@ -21,9 +21,6 @@ _LARGEST_FILE = 1024 * 1024
 _DEEPEST = 50
 
 
-# Declarations
-
-
 def signature_declaration(tool: str, function: Any) -> Optional[Json]:
     """Return a FunctionDeclaration made from a function's signature, or None if it has none."""
     try:
@@ -138,9 +135,6 @@ def _is_of(kind: str, value: Any) -> bool:
 
 def _texts(given: Any) -> List[str]:
     return [item for item in given if isinstance(item, str)] if isinstance(given, list) else []
-
-
-# Source
 
 
 class _Statement(NamedTuple):

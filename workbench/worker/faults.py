@@ -15,8 +15,9 @@ import sys
 import traceback
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from .installer import install
 from .jsonable import shown
-from .missing import OLDEST, Missing, find_missing, install, install_command, installed_adk, is_supported
+from .missing import OLDEST, Missing, find_missing, install_command, installed_adk, is_supported
 from .sources import WORKER, is_project_file
 
 Fault = Dict[str, str]
@@ -326,10 +327,6 @@ def _short(text: str) -> str:
     return line if len(line) <= 300 else line[:299] + "…"
 
 
-def _families(error: BaseException) -> Tuple[str, ...]:
-    return tuple(kind.__name__ for kind in type(error).__mro__)
-
-
 def _status(error: BaseException) -> Optional[int]:
     """Return the HTTP status of a client library's exception (google-genai, openai, anthropic, httpx)."""
     if isinstance(error, SystemExit):
@@ -344,7 +341,7 @@ def _status(error: BaseException) -> Optional[int]:
 
 
 def _has_class(*names: str) -> Callable[[BaseException, str], bool]:
-    return lambda error, message: any(name in _families(error) for name in names)
+    return lambda error, message: any(kind.__name__ in names for kind in type(error).__mro__)
 
 
 def _says(pattern: str, *, status: Tuple[int, ...] = ()) -> Callable[[BaseException, str], bool]:

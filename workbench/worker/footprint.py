@@ -145,7 +145,9 @@ def _note_file(event: str, args: Tuple[Any, ...]) -> None:
     full = _database(os.fsdecode(path)) if event == "sqlite3.connect" else os.path.abspath(os.fsdecode(path))
     if full is None or any(part in full for part in _EXCLUDED):
         return
-    if not (_is_inside(full) or _is_module(event, full)):
+    is_inside = os.path.join(full, "").startswith(_roots)
+    # A module of the user may be outside the roots, such as one on PYTHONPATH.
+    if not (is_inside or (event == "open" and full.endswith(".py") and sources.is_project_file(full))):
         if event in ("open", "sqlite3.connect"):
             _note_outside(full, writes=event == "open" and _writes(args[1], args[2]))
         return
@@ -238,15 +240,6 @@ def _note_host(event: str, args: Tuple[Any, ...]) -> None:
     if name and (name.endswith(_MODELS) or any(name in value.lower() for value in own)):
         return
     _unseen.add(SOCKETS)
-
-
-def _is_inside(full: str) -> bool:
-    return os.path.join(full, "").startswith(_roots)
-
-
-def _is_module(event: str, full: str) -> bool:
-    """Return whether this is a module of the user outside the roots, such as one on PYTHONPATH."""
-    return event == "open" and full.endswith(".py") and sources.is_project_file(full)
 
 
 def _writes(mode: Any, flags: Any) -> bool:

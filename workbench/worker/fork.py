@@ -8,7 +8,7 @@ made like those of any other conversation.
 from __future__ import annotations
 
 import threading
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
 from . import faults
 from .jsonable import dumps
@@ -236,8 +236,8 @@ class Fork:
         `agent` must all be there, or of each author if it is None.
         """
         turn = self._turn
-        for author in dict.fromkeys(_author(event) for _, event in _numbered(self._expected.get(turn, []))):
-            then = [pair for pair in _numbered(self._expected[turn]) if _author(pair[1]) == author]
+        for author in dict.fromkeys(map(_author, self._expected.get(turn, []))):
+            then = [pair for pair in enumerate(self._expected[turn]) if _author(pair[1]) == author]
             now = [event for event in self._acted.get(turn, []) if _author(event) == author]
             for (number, old), new in zip(then, now):  # noqa: B905 (not in Python 3.8)
                 fault = self._event(turn, number, old, new)
@@ -277,10 +277,6 @@ def state_digest(state: Any) -> str:
 def _is_alike(call: Json, asked: Asked) -> bool:
     known = (call.get("kind"), call.get("agent"), call.get("tool") or "")
     return known == (asked.kind, asked.agent, asked.tool) and call.get("branch") in (None, asked.branch)
-
-
-def _numbered(events: List[Json]) -> Iterator[Tuple[int, Json]]:
-    return enumerate(events)
 
 
 def _author(event: Json) -> str:

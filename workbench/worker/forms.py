@@ -268,9 +268,6 @@ _DECODERS: Dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-# Exceptions
-
-
 def encoded_error(error: BaseException) -> Dict[str, Any]:
     """Return an exception as `{"types", "message", "attributes"?}`.
 

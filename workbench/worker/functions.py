@@ -23,7 +23,8 @@ from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, Tuple
 
 from . import faults, jsonable, serving, sources
 from .drivers import extend_path
-from .missing import install, installed_adk
+from .installer import install
+from .missing import installed_adk
 from .output import keep_output, route_output
 
 _PRINTED = 4000

@@ -6,6 +6,7 @@ knows no framework: `adk_gate` and `python_runner` bring the calls to it.
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import threading
 from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
@@ -40,6 +41,17 @@ _AFTER_FAULT = "the agent took another way after the injected fault; --on-miss l
 
 inside: contextvars.ContextVar[bool] = contextvars.ContextVar("agent_workbench_inside", default=False)
 """Whether a tool is running whose own calls are part of it."""
+
+
+@contextlib.contextmanager
+def within_tool() -> Iterator[None]:
+    """Run a tool inside. Calls that it makes are part of it and do not pass the gate."""
+    before = inside.get()
+    inside.set(True)
+    try:
+        yield
+    finally:
+        inside.set(before)
 
 
 class Live(NamedTuple):

@@ -64,7 +64,7 @@ class Recorded:
         """
         kind = _field(call, "kind", str)
         if kind not in ("tool", "model"):
-            raise BrokenRecordingError(f"`kind` is {_shown(kind)}, neither tool nor model")
+            raise BrokenRecordingError(f"`kind` is {shown_value(kind)}, neither tool nor model")
         self.turn: int = _field(call, "turn", int, 0)
         self.agent: str = _field(call, "agent", str)
         branch = call.get("branch", "")
@@ -133,7 +133,9 @@ class Recordings:
             times = "once" if len(here) == 1 else f"{len(here)} times"
             return f"a call with these arguments is recorded only {times}"
         if equal:
-            return f"the same call is recorded in branch {_shown(equal[0].branch)}, not in {_shown(call.branch)}"
+            return (
+                f"the same call is recorded in branch {shown_value(equal[0].branch)}, not in {shown_value(call.branch)}"
+            )
         nearest = self.nearest(call)
         if nearest is not None:
             return self._difference(call, nearest)
@@ -215,7 +217,8 @@ def differences(then: Any, now: Any, path: str) -> Iterator[Tuple[str, Any, Any]
 
 def difference_text(path: str, then: Any, now: Any) -> str:
     """Return a difference of `differences` in words: `amount was 12.5, now 20`."""
-    return f"{path} {_was(then)}, now {_is(now)}"
+    was = "was not given" if then is _ABSENT else f"was {shown_value(then)}"
+    return f"{path} {was}, now {'not given' if now is _ABSENT else shown_value(now)}"
 
 
 def plain_branch(branch: Optional[str]) -> str:
@@ -226,29 +229,17 @@ def plain_branch(branch: Optional[str]) -> str:
 def shown_call(tool: str, args: Any) -> str:
     """Return a call in one line: `refund(order="A-18", amount=12.5)`."""
     if not isinstance(args, dict):
-        return f"{tool}({_shown(args)})"
-    return f"{tool}({_cut(', '.join(f'{name}={_shown(value)}' for name, value in args.items()))})"
+        return f"{tool}({shown_value(args)})"
+    return f"{tool}({_cut(', '.join(f'{name}={shown_value(value)}' for name, value in args.items()))})"
 
 
 def shown_value(value: Any) -> str:
     """Return JSON data in one line, cut if it is long."""
-    return _shown(value)
+    return _cut(json.dumps(json.loads(dumps(value)), ensure_ascii=False))
 
 
 def _same(then: Dict[str, Any], now: Dict[str, Any], name: str) -> bool:
     return name in then and name in now and canonical(then[name]) == canonical(now[name])
-
-
-def _was(value: Any) -> str:
-    return "was not given" if value is _ABSENT else f"was {_shown(value)}"
-
-
-def _is(value: Any) -> str:
-    return "not given" if value is _ABSENT else _shown(value)
-
-
-def _shown(value: Any) -> str:
-    return _cut(json.dumps(json.loads(dumps(value)), ensure_ascii=False))
 
 
 def _cut(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 from .calls import Call, Calls
 from .fork import Asked, state_digest
 from .forms import UnknownFormError, decoded, decoded_error, encoded_text
-from .gate import Decision, Gate, Inject, Live, Miss, Replay, inside
+from .gate import Decision, Gate, Inject, Live, Miss, Replay, inside, within_tool
 from .jsonable import dumps
 from .matching import Recorded, ToolCall
 from .order import POLL
@@ -109,7 +109,7 @@ class Tools:
         return decision, _Recording(call, gate.calls, self._session.state)
 
     def _make(self, recording: Optional[_Recording], function: Callable[[], Any], decision: Decision) -> Any:
-        with _keeping(recording) as keep, _inside():
+        with _keeping(recording) as keep, within_tool():
             answer = function()
             if inspect.isawaitable(answer):
                 raise TypeError("session.tool: the call returned an awaitable; pass the async function itself")
@@ -118,7 +118,7 @@ class Tools:
     async def _make_async(
         self, recording: Optional[_Recording], function: Callable[[], Any], decision: Decision
     ) -> Any:
-        with _keeping(recording) as keep, _inside():
+        with _keeping(recording) as keep, within_tool():
             return keep(_changed(decision, await function()))
 
     def _replay(self, recording: Optional[_Recording], decision: Decision) -> Any:
@@ -210,16 +210,6 @@ def _end(recording: _Recording, outcome: Callable[..., None], value: Any) -> Non
         recording.call.failed(error)
     else:
         outcome(value, effects)
-
-
-@contextlib.contextmanager
-def _inside() -> Iterator[None]:
-    before = inside.get()
-    inside.set(True)
-    try:
-        yield
-    finally:
-        inside.set(before)
 
 
 def _never() -> Any:

@@ -40,9 +40,6 @@ _WORD = 200
 """Characters of a word that may be left out to cut between words. Keys are shorter."""
 
 
-# The tools that an agent had, read from its recorded calls
-
-
 def declarations(calls: str) -> Iterator[tuple[tuple[str, str], tuple[str | None, str]]]:
     """Yield the tools of agents from the JSON text of `CallsRecorded.calls`.
 

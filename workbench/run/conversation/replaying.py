@@ -23,7 +23,9 @@ from workbench.run.conversation.scenario_user import FixedMessages, MessageSourc
 from workbench.run.forking import Fork
 from workbench.run.plan.blocking import first_fault
 from workbench.run.recordings.drift import MISSING, Drift, Thaw
+from workbench.run.recordings.from_run import NotRecordedError, take_recording
 from workbench.run.recordings.recording import Declaration, Mode, Origin, Recording, digest
+from workbench.run.recordings.requests import request_difference
 from workbench.worker.matching import shown_call, shown_value
 
 _SMALL = 64 * 1024
@@ -112,6 +114,7 @@ def _read(
     Raises:
         _LargeError: with `only_small`, the recording is large or has values beside it.
     """
+    # The schema takes 20 ms, which runs without frozen cases save.
     from workbench.run.recordings.frozen_file import frozen_content, parse_frozen
 
     file = frozen_path(evalset, ref.eval_id)
@@ -149,8 +152,6 @@ def _no_recording(file: str, ref: CaseRef) -> CaseError:
 
 
 def _with_difference(error: CaseError, recording: Recording, differs: str) -> CaseError:
-    from workbench.run.recordings.requests import request_difference
-
     text = request_difference(recording, differs)
     return replace(error, message=f"{error.message}: {text}") if text else error
 
@@ -195,8 +196,7 @@ class ThawedCase:
         return await asyncio.to_thread(self._compared, complete)
 
     def _compared(self, complete: bool) -> Thawed:
-        from workbench.run.recordings.from_run import NotRecordedError, take_recording
-        from workbench.run.recordings.frozen_file import read_frozen
+        from workbench.run.recordings.frozen_file import read_frozen  # As above.
 
         path = frozen_path(self._evalset, self._ref.eval_id)
         file = relative_to(path, self._context.root)

@@ -23,6 +23,7 @@ import logging
 import os
 import socket
 import threading
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,7 @@ class Cluster:
         task.add_done_callback(self._tasks.discard)
 
     def _resolve(self, word: str) -> None:
-        import dask.config
+        import dask.config  # Only this process may import Dask, and only when it connects.
 
         address = word
         if word == "dask":
@@ -165,8 +166,6 @@ class Cluster:
             await asyncio.sleep(_LOOK_EVERY)
 
     def _tell(self, workers: dict[str, Any]) -> None:
-        import time
-
         now = time.time()
         told = [
             {

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from workbench.files.file_access import read_regular
+from workbench.files.file_access import read_regular, replace_content
 from workbench.files.home import settings_folder
 from workbench.files.run_options import UsageFaultError
 
@@ -87,8 +87,6 @@ def is_confirmed(sending: Sending) -> bool:
 
 def confirm(sending: Sending) -> None:
     """Remember that the user confirmed. If that is impossible, the user is asked again."""
-    from workbench.files.file_access import replace_content
-
     known = _read()
     places = {**known.get(str(sending.root), {}), sending.address: sorted(sending.variables)}
     with contextlib.suppress(OSError):

@@ -6,6 +6,7 @@ Their module imports nothing heavy, because the scheduler loads it, too.
 import asyncio
 import json
 import platform
+import subprocess
 import threading
 from collections.abc import Mapping
 from importlib import metadata
@@ -119,8 +120,6 @@ def _versions_of(python: str, names: list[str]) -> dict[str, str]:
         OSError: it cannot be started.
         ValueError: it does not answer.
     """
-    import subprocess
-
     source = (
         "import json, platform, sys\nfrom importlib import metadata\nfound = {}\nfor name in sys.argv[1:]:\n"
         "    try: found[name] = metadata.version(name)\n    except metadata.PackageNotFoundError: pass\n"
@@ -137,7 +136,7 @@ def _versions_of(python: str, names: list[str]) -> dict[str, str]:
 
 
 def _run_of(worker: Any, order: dict[str, Any], files: Sealed) -> "WorkerRun":
-    from workbench.run.dask.worker_run import WorkerRun
+    from workbench.run.dask.worker_run import WorkerRun  # A second of imports, which the scheduler need not have.
 
     key = id(worker), order["run"]
     with _LOCK:

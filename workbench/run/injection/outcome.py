@@ -371,9 +371,6 @@ def _incomplete(seen: Observed, error: CaseError) -> FaultHandling:
     return FaultHandling(outcome, error.message)
 
 
-# Recorded calls
-
-
 def _calls(events: Iterable[CallsRecorded]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the calls of tools in the order of the model's calls, with their turns."""
     for event in events:

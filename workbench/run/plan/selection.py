@@ -158,6 +158,7 @@ def open_selection(
     Raises:
         UsageFaultError: a path does not exist.
     """
+    # Usage errors, which end before this, do not need its imports.
     from workbench.agents.workspace.workspace import assign_agent, open_workspace
 
     paths = searched(selection, folder)

@@ -87,9 +87,6 @@ def take_recording(ref: CaseRef, events: Iterable[Event], state: Path | None, or
     return Taken(replace(empty, calls=found, ignore=_secret_arguments(found), origin=replace(origin, effects=False)))
 
 
-# Recorded calls
-
-
 def _from_calls(empty: Recording, events: Iterable[CallsRecorded], pieces: Pieces) -> Taken:
     items = [(event.turn + 1, item) for event in events for item in _items(event)]
     if any(item.get("from") == "injected" for _, item in items):
@@ -318,9 +315,6 @@ def _seconds(item: Mapping[str, Any]) -> float | None:
 
 def _int(value: Any) -> int:
     return value if type(value) is int else 0
-
-
-# Secrets
 
 
 def _secret_arguments(calls: Iterable[ToolCall]) -> dict[str, tuple[str, ...]]:

@@ -67,9 +67,6 @@ def request_difference(recording: Recording, differs: str) -> str:
     return _first_difference(known or {}, now or {})
 
 
-# Messages
-
-
 def _content(recording: Recording, digest: str, now: Any) -> Any:
     """Return the recorded message with a digest, or None. `now` is the message that is at its place now."""
     if digest in recording.parts:
@@ -143,9 +140,6 @@ def _text(content: Any) -> str:
     return " ".join(part["text"] if isinstance(part.get("text"), str) else dumps(part) for part in parts)
 
 
-# Tools
-
-
 def _tools_difference(recording: Recording, agent: str, now: Any) -> str:
     groups = now if isinstance(now, list) else []
     asked = {
@@ -162,9 +156,6 @@ def _tools_difference(recording: Recording, agent: str, now: Any) -> str:
         if text := _first_difference(known[name], asked[name]):
             return f"{name}: {text}"
     return ""
-
-
-# Values
 
 
 def _first_difference(then: Any, now: Any) -> str:

@@ -44,6 +44,7 @@ def serve(channel: Channel) -> None:
     while (message := channel.receive()) is not None and message["op"] != "quit":
         sync_scorer.take(message)
         if sync_scorer.async_messages:
+            # A third of a second of imports, which a run without judges saves.
             from workbench.run.scoring.async_scorer import serve_async
 
             return serve_async(sync_scorer)
