@@ -26,10 +26,12 @@ from workbench.events.events import (
     Usage,
 )
 from workbench.files.run_options import RunOptions
+from workbench.judges.base import JudgeEnvironment
 from workbench.run.conversation.case_run import CaseRun
 from workbench.run.conversation.scenario_user import NextMessage
+from workbench.run.plan.judge_calls import judge_environment
 from workbench.run.plan.plan import AgentSetting, agent_notices
-from workbench.run.plan.preflight import without_key
+from workbench.run.plan.preflight import without_keys
 from workbench.run.processes.agent_host import AgentHost, NoAgentProcessError, ProcessSlot
 from workbench.run.processes.agent_process import read_error
 from workbench.run.processes.children import Children
@@ -355,6 +357,7 @@ _ENDED_BY_USER = CaseError("cancelled", "ended")
 def _keys_missing(setting: AgentSetting) -> list[Noticed]:
     """Return notices about models of the agent without a key."""
     try:
-        return list(without_key(setting))
+        environment = JudgeEnvironment(**judge_environment(setting))
+        return list(without_keys({setting.agent.name: setting}, {setting.agent.name: environment}))
     except Exception:
         return [Noticed("error", "the check of the agent's models failed", traceback.format_exc())]

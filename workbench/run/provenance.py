@@ -79,12 +79,16 @@ def read_sources(
         of_agent = sources.setdefault(name, {})
         named: set[str] = set()
         seen, left = (known or {}).get(name, {}), _TOGETHER
-        for path in _files(setting.agent.folder, footprints.get(setting.agent.folder, ())):
+        folder = setting.agent.folder
+        for path in (*files_in(folder, ()), *sorted(footprints.get(folder, ()))):
+            if not is_source(path.name):
+                continue
             relative = os.path.relpath(path, setting.root).replace(os.sep, "/")
             if relative in seen or relative in of_agent or len(of_agent) >= _FILES:
                 continue
-            content = _content(path, left)
-            if content is None:
+            try:
+                content = read_regular(path, min(left, _LARGEST))
+            except OSError:
                 continue
             left -= len(content)
             cleaned = clean(content.decode("utf-8", "replace")).encode("utf-8", "replace")
@@ -139,18 +143,7 @@ def _models(content: bytes, *, in_quotes: bool) -> Iterator[str]:
             yield (first or second).decode("ascii")
 
 
-def _files(folder: Path, footprint: Collection[Path]) -> Iterator[Path]:
-    yield from (path for path in (*files_in(folder, ()), *sorted(footprint)) if is_source(path.name))
-
-
 def is_source(name: str) -> bool:
     """Return whether a file of this name can be a part of an agent: code, a prompt or data, but no evaluation file."""
     # A file that starts with a dot may be an `.env`.
     return not name.startswith(".") and Path(name).suffix in _SUFFIXES and not name.endswith(_EVALUATION)
-
-
-def _content(path: Path, most: int) -> bytes | None:
-    try:
-        return read_regular(path, min(most, _LARGEST))
-    except OSError:
-        return None

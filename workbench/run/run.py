@@ -132,7 +132,8 @@ class Run:
         try:
             self._announce(ahead)
             context.limit_judges(self._judge_cache, None if plan.resumed is None else plan.resumed.began)
-            self._children.scorer.warm(self._criteria())
+            configs = (entry.config for entry in self._todo if entry.blocked is None)
+            self._children.scorer.warm({criterion.name for config in configs for criterion in config.criteria})
             await self._run_all(context)
         except Exception:
             self._recorder.put(Noticed("error", "the workbench itself failed", traceback.format_exc()))
@@ -250,7 +251,17 @@ class Run:
         started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         plan = self._plan
         if plan.resumed is None:
-            self._recorder.put(self._started(started))
+            announced = RunStarted(
+                plan.run_id,
+                str(plan.root),
+                started,
+                tuple(map(self._input_recorder.planned, plan.entries)),
+                plan.scored_from,
+                until_sure=self._options.until_sure,
+                shard=plan.shard,
+                **self._input_recorder.announcement_fields(),
+            )
+            self._recorder.put(announced)
         else:
             self._recorder.put_written(replace(plan.resumed.announced, inputs=plan.resumed.inputs.as_json()))
             self._recorder.put(RunResumed(started))
@@ -262,27 +273,9 @@ class Run:
             self._recorder.put(notice)
         self._announced = True
 
-    def _started(self, started: str) -> RunStarted:
-        plan = self._plan
-        cases = tuple(map(self._input_recorder.planned, plan.entries))
-        return RunStarted(
-            plan.run_id,
-            str(plan.root),
-            started,
-            cases,
-            plan.scored_from,
-            until_sure=self._options.until_sure,
-            shard=plan.shard,
-            **self._input_recorder.announcement_fields(),
-        )
-
     def _decided(self) -> Iterator[DecidedSource]:
         """Yield the stored results of the interrupted run that is being resumed."""
         return (entry.source for entry in self._plan.entries if isinstance(entry.source, DecidedSource))
-
-    def _criteria(self) -> set[str]:
-        configs = (entry.config for entry in self._todo if entry.blocked is None)
-        return {criterion.name for config in configs for criterion in config.criteria}
 
     def _at(self) -> float:
         return time.monotonic() - self._began

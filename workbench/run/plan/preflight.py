@@ -11,7 +11,6 @@ from pathlib import Path
 
 from workbench.agents.declared_tools import declared_tools
 from workbench.agents.interpreter import lacks_adk
-from workbench.agents.workspace.discovery import AgentFolder
 from workbench.criteria.registry import needs_bench
 from workbench.events.events import Noticed
 from workbench.files.evalset import BrokenCaseError, EvalCase
@@ -76,7 +75,7 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
     scale = len(entries) / max(1, min(len(entries), CHECKED_CASES))
     # Frozen models are not asked.
     asked = not (options.frozen == "all" and options.on_miss == "error")
-    own = [*agents_without_key(plan, environments), *retiring_agents(plan)] if asked else []
+    own = [*without_keys(plan.agents, environments), *retiring_agents(plan)] if asked else []
     found = [*own, *notices(cases, environments.__getitem__, options, scale)]
     if found and scale > 1:
         message = f"these notices are based on the first {CHECKED_CASES} of {len(entries)} cases"
@@ -132,10 +131,21 @@ def _is_plain(entry: PlanEntry, source: AgentSource) -> bool:
     return not (config.user_simulator_config or source.evalset.document.mentions("cenario", "ubrics"))
 
 
-def agents_without_key(plan: Plan, environments: Mapping[str, JudgeEnvironment]) -> Iterator[Noticed]:
-    """Yield a notice for each agent whose own Gemini models have no key."""
-    for name, setting in plan.agents.items():
-        yield from _without_key(setting, environments[name].values)
+def without_keys(
+    settings: Mapping[str, AgentSetting], environments: Mapping[str, JudgeEnvironment]
+) -> Iterator[Noticed]:
+    """Yield a notice for each of the agents' own Gemini models without a key, and the line that adds one."""
+    for name, setting in settings.items():
+        agent, values = setting.agent, environments[name].values
+        try:
+            gemini_access(DEFAULT_MODEL, values)
+        except NotAvailableError:
+            models = declared_tools(agent).models if _names(agent.folder, _GEMINI) else ()
+            for model in sorted(model for model in models if model.startswith("gemini-")):
+                try:
+                    gemini_access(model, values)
+                except NotAvailableError as error:
+                    yield Noticed("warning", f"{agent.name}: its own model {error}", error.hint)
 
 
 def retiring_agents(plan: Plan) -> Iterator[Noticed]:
@@ -159,28 +169,6 @@ def agents_without_adk(plan: Plan) -> Iterator[Noticed]:
             needs = "need" if len(names) > 1 else "needs"
             message = f"google-adk is not installed in {python}; {few(names)} {needs} it"
             yield Noticed("warning", message, install_adk(str(python)))
-
-
-def without_key(setting: AgentSetting) -> Iterator[Noticed]:
-    """Yield a notice for each of an agent's own Gemini models without a key, and the line that adds one."""
-    yield from _without_key(setting, JudgeEnvironment(**judge_environment(setting)).values)
-
-
-def _without_key(setting: AgentSetting, values: Mapping[str, str]) -> Iterator[Noticed]:
-    for model in _models_without_key(setting.agent, values):
-        try:
-            gemini_access(model, values)
-        except NotAvailableError as error:
-            yield Noticed("warning", f"{setting.agent.name}: its own model {error}", error.hint)
-
-
-def _models_without_key(agent: AgentFolder, values: Mapping[str, str]) -> list[str]:
-    try:
-        gemini_access(DEFAULT_MODEL, values)
-    except NotAvailableError:
-        if _names(agent.folder, _GEMINI):
-            return sorted(model for model in declared_tools(agent).models if model.startswith("gemini-"))
-    return []
 
 
 def _names(folder: Path, word: re.Pattern[bytes]) -> bool:

@@ -6,7 +6,6 @@ from functools import cache
 from pathlib import Path
 
 from workbench.agents.workspace.criteria_choice import CriteriaChoice
-from workbench.agents.workspace.discovery import AgentFolder
 from workbench.agents.workspace.targets import find_agent, project_around
 from workbench.agents.workspace.workspace import EvalsetEntry, Workspace, app_name
 from workbench.events.events import CaseName, CaseRef, Noticed
@@ -83,8 +82,7 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
         *agent_notices(agents.values()),
         *owner_notices(running),
         *(foreign_agent_notices((item.entry for item in chosen), workspace.root) if selection.agent else ()),
-        *_repeat_notices(options),
-        *_fault_notices(options),
+        *_option_notices(options),
     )
     owners = owners_to_keep(running, named if selection.agent else (), workspace.root)
     plan = Plan(new_run_id(), workspace.root, entries, agents, notices, owners, options)
@@ -149,17 +147,13 @@ def _root_notices(root: Path) -> Iterator[Noticed]:
         yield Noticed("info", f"{folder} exists already and is used for {relative_to(root, around)}", hint)
 
 
-def _fault_notices(options: RunOptions) -> Iterator[Noticed]:
-    """Yield a notice if a file says which calls of tools fail."""
+def _option_notices(options: RunOptions) -> Iterator[Noticed]:
+    """Yield a notice if the repeats are too few, and one if a file says which calls of tools fail."""
+    if options.until_sure is not None and (notice := too_few(options.until_sure, options.runs)) is not None:
+        yield notice
     if options.inject is not None and not isinstance(options.inject, str) and options.inject.file is not None:
         text = f"faults are injected into calls of tools, as {options.inject.file.name} says"
         yield Noticed("info", text, "The verdicts of this run are kept apart from all others")
-
-
-def _repeat_notices(options: RunOptions) -> Iterator[Noticed]:
-    notice = None if options.until_sure is None else too_few(options.until_sure, options.runs)
-    if notice is not None:
-        yield notice
 
 
 # Plans that inject a fault into each execution: each tool of each case, in each way
@@ -258,12 +252,7 @@ def _evalset(workspace: Workspace, fork: Fork) -> EvalsetEntry:
     if ref.evalset_file or agent is None:
         what = ref.evalset_file or f"an agent {ref.agent}"
         raise UsageFaultError(f"there is no {what} any more, so its conversation cannot be forked", "", "nothing")
-    return _without_evalset(agent)
-
-
-def _without_evalset(agent: AgentFolder) -> EvalsetEntry:
-    """Return an entry for a conversation that is in no file."""
-    file = agent.folder / _CHATS
+    file = agent.folder / _CHATS  # The conversation is in no file.
     criteria = CriteriaChoice(replace(default_config(), criteria=()), "none: the conversation belongs to no evalset")
     return EvalsetEntry(file, "", open_evalset(agent.folder), agent, "", criteria)
 

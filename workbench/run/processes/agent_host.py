@@ -136,12 +136,11 @@ class AgentHost:
     async def _start(self, alone: bool) -> ProcessSlot:
         """Start a process and import the agent. Try once more if the process was killed."""
         try:
-            return await self._start_once(alone)
-        except NoAgentProcessError as failed:
-            if failed.error.kind != "crashed":
-                self._failure = failed.error
-                raise
-        try:
+            try:
+                return await self._start_once(alone)
+            except NoAgentProcessError as failed:
+                if failed.error.kind != "crashed":
+                    raise
             return await self._start_once(alone)
         except NoAgentProcessError as failed:
             self._failure = failed.error

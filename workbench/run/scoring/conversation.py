@@ -150,7 +150,16 @@ def frames_of(number: int, request: Request, prices: Prices) -> Iterable[Frame]:
         "op": "case",
         "id": number,
         "criteria": [
-            {"index": index, "asks": conversation.asks(index), **_criterion(item, conversation.custom)}
+            {
+                "index": index,
+                "asks": conversation.asks(index),
+                "name": item.name,
+                "threshold": item.threshold,
+                "value": item.value,
+                "options": item.options,
+                "custom": item.name in conversation.custom,
+                "custom_config": conversation.custom.get(item.name),
+            }
             for index, item in enumerate(conversation.criteria)
             if index not in request.results and not (request.judges_skipped and conversation.asks(index))
         ],
@@ -171,14 +180,3 @@ def frames_of(number: int, request: Request, prices: Prices) -> Iterable[Frame]:
     for turn in conversation.actual:
         yield {"op": "actual", "id": number, "turn": turn}
     yield {"op": "score", "id": number}
-
-
-def _criterion(criterion: Criterion, custom: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "name": criterion.name,
-        "threshold": criterion.threshold,
-        "value": criterion.value,
-        "options": criterion.options,
-        "custom": criterion.name in custom,
-        "custom_config": custom.get(criterion.name),
-    }
