@@ -10,6 +10,7 @@ from tests.run.project import turn
 from workbench.criteria.secrets import Secrets
 from workbench.events.events import CaseError, CaseFinished, CaseRef, Event, MetricScored, Usage
 from workbench.files.criteria import CriteriaConfig, Criterion
+from workbench.files.evalset import EvalCase
 from workbench.files.run_options import RunOptions
 from workbench.run.conversation.case_scoring import CaseScoring, Verdicts
 from workbench.run.conversation.context import RunContext
@@ -56,7 +57,8 @@ class Scoring:
         self.shown.append(event)
 
     async def run(self, answer: str = "ok") -> Verdicts:
-        return await self.case.run([turn("hello", "ok")], [turn("hello", answer)], None, ())
+        case = EvalCase("one", (turn("hello", "ok"),), None, None, (), None, None)
+        return await self.case.run(case, Transcript([turn("hello", answer)]))
 
     @property
     def names(self) -> list[str]:

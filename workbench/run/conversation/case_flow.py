@@ -308,7 +308,7 @@ class CaseFlow:
         async def ask(question: CriteriaConfig, turns: Sequence[dict[str, Any]]) -> Verdicts:
             quiet = replace(self._context, emit=lambda event: None)
             scoring = self._scoring = CaseScoring(self.ref, question, quiet)
-            asked = await scoring.run(None, turns, None, ())
+            asked = await scoring.run(EvalCase("", None, None, None, (), None, None), Transcript(list(turns)))
             verdicts.usage = with_judges(verdicts.usage, asked.usage)
             return asked
 
@@ -327,18 +327,7 @@ class CaseFlow:
         scoring = self._scoring = CaseScoring(self.ref, self._entry.config, self._context, kept)
         if self._cancelled is not None:
             scoring.cancel(self._cancelled)
-        states = case.final_session_state, transcript.state
-        scenario = _in_full(case.scenario)
-        return await scoring.run(
-            case.turns,
-            transcript.turns,
-            scenario,
-            case.rubrics,
-            states,
-            case.dataset_case,
-            transcript.inner_calls,
-            transcript.usage,
-        )
+        return await scoring.run(case, transcript)
 
     def _start(self, case: EvalCase) -> None:
         self._started = self._context.at()
@@ -351,7 +340,7 @@ class CaseFlow:
                 self._started,
                 case.turns,
                 criteria,
-                _in_full(case.scenario),
+                None if case.scenario is None else full_scenario(case.scenario),
                 case.rubrics,
                 config.custom_metrics,
                 config.user_simulator_config if case.scenario is not None else None,
@@ -396,7 +385,3 @@ def _asks_for_state(config: CriteriaConfig) -> bool:
     """Return whether criteria read the session's state at the end, or may expect it in the next case."""
     known = (descriptions()[item.name] for item in config.criteria if item.name in descriptions())
     return bool(config.custom_metrics) or any(info.compares_end_state for info in known)
-
-
-def _in_full(scenario: dict[str, Any] | None) -> dict[str, Any] | None:
-    return None if scenario is None else full_scenario(scenario)

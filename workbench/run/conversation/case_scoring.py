@@ -15,7 +15,6 @@ from workbench.events.events import (
     CaseStatus,
     Event,
     FaultHandling,
-    InnerCalls,
     MetricScored,
     SpansRecorded,
     ToolFault,
@@ -23,13 +22,14 @@ from workbench.events.events import (
 )
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import EvalCase
+from workbench.judges.scenario import full_scenario
 from workbench.run.conversation.context import RunContext
 from workbench.run.conversation.rescoring import Transcript
 from workbench.run.injection.fault_question import fault_question, judged_handling
 from workbench.run.injection.outcome import decide, observe, with_facts
 from workbench.run.plan.plan import FaultJudging
 from workbench.run.plan.usage import judge_usage
-from workbench.run.scoring.conversation import Conversation, JudgeAccess, States
+from workbench.run.scoring.conversation import Conversation, JudgeAccess
 from workbench.run.scoring.verdict import case_status, metric_error
 
 
@@ -71,32 +71,21 @@ class CaseScoring:
         if self._conversation is not None:
             self._context.children.scorer.skip_judges(self._conversation)
 
-    async def run(
-        self,
-        expected: Sequence[dict[str, Any]] | None,
-        actual: Sequence[dict[str, Any]],
-        scenario: dict[str, Any] | None,
-        rubrics: Sequence[dict[str, Any]],
-        states: States = (None, None),
-        dataset_case: dict[str, Any] | None = None,
-        inner_calls: Sequence[InnerCalls] = (),
-        usage: Usage | None = None,
-    ) -> Verdicts:
-        """Score the case. `expected` (None for a scenario) and `actual` have one invocation for each turn."""
+    async def run(self, case: EvalCase, transcript: Transcript) -> Verdicts:
+        """Score a complete transcript of the case."""
         config = self._config
-        criteria = with_informational(config.criteria)
         conversation = Conversation(
-            criteria,
-            expected,
-            actual,
-            scenario,
-            rubrics,
+            with_informational(config.criteria),
+            case.turns,
+            transcript.turns,
+            None if case.scenario is None else full_scenario(case.scenario),
+            case.rubrics,
             config.custom_metrics,
             self._asking(),
-            states,
-            dataset_case,
-            inner_calls,
-            usage,
+            (case.final_session_state, transcript.state),
+            case.dataset_case,
+            transcript.inner_calls,
+            transcript.usage,
         )
         for one in self._kept:
             self._context.emit(MetricScored(self._ref, one.result, one.turns))
