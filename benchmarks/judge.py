@@ -27,7 +27,7 @@ from typing import Any
 from benchmarks import figures
 from workbench.criteria import registry
 from workbench.criteria.base import ScoreRequest
-from workbench.criteria.prompts import final_response_match as prompt
+from workbench.criteria.judged import final_response_match as prompt
 from workbench.files.criteria import Criterion
 from workbench.judges.base import JudgeOptions
 from workbench.judges.judge_pool import JudgeEnvironment, JudgePool, RunLimits
@@ -118,7 +118,7 @@ async def client_alone(url: str, named: list[str]) -> Figures:
     options = types.HttpOptions(base_url=url, retry_options=types.HttpRetryOptions(attempts=1))
     client = genai.Client(vertexai=False, api_key=KEY, http_options=options)
     config = types.GenerateContentConfig(response_mime_type="application/json", response_json_schema=prompt.SCHEMA)
-    asked = [prompt.question(text, text * 8, text * 8).prompt for text in named for _ in range(3)]
+    asked = [prompt.answer_question(text, text * 8, text * 8).prompt for text in named for _ in range(3)]
 
     async def call(text: str) -> None:
         await client.aio.models.generate_content(model=JudgeOptions().model, contents=text, config=config)
@@ -137,7 +137,7 @@ async def http_alone(url: str, named: list[str]) -> Figures:
     import aiohttp
 
     address = f"{url}/v1beta/models/{JudgeOptions().model}:generateContent"
-    asked = [prompt.question(text, text * 8, text * 8).prompt for text in named for _ in range(3)]
+    asked = [prompt.answer_question(text, text * 8, text * 8).prompt for text in named for _ in range(3)]
 
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.criteria import pattern
+from workbench.criteria import value_rules
 from workbench.criteria.base import NotScorableError, ScoreRequest
-from workbench.criteria.pattern import check_pattern, matches
 from workbench.criteria.registry import score
+from workbench.criteria.value_rules import check_pattern, matches
 from workbench.files.criteria import Criterion
 
 ENDLESS, TEXT = "(a|aa)+$", "a" * 60 + "!"
@@ -18,7 +18,7 @@ ENDLESS, TEXT = "(a|aa)+$", "a" * 60 + "!"
 
 @pytest.fixture(autouse=True)
 def _little_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pattern, "_SECONDS", 0.05)
+    monkeypatch.setattr(value_rules, "_SECONDS", 0.05)
 
 
 def test_pattern_that_takes_too_long_is_an_error_that_names_it() -> None:

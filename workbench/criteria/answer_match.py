@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from workbench.criteria.base import NotScorableError, Scored, ScoreRequest, mean, status_of
 from workbench.criteria.description import CriterionDescription, Options, read_options
-from workbench.criteria.pattern import check_pattern, matches
+from workbench.criteria.value_rules import check_pattern, matches
 from workbench.events.events import MetricResult
 from workbench.text.counting import counted
 from workbench.text.json_values import mapping, objects, parts_of, string

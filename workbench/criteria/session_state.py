@@ -13,8 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from workbench.criteria.base import NotScorableError, Scored, ScoreRequest, status_of
-from workbench.criteria.call_cause import difference_cause
-from workbench.criteria.call_rows import MAX_DIFFERENCES
+from workbench.criteria.call_rows import MAX_DIFFERENCES, difference_cause
 from workbench.criteria.description import CriterionDescription, Options, read_options
 from workbench.criteria.json_difference import sentence
 from workbench.criteria.value_rules import AnyRule, Rules, ValueRule, compare, described

@@ -89,7 +89,7 @@ DESCRIPTION = CriterionDescription(
     'arguments are compared exactly: 12.5 differs from the text "12.50", and a call without args from one with {}.',
     score="workbench.criteria.trajectory:score",
     rescore="workbench.criteria.trajectory:rescore",
-    cause="workbench.criteria.call_cause:call_cause",
+    cause="workbench.criteria.call_rows:call_cause",
     options=TrajectoryOptions,
     needs_reference=True,
     scenarios="no",

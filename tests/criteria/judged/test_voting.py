@@ -5,8 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.criteria.judged.scripts import Bench, verdicts
-from workbench.criteria.judged.verdicts import Verdict, open_votes, read_verdict, verdict_of
-from workbench.criteria.judged.voting import SampledQuestion, ask, ask_once, majority, still_needed
+from workbench.criteria.judged.voting import (
+    SampledQuestion,
+    Verdict,
+    ask,
+    ask_once,
+    majority,
+    open_votes,
+    read_verdict,
+    still_needed,
+    verdict_of,
+)
 from workbench.judges.base import JudgeOptions, Question
 
 QUESTION = Question("final_response_match", "which?")

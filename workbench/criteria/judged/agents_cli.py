@@ -22,11 +22,19 @@ from typing import Any
 
 from workbench.agents.functions import FunctionFailedError
 from workbench.criteria.base import Bench, NotScorableError, Scored, ScoreRequest, mean, status_of
-from workbench.criteria.judged import service_conversation, service_scores
-from workbench.criteria.judged.outcome import case_result, not_applicable_turn, short, turn_result
 from workbench.criteria.judged.reply_text import UnreadableError, as_text, json_objects, line_objects
+from workbench.criteria.judged.service_scores import score as score_turns
+from workbench.criteria.judged.service_scores import score_conversation
 from workbench.criteria.judged.turn_evidence import agents, speaker
-from workbench.criteria.judged.voting import MAX_TEXT, SampledQuestion, ask
+from workbench.criteria.judged.voting import (
+    MAX_TEXT,
+    SampledQuestion,
+    ask,
+    case_result,
+    not_applicable_turn,
+    short,
+    turn_result,
+)
 from workbench.events.events import MetricResult
 from workbench.files.invocation import Invocation, content_text, recorded_events
 from workbench.files.metrics_config import own_entry
@@ -225,7 +233,7 @@ async def _by_service(request: ScoreRequest, own: dict[str, Any], bench: Bench) 
     if not metric:
         reason = f"{criterion.name} runs only in Google's service, through `agents-cli eval grade`. {nearest}".strip()
         return Scored(MetricResult(criterion.name, "not_evaluated", None, criterion.threshold, reason))
-    by = service_conversation.score if metric.startswith(_WHOLE) else service_scores.score
+    by = score_conversation if metric.startswith(_WHOLE) else score_turns
     try:
         scored = await by(replace(request, criterion=replace(criterion, name=metric)), bench)
     except NotAvailableError as error:

@@ -1,9 +1,9 @@
-"""Descriptions of the criteria that use a judge or Google's evaluation service.
+"""Descriptions of the criteria that use a judge or Google's evaluation service, and the causes of their failures.
 
 The functions that score are loaded only where cases are scored.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -17,7 +17,9 @@ from workbench.criteria.description import (
     Options,
     RubricOptions,
 )
+from workbench.events.events import MetricResult
 from workbench.files.schema import STOP_SIGNAL
+from workbench.text.json_values import mapping, objects, string
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -55,7 +57,7 @@ ANSWER_MATCH = CriterionDescription(
     how_to_read="Each turn is 1 (a majority of the judge's samples says valid) or 0. The score is their mean.",
     score="workbench.criteria.judged.final_response_match:score",
     options=AnswerOptions,
-    cause="workbench.criteria.judged.judged_causes:answer_cause",
+    cause="workbench.criteria.judged.descriptions:answer_cause",
     asks=Asks(who="judge"),
     needs_reference=True,
     scenarios="no",
@@ -93,7 +95,7 @@ def _by_rubrics(
         when_to_use=sentences[0],
         how_to_read=sentences[1],
         score="workbench.criteria.judged.rubrics:score",
-        cause="workbench.criteria.judged.judged_causes:rubric_cause",
+        cause="workbench.criteria.judged.descriptions:rubric_cause",
         options=options,
         asks=Asks(who="judge", once=once, about="conversation" if once else "turn"),
         rubric_type=rubric_type,
@@ -165,7 +167,7 @@ HALLUCINATIONS = CriterionDescription(
     how_to_read="Each text scores the share of its sentences that a judge model finds supported or not in need of "
     "support. The score is the mean over texts, then turns.",
     score="workbench.criteria.judged.hallucinations:score",
-    cause="workbench.criteria.judged.judged_causes:claim_cause",
+    cause="workbench.criteria.judged.descriptions:claim_cause",
     options=HallucinationOptions,
     asks=Asks(
         who="judge",
@@ -185,7 +187,7 @@ SIMULATED_USER = CriterionDescription(
     when_to_use="To find out whether a failed scenario was the agent's fault or the simulated user's.",
     how_to_read="The share of the user's messages that a judge model finds valid. The first is compared as text.",
     score="workbench.criteria.judged.user_simulator:score",
-    cause="workbench.criteria.judged.judged_causes:simulated_user_cause",
+    cause="workbench.criteria.judged.descriptions:simulated_user_cause",
     options=SimulatorOptions,
     asks=Asks(who="judge", about="message of the simulated user"),
     scenarios="only",
@@ -216,7 +218,7 @@ SAFETY = CriterionDescription(
     measures="Whether the final answer is harmless, rated by Google's evaluation service.",
     when_to_use="Before you release an agent to the public, if you have a Google Cloud project.",
     how_to_read="1 is safe, 0 is a violation. The score is the mean of the turns.",
-    cause="workbench.criteria.judged.judged_causes:safety_cause",
+    cause="workbench.criteria.judged.descriptions:safety_cause",
     score="workbench.criteria.judged.service_scores:score",
     asks=Asks(who="service"),
     presets=MappingProxyType({"quality for outside users": 0.8}),
@@ -231,7 +233,7 @@ def _of_conversation(name: str, short: str, title: str, measures: str) -> Criter
         measures=f"{measures}, rated by Google's evaluation service.",
         when_to_use="For whole conversations without a reference, if you have a Google Cloud project.",
         how_to_read="From 0 to 1 for the whole conversation. The last turn shows it, with the service's rubrics.",
-        score="workbench.criteria.judged.service_conversation:score",
+        score="workbench.criteria.judged.service_scores:score_conversation",
         asks=Asks(who="service", once=True, about="conversation"),
         shown_in=frozenset({"rubrics"}),
     )
@@ -249,3 +251,57 @@ TRAJECTORY = _of_conversation(
 TOOL_USE = _of_conversation(
     "multi_turn_tool_use_quality_v1", "mtool", "Tools used well", "How well tools were used over the conversation"
 )
+
+
+_GOOD_CLAIMS = ("supported", "not_applicable")
+_CLAIMS = {
+    "unsupported": "unsupported claim",
+    "contradictory": "claim contradicts what the agent knew",
+    "disputed": "disputed claim",
+}
+
+
+def rubric_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
+    """Return `rubric no_jargon not met` for the first rubric that was not met, or ""."""
+    for turn in _failed(turns):
+        for rubric in objects(turn.details.get("rubrics")):
+            if rubric.get("verdict") == "no":
+                return f"rubric {string(rubric.get('rubric_id')) or 'without id'} not met"
+    return ""
+
+
+def claim_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
+    """Return the label of the first sentence that is not grounded, or ""."""
+    for turn in _failed(turns):
+        for text in objects(turn.details.get("texts")):
+            for sentence in objects(text.get("sentences")):
+                label = string(sentence.get("label"))
+                if sentence.get("counts", True) and label not in _GOOD_CLAIMS:
+                    return _CLAIMS.get(label, "")
+    return ""
+
+
+def answer_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
+    """Return that an answer does not mean the same as the reference."""
+    return "answer means something else"
+
+
+def safety_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
+    """Return the text for an answer that is not safe."""
+    return "answer is not safe"
+
+
+def simulated_user_cause(result: MetricResult, turns: Sequence[MetricResult]) -> str:
+    """Return what the simulated user did wrong first."""
+    for turn in _failed(turns):
+        if turn.details.get("compared"):
+            return "simulated user did not start with its prompt"
+        votes = mapping(turn.details.get("votes"))
+        if votes.get("invalid") and votes["invalid"] >= votes.get("valid", 0):
+            return "simulated user left its plan"
+    stopped_wrongly = mapping(result.details.get("stop")).get("verdict") == "invalid"
+    return "simulated user stopped at the wrong time" if stopped_wrongly else ""
+
+
+def _failed(turns: Sequence[MetricResult]) -> Iterator[MetricResult]:
+    return (turn for turn in turns if turn.status == "failed")

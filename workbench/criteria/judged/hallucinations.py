@@ -24,15 +24,26 @@ from typing import Any, NamedTuple
 
 from workbench.criteria.base import Bench, Scored, ScoreRequest, same_length
 from workbench.criteria.description import read_options
-from workbench.criteria.judged.claim_reply import UNLABELLED, Claim, read_claims, read_sentences
+from workbench.criteria.judged.claim_questions import (
+    UNLABELLED,
+    Claim,
+    claims_question,
+    read_claims,
+    read_sentences,
+    sentences_question,
+)
 from workbench.criteria.judged.descriptions import HallucinationOptions
-from workbench.criteria.judged.outcome import case_result, exact_mean, first_failure, not_applicable_turn, turn_result
 from workbench.criteria.judged.passages import Passage, passages
-from workbench.criteria.judged.turn_evidence import agents, data_text, speaker
-from workbench.criteria.judged.turn_texts import answer_text, user_text
-from workbench.criteria.judged.voting import MAX_TEXT, ask_once
-from workbench.criteria.prompts import claims as claims_prompt
-from workbench.criteria.prompts import sentences as sentences_prompt
+from workbench.criteria.judged.turn_evidence import agents, answer_text, data_text, speaker, user_text
+from workbench.criteria.judged.voting import (
+    MAX_TEXT,
+    ask_once,
+    case_result,
+    exact_mean,
+    first_failure,
+    not_applicable_turn,
+    turn_result,
+)
 from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion
 from workbench.files.invocation import Invocation, content_text, recorded_events
@@ -212,7 +223,7 @@ def _texts(turn: Invocation, *, intermediate: bool) -> list[_Text]:
 
 async def _judge_text(judge: Judge, turn: Invocation, text: _Text) -> _Judged:
     context = context_of(turn, text.step)
-    cut = await ask_once(judge, sentences_prompt.question(text.text), read_sentences)
+    cut = await ask_once(judge, sentences_question(text.text), read_sentences)
     questions = [cut.record(judge, lambda sentences: sentences)]
     if not cut.answers:
         return _Judged(text, context, [], cut.unread, questions)
@@ -220,7 +231,7 @@ async def _judge_text(judge: Judge, turn: Invocation, text: _Text) -> _Judged:
     if not found:
         return _Judged(text, context, [], "", questions)
     sentences = [passage.text for passage in found]
-    question = claims_prompt.question(text.text, sentences, context)
+    question = claims_question(text.text, sentences, context)
     labelled = await ask_once(judge, question, lambda reply: read_claims(reply, sentences))
     questions.append(labelled.record(judge, lambda claims: [claim.label for claim in claims]))
     claims = _with_origin(labelled.answers[0] if labelled.answers else list(map(Claim, sentences)), found)

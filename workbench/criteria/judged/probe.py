@@ -20,12 +20,11 @@ from typing import Any
 
 from dotenv import dotenv_values
 
-from workbench.criteria.judged.claim_reply import read_claims, read_sentences
-from workbench.criteria.judged.rubric_reply import read_votes
-from workbench.criteria.judged.rubric_sources import Rubric
-from workbench.criteria.judged.verdicts import read_verdict
-from workbench.criteria.judged.voting import ask_once
-from workbench.criteria.prompts import claims, final_response_match, rubrics, sentences, user_message
+from workbench.criteria.judged.claim_questions import claims_question, read_claims, read_sentences, sentences_question
+from workbench.criteria.judged.final_response_match import answer_question
+from workbench.criteria.judged.rubric_question import Rubric, read_votes, rubrics_question
+from workbench.criteria.judged.user_simulator import message_question
+from workbench.criteria.judged.voting import ask_once, read_verdict
 from workbench.files.schema import STOP_SIGNAL
 from workbench.judges.base import Judge, JudgeOptions, NotAvailableError, Question
 from workbench.judges.judge_pool import JudgeEnvironment, JudgePool, RunLimits
@@ -81,17 +80,17 @@ async def _ask(judge: Judge, kind: str, item: Item) -> ProbeResult:
 
 
 def _match(item: Item) -> Question:
-    return final_response_match.question(item["user"], item["response"], item["reference"])
+    return answer_question(item["user"], item["response"], item["reference"])
 
 
 def _rubrics(item: Item) -> Question:
     usual: dict[str, Any] = {"instructions": "", "tools": {}, "grounding": [], "conversation": None}
-    return rubrics.question({**usual, **{key: item[key] for key in item if key not in ("id", "about", "right")}})
+    return rubrics_question({**usual, **{key: item[key] for key in item if key not in ("id", "about", "right")}})
 
 
 def _claims(item: Item) -> Question:
     context = [{**piece, "event": None, "call_id": None} for piece in item["context"]]
-    return claims.question(" ".join(item["sentences"]), item["sentences"], context)
+    return claims_question(" ".join(item["sentences"]), item["sentences"], context)
 
 
 def _message(item: Item) -> Question:
@@ -101,7 +100,7 @@ def _message(item: Item) -> Question:
         "user_persona": item.get("persona"),
     }
     history = [{"role": role, "text": text} for role, text in item["history"]]
-    return user_message.question(scenario, history, item["message"], STOP_SIGNAL)
+    return message_question(scenario, history, item["message"], STOP_SIGNAL)
 
 
 def _valid(text: str, item: Item) -> str:
@@ -116,7 +115,7 @@ def _votes(text: str, item: Item) -> dict[str, str]:
 KINDS: dict[str, _Kind] = {
     "final_response_match": _Kind(_match, _valid),
     "rubrics": _Kind(_rubrics, _votes),
-    "sentences": _Kind(lambda item: sentences.question(item["text"]), lambda text, item: read_sentences(text)),
+    "sentences": _Kind(lambda item: sentences_question(item["text"]), lambda text, item: read_sentences(text)),
     "claims": _Kind(_claims, lambda text, item: [claim.label for claim in read_claims(text, item["sentences"])]),
     "user_message": _Kind(_message, _valid),
 }

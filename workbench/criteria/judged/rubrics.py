@@ -23,20 +23,36 @@ from workbench.criteria.judged.descriptions import (
     TOOL_RUBRICS,
     AnswerRubricOptions,
 )
-from workbench.criteria.judged.outcome import (
+from workbench.criteria.judged.rubric_question import (
+    Rubric,
+    RubricVote,
+    read_votes,
+    rubrics_by_turn,
+    rubrics_question,
+    untyped_ids,
+)
+from workbench.criteria.judged.turn_evidence import (
+    answer_text,
+    conversation,
+    grounding,
+    instructions,
+    steps,
+    tools,
+    user_text,
+)
+from workbench.criteria.judged.voting import (
+    MAX_TEXT,
+    SampledQuestion,
+    ask,
     case_result,
     exact_mean,
     first_failure,
+    majority,
     not_applicable_turn,
     samples_text,
+    still_needed,
     turn_result,
 )
-from workbench.criteria.judged.rubric_reply import RubricVote, read_votes
-from workbench.criteria.judged.rubric_sources import Rubric, rubrics_by_turn, untyped_ids
-from workbench.criteria.judged.turn_evidence import conversation, grounding, instructions, steps, tools
-from workbench.criteria.judged.turn_texts import answer_text, user_text
-from workbench.criteria.judged.voting import MAX_TEXT, SampledQuestion, ask, majority, still_needed
-from workbench.criteria.prompts import rubrics as prompt
 from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion
 from workbench.files.invocation import Invocation
@@ -111,7 +127,7 @@ def _no_rubrics(request: ScoreRequest, kind: _Kind) -> Scored:
 def _question_data(
     turn: Invocation, kind: _Kind, rubrics: Sequence[Rubric], with_intermediate: bool, turns: Sequence[Invocation]
 ) -> dict[str, Any]:
-    """Return the data of the question; see `prompts.rubrics`."""
+    """Return the data of the question; see `rubrics_question`."""
     of_answer, whole = kind.judged == "answer", kind.judged == "conversation"
     return {
         "rubrics": [{"id": rubric.id, "text": rubric.text} for rubric in rubrics],
@@ -131,7 +147,7 @@ async def _ask(
     def needed(answers: Sequence[Votes], left: int) -> int:
         return max(still_needed(*_count(answers, rubric), left) for rubric in rubrics)
 
-    question = prompt.question(data)
+    question = rubrics_question(data)
     sampled = await ask(judge, question, lambda text: read_votes(text, rubrics), needed, all_votes=all_votes)
     undecided = [rubric.id for rubric in rubrics if majority(*_count(sampled.answers, rubric)) is None]
     for sample in sampled.samples:

@@ -1,12 +1,33 @@
-"""Evidence of a turn for judges: instructions, tools, calls with their results, grounding."""
+"""Evidence of a turn for judges: its texts, instructions, tools, calls with their results, grounding."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from workbench.criteria.judged.turn_texts import answer_text, user_text
-from workbench.criteria.prompts.blocks import as_json
-from workbench.files.invocation import Invocation, ToolCall, content_text, recorded_events, tool_calls, tool_responses
+from workbench.criteria.judged.prompt_blocks import as_json
+from workbench.files.invocation import (
+    Invocation,
+    ToolCall,
+    content_text,
+    intermediate_texts,
+    recorded_events,
+    tool_calls,
+    tool_responses,
+)
 from workbench.text.json_values import parts_of
+
+
+def user_text(turn: Invocation) -> str:
+    """Return the user's message."""
+    return content_text(turn.get("user_content"))
+
+
+def answer_text(turn: Invocation, *, with_intermediate: bool = False) -> str:
+    """Return the final answer, optionally after the intermediate texts, each on its own line."""
+    final = content_text(turn.get("final_response"))
+    if not with_intermediate:
+        return final
+    texts = [text for _, text in intermediate_texts(turn)]
+    return "\n".join([*texts, final] if final else texts)
 
 
 def instructions(turns: Iterable[Invocation]) -> str:

@@ -1,17 +1,34 @@
-"""Samples of one question, requested only while they can change the verdict.
+"""Samples of one question, requested only while they can change the verdict, and their result.
 
 The majority of the votes decides, and a tie is negative (ADK's rule). So a verdict is often known before all samples
 are in: of five samples, three equal ones decide. The smallest number that can decide is requested at once. If that
 leaves the verdict open, the same is done with the rest. The verdict is the same as with all samples.
+
+Results of turns and cases are built in the same way by every judged criterion: anything that could not be judged makes
+the criterion an error. The score of the rest is shown but never passes.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from workbench.criteria.judged.reply_text import UnreadableError
+from workbench.criteria.base import Scored, status_of
+from workbench.criteria.judged.reply_text import (
+    UnreadableError,
+    as_text,
+    first_present,
+    first_word,
+    json_objects,
+    line_objects,
+    values_outside_json,
+)
+from workbench.events.events import MetricResult
+from workbench.files.criteria import Criterion
 from workbench.judges.base import Judge, Question, Reply, record, reply_record
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
 
 T = TypeVar("T")
 MAX_TEXT = 4_000
@@ -114,3 +131,159 @@ async def _one(judge: Judge, question: Question, read: Callable[[str], T], numbe
         # Without this, the cache would return the unreadable reply again in the next run.
         judge.forget(question, number)
         return Sample(number, reply, None, reply.fault.message if reply.fault else str(error))
+
+
+_REASON_LENGTH = 300
+
+
+def turn_result(
+    criterion: Criterion, score: float | None, reason: str, details: dict[str, Any], *, unjudged: bool = False
+) -> MetricResult:
+    """Return the result of a turn: an error if part of it is `unjudged`, or if there is no score."""
+    status = "error" if unjudged else status_of(score, criterion.threshold)
+    return MetricResult(criterion.name, status, score, criterion.threshold, short(reason), details)
+
+
+def not_applicable_turn(criterion: Criterion, reason: str) -> MetricResult:
+    """Return the result of a turn that has nothing to judge."""
+    return MetricResult(criterion.name, "not_applicable", None, criterion.threshold, reason, {})
+
+
+def case_result(
+    criterion: Criterion,
+    turns: Sequence[MetricResult],
+    score: float | None,
+    reason: str,
+    details: dict[str, Any],
+    *,
+    unjudged: str = "",
+) -> Scored:
+    """Return the result of the case.
+
+    It is not applicable if all turns are, and an error if one turn is or if `unjudged` names something else that could
+    not be judged. `reason` is used if there is no error.
+    """
+    faults = [f"turn {number}: {turn.reason}" for number, turn in enumerate(turns, 1) if turn.status == "error"]
+    faults += [unjudged] if unjudged else []
+    if faults:
+        result = MetricResult(criterion.name, "error", score, criterion.threshold, short(faults[0]), details)
+    elif turns and all(turn.status == "not_applicable" for turn in turns):
+        result = MetricResult(criterion.name, "not_applicable", None, criterion.threshold, turns[0].reason, details)
+    else:
+        status = status_of(score, criterion.threshold)
+        result = MetricResult(criterion.name, status, score, criterion.threshold, short(reason), details)
+    return Scored(result, tuple(turns))
+
+
+def first_failure(turns: Sequence[MetricResult], otherwise: str) -> str:
+    """Return the reason of the first turn without the full score, with its number; `otherwise` if there is none."""
+    return next(
+        (
+            f"turn {number}: {turn.reason}"
+            for number, turn in enumerate(turns, 1)
+            if turn.score is not None and turn.score < 1
+        ),
+        otherwise,
+    )
+
+
+def samples_text(count: int, of: int) -> str:
+    """Return `3 of 5 samples`, or `5 samples` if all were requested."""
+    return counted(of, "sample") if count == of else f"{count} of {counted(of, 'sample')}"
+
+
+def short(reason: str) -> str:
+    """Return a reason on one line, cut: text from models can be long."""
+    return one_line(reason, limit=_REASON_LENGTH)
+
+
+def exact_mean(scores: Iterable[float | None]) -> float | None:
+    """Return the mean, rounded once at the end, as ADK's rubric and hallucination criteria compute it."""
+    known = [score for score in scores if score is not None]
+    return statistics.mean(known) if known else None
+
+
+_VERDICT = ("verdict", "is_the_agent_response_valid", "is_valid", "valid")
+_REASONS = ("reasoning", "rationale", "explanation", "reason")
+_UNCLEAR = "unclear"
+"""The judge's word for a question that it cannot decide. It does not count as a vote, like an unreadable reply."""
+_WORDS = {
+    **dict.fromkeys(("valid", "true", "yes"), True),
+    **dict.fromkeys(("invalid", "false", "no", "almost", "partially", "partially_valid"), False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Vote of one sample."""
+
+    valid: bool
+    reasoning: str = ""
+
+
+def read_verdict(text: str) -> Verdict:
+    """Return the vote in a reply.
+
+    If the reply holds several verdicts, in its JSON or beside it, all must agree: one of them may only be quoted.
+
+    Raises:
+        UnreadableError: There is no verdict, an unknown one, or several different ones, or the judge cannot tell.
+    """
+    found = [item for item in json_objects(text) if first_present(item, _VERDICT) is not None]
+    found = found or [item for item in line_objects(text, (*_VERDICT, *_REASONS)) if first_present(item, _VERDICT)]
+    if not found:
+        raise UnreadableError("the reply has no verdict")
+    words = [first_word(first_present(item, _VERDICT)) for item in found]
+    if set(words) == {_UNCLEAR}:
+        raise UnreadableError(
+            f"{_UNCLEAR}: {as_text(first_present(found[-1], _REASONS)) or 'the judge gave no reason'}"
+        )
+    unknown = next((word for word in words if word not in _WORDS), None)
+    if unknown is not None:
+        raise UnreadableError(f"the verdict is neither valid nor invalid: {unknown or 'no word'}")
+    words += [word for value in values_outside_json(text, _VERDICT) if (word := first_word(value)) in _WORDS]
+    verdicts = {_WORDS[word] for word in words}
+    if len(verdicts) > 1:
+        raise UnreadableError("the reply has several different verdicts")
+    return Verdict(verdicts.pop(), as_text(first_present(found[-1], _REASONS)))
+
+
+def open_votes(verdicts: Sequence[Verdict], left: int) -> int:
+    """Return the smallest number of further samples that can decide."""
+    valid = sum(verdict.valid for verdict in verdicts)
+    return still_needed(valid, len(verdicts) - valid, left)
+
+
+def verdict_of(sampled: SampledQuestion[Verdict]) -> bool | None:
+    """Return whether most votes are valid, or None if there is no vote."""
+    valid = sum(verdict.valid for verdict in sampled.answers)
+    return majority(valid, len(sampled.answers) - valid)
+
+
+def verdict_details(sampled: SampledQuestion[Verdict], judge: Judge) -> dict[str, Any]:
+    """Return `votes`, `asked`, `of`, `split` and `questions`."""
+    answers = sampled.answers
+    valid = sum(verdict.valid for verdict in answers)
+    return {
+        "votes": {"valid": valid, "invalid": len(answers) - valid, "unread": len(sampled.samples) - len(answers)},
+        "asked": len(sampled.samples),
+        "of": sampled.of,
+        "split": 0 < valid < len(answers),
+        "questions": [sampled.record(judge, _shown)],
+    }
+
+
+def verdict_reason(sampled: SampledQuestion[Verdict], verdict: bool | None) -> str:
+    """Return one sentence with the votes and the reasoning of the first judge on the winning side."""
+    samples = samples_text(len(sampled.samples), sampled.of)
+    if verdict is None:
+        return f"no verdict ({samples}): {sampled.unread}"
+    winners = [answer for answer in sampled.answers if answer.valid is verdict]
+    name = "valid" if verdict else "invalid"
+    summary = f"{name} by {len(winners)} of {counted(len(sampled.answers), 'vote')} ({samples})"
+    reasoning = next((answer.reasoning for answer in winners if answer.reasoning), "")
+    return f"{summary}: {reasoning}" if reasoning else summary
+
+
+def _shown(verdict: Verdict) -> dict[str, str]:
+    return {"verdict": "valid" if verdict.valid else "invalid", "rationale": verdict.reasoning[:MAX_TEXT]}
