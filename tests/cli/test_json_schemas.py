@@ -43,6 +43,30 @@ def test_every_command_has_json_unless_it_only_writes_a_file() -> None:
     assert without == {"export"}, "give the command --json, and a schema"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "nowhere"],
+        ["status", "nowhere"],
+        ["history", "nowhere"],
+        ["compare", "nowhere"],
+        ["freeze", "nowhere"],
+        ["migrate", "nowhere"],
+        ["compare", "--gat"],
+    ],
+)
+def test_refusal_is_json_that_fits_the_schema(words: list[str], here: Here) -> None:
+    done = here(*words, "--json")
+    assert done.returncode == 2
+    assert valid(words[0], done.stdout)["error"]["message"] in done.stderr
+    assert here(*words).stdout == ""
+
+
+@pytest.mark.parametrize(("command", "schema"), [("run", "report"), ("score", "report"), ("try", "try")])
+def test_refusal_of_a_run_names_its_schema(command: str, schema: str, here: Here) -> None:
+    assert "error" in valid(schema, here(command, "nowhere", "--json", "-").stdout)
+
+
 def test_check_lists_problems(project: Project, here: Here) -> None:
     project.evalset(GOOD, GOOD)
     found = valid("check", here("check", "--json").stdout)
@@ -82,4 +106,4 @@ def test_migrate_does_not_write_two_things_to_standard_output(project: Project, 
     project.write("echo/old.test.json", OLD)
     done = here("migrate", "echo/old.test.json", "-o", "-", "--json")
     assert done.returncode == 2
-    assert done.stdout == ""
+    assert "cannot hold both" in valid("migrate", done.stdout)["error"]["message"]

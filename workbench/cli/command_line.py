@@ -17,7 +17,7 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.exit_codes import INTERRUPTED, USAGE
 from workbench.cli.names import COMMANDS, PROGRAM
-from workbench.cli.refusal import Refused, wants_json_on_stdout, write_refusal
+from workbench.cli.refusal import Refused, json_on_stdout, write_refusal
 from workbench.cli.streams import can_draw, on_terminal, write_line
 from workbench.files.plugins import installed, summary
 from workbench.files.run_options import UsageFaultError
@@ -50,7 +50,7 @@ def execute(words: list[str], open_screen: OpenScreen) -> int:
         return INTERRUPTED
     else:
         return int(code or 0)
-    write_refusal(refused, json_on_stdout=wants_json_on_stdout(rest))
+    write_refusal(refused, json_on_stdout(command, words[0] if words else "", rest))
     return USAGE
 
 

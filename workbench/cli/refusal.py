@@ -11,7 +11,7 @@ from typing import Self
 import click
 
 from workbench.cli.streams import write_file, write_line
-from workbench.exporting import SCHEMA
+from workbench.exporting import SCHEMA, TRY_SCHEMA
 from workbench.files.run_options import UsageFaultError
 from workbench.text.safe_text import plain
 
@@ -37,37 +37,45 @@ class Refused(click.ClickException):
 
 
 @contextmanager
-def reported(json: str | None) -> Iterator[None]:
+def reported(json: str | None, schema: str = SCHEMA) -> Iterator[None]:
     """Write a refusal to the file that `--json` names, so that an older report there is not mistaken for this run's."""
     try:
         yield
     except UsageFaultError as fault:
         if json not in (None, "-"):
             refused = Refused.from_fault(fault)
-            write_file("--json", Path(json), lambda: (f"{refusal_json(refused)}\n".encode("ascii"),))
+            write_file("--json", Path(json), lambda: (f"{refusal_json(refused, schema)}\n".encode("ascii"),))
         raise
 
 
-def write_refusal(refused: Refused, *, json_on_stdout: bool) -> None:
-    """Write a refusal to standard error, and as JSON to standard output if the caller expects JSON there."""
+def write_refusal(refused: Refused, schema: str = "") -> None:
+    """Write a refusal to standard error, and with `schema` also as JSON to standard output."""
     write_line(sys.stderr, f"Error: {plain(refused.message)}")
     if refused.hint:
         write_line(sys.stderr, plain(refused.hint))
     if refused.try_help:
         write_line(sys.stderr, f"See `{refused.try_help} --help`.")
-    if json_on_stdout:
-        write_line(sys.stdout, refusal_json(refused))
+    if schema:
+        write_line(sys.stdout, refusal_json(refused, schema))
 
 
-def refusal_json(refused: Refused) -> str:
-    """Return the JSON that replaces a report. `workbench.exporting.report_shape.Refusal` is its model.
+def refusal_json(refused: Refused, schema: str = SCHEMA) -> str:
+    """Return the JSON that replaces a report. `workbench.exporting.report_shape.output_schema` describes it.
 
-    The model is not used here, so that a mistyped option does not wait for pydantic.
+    Its model is not used here, so that a mistyped option does not wait for pydantic.
     """
     error = {"kind": refused.kind, "message": refused.message, "hint": refused.hint, "traceback": ""}
-    return json.dumps({"schema": SCHEMA, "error": error})
+    return json.dumps({"schema": schema, "error": error})
 
 
-def wants_json_on_stdout(words: Sequence[str]) -> bool:
-    """Return whether a command line, which may be too broken to parse, contains `--json -`."""
-    return "--json=-" in words or ("--json", "-") in pairwise(words)
+def json_on_stdout(command: click.Command, name: str, words: Sequence[str]) -> str:
+    """Return the schema of the JSON that a command line wants on standard output, or "" if it wants none.
+
+    The command line may be too broken to parse. `words` are those after the command's name.
+    """
+    option = next((one for one in command.params if "--json" in one.opts), None)
+    if isinstance(option, click.Option) and option.is_flag:
+        return f"agent-workbench/{name}/1" if "--json" in words else ""
+    if "--json=-" not in words and ("--json", "-") not in pairwise(words):
+        return ""
+    return TRY_SCHEMA if name == "try" else SCHEMA

@@ -22,6 +22,7 @@ from workbench.cli.running_options import (
     take_running_options,
 )
 from workbench.cli.streams import has_failed, write_file, write_line
+from workbench.exporting import TRY_SCHEMA
 from workbench.files.run_options import RunOptions
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
@@ -176,7 +177,7 @@ def try_command(**values: Any) -> int:
     wanted = Wanted(**{item.name: values.pop(item.name) for item in fields(Wanted) if item.name in values}, here=here)
     targets = Targets(**named, folder=here)
     request = _Request(targets=targets, options=options, wanted=wanted, **values)
-    with reported(request.json):
+    with reported(request.json, TRY_SCHEMA):
         targets.refuse_unknown()
         return asyncio.run(_try(request))
 

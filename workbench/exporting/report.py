@@ -25,7 +25,6 @@ from workbench.exporting.report_shape import (
     CriterionRepeats,
     DriftChange,
     FaultRow,
-    Refusal,
     Report,
     ReportCase,
     ReportDrift,
@@ -42,6 +41,7 @@ from workbench.exporting.report_shape import (
     ToolFaults,
     TrajectoryRepeats,
     TurnMetric,
+    output_schema,
 )
 from workbench.files.prices import Prices, case_cost, criterion_cost, total
 from workbench.judges.retiring import retires
@@ -165,18 +165,8 @@ def plain(part: BaseModel) -> Any:
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of the output of `--json`: a report or a refusal."""
-    from pydantic.json_schema import models_json_schema
-
-    _, definitions = models_json_schema(
-        [(Report, "serialization"), (Refusal, "serialization")], ref_template="#/$defs/{model}"
-    )
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "agent-workbench report",
-        "description": "Output of `agent-workbench run --json`: a report, or why nothing ran.",
-        "oneOf": [{"$ref": "#/$defs/Report"}, {"$ref": "#/$defs/Refusal"}],
-        **definitions,
-    }
+    description = "Output of `agent-workbench run --json`: a report, or why nothing ran."
+    return output_schema(Report, "agent-workbench report", description)
 
 
 def _case(record: CaseRecord, prices: Prices, *, for_merge: bool = False) -> ReportCase:

@@ -1,8 +1,9 @@
 """The form of the JSON report that scripts rely on."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field, create_model
+from pydantic.json_schema import models_json_schema
 
 from workbench.agents.workspace.ownership import OwnerRule
 from workbench.events.events import CaseStatus, ErrorKind, FaultOutcome, FaultWay, ForkChange, MetricStatus
@@ -403,7 +404,27 @@ class Report(Part):
 
 
 class Refusal(Part):
-    """The replacement for a report when nothing ran (exit code 2). Written by `workbench.cli.refusal`."""
+    """The replacement for a report when nothing was done (exit code 2). Written by `workbench.cli.refusal`."""
 
-    schema_name: Annotated[Literal["agent-workbench/report/1"], Field(alias="schema")]
     error: ReportError
+
+
+def output_schema(model: type[Part], title: str, description: str = "") -> dict[str, Any]:
+    """Return the JSON Schema of what a command writes with `--json`: a report of this model, or a refusal.
+
+    A refusal has the schema name of the report.
+    """
+    name: Any = (model.model_fields["schema_name"].annotation, Field(alias="schema"))
+    refusal = create_model("Refusal", __base__=Refusal, __doc__=Refusal.__doc__, schema_name=name)
+    both: list[tuple[type[BaseModel], Literal["serialization"]]] = [
+        (model, "serialization"),
+        (refusal, "serialization"),
+    ]
+    _, definitions = models_json_schema(both, ref_template="#/$defs/{model}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        **({"description": description} if description else {}),
+        "oneOf": [{"$ref": f"#/$defs/{model.__name__}"}, {"$ref": "#/$defs/Refusal"}],
+        **definitions,
+    }

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from workbench.editing.freezing import Change
 from workbench.exporting.report_parts import Count, Part, Words
+from workbench.exporting.report_shape import output_schema
 
 
 class CheckSummary(Part):
@@ -148,12 +149,7 @@ def report_text(command: str, **values: Any) -> str:
 
 def json_schema(command: str) -> dict[str, Any]:
     """Return the JSON Schema of the output of a command with `--json`."""
-    schema = REPORTS[command].model_json_schema(mode="serialization")
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
-        "title": f"agent-workbench {command}",
-    }
+    return output_schema(REPORTS[command], f"agent-workbench {command}")
 
 
 if __name__ == "__main__":

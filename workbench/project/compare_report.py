@@ -12,6 +12,7 @@ from pydantic import Field
 
 from workbench.events.events import CaseRef, CaseStatus, MetricResult, MetricStatus
 from workbench.exporting.report_parts import Count, Object, Part, Words
+from workbench.exporting.report_shape import output_schema
 from workbench.freshness.changed_files import FileKind
 from workbench.results import statistics
 from workbench.results.compare.causes import CauseKind
@@ -292,8 +293,7 @@ def _score(result: MetricResult | None) -> CompareScore | None:
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of the output of `compare --json`."""
-    schema = Compare.model_json_schema(mode="serialization")
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "agent-workbench compare"}
+    return output_schema(Compare, "agent-workbench compare")
 
 
 if __name__ == "__main__":

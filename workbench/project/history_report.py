@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from workbench.exporting.report_parts import Part, Words
+from workbench.exporting.report_shape import output_schema
 from workbench.store.history.summary import ListEntry
 
 SCHEMA = "agent-workbench/history/1"
@@ -119,8 +120,7 @@ def _run(entry: Mapping[str, Any], *, is_baseline: bool) -> HistoryRun:
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of the output of `history --json`."""
-    schema = History.model_json_schema(mode="serialization")
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "agent-workbench history"}
+    return output_schema(History, "agent-workbench history")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from workbench.events.events import CaseStatus
 from workbench.exporting.report_parts import Part, Words
+from workbench.exporting.report_shape import output_schema
 from workbench.project.last_verdicts import LastVerdict
 from workbench.store.inputs import Effect, Input
 from workbench.store.judge_details import JudgedBy
@@ -101,8 +102,7 @@ def _case(verdict: LastVerdict) -> StatusCase:
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of the output of `status --json`."""
-    schema = Status.model_json_schema(mode="serialization")
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "agent-workbench status"}
+    return output_schema(Status, "agent-workbench status")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from workbench.exporting import TRY_SCHEMA
 from workbench.exporting.comparison import MARK
 from workbench.exporting.report_parts import Count, Part, Words
+from workbench.exporting.report_shape import output_schema
 from workbench.exporting.tables import code_span
 from workbench.files.prices import Prices
 from workbench.project.variants.report import (
@@ -33,7 +35,6 @@ from workbench.results.change_text import change_text, rate_text
 from workbench.results.statistics import Comparison, Result
 from workbench.text.safe_text import one_line
 
-SCHEMA = "agent-workbench/try/1"
 _LISTED = 20
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -111,14 +112,13 @@ class Tried(Part):
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of the report."""
-    schema = Tried.model_json_schema(mode="serialization")
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "agent-workbench try"}
+    return output_schema(Tried, "agent-workbench try")
 
 
 def as_json(found: TryReport, stopped: str = "") -> str:
     """Return the report. `stopped` is what ended the try early, or ""."""
     data = {
-        "schema": SCHEMA,
+        "schema": TRY_SCHEMA,
         "against": found.against,
         "cases": found.cases,
         "runs": found.runs,
