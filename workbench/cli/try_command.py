@@ -1,6 +1,5 @@
 """The command `try`: variants of the project on the same cases, and whether one of them is better."""
 
-import asyncio
 import math
 import shutil
 import sys
@@ -177,6 +176,8 @@ def try_command(**values: Any) -> int:
     wanted = Wanted(**{item.name: values.pop(item.name) for item in fields(Wanted) if item.name in values}, here=here)
     targets = Targets(**named, folder=here)
     request = _Request(targets=targets, options=options, wanted=wanted, **values)
+    import asyncio  # Slow to import, and `--help` reads every command.
+
     with reported(request.json, TRY_SCHEMA):
         targets.refuse_unknown()
         return asyncio.run(_try(request))
@@ -184,6 +185,8 @@ def try_command(**values: Any) -> int:
 
 async def _try(request: _Request) -> int:
     """Make the copies, run the variants, write the results, and return the exit code."""
+    import asyncio
+
     from workbench.cli.following import execute_run, exported, progress_of, user_settings, write_details
     from workbench.cli.interruption import Interruption
     from workbench.project.project import Project
