@@ -22,6 +22,14 @@ def objects(value: Any) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+def parsed_objects(text: str) -> list[dict[str, Any]]:
+    """Return the objects of a list in a JSON text. There are none in other texts."""
+    try:
+        return objects(json.loads(text))
+    except (ValueError, RecursionError):
+        return []
+
+
 def string(value: Any) -> str:
     """Return a text, or ""."""
     return value if isinstance(value, str) else ""

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.criteria.base import Scored
-from workbench.events.events import CallsRecorded, CaseError, CaseRef, MetricResult, ToolFault
+from workbench.events.events import CallsRecorded, CaseError, CaseRef, FaultHandling, MetricResult, ToolFault
 from workbench.files.criteria import CriteriaConfig, default_config
 from workbench.files.evalset import EvalCase
-from workbench.run.conversation.case_scoring import FaultCase, Verdicts
+from workbench.run.conversation.case_scoring import Verdicts, fault_handling
 from workbench.run.conversation.rescoring import Transcript
 from workbench.run.injection.fault_question import fault_question
 from workbench.run.plan.plan import FaultJudging
@@ -39,12 +39,10 @@ class Judge:
         return Verdicts("error", CaseError("cancelled", "stopped"), self.scored)
 
 
-def fault_case(*events: CallsRecorded) -> FaultCase:
+async def handled(transcript: Transcript, judge: Judge, *events: CallsRecorded) -> FaultHandling:
     config = default_config()
-    found = FaultCase(FAULT, FaultJudging(fault_question(FAULT, config), config))
-    for event in events:
-        found.take(event)
-    return found
+    judging = FaultJudging(fault_question(FAULT, config), config)
+    return await fault_handling(FAULT, judging, events, transcript, CASE, judge.ask)
 
 
 async def test_judge_gets_the_turn_with_the_fault() -> None:
@@ -56,31 +54,24 @@ async def test_judge_gets_the_turn_with_the_fault() -> None:
     turn = MetricResult(name, "passed", 1.0, 1.0, "", {"rubrics": rows})
     judge = Judge(Scored(MetricResult("other", "passed")), Scored(MetricResult(name, "passed", 1.0, 1.0), (turn,)))
     transcript = Transcript([answer("one"), answer("no luck"), answer("three")])
-    found = await fault_case(calls(0), calls(1, INJECTED)).handling(transcript, CASE, judge.ask)
+    found = await handled(transcript, judge, calls(0), calls(1, INJECTED))
     assert (found.outcome, found.reason) == ("reported", "it says so")
     assert judge.asked == [[answer("no luck")]]
 
 
 async def test_judge_is_not_asked_what_rules_can_tell() -> None:
     judge = Judge()
-    found = await fault_case(calls(0, INJECTED)).handling(Transcript([answer("On 12 May")]), CASE, judge.ask)
+    found = await handled(Transcript([answer("On 12 May")]), judge, calls(0, INJECTED))
     assert (found.outcome, found.facts_without_source) == ("made_up", ("12 May",))
     assert not judge.asked
 
 
 async def test_judge_that_was_stopped_decides_nothing() -> None:
-    found = await fault_case(calls(0, INJECTED)).handling(Transcript([answer("hm")]), CASE, Judge().ask)
+    found = await handled(Transcript([answer("hm")]), Judge(), calls(0, INJECTED))
     assert (found.outcome, found.reason) == ("not_evaluated", "stopped")
 
 
 async def test_crash_in_the_middle_of_the_turn_with_the_fault_is_noticed() -> None:
     transcript = Transcript([answer("one")], CaseError("agent_raised", "KeyError: 'x'"))
-    found = await fault_case(calls(1, INJECTED)).handling(transcript, CASE, Judge().ask)
+    found = await handled(transcript, Judge(), calls(1, INJECTED))
     assert (found.outcome, found.reason) == ("crashed", "KeyError: 'x'")
-
-
-async def test_new_attempt_forgets_the_calls_of_the_last_one() -> None:
-    case = fault_case(calls(0, INJECTED))
-    case.begin()
-    found = await case.handling(Transcript([answer("one")]), CASE, Judge().ask)
-    assert found.outcome == "not_called"

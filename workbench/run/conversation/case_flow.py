@@ -1,5 +1,6 @@
 """The flow of a case from its plan entry to its verdict: start, transcript, scores, status."""
 
+import asyncio
 import functools
 import traceback
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ from workbench.criteria.base import Scored
 from workbench.criteria.registry import descriptions
 from workbench.events.events import (
     AttemptLost,
+    CallsRecorded,
     CaseError,
     CaseFinished,
     CasePlaced,
@@ -20,6 +22,7 @@ from workbench.events.events import (
     FaultHandling,
     LostAttempt,
     MetricScored,
+    SpansRecorded,
     Usage,
     UserSimulated,
 )
@@ -28,10 +31,10 @@ from workbench.files.evalset import BrokenCaseError, EvalCase
 from workbench.files.injection_rules import Injection
 from workbench.judges.base import JudgeEnvironment
 from workbench.judges.scenario import full_scenario
-from workbench.run.conversation.case_scoring import CaseScoring, FaultCase, Verdicts
+from workbench.run.conversation.case_scoring import CaseScoring, Verdicts, fault_handling
 from workbench.run.conversation.context import RunContext
 from workbench.run.conversation.local_part import AgentPart, Execution
-from workbench.run.conversation.replaying import ForkedCase, Replay, ThawedCase, read_replay
+from workbench.run.conversation.replaying import ForkedCase, Replay, compare_with_recording, read_replay
 from workbench.run.conversation.rescoring import (
     Transcript,
     complete_case,
@@ -77,11 +80,10 @@ class CaseFlow:
         self._machine = ""
         """The other machine of the last attempt, or ""."""
         self._replay: Replay | None = None
-        fault, judging = entry.planned.fault, entry.judging
-        self._fault = None if fault is None or judging is None else FaultCase(fault, judging)
+        self._recorded: list[CallsRecorded | SpansRecorded] = []
+        """The calls of the last attempt, and the spans that may hold their answers."""
         fork = entry.source.fork if isinstance(entry.source, AgentSource) else None
         self._fork = None if fork is None else ForkedCase(fork)
-        self._thawed: ThawedCase | None = None
         self.is_simulated = False
         """Whether the user is simulated."""
 
@@ -138,8 +140,6 @@ class CaseFlow:
             await self._finish(why_not.status, why_not.error, Transcript())
         else:
             replay = self._replay = await self._read_replay(source)
-            if self._context.options.thaw:
-                self._thawed = ThawedCase(source.evalset.file, self.ref, self._context)
             if replay is not None and replay.error is not None:
                 self._start(case)
                 await self._finish("error", replay.error, replay.note(Transcript()))
@@ -189,7 +189,7 @@ class CaseFlow:
     async def _read_replay(self, source: AgentSource) -> Replay | None:
         if self._fork is not None:
             return self._fork.replay
-        required = self._fault is None
+        required = self._entry.judging is None
         return await read_replay(source.evalset, self.ref, self._context, required=required)
 
     def _obstacle(self, case: EvalCase) -> Obstacle | None:
@@ -231,9 +231,7 @@ class CaseFlow:
             if lost is not None:
                 self._lost.append(lost)
                 self._context.emit(AttemptLost(self.ref, lost))
-            for watched in (self._fault, self._thawed):
-                if watched is not None:
-                    watched.begin()
+            self._recorded.clear()
             self._start(case)
             if machine:
                 self._context.emit(CasePlaced(self.ref, machine))
@@ -254,7 +252,7 @@ class CaseFlow:
         if (injection := self._injection()) is not None:
             # A fault is known from the recorded calls.
             calls |= {"record": True, **injection.settings(self.ref)}
-        if self._thawed is not None:
+        if self._context.options.thaw:
             calls["record"] = True
         before = [] if replay is None else list(replay.frames())
         if self._fork is not None:
@@ -277,9 +275,8 @@ class CaseFlow:
         return None if isinstance(inject, str) else inject
 
     def _emit(self, event: Event) -> None:
-        for watched in (self._fault, self._thawed):
-            if watched is not None:
-                watched.take(event)
+        if isinstance(event, CallsRecorded | SpansRecorded) and (self._entry.judging or self._context.options.thaw):
+            self._recorded.append(event)
         self._context.emit(event)
 
     async def _score(self, case: EvalCase, transcript: Transcript) -> None:
@@ -293,8 +290,12 @@ class CaseFlow:
         if self._part is not None:
             await self._part.closed()
         transcript.usage = with_judges(transcript.usage, verdicts.usage)
-        if self._thawed is not None and self._cancelled is None:
-            transcript.thawed = await self._thawed.compared(complete=transcript.error is None)
+        source = self._entry.source
+        if self._context.options.thaw and self._cancelled is None and isinstance(source, AgentSource):
+            file, complete = source.evalset.file, transcript.error is None
+            transcript.thawed = await asyncio.to_thread(
+                compare_with_recording, file, self.ref, self._recorded, self._context, complete
+            )
         await self._finish(verdicts.status, verdicts.error, transcript, handling)
         if self._part is not None:
             # The verdict does not wait for the process to free its memory, which takes milliseconds.
@@ -302,7 +303,8 @@ class CaseFlow:
 
     async def _handling(self, case: EvalCase, transcript: Transcript, verdicts: Verdicts) -> FaultHandling | None:
         """Return what the agent did about its injected fault, or None without one, or if the case was cancelled."""
-        if self._fault is None or self._cancelled is not None:
+        fault, judging = self._entry.planned.fault, self._entry.judging
+        if fault is None or judging is None or self._cancelled is not None:
             return None
 
         async def ask(question: CriteriaConfig, turns: Sequence[dict[str, Any]]) -> Verdicts:
@@ -312,7 +314,7 @@ class CaseFlow:
             verdicts.usage = with_judges(verdicts.usage, asked.usage)
             return asked
 
-        handling = await self._fault.handling(transcript, case, ask)
+        handling = await fault_handling(fault, judging, self._recorded, transcript, case, ask)
         if self._cancelled is None:
             return handling
         verdicts.status, verdicts.error = "cancelled", self._cancelled

@@ -13,7 +13,6 @@ from workbench.events.events import (
     CaseError,
     CaseRef,
     CaseStatus,
-    Event,
     FaultHandling,
     MetricScored,
     SpansRecorded,
@@ -168,40 +167,28 @@ Ask: TypeAlias = Callable[[CriteriaConfig, Sequence[dict[str, Any]]], Awaitable[
 """A function that scores turns by the criteria of a config. Nothing is published."""
 
 
-class FaultCase:
-    """The injected fault of one execution, and the agent's reaction to it. `take` gets the events of the execution."""
-
-    def __init__(self, fault: ToolFault, judging: FaultJudging) -> None:
-        self._fault = fault
-        self._judging = judging
-        self._recorded: list[CallsRecorded | SpansRecorded] = []
-
-    def begin(self) -> None:
-        """Forget the events of the attempt before."""
-        self._recorded.clear()
-
-    def take(self, event: Event) -> None:
-        """Note the recorded calls, and the spans that may hold their answers."""
-        if isinstance(event, CallsRecorded | SpansRecorded):
-            self._recorded.append(event)
-
-    async def handling(self, transcript: Transcript, case: EvalCase, ask: Ask) -> FaultHandling:
-        """Return what the agent did about the fault."""
-        seen = await asyncio.to_thread(
-            observe, self._recorded, transcript.turns, case.turns or (), self._fault, case.session_input
-        )
-        found = decide(seen, transcript.error)
-        if found is not None:
-            return found
-        question = self._judging.question
-        if seen.called_again:
-            question = fault_question(self._fault, self._judging.config, called_again=True)
-        assert seen.turn is not None
-        asked = await ask(question, [transcript.turns[seen.turn]])
-        name = question.criteria[0].name
-        scored = next((one for one in asked.scored if one.result.name == name), None)
-        if scored is None:
-            found = FaultHandling("not_evaluated", "" if asked.error is None else asked.error.message)
-        else:
-            found = judged_handling(scored)
-        return with_facts(found, seen)
+async def fault_handling(
+    fault: ToolFault,
+    judging: FaultJudging,
+    recorded: Sequence[CallsRecorded | SpansRecorded],
+    transcript: Transcript,
+    case: EvalCase,
+    ask: Ask,
+) -> FaultHandling:
+    """Return what the agent did about the injected fault. `recorded` are its calls, with their spans."""
+    seen = await asyncio.to_thread(observe, recorded, transcript.turns, case.turns or (), fault, case.session_input)
+    found = decide(seen, transcript.error)
+    if found is not None:
+        return found
+    question = judging.question
+    if seen.called_again:
+        question = fault_question(fault, judging.config, called_again=True)
+    assert seen.turn is not None
+    asked = await ask(question, [transcript.turns[seen.turn]])
+    name = question.criteria[0].name
+    scored = next((one for one in asked.scored if one.result.name == name), None)
+    if scored is None:
+        found = FaultHandling("not_evaluated", "" if asked.error is None else asked.error.message)
+    else:
+        found = judged_handling(scored)
+    return with_facts(found, seen)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.workspace.workspace import EvalsetEntry
-from workbench.events.events import CallsRecorded, CaseError, CaseRef, Event, Frozen, SpansRecorded, Thawed, Usage
+from workbench.events.events import CallsRecorded, CaseError, CaseRef, Frozen, SpansRecorded, Thawed, Usage
 from workbench.files.evalset import EvalCase
 from workbench.files.frozen_path import frozen_path
 from workbench.files.own_file import OwnFileError
@@ -175,43 +175,28 @@ def _digest(tool: Declaration) -> str | None:
     return None if tool.declaration is None else digest(tool.declaration)
 
 
-class ThawedCase:
-    """The recorded calls of a live case. `take` gets its events."""
+def compare_with_recording(
+    evalset: Path, ref: CaseRef, recorded: Sequence[CallsRecorded | SpansRecorded], context: RunContext, complete: bool
+) -> Thawed:
+    """Return how the calls of a live case differ from its recording. Call it in a thread.
 
-    def __init__(self, evalset: Path, ref: CaseRef, context: RunContext) -> None:
-        self._evalset, self._ref, self._context = evalset, ref, context
-        self._recorded: list[CallsRecorded | SpansRecorded] = []
+    `complete` says whether the case made all of its calls.
+    """
+    from workbench.run.recordings.frozen_file import read_frozen  # As above.
 
-    def begin(self) -> None:
-        """Forget the events of the attempt before."""
-        self._recorded.clear()
-
-    def take(self, event: Event) -> None:
-        """Note the recorded calls."""
-        if isinstance(event, CallsRecorded | SpansRecorded):
-            self._recorded.append(event)
-
-    async def compared(self, *, complete: bool) -> Thawed:
-        """Return how the calls differ from the recording. `complete` says whether the case made all of its calls."""
-        return await asyncio.to_thread(self._compared, complete)
-
-    def _compared(self, complete: bool) -> Thawed:
-        from workbench.run.recordings.frozen_file import read_frozen  # As above.
-
-        path = frozen_path(self._evalset, self._ref.eval_id)
-        file = relative_to(path, self._context.root)
-        if not (path.exists() or path.is_symlink()):
-            return Thawed(file, why="the case has no recording")
-        # The recording has no secrets either.
-        events = [self._context.secrets.clean(event) for event in self._recorded]
-        try:
-            old = read_frozen(path)
-            live = take_recording(self._ref, events, None, Origin()).recording
-        except OwnFileError as error:
-            return Thawed(file, why=error.faults[0].sentence(file))
-        except NotRecordedError as error:
-            return Thawed(file, old.origin.at, why=str(error))
-        return thawed(file, Thaw(old, live, complete))
+    path = frozen_path(evalset, ref.eval_id)
+    file = relative_to(path, context.root)
+    if not (path.exists() or path.is_symlink()):
+        return Thawed(file, why="the case has no recording")
+    events = [context.secrets.clean(event) for event in recorded]  # The recording has no secrets either.
+    try:
+        old = read_frozen(path)
+        live = take_recording(ref, events, None, Origin()).recording
+    except OwnFileError as error:
+        return Thawed(file, why=error.faults[0].sentence(file))
+    except NotRecordedError as error:
+        return Thawed(file, old.origin.at, why=str(error))
+    return thawed(file, Thaw(old, live, complete))
 
 
 def thawed(file: str, thaw: Thaw) -> Thawed:

@@ -3,7 +3,6 @@
 `docs/faults.md` describes the rules for users.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +25,7 @@ from workbench.files.injection_rules import Injection
 from workbench.files.invocation import Invocation, content_text
 from workbench.run.injection.facts import Fact, Sources, facts_in, facts_of
 from workbench.store.spans import PieceLostError, Pieces
-from workbench.text.json_values import mapping, objects, parts_of, string
+from workbench.text.json_values import mapping, parsed_objects, parts_of, string
 
 _MESSAGE = "the service is not available"
 CRASHES: Final[frozenset[ErrorKind]] = frozenset(
@@ -374,10 +373,7 @@ def _incomplete(seen: Observed, error: CaseError) -> FaultHandling:
 def _calls(events: Iterable[CallsRecorded]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the calls of tools in the order of the model's calls, with their turns."""
     for event in events:
-        try:
-            calls = objects(json.loads(event.calls))
-        except (ValueError, RecursionError):
-            continue
+        calls = parsed_objects(event.calls)
         for call in sorted(calls, key=lambda call: order if isinstance(order := call.get("order"), int) else 0):
             if call.get("kind") in ("tool", "escaped"):
                 yield event.turn, call

@@ -6,7 +6,6 @@ lack effects, branches and the kinds of errors, and no models can be taken from 
 
 import builtins
 import contextlib
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +28,7 @@ from workbench.run.recordings.recording import (
 )
 from workbench.run.recordings.requests import Answered, holds_secret, readable_bytes, text_parts
 from workbench.store.spans import Node, PieceLostError, Pieces, read_turn
-from workbench.text.json_values import mapping, objects, string
+from workbench.text.json_values import mapping, objects, parsed_objects, string
 from workbench.worker.order import MODEL, related
 
 CONTROL_TOOLS = frozenset({"transfer_to_agent", "exit_loop", "set_model_response", "finish_task", "request_input"})
@@ -88,7 +87,7 @@ def take_recording(ref: CaseRef, events: Iterable[Event], state: Path | None, or
 
 
 def _from_calls(empty: Recording, events: Iterable[CallsRecorded], pieces: Pieces) -> Taken:
-    items = [(event.turn + 1, item) for event in events for item in _items(event)]
+    items = [(event.turn + 1, item) for event in events for item in parsed_objects(event.calls)]
     if any(item.get("from") == "injected" for _, item in items):
         raise NotRecordedError("a fault was injected into one of its calls")
     # The sort is stable, so calls with a damaged order stay in the order of the reports.
@@ -139,13 +138,6 @@ def ends_of(pairs: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Ended]:
 def _why_not(escaped: Iterable[str]) -> str:
     names = ", ".join(dict.fromkeys(escaped))
     return _ESCAPED.format(names) if names else ""
-
-
-def _items(event: CallsRecorded) -> list[dict[str, Any]]:
-    try:
-        return objects(json.loads(event.calls))
-    except (ValueError, RecursionError):
-        return []
 
 
 def _replayed(pairs: Iterable[tuple[int, Mapping[str, Any]]]) -> frozenset[int]:

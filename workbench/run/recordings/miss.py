@@ -1,6 +1,5 @@
 """The call of a tool or model that ended a frozen case, because its recording does not have it."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any, ClassVar
 
 from workbench.events.events import CallsRecorded, SpansRecorded
 from workbench.store.spans import PieceLostError, Pieces
-from workbench.text.json_values import mapping, objects, string
+from workbench.text.json_values import mapping, parsed_objects, string
 from workbench.worker.matching import differences
 
 
@@ -87,14 +86,7 @@ def _misses(events: Iterable[CallsRecorded | SpansRecorded]) -> Iterator[tuple[i
     """Yield what was reported about missed calls, each with its turn from 1."""
     for event in events:
         if isinstance(event, CallsRecorded) and '"miss"' in event.calls:
-            yield from ((event.turn + 1, item) for item in _items(event.calls) if item.get("kind") == "miss")
-
-
-def _items(calls: str) -> list[dict[str, Any]]:
-    try:
-        return objects(json.loads(calls))
-    except (ValueError, RecursionError):
-        return []
+            yield from ((event.turn + 1, item) for item in parsed_objects(event.calls) if item.get("kind") == "miss")
 
 
 def _missed(turn: int, item: Mapping[str, Any], pieces: Pieces) -> MissedCall | None:
