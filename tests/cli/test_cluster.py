@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.projects import BAD, GOOD, RAISES, Project, case
+from tests.cli.projects import BAD, GOOD, RAISES, Project, case, python_path
+from tests.repositories import git
 
 pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="needs Dask")
 CLUSTER = """
@@ -32,7 +33,7 @@ def address(project: Project) -> Iterator[str]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, "DASK_TEMPORARY_DIRECTORY": str(folder)},
+        env={**os.environ, "PYTHONPATH": python_path(), "DASK_TEMPORARY_DIRECTORY": str(folder)},
         text=True,
         start_new_session=True,
     )
@@ -73,3 +74,24 @@ def test_case_that_did_not_pass_on_a_worker_ends_the_run(project: Project, addre
     done = project.run(*words)
     assert (done.returncode, list(verdicts(project, "there.json"))) == (1, ["good", "bad"]), done.stderr
     assert "running on" not in done.stderr, "-q leaves out lines about machines"
+
+
+def test_variants_on_workers_equal_those_here_and_only_tracked_files_travel(project: Project, address: str) -> None:
+    (project.root / ".git").rmdir()
+    project.evalset(*(case(f"case_{number}", f"hello {number}") for number in range(6)))
+    project.write("shared/words.py", "WORD = 'You said'\n")
+    agent = project.root / "echo/agent.py"
+    answer = "from shared.words import WORD\n    return f'{os.environ.get(\"WORD\", WORD)} {message}'"
+    agent.write_text(agent.read_text().replace('return f"You said {message}"', answer))
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "first"]):
+        git(project.root, *command)
+    project.write("shared/words.py", "WORD = 'Nothing to do with'\n")
+    project.write("notes.txt", "not tracked")
+    words = ("try", "--runs", "1", "--set", "WORD=Another thing, not", "--json", "-")
+    here, there = project.run(*words), project.run(*words, "--on", address)
+    assert (here.returncode, there.returncode) == (0, 0), there.stderr
+    assert "notes.txt" not in there.stderr
+    found = [json.loads(done.stdout)["variants"] for done in (here, there)]
+    rates = [[(one["name"], one["pass_rate"], one.get("result")) for one in variants] for variants in found]
+    assert rates[0] == rates[1]
+    assert [rate for _, rate, _ in rates[0]] == [1.0, 0.0, 0.0]

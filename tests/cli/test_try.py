@@ -192,7 +192,6 @@ def test_secret_in_a_variable_is_neither_shown_nor_stored(desk: TriedProject, wo
         (("--runs", "0"), "--runs must be at least 1"),
         (("--set", "A=1", "--set", "A=1"), "two variants are called A=1"),
         (("--grid", *(word for n in range(9) for word in ("--set", f"V{n}=1"))), "511 variants are too many"),
-        (("--on", "dask://127.0.0.1:1", "--set", "A=1"), "variants run on this machine only"),
         (("--watch",), "No such option '--watch'"),
         (("--shard", "1/2"), "No such option '--shard'"),
     ],

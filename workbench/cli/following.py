@@ -81,7 +81,7 @@ async def _follow(
     progress = progress_of(outputs, store, results)
     first = PASSED
     async with Project(state_dir=explicit_state, settings=settings, store=store, keep_warm=False) as project:
-        await project.connect(plan, _ignore if outputs.quiet else _say, ask)
+        await project.connect(plan, ignore_line if outputs.quiet else say_line, ask)
         if plan.options.inject == MATRIX:
             matrix = await project.fault_matrix(plan)
             has_first = matrix.first is not None
@@ -101,7 +101,7 @@ async def _follow(
             # Signals are still caught here, so that a Ctrl-C in the last moment does not cost the report. The outputs
             # are also written if a fault of ours ended the run.
             try:
-                with progress, _with_machines(project, plan, progress):
+                with progress, with_machines(project, store, plan, progress):
                     await execute_run(run, progress)
             finally:
                 written = write_outputs(outputs, store, results, settings.prices)
@@ -119,7 +119,7 @@ async def _was_interrupted(project: Project, matrix: "FaultMatrix", store: Store
     if matrix.first is None:
         return False
     run = project.run(matrix.first)
-    followed = _with_machines(project, matrix.first, progress)
+    followed = with_machines(project, store, matrix.first, progress)
     with Interruption(run, progress.message) as interruption, progress, followed:
         progress.message(matrix.first_message)
         await execute_run(run, progress)
@@ -156,23 +156,27 @@ def user_settings() -> Settings:
     return settings
 
 
-def _say(line: str) -> None:
+def say_line(line: str) -> None:
+    """Write a raw line to standard error."""
     write_line(sys.stderr, plain(line))
 
 
-def _ignore(line: str) -> None:
+def ignore_line(line: str) -> None:
     """Write nothing."""
 
 
 @contextlib.contextmanager
-def _with_machines(project: Project, plan: Plan, progress: Progress) -> Iterator[None]:
-    """Tell about the machines of a run's place while entered, unless it is this machine or `progress` is quiet."""
+def with_machines(project: Project, store: Store, plan: Plan, progress: Progress) -> Iterator[None]:
+    """Tell about the machines of a run's place while entered, unless it is this machine or `progress` is quiet.
+
+    `store` takes the events of the run.
+    """
     quiet = isinstance(progress, QuietProgress)
     follow = None if quiet else machine_lines(project, plan.options, progress.message)
     if follow is None:
         yield
         return
-    unsubscribe = project.store.subscribe(follow.apply)
+    unsubscribe = store.subscribe(follow.apply)
     progress.show_machines(lambda: project.machines(plan.options))
     beating = asyncio.create_task(_beat(follow))
     try:

@@ -187,13 +187,14 @@ async def _try(request: _Request) -> int:
     """Make the copies, run the variants, write the results, and return the exit code."""
     import asyncio
 
-    from workbench.cli.following import execute_run, exported, progress_of, user_settings, write_details
+    from workbench.cli import following
+    from workbench.cli.consent import ask_if_typed
     from workbench.cli.interruption import Interruption
     from workbench.project.project import Project
     from workbench.project.variants.report import report
     from workbench.project.variants.trial import open_trial
 
-    settings = user_settings()
+    settings = following.user_settings()
     if request.max_cost is not None and not settings.prices:
         raise Refused("--max-cost needs prices", hint="Add [prices] to the settings that `--help` names")
     targets = request.targets
@@ -208,18 +209,20 @@ async def _try(request: _Request) -> int:
             if not request.quiet:
                 for line in _announcement(trial, project.state_dir(plan.root), settings):
                     write_line(sys.stderr, line)
-            progress = progress_of(request, trial.store, results, names_cases=False)
+            say = following.ignore_line if request.quiet else following.say_line
+            await project.connect(trial.plan, say, ask_if_typed(request.options.place))
+            progress = following.progress_of(request, trial.store, results, names_cases=False)
             run = trial.run(project, prices=settings.prices, max_cost=request.max_cost)
             with Interruption(run, progress.message) as interruption:
-                with progress:
-                    await execute_run(run, progress)
+                with progress, following.with_machines(project, trial.store, trial.plan, progress):
+                    await following.execute_run(run, progress)
                 found = report(trial.layout, trial.store.current_records(), trial.costs)
                 if request.detailed:
-                    write_details(trial.store, results)
+                    following.write_details(trial.store, results)
                 stopped = "interrupted" if interruption.count else trial.stopped
                 written = _write(request, found, stopped, settings, results)
                 if request.junit is not None:
-                    pieces = lambda: exported("junit", trial.store, settings.prices)  # noqa: E731
+                    pieces = lambda: following.exported("junit", trial.store, settings.prices)  # noqa: E731
                     written = write_file("--junit", request.junit, pieces) and written
         finally:
             await asyncio.to_thread(trial.close)

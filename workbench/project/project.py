@@ -27,7 +27,7 @@ from workbench.project.scoring import plan_of_run
 from workbench.project.targets import NamedTargets, Targets
 from workbench.project.watch import News, RunningWatch
 from workbench.run.chat import Chat, ChatEvent
-from workbench.run.dask.files import FilesError, find_files, needs_of
+from workbench.run.dask.files import FilesError, files_of_agents, needs_of
 from workbench.run.dask.machines import MachineState, Sending, UnconfirmedError, cleaned_states, confirm, is_confirmed
 from workbench.run.dask.place import DaskPlace
 from workbench.run.place import Place
@@ -216,7 +216,7 @@ class Project:
         touched = self.touched()
         used = {name: touched[folder].files for name, folder in folders.items() if folder in touched}
         try:
-            files = await asyncio.to_thread(find_files, root, folders, used)
+            files = await asyncio.to_thread(files_of_agents, root, settings, used)
         except FilesError as error:
             raise UsageFaultError(str(error)) from None
         address = await cluster.resolve()

@@ -30,7 +30,7 @@ from workbench.run.conversation.case_flow import CaseFlow, StartAgent
 from workbench.run.conversation.context import RunContext
 from workbench.run.conversation.local_part import LocalPart
 from workbench.run.conversation.rescoring import Transcript
-from workbench.run.dask.files import Files, find_files
+from workbench.run.dask.files import Files, files_of_agents
 from workbench.run.dask.machines import MachineState, cleaned_states
 from workbench.run.dask.place import DaskPlace
 from workbench.run.dask.report import Report
@@ -181,8 +181,7 @@ class Run:
 
     def _files(self) -> Files:
         """Return the files that travel to the cluster. Call it in a thread."""
-        agents = {name: setting.agent.folder for name, setting in self._plan.agents.items()}
-        return find_files(self._plan.root, agents, {})
+        return files_of_agents(self._plan.root, self._plan.agents, {})
 
     def _lose_place(self, why: str) -> None:
         """End the run, because the cluster is gone."""

@@ -74,6 +74,8 @@ def order(project: Project, text: str, **values: Any) -> dict[str, Any]:
         "needs": {},
         "python": "",
         "root": str(project.root),
+        "inside": ".",
+        "model": "",
         "cwd": ".",
         "timeout": 60.0,
         "isolation": "case",

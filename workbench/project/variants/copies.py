@@ -269,9 +269,23 @@ def link_environment(copy: Copy, root: Path, files: Iterable[Path]) -> None:
 # Lists of files
 
 
-def project_files(source: Path) -> Iterator[str]:
-    """Yield the paths of a project's files, relative to it. Some may not exist."""
-    listed = run_git(source, "ls-files", "-z", "--cached", "--others", "--exclude-standard", seconds=_SECONDS)
+def is_tracked(source: Path) -> bool:
+    """Return whether a folder is in a git repository."""
+    return run_git(source, "rev-parse", "--show-prefix", seconds=_SECONDS) is not None
+
+
+def is_below(name: str, folder: str) -> bool:
+    """Return whether a relative path is in a folder, which may be "."."""
+    return folder == "." or name.startswith(f"{folder}/")
+
+
+def project_files(source: Path, *, new: bool = True) -> Iterator[str]:
+    """Yield the paths of a project's files, relative to it. Some may not exist.
+
+    Without `new`, files that git does not track are left out.
+    """
+    others = ("--others", "--exclude-standard") if new else ()
+    listed = run_git(source, "ls-files", "-z", "--cached", *others, seconds=_SECONDS)
     if listed is None:
         names = (os.path.relpath(folder.path / name, source) for folder, name in _walked(source))
     else:

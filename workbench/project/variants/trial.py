@@ -2,7 +2,7 @@
 
 import difflib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -25,7 +25,9 @@ from workbench.project.variants.copies import (
     copy_project,
     copy_revision,
     find_revision,
+    is_below,
     is_copied,
+    is_tracked,
     link_environment,
     project_files,
     put_file,
@@ -253,8 +255,8 @@ def _copies(
 ) -> tuple[list[Variant], list[Copy], Copy]:
     """Return the variants, a copy of the project for each, and the one of the working tree."""
     root = plan.root
-    files = list(project_files(root))
-    ignored = _ignored(read_before, root, files)
+    files = list(_project_files(plan, root))
+    ignored = [] if _travels(plan) else _ignored(read_before, root, files)
     tree = copy_project(root, folder / "tree", [*files, *ignored])
     variants, copies = [Variant(TREE)], [tree]
     if revision is not None:
@@ -284,6 +286,22 @@ def _copies(
     return variants, copies, tree
 
 
+def _travels(plan: Plan) -> bool:
+    place = plan.options.place
+    return place is not None and not place.is_local
+
+
+def _project_files(plan: Plan, source: Path) -> Iterator[str]:
+    """Yield the files that are copied: on other machines, only what would leave this one without variants, too."""
+    if not _travels(plan):
+        yield from project_files(source)
+    elif is_tracked(source):
+        yield from project_files(source, new=False)
+    else:
+        folders = [setting.agent.folder.relative_to(plan.root).as_posix() for setting in plan.agents.values()]
+        yield from (name for name in project_files(source) if any(is_below(name, folder) for folder in folders))
+
+
 def _copy_folder(plan: Plan, tree: Copy, source: Path, goal: Path) -> Copy:
     """Return a copy of another folder, which is a project, or an agent that takes the place of the project's one.
 
@@ -292,12 +310,12 @@ def _copy_folder(plan: Plan, tree: Copy, source: Path, goal: Path) -> Copy:
     """
     folders = {setting.agent.folder for setting in plan.agents.values()}
     if agent_at(source)[0] is None or plan.root in folders:
-        return copy_project(source, goal, project_files(source))
+        return copy_project(source, goal, _project_files(plan, source))
     if len(folders) > 1:
         hint = "Name a copy of the whole project, or cases of one agent"
         raise UsageFaultError(f"{source} is one agent, and the cases belong to {len(folders)}", hint)
     inside = folders.pop().relative_to(plan.root).as_posix()
-    other = copy_project(source, goal.with_name(f"{goal.name}-agent"), project_files(source))
+    other = copy_project(source, goal.with_name(f"{goal.name}-agent"), _project_files(plan, source))
     return replace_folder(copy_of_copy(tree, goal), inside, other)
 
 
@@ -305,11 +323,8 @@ def _refuse_elsewhere(plan: Plan) -> None:
     """Reject plans that cannot run in copies.
 
     Raises:
-        UsageFaultError: an agent is outside of the project, or runs on another machine.
+        UsageFaultError: an agent is outside of the project, or none can run.
     """
-    place = plan.options.place
-    if place is not None and not place.is_local:
-        raise UsageFaultError("variants run on this machine only", "Add --on local")
     for name, setting in plan.agents.items():
         if not setting.agent.folder.is_relative_to(plan.root):
             raise UsageFaultError(f"{name} is outside of the project ({plan.root}), so it has no variants")
@@ -417,7 +432,11 @@ def _setting(setting: AgentSetting, variant: Variant, copy: Copy) -> AgentSettin
         replace(agent, name=setting.agent.name),
         copy.root,
         setting.interpreter,
-        replace(environment, values={**environment.values, **variant.values}),
+        replace(
+            environment,
+            values={**environment.values, **variant.values},
+            names=tuple(dict.fromkeys([*environment.names, *variant.values])),
+        ),
         inside if inside.is_dir() else copy.root,
         setting,
         variant.model,

@@ -75,10 +75,31 @@ class Files:
         return sum(self.sizes.values())
 
 
-def find_files(root: Path, agents: Mapping[str, Path], read_before: Mapping[str, Collection[Path]]) -> Files:
+def files_of_agents(
+    root: Path, settings: Mapping[str, AgentSetting], read_before: Mapping[str, Collection[Path]]
+) -> Files:
+    """Return the files that travel for agents of the project in `root`, or the copies if they are variants.
+
+    The arguments and errors are those of `find_files`.
+    """
+    copies = {name: setting.root for name, setting in settings.items() if setting.original is not None}
+    if not copies:
+        folders = {name: setting.agent.folder for name, setting in settings.items()}
+        return find_files(root, folders, read_before)
+    return find_files(next(iter(settings.values())).base, copies, {}, whole=True)
+
+
+def find_files(
+    root: Path,
+    agents: Mapping[str, Path],
+    read_before: Mapping[str, Collection[Path]],
+    *,
+    whole: bool = False,
+) -> Files:
     """Return the files that travel for agents (name → folder). Call it in a thread.
 
-    `read_before` are the files that each agent was seen to read.
+    `read_before` are the files that each agent was seen to read. With `whole`, git is not asked, and everything in the
+    folders travels.
 
     Raises:
         FilesError: there are too many, one of the agents would not travel, or git cannot list a repository's files.
@@ -89,8 +110,9 @@ def find_files(root: Path, agents: Mapping[str, Path], read_before: Mapping[str,
     base = os.path.realpath(root)
     folders: dict[str, bool] = {}
     """Folder → whether it exists and is not behind a link."""
-    tracked = _tracked(root)
-    for name in sorted(set(_in_folders(root, agents.values()) if tracked is None else tracked)):
+    tracked = None if whole else _tracked(root)
+    found = _in_folders(root, agents.values(), whole=whole) if tracked is None else tracked
+    for name in sorted(set(found)):
         path = root / name
         try:
             status = path.lstat()
@@ -197,9 +219,9 @@ def _is_repository(folder: Path) -> bool:
     return (folder / ".git").is_file() or os.path.lexists(folder / ".git/HEAD")
 
 
-def _in_folders(root: Path, folders: Collection[Path]) -> Iterator[str]:
+def _in_folders(root: Path, folders: Collection[Path], *, whole: bool) -> Iterator[str]:
     for folder in folders:
-        tracked = _tracked(folder)
+        tracked = None if whole else _tracked(folder)
         if tracked is not None:
             yield from (os.path.relpath(folder / name, root) for name in tracked)
             continue

@@ -223,7 +223,7 @@ class DaskPlace:
 
     def import_order(self, setting: AgentSetting, options: RunOptions) -> dict[str, Any]:
         """Return what a worker needs to import an agent."""
-        root, agent = setting.root, setting.agent
+        root, agent = setting.base, setting.agent
         values = setting.environment.values
         sent = {name: values[name] for name in self.variables_of(setting) if name in values}
         return {
@@ -233,6 +233,8 @@ class DaskPlace:
             "needs": self._needs,
             "python": self._choice.python,
             "root": str(root),
+            "inside": os.path.relpath(setting.root, root),
+            "model": setting.model,
             "cwd": os.path.relpath(setting.working_directory, root),
             "timeout": options.timeout,
             "isolation": options.isolation,

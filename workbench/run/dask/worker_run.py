@@ -181,7 +181,8 @@ class WorkerRun:
         agent = self._agent(order)
         name = json.dumps([order["agent"], order["digest"]])
         if name not in self._hosts:
-            old = [key for key in self._hosts if json.loads(key)[0]["name"] == agent.name]
+            folder = order["agent"]["folder"]
+            old = [key for key in self._hosts if json.loads(key)[0]["folder"] == folder]
             for key in old:
                 self._loop.create_task(self._hosts.pop(key).close())
             if self._children is None:
@@ -190,7 +191,8 @@ class WorkerRun:
             values = {**os.environ, **order["agent"]["env"]}
             interpreter = Interpreter(Path(order["python"] or sys.executable), "the worker's")
             environment = AgentEnvironment(values, None, (), "", ())
-            setting = AgentSetting(agent, self._root, interpreter, environment, self._root / order["cwd"])
+            root, here = self._root / order["inside"], self._root / order["cwd"]
+            setting = AgentSetting(agent, root, interpreter, environment, here, model=order["model"])
             self._hosts[name] = AgentHost(setting, self._children, _options(order), lambda notice: None)
         return self._hosts[name]
 

@@ -67,9 +67,10 @@ class AgentSetting:
 
     def spec(self) -> dict[str, Any]:
         """Return the AgentSpec of the worker protocol."""
-        variant = {} if self.original is None else {"copy_of": str(self.original.root), "model": self.model}
+        variant = {} if self.original is None else {"copy_of": str(self.original.root)}
         return {
             **variant,
+            **({"model": self.model} if self.model else {}),
             "name": self.agent.name,
             "folder": str(self.agent.folder),
             "root": str(self.root),
@@ -78,6 +79,11 @@ class AgentSetting:
             "env": dict(self.environment.values),
             "cwd": str(self.working_directory),
         }
+
+    @property
+    def base(self) -> Path:
+        """The folder whose files travel to other machines: the root, or the folder with the copies of all variants."""
+        return self.root if self.original is None else self.root.parent
 
     @property
     def working_directory(self) -> Path:
