@@ -564,6 +564,8 @@ def test_siblings_lose_their_common_beginning_never_their_middle(store: Store, m
     shown = [line.partition("  |")[0].split()[-1] for line in lines(tree, 22)[3:]]
     assert shown == ["…two_items", "…one_item", "…paid_twice", "paraphrased"]
     assert [line.partition("  |")[0].split()[-1] for line in lines(tree, 40)[3:]] == cases
+    tree.set_query(parse_query("two"))
+    assert "…two_items" in lines(tree, 22)[3], "also if a filter leaves no sibling"
 
 
 def test_folding_is_done_again_only_where_verdicts_changed(

@@ -1,7 +1,7 @@
 """Texts of the tree's rows, as pieces of safe text with the names of their styles."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 from workbench.results.cells import cell_len, cut_sibling
@@ -131,10 +131,12 @@ class Labels:
         entry = self._entries[number]
         return label(entry.document.eval_set_id or entry.file.name)
 
-    def _near(self, row: Row) -> Sequence[str]:
-        """Return the names of the visible cases around a case of an evalset, for comparison only."""
-        cases = self._entries[row.evalset].document.cases
-        return [cases[number].eval_id for number in self._tree.outline.around(row.evalset, row.case, NEIGHBOURS)]
+    def _near(self, row: Row) -> Iterator[str]:
+        """Yield the names of the cases around a case on the screen and in its evalset, for comparison only."""
+        cases, near = self._entries[row.evalset].document.cases, range(row.case - NEIGHBOURS, row.case + NEIGHBOURS)
+        # A filter may leave no other case, and a name that then keeps its beginning may say nothing.
+        numbers = {*self._tree.outline.around(row.evalset, row.case, NEIGHBOURS), *near}
+        yield from (cases[number].eval_id for number in numbers if 0 <= number < len(cases))
 
     def _passed(self, outline: Outline, row: Row) -> tuple[Pieces, Pieces]:
         """Return `40 passed ▸` with the signs that qualify these verdicts. Cases that run again are counted apart."""
@@ -207,10 +209,11 @@ class Labels:
             right = [*_marks(record), *self._seconds(record, verdict.state)]
             found = record.decisive
             score = [(cut_score(found.score, 2, 2), "muted")] if found is not None and found.score is not None else []
-        name, near = left[_NAME][0], self._near(row)
+        name = left[_NAME][0]
         for shown in (score, []) if score else ([],):
             both = self._with_triage(pair, left, [*right, *shown], width)
-            made = fitted(self._with_stale(pair, left, _joined(both), width), _joined(both), width, _NAME, near)
+            right_side = _joined(both)
+            made = fitted(self._with_stale(pair, left, right_side, width), right_side, width, _NAME, self._near(row))
             cut = made[0][_NAME][0]
             if not shown or (not cut.endswith("…") and name.endswith(cut.removeprefix("…"))):
                 break
