@@ -148,12 +148,9 @@ class SplitScreen(ListScreen):
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Record which side has the focus, and show the way back from it."""
         self.set_class(self.in_right, "-in-right")
-        shown = footer(self.where)
-        if self.in_right:
-            # In a list, `enter` opens the row.
-            here = [replace(one, label="full text") if one.id == "enter" else one for one in shown]
-            shown = [replace(BY_ID["back"], label=f"back to {self.list_name}"), *here]
-        self.key_line.show_keys(shown, self._keys)
+        here = {"back": f"back to {self.list_name}", "enter": "full text"} if self.in_right else {}
+        shown = [*(BY_ID[name] for name in here if name == "back"), *footer(self.where)]
+        self.key_line.show_keys([replace(one, label=here.get(one.id, one.label)) for one in shown], self._keys)
         self.show_bar(*self._bar_parts)
 
     # Keys
