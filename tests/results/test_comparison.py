@@ -40,3 +40,11 @@ def test_regression_says_how_likely_chance_is() -> None:
     for case in found.cases:
         shown = text(one_case(case, gated, (), None, View(100)))
         assert "\n3/3 → 0/3 passed (chance alone: 5%)\n" in shown
+
+
+def test_words_of_both_runs_and_the_name_of_a_case_are_aligned() -> None:
+    found, gated = weighed(run({**SAME, "late": ["passed"]}), run({**SAME, "late": ["error"]}))
+    assert "27 passed, 1 error" in text(overview(found, gated, ("before", "after"), View(100)))
+    lines = [line.plain for line in one_case(found.cases[0], gated, (), None, View(30)).lines]
+    assert lines[0].startswith(" regression  ")
+    assert not lines[1].startswith("  ")

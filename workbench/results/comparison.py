@@ -22,7 +22,6 @@ from workbench.results.compare.compare import ChangedCase, ComparedCase, Compari
 from workbench.results.compare.gate import Gate
 from workbench.results.document import Document
 from workbench.results.evidence.compared import add_compared
-from workbench.results.faces import FACES
 from workbench.results.lines import Line, flow, hang, hang_text, heading, safe
 from workbench.results.plain_lines import commit_words
 from workbench.results.rows import View, remark
@@ -108,7 +107,7 @@ def one_case(
     """
     document = Document()
     word, style = CHANGES[case.change]
-    document.add(hang_text(Text(), Text.assemble((f" {word}", style), _label(case)), view.width, 1))
+    document.add(hang_text(Text(), Text.assemble((word, style), _label(case)), view.width, 1))
     drop = next((drop for drop in gate.drops if drop.ref == replace(case.ref, repeat=1)), None)
     if drop is not None and case.change == "regression":
         document.add(remark(drop_text(drop, "→"), view))
@@ -135,7 +134,7 @@ def _label(case: ChangedCase) -> Line:
 
 
 def _run(run: Summary) -> Iterator[Text]:
-    counts = [f"{count:,} {FACES[status].word}" for status, count in run.counts().items() if count]  # type: ignore[index]
+    counts = [counting.counted_status(status, count) for status, count in run.counts().items() if count]
     yield Text(", ".join(counts) or "no cases")
     if commit := commit_words(run.git.get("commit"), run.git.get("dirty")):
         yield Text.styled(f"  commit {commit}", "muted")

@@ -9,7 +9,7 @@ import pytest
 
 from workbench.ui.actions import ACTIONS, BY_ID, Situation, footer_of, key_label, keymap, offered, place_of, why_not
 from workbench.ui.actions.conditions import _CONDITIONS
-from workbench.ui.actions.places import PLACES
+from workbench.ui.actions.places import PLACES, labelled
 
 KEYS = keymap().keys
 MAIN = [action.id for action in ACTIONS if action.by]
@@ -77,6 +77,12 @@ def test_footer_names_the_place_that_is_opened() -> None:
     at = replace(ON_CASE, state="failed", opens=lambda: "agent.py:38")
     assert line(at).startswith("r run 1   A accept actual 1   V review 1   E open agent.py:38")
     assert why_not("edit_outside", Situation()) == "no file here: put the cursor on a case or an agent"
+
+
+def test_accepting_says_how_many_cases_it_takes_unless_it_may_be_about_recordings_of_several() -> None:
+    assert "A accept actual 1 " in line(replace(ON_CASE, state="failed", drifted=True))
+    drifted = replace(RAN, drifted=True, count=number(3))
+    assert labelled(BY_ID["accept"], drifted).label == "accept actual"
 
 
 def test_failed_case_during_a_run_does_not_offer_to_run_it() -> None:

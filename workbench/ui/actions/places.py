@@ -222,7 +222,7 @@ _LABELS: Mapping[str, Callable[[Situation], str]] = {
     **{name: partial(_with_count, name) for name in _COUNTED},
     **{name: partial(_marked_label, name) for name in _COUNTED_IF_MARKED},
     # After a thaw, it may accept how the recordings drifted instead.
-    "accept": lambda at: "" if at.drifted else _with_count("accept", at),
+    "accept": lambda at: "" if at.drifted and not at.on_case else _with_count("accept", at),
     "run": _run_label,
     "cancel": _cancel_label,
     "back": _back_label,
