@@ -500,7 +500,7 @@ class CaseFinished:
     """The other machine on which the case ran, or "" for this machine."""
     unseen: tuple[str, ...] = ()
     """What the case used that no comparison of inputs can see, such as child programs
-    (`workbench.worker.footprint.UNSEEN`)."""
+    (`workbench.worker.project_files.UNSEEN`)."""
 
     def __post_init__(self) -> None:
         kind = None if self.error is None else self.error.kind

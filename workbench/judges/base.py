@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
+from workbench.events.events import Usage
 from workbench.store.judge_details import JudgedBy
 
 QuestionKind: TypeAlias = Literal[
@@ -174,6 +175,18 @@ def reply_record(sample: int, reply: Reply, verdict: Any = None, unread: str = "
         "attempts": reply.attempts,
         "cached": reply.cached,
     }
+
+
+def question_usage(question: Mapping[str, Any]) -> Usage:
+    """Return the usage of the replies to a question (`record`)."""
+    replies = [reply for reply in question.get("replies") or () if isinstance(reply, dict)]
+    uncached = [reply for reply in replies if not reply.get("cached")]
+    return Usage(
+        judge_calls=len(uncached),
+        judge_calls_cached=len(replies) - len(uncached),
+        judge_input_tokens=sum(reply.get("input_tokens") or 0 for reply in uncached),
+        judge_output_tokens=sum(reply.get("output_tokens") or 0 for reply in uncached),
+    )
 
 
 @dataclass(frozen=True, slots=True)

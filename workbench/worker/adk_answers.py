@@ -28,13 +28,12 @@ from google.adk.models.registry import LLMRegistry  # type: ignore[import-not-fo
 
 from .adk_gate import AdkGate, current_gate, in_order, patch_classes, state_digest
 from .adk_plugin import FROZEN, Sent, Tracer, part_text
-from .calls import Call, Calls
+from .calls import MODEL, Call, Calls, Order
 from .driver import Json, OnAnswer
 from .fork import Asked, Change
 from .gate import Decision, Live, Miss, ModelCall, inside
 from .jsonable import dumps
 from .matching import Recorded, plain_branch
-from .order import MODEL, Order
 
 ANSWER_LIMIT = 2 * 1024 * 1024
 """Maximum size of a stored answer, in characters of JSON."""

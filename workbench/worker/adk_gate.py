@@ -24,7 +24,7 @@ from google.adk.tools.tool_context import ToolContext  # type: ignore[import-not
 
 from . import faults
 from .adk_effects import Effects, artifact_digests
-from .calls import Call
+from .calls import POLL, Call, Order, Place
 from .declared import json_declaration
 from .fork import Asked
 from .fork import state_digest as digest_of_state
@@ -32,7 +32,6 @@ from .forms import UnknownFormError, decoded, decoded_error
 from .gate import Decision, Gate, Inject, Live, Miss, inside, within_tool
 from .injection import Fault
 from .matching import Recorded, ToolCall, canonical, plain_branch
-from .order import POLL, Order, Place
 
 Change = Callable[[Any], Any]
 """A function that applies an injected fault to an answer."""

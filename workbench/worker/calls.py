@@ -1,16 +1,19 @@
-"""The calls that a conversation made, until they are reported.
+"""The calls of a conversation, until they are reported, and the order in which a replay releases them.
 
-`docs/worker-protocol.md` has their shapes. Values are kept as pieces: JSON texts, each reported once by its digest.
+`docs/worker-protocol.md` has the shapes of calls. Values are kept as pieces: JSON texts, each reported once by its
+digest. What a parallel agent answers depends on which branch ends last. So a replayed call waits for those that had
+ended before it, but only as long as they can still come.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from .forms import encoded_error, encoded_text
 from .jsonable import digest, dumps
+from .matching import BrokenRecordingError, Recorded, plain_branch
 
 PIECE_LIMIT = 4 * 1024 * 1024
 """Maximum size of a piece, in characters of JSON."""
@@ -20,6 +23,20 @@ _TOGETHER = 4 * 1024 * 1024
 """Size of pieces, in characters, from which a new message is begun."""
 
 Json = Dict[str, Any]
+Key = Tuple[int, str, str]
+"""Turn, branch and tool of a call."""
+MODEL = "$model"
+"""The name of a call of a model, also among ignored arguments. No tool has it."""
+POLL = 0.002
+"""Seconds between two questions whether a call still waits."""
+_QUIET = 0.5
+"""Seconds without any call after which a missing one is not expected any more."""
+_SETTLED = 0.05
+"""Seconds that a call's answer has to show in the agent's events before the next one is released."""
+_LONGEST = 30.0
+"""Seconds that a call waits at most, because a branch may itself wait for it."""
+_POLLS = 10
+"""Questions that must pass, too, so that a slow machine does not end a wait."""
 
 
 class TooLargeError(Exception):
@@ -164,3 +181,195 @@ class Calls:
         if calls or waiting:
             messages.append({"calls": dumps(calls), "pieces": waiting})
         return messages
+
+
+class Ended:
+    """A recorded end of a call."""
+
+    def __init__(self, index: int, key: Key) -> None:
+        self.index = index
+        self.turn, self.branch, self.tool = key
+        self.begun = False
+        self.waits = False
+        self.released = 0.0
+        """The monotonic time at which its answer was given, or 0."""
+        self.polls = 0
+        """Questions since then."""
+        self.settled = False
+        """Whether its branch has continued since then."""
+        self.skipped = False
+        """Whether nobody waits for it any more."""
+
+
+class Place:
+    """A call that is being made, and its place in the recorded order."""
+
+    def __init__(self, branch: str, tool: str, recorded: Optional[Recorded], ended: Optional[Ended]) -> None:
+        self.branch = branch
+        self.tool = tool
+        self.recorded = recorded
+        self.ended = ended
+        self.since = time.monotonic()
+        self.polls = 0
+        self.moves = -1
+        self.is_running = True
+
+
+class Order:
+    """The order of a conversation's calls. Its methods may be called from any thread.
+
+    `ended` is the setting of the replay (`docs/worker-protocol.md`).
+
+    Raises:
+        BrokenRecordingError: it has a wrong form.
+    """
+
+    def __init__(self, ended: Any = None) -> None:
+        self._lock = threading.Lock()
+        self._turn = 0
+        self._ends: List[Ended] = []
+        self._by_key: Dict[Key, Dict[int, Ended]] = {}
+        for index, item in enumerate(_checked(ended)):
+            key = item["turn"], plain_branch(item["branch"]), item["call"]
+            self._ends.append(Ended(index, key))
+            self._by_key.setdefault(key, {})[item["nth"]] = self._ends[-1]
+        self._loaded: Dict[int, Tuple[Optional[Ended], int]] = {}
+        """`id` of a recorded call → its end, and its rank among the recorded calls; -1 if that is not known."""
+        self._numbers: Dict[Key, int] = {}
+        self._running: List[Place] = []
+        self._moves = 0
+        """Number of calls that began, were released or ended so far."""
+        self._moved = time.monotonic()
+        self._done: List[Tuple[int, bool, str]] = []
+        """Rank, whether it changed the state, and tool of the replayed calls that were answered."""
+        self._reordered: Set[str] = set()
+
+    def load(self, recorded: Recorded) -> None:
+        """Add a recorded call of a tool, in the order in which they began."""
+        key = recorded.turn, recorded.branch or "", recorded.tool
+        number = self._numbers[key] = self._numbers.get(key, 0) + 1
+        ended = self._by_key.get(key, {}).get(number)
+        rank = len(self._loaded) if not self._ends else -1 if ended is None else ended.index
+        self._loaded[id(recorded)] = ended, rank
+
+    def end_turn(self) -> None:
+        """Begin the next turn."""
+        with self._lock:
+            self._turn += 1
+            self._running.clear()
+
+    @property
+    def reordered(self) -> List[str]:
+        """The tools whose recorded answers were replayed in another order, where one of them changed the state."""
+        with self._lock:
+            return sorted(self._reordered)
+
+    def begin(self, branch: str, tool: str, recorded: Optional[Recorded] = None) -> Place:
+        """Return the place of a call that begins now: of a model, or of a tool with the recorded call for it."""
+        with self._lock:
+            ended = None
+            if tool == MODEL:
+                ends = self._by_key.get((self._turn, branch, MODEL), {})
+                ended = next((one for _, one in sorted(ends.items()) if not one.begun), None)
+            elif recorded is not None:
+                ended, _ = self._loaded.get(id(recorded), (None, -1))
+            if ended is not None:
+                ended.begun = True
+            for one in self._ends:
+                one.settled = one.settled or (one.released > 0 and related(one.branch, branch))
+            place = Place(branch, tool, recorded, ended)
+            self._running.append(place)
+            self._move()
+            return place
+
+    def waits(self, place: Place) -> bool:
+        """Return whether a call must wait, because others had ended before it that can still come."""
+        with self._lock:
+            ended = place.ended
+            if ended is None or ended.released or ended.turn != self._turn:
+                return False
+            before = self._ends[: ended.index]
+            earlier = [one for one in before if one.turn == self._turn and self._is_awaited(one, ended)]
+            waits = bool(earlier) and self._can_come(earlier, place)
+            if ended.waits is not waits:
+                ended.waits, place.is_running = waits, not waits
+                self._move()
+            if not waits:
+                for one in earlier:
+                    one.skipped = True
+            return waits
+
+    def released(self, place: Place) -> None:
+        """Note that the answer of a call is given now."""
+        with self._lock:
+            if place.ended is not None:
+                place.ended.released = time.monotonic()
+            self._move()
+            if place.recorded is not None:
+                self._compare(place.recorded)
+
+    def end(self, place: Place) -> None:
+        """Note that a call is over, so that its branch continues."""
+        with self._lock:
+            if place in self._running:
+                self._running.remove(place)
+            if place.ended is not None:
+                place.ended.waits = False
+                place.ended.skipped = place.ended.skipped or not place.ended.released
+                place.ended.settled = place.ended.settled or place.tool == MODEL
+            self._move()
+
+    def _compare(self, recorded: Recorded) -> None:
+        """Note calls that were answered before this one, but after it when they were recorded."""
+        _, rank = self._loaded.get(id(recorded), (None, -1))
+        if rank < 0:
+            return
+        changes = any(recorded.effects.get(name) for name in ("state", "in_place", "artifacts"))
+        for other, changed, tool in self._done:
+            if other > rank and (changes or changed):
+                self._reordered.update((tool, recorded.tool))
+        self._done.append((rank, changes, recorded.tool))
+
+    def _is_awaited(self, one: Ended, ended: Ended) -> bool:
+        """Return whether an earlier end has not come, or has not shown yet in the agent's events."""
+        if one.skipped:
+            return False
+        if not one.released:
+            return True
+        one.polls += 1
+        if one.settled or one.branch == ended.branch:
+            return False
+        return one.polls < _POLLS or time.monotonic() < one.released + _SETTLED
+
+    def _can_come(self, earlier: List[Ended], place: Place) -> bool:
+        """Return whether one of the earlier ends can still come."""
+        now = time.monotonic()
+        if now > place.since + _LONGEST:
+            return False
+        place.polls = place.polls + 1 if place.moves == self._moves else 0
+        place.moves = self._moves
+        if any(one.waits or one.released for one in earlier):
+            return True
+        branches = [other.branch for other in self._running if other.is_running and other is not place]
+        if any(related(one.branch, branch) for one in earlier for branch in branches):
+            return True
+        return now < self._moved + _QUIET or place.polls < _POLLS
+
+    def _move(self) -> None:
+        self._moves += 1
+        self._moved = time.monotonic()
+
+
+def related(one: str, other: str) -> bool:
+    """Return whether one branch is the other or inside of it. Such calls are not parallel."""
+    short, long = sorted((one, other), key=len)
+    return not short or long == short or long.startswith(f"{short}.")
+
+
+def _checked(ended: Any) -> List[Json]:
+    kinds = {"turn": int, "branch": str, "call": str, "nth": int}
+    items = [{"nth": 1, **item} if isinstance(item, dict) else {} for item in ended] if isinstance(ended, list) else []
+    fits = all(isinstance(item.get(name), kind) for item in items for name, kind in kinds.items())
+    if ended and not (items and fits):
+        raise BrokenRecordingError("`ended` is not a list of calls with turn, branch and call")
+    return items

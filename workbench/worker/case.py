@@ -13,7 +13,7 @@ import os
 import signal
 from typing import Any, AsyncIterator, Coroutine, Dict, List, Optional, Set, TypeVar, Union
 
-from . import faults, footprint
+from . import faults, project_files
 from .driver import Conversation, FinishedTurn, Loaded
 from .drivers import NoAgentError, Opened, open_conversation
 from .frames import FrameTooLargeError, SharedWire, SocketWire
@@ -71,7 +71,7 @@ class Case:
     async def run(self) -> None:
         """Run until the conversation is over, for whatever reason. Never raise an exception of the agent."""
         if not self._shared:
-            footprint.on_written(self.wrote)
+            project_files.on_written(self.wrote)
         try:
             ended = await self._converse()
         except WorkbenchGoneError:
@@ -313,10 +313,10 @@ class Case:
 
     def _send_touched(self) -> None:
         """Report what the case has read and listed, together with the next message."""
-        if footprint.is_complete():
+        if project_files.is_complete():
             # The files first: they tell which databases have changed.
-            files, folders = footprint.new_files(), footprint.folders()
-            self._queue({"event": "Touched", "files": files, "folders": folders, "unseen": footprint.unseen()})
+            files, folders = project_files.new_files(), project_files.folders()
+            self._queue({"event": "Touched", "files": files, "folders": folders, "unseen": project_files.unseen()})
 
     def _send_spans(self) -> None:
         """Report the spans and calls of the turn. Errors are ignored, because they must not fail the turn."""

@@ -23,7 +23,7 @@ from .driver import FinishedTurn, Loaded, NotGivenWholeError
 from .faults import Place, place_lines
 from .frames import Channel, FrameTooLargeError, SharedWire, SocketWire
 from .output import use_output
-from .sources import is_project_file
+from .project_files import is_project_file
 
 _THREADS = 64
 """Maximum number of concurrent cases of a synchronous agent."""

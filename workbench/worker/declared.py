@@ -12,7 +12,7 @@ import sys
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from .jsonable import digest, dumps
-from .sources import is_project_file
+from .project_files import is_project_file
 
 Json = Dict[str, Any]
 _MOST_STATEMENTS = 1000

@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 from .installer import install
 from .jsonable import shown
 from .missing import OLDEST, Missing, find_missing, install_command, installed_adk, is_supported
-from .sources import WORKER, is_project_file
+from .project_files import WORKER, is_project_file
 
 Fault = Dict[str, str]
 """`kind`, `message`, `hint`, `traceback`: the fields of the workbench's CaseError."""

@@ -21,7 +21,7 @@ import types
 from types import MappingProxyType
 from typing import Any, Callable, Dict, List, Mapping, NoReturn, Optional, Tuple
 
-from . import faults, jsonable, serving, sources
+from . import faults, jsonable, project_files, serving
 from .drivers import extend_path
 from .installer import install
 from .missing import installed_adk
@@ -41,7 +41,7 @@ def serve_functions(control: int, lifeline: int, folder: str, root: str) -> NoRe
     """Answer calls until the other side disconnects; ends the process."""
     sys.argv = ["agent-workbench"]
     route_output()
-    sources.import_from_source(folder, root)
+    project_files.import_from_source(folder, root)
     extend_path(folder, root)
     if folder not in sys.path:
         sys.path.append(folder)
@@ -162,7 +162,7 @@ class UserFunctions:
         so that it can import its neighbours.
         """
         if module_name.partition(".")[0] == _AGENT and _AGENT not in sys.modules:
-            sources.package(_AGENT, self._folder)
+            project_files.package(_AGENT, self._folder)
         return [module_name, f"{os.path.basename(self._folder)}.{module_name}"]
 
     def _no_module(self, module_name: str) -> faults.Fault:
@@ -178,7 +178,7 @@ class UserFunctions:
         """Record size and time of each of the project's modules, when it is first seen."""
         for module in list(sys.modules.values()):
             file = getattr(module, "__file__", None)
-            if isinstance(file, str) and file not in self._seen and sources.is_project_file(file):
+            if isinstance(file, str) and file not in self._seen and project_files.is_project_file(file):
                 self._seen[file] = _stamp(file)
 
 

@@ -12,13 +12,12 @@ import threading
 from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from . import faults
-from .calls import Call, Calls, TooLargeError
+from .calls import MODEL, Call, Calls, Order, Place, TooLargeError
 from .declared import no_longer_fits, signature_declaration, source_digest
 from .fork import Asked, Fork
 from .injection import Fault, Injection, damaged
 from .jsonable import dumps
 from .matching import BrokenRecordingError, Recorded, Recordings, ToolCall, shown_call
-from .order import MODEL, Order, Place
 
 Json = Dict[str, Any]
 OnMiss = Callable[[faults.Fault], None]

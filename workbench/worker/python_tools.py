@@ -11,13 +11,12 @@ import threading
 import time
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
-from .calls import Call, Calls
+from .calls import POLL, Call, Calls
 from .fork import Asked, state_digest
 from .forms import UnknownFormError, decoded, decoded_error, encoded_text
 from .gate import Decision, Gate, Inject, Live, Miss, Replay, inside, within_tool
 from .jsonable import dumps
 from .matching import Recorded, ToolCall
-from .order import POLL
 
 State = Dict[str, Any]
 _POLL_SECONDS = 0.2

@@ -20,7 +20,7 @@ import threading
 import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from . import adk_driver, collect_rarely, faults, footprint, frames, processes, sources
+from . import adk_driver, collect_rarely, faults, frames, processes, project_files
 from .cases import SharedCases, descriptors_of, refuse, run_forked
 from .driver import Loaded, UnusableError
 from .drivers import NoAgentError, driver_of, load
@@ -243,9 +243,9 @@ def _enter(channel: Channel, spec: Spec, adk: bool = False) -> Optional[Loaded]:
     route_output()
     try:
         os.chdir(spec["cwd"])
-        sources.import_from_source(spec["folder"], spec["root"])
-        footprint.watch(spec["root"], spec["folder"])
-        footprint.on_written(_written_reporter(channel))
+        project_files.import_from_source(spec["folder"], spec["root"])
+        project_files.watch(spec["root"], spec["folder"])
+        project_files.on_written(_written_reporter(channel))
         _set_log_level(os.environ.get("AGENT_WORKBENCH_LOG_LEVEL"))
         if adk:
             # Before the agent, so that toolsets are noticed that connect while it is imported. If google-adk lacks
@@ -268,7 +268,7 @@ def _enter(channel: Channel, spec: Spec, adk: bool = False) -> Optional[Loaded]:
         fault = faults.import_fault(error, python, (spec["folder"], spec["root"]))
     else:
         return loaded
-    channel.send({"op": "import_failed", "error": fault, "files": footprint.new_files()})
+    channel.send({"op": "import_failed", "error": fault, "files": project_files.new_files()})
     return None
 
 
@@ -305,9 +305,9 @@ def ready(why: str) -> Dict[str, Any]:
 def _imported(loaded: Loaded, why: str) -> Dict[str, Any]:
     return {
         "op": "imported",
-        "files": footprint.new_files(),
-        "folders": footprint.folders(),
-        "unseen": footprint.unseen(),
+        "files": project_files.new_files(),
+        "folders": project_files.folders(),
+        "unseen": project_files.unseen(),
         "framework": loaded.framework,
         "adk": driver_of(loaded).version(),
         "can_fork": not why,

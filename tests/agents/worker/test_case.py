@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from workbench.worker import case as case_module
-from workbench.worker import drivers, footprint
+from workbench.worker import drivers, project_files
 from workbench.worker.case import Case
 from workbench.worker.cases import Chat
 from workbench.worker.driver import Loaded
@@ -62,15 +62,15 @@ async def test_teardown_problems_become_warnings(
     monkeypatch: pytest.MonkeyPatch, stack: Stack, warning: str | None
 ) -> None:
     monkeypatch.setattr(case_module, "_TEARDOWN_SECONDS", 0.05)
-    monkeypatch.setattr(footprint, "_roots", ())
+    monkeypatch.setattr(project_files, "_watched", ())
     assert await ending(stack) == [{"event": "Ended", "warnings": [warning] if warning else []}]
 
 
 async def test_reads_are_reported_only_if_they_were_watched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(footprint, "_roots", ())
+    monkeypatch.setattr(project_files, "_watched", ())
     assert [event["event"] for event in await ending(Stack(0))] == ["Ended"]
-    monkeypatch.setattr(footprint, "_roots", ("/nowhere/",))
-    monkeypatch.setattr(footprint, "_overflowed", [])
+    monkeypatch.setattr(project_files, "_watched", ("/nowhere/",))
+    monkeypatch.setattr(project_files, "_overflowed", [])
     assert [event["event"] for event in await ending(Stack(0))] == ["Touched", "Ended"]
 
 

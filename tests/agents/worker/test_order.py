@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from workbench.worker import order as module
+from workbench.worker import calls as module
+from workbench.worker.calls import MODEL, Order, Place, related
 from workbench.worker.matching import BrokenRecordingError, Recorded
-from workbench.worker.order import MODEL, Order, Place, related
 
 ENDS = [("left", MODEL), ("right", MODEL), ("right", "quick"), ("right", MODEL), ("left", "slow"), ("left", MODEL)]
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.agents.worker.client import Worker
 from tests.agents.worker.conftest import needs_fork, write
-from workbench.worker import sources
+from workbench.worker import project_files
 
 
 @needs_fork
@@ -52,10 +52,10 @@ def test_installed_agent_counts_as_the_project(worker: Worker, tmp_path: Path) -
         ("/home/ana/project/.venv/lib/python3.11/site-packages/google/adk/runners.py", False),
         ("/usr/lib/python3/dist-packages/yaml/__init__.py", False),
         (sysconfig.get_path("stdlib") + "/json/__init__.py", False),
-        (sources.__file__, False),
+        (project_files.__file__, False),
         ("<string>", False),
         ("", False),
     ],
 )
 def test_project_files_are_distinguished_from_libraries(path: str, expected: bool) -> None:
-    assert sources.is_project_file(path) is expected
+    assert project_files.is_project_file(path) is expected

@@ -15,8 +15,8 @@ from workbench.files.run_options import RunOptions
 from workbench.run.conversation.case_scoring import CaseScoring, Verdicts
 from workbench.run.conversation.context import RunContext
 from workbench.run.conversation.rescoring import Transcript
-from workbench.run.plan.usage import with_judges
 from workbench.run.processes.children import Children
+from workbench.run.scoring.verdict import with_judges
 
 REF = CaseRef("desk", "desk/all.evalset.json", "all", "one")
 CANCELLED = CaseError("cancelled", "cancelled")

@@ -47,7 +47,7 @@ from workbench.run.injection.outcome import STATUS, injection_of
 from workbench.run.plan.blocking import Obstacle, obstacle, unplayed_results
 from workbench.run.plan.plan import PlanEntry
 from workbench.run.plan.source import AgentSource, Answer, StoredSource
-from workbench.run.plan.usage import with_judges
+from workbench.run.scoring.verdict import with_judges
 
 StartAgent: TypeAlias = Callable[[Execution], AgentPart]
 """A function that prepares the agent's part of an execution."""

@@ -25,11 +25,11 @@ from workbench.run.conversation.rescoring import CallCounts, Transcript
 from workbench.run.conversation.scenario_user import ConversationEnd, MessageSource, Move, NextMessage, UserFailure
 from workbench.run.place import Stream
 from workbench.run.plan.source import Answer, sent_answer
-from workbench.run.plan.usage import with_judges
 from workbench.run.processes.agent_clock import AgentClock
 from workbench.run.processes.agent_process import AgentProcess, CaseProcess, Reads, read_error
-from workbench.worker.footprint import UNSEEN
+from workbench.run.scoring.verdict import with_judges
 from workbench.worker.frames import FrameTooLargeError
+from workbench.worker.project_files import UNSEEN
 
 _LONGEST_FAULT = 500
 _LARGEST = 2**53

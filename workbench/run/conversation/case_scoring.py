@@ -27,9 +27,8 @@ from workbench.run.conversation.rescoring import Transcript
 from workbench.run.injection.fault_question import fault_question, judged_handling
 from workbench.run.injection.outcome import decide, observe, with_facts
 from workbench.run.plan.plan import FaultJudging
-from workbench.run.plan.usage import judge_usage
 from workbench.run.scoring.conversation import Conversation, JudgeAccess
-from workbench.run.scoring.verdict import case_status, metric_error
+from workbench.run.scoring.verdict import case_status, judge_usage, metric_error
 
 
 @dataclass

@@ -28,7 +28,7 @@ from workbench.events.events import (
 from workbench.run.conversation.rescoring import CallCounts, Transcript
 from workbench.run.conversation.scenario_user import ConversationEnd, Move, NextMessage, UserFailure
 from workbench.run.processes.agent_process import Reads
-from workbench.worker.footprint import UNSEEN
+from workbench.worker.project_files import UNSEEN
 
 _OF_TURN = (AgentActed, CallsRecorded, SpansRecorded, TurnFinished, TurnStarted)
 _ALLOWED = (*_OF_TURN, OutputCaptured, UserSimulated)

@@ -37,8 +37,9 @@ from workbench.files.criteria import CriteriaConfig
 from workbench.files.faults import Fault
 from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.files.walk import relative_to
+from workbench.judges.base import question_usage
 from workbench.run.plan.source import AgentSource, Answer, DecidedSource, Source, StoredSource
-from workbench.run.plan.usage import judge_usage, question_usage, with_judges
+from workbench.run.scoring.verdict import judge_usage, with_judges
 from workbench.store.inputs import RunInputs
 from workbench.store.owners import OwnersToKeep
 from workbench.store.transcripts import StoredCase

@@ -15,7 +15,7 @@ from workbench.freshness.touched import Touched
 from workbench.run.place import AgentLink, OnFrame, Place, Stream
 from workbench.run.plan.plan import AgentSetting
 from workbench.text.counting import counted
-from workbench.worker.footprint import UNSEEN
+from workbench.worker.project_files import UNSEEN
 
 _OUTPUT_LIMIT = 200_000
 _MOST_PATHS = 10_000

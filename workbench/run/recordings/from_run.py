@@ -29,7 +29,7 @@ from workbench.run.recordings.recording import (
 from workbench.run.recordings.requests import Answered, holds_secret, readable_bytes, text_parts
 from workbench.store.spans import Node, PieceLostError, Pieces, read_turn
 from workbench.text.json_values import mapping, objects, parsed_objects, string
-from workbench.worker.order import MODEL, related
+from workbench.worker.calls import MODEL, related
 
 CONTROL_TOOLS = frozenset({"transfer_to_agent", "exit_loop", "set_model_response", "finish_task", "request_input"})
 """Tools of ADK that steer the agents. They always run.

@@ -1,11 +1,11 @@
-"""The status of a case from the verdicts of its criteria, and the reasons for missing verdicts of judges."""
+"""The status, the error and the judges' usage of a case, from the verdicts of its criteria."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.criteria.base import Scored
-from workbench.events.events import CaseError, CaseStatus, ErrorKind, MetricResult
+from workbench.events.events import CaseError, CaseStatus, ErrorKind, MetricResult, Usage
 
 _KEPT = "The answers so far are stored, so the next run asks only for the rest"
 _UNANSWERED: Mapping[str, str] = {
@@ -24,6 +24,12 @@ _WAYS_OUT: Mapping[str, str] = {
     "limit": "Raise --max-judge-calls",
 }
 """Kind of fault → hint beside the message."""
+_TALLY = {
+    "calls": "judge_calls",
+    "cached": "judge_calls_cached",
+    "input_tokens": "judge_input_tokens",
+    "output_tokens": "judge_output_tokens",
+}
 
 
 def case_status(results: Iterable[MetricResult], *, allow_not_evaluated: bool = False) -> CaseStatus:
@@ -128,3 +134,18 @@ def _faults(details: Any) -> Iterator[Fault]:
     elif isinstance(details, Sequence) and not isinstance(details, str):
         for value in details:
             yield from _faults(value)
+
+
+def judge_usage(scored: Sequence[Scored]) -> Usage:
+    """Return the usage of judges and services for these verdicts, from the tally in their details."""
+    tallies = [tally for one in scored if (tally := one.result.details.get("tally"))]
+    if not tallies:
+        return Usage()
+    return Usage(**{name: sum(tally.get(key) or 0 for tally in tallies) for key, name in _TALLY.items()})
+
+
+def with_judges(usage: Usage, judges: Usage) -> Usage:
+    """Return `usage` plus the judge calls and tokens of `judges`."""
+    if judges == Usage():
+        return usage
+    return replace(usage, **{name: getattr(usage, name) + getattr(judges, name) for name in _TALLY.values()})

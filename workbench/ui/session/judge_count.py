@@ -64,7 +64,7 @@ class JudgeCount:
     def _count_user(self, event: UserSimulated) -> None:
         """Count the calls for a message of a simulated user. Scoring again makes none."""
         # Imported here, because the first frame does not need it.
-        from workbench.run.plan.usage import question_usage
+        from workbench.judges.base import question_usage
 
         usage = question_usage(event.question)
         if self._rescoring or not (usage.judge_calls or usage.judge_calls_cached):

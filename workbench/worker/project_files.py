@@ -1,27 +1,39 @@
-"""The project's files that an agent reads, during import and at run time. Its answers may depend on them.
+"""The project's files: which they are, their import from source, and those that an agent reads.
 
-Python reports every file before it is opened, in whatever way (PEP 578). That covers imports, prompts and data. A file
-that is written is a result and not a source, even if it is read later or by another case. It is reported at once;
-otherwise the watch would take the write for a user's save. An SQLite database counts as read until its file changes.
+Python trusts a cached .pyc if the source's size and its time in whole seconds match. So a file saved twice within a
+second could run in its old form. The project's files are therefore compiled each time and never cached. The standard
+library and installed packages keep their caches.
 
-What else the agent uses cannot be read from here. `unseen` names it.
+An agent's answers may depend on each file that it reads, during import and at run time. Python reports every file
+before it is opened, in whatever way (PEP 578). That covers imports, prompts and data. A file that is written is a
+result and not a source, even if it is read later or by another case. It is reported at once; otherwise the watch would
+take the write for a user's save. An SQLite database counts as read until its file changes. What else the agent uses
+cannot be read from here. `unseen` names it.
 """
 
 from __future__ import annotations
 
+import importlib.abc
+import importlib.machinery
+import importlib.util
 import os
 import sys
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+import sysconfig
+import types
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 from urllib.parse import unquote, urlsplit
 
-from . import sources
-
+WORKER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+"""The folder of our own files."""
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_roots: List[str] = []
+"""The project's known folders. Files in them are the project's even if they are installed."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _EXCLUDED = (f"{os.sep}.git{os.sep}", f"{os.sep}.workbench{os.sep}", f"{os.sep}__pycache__{os.sep}")
 _EVENTS = frozenset(("open", "os.rename", "sqlite3.connect", "os.listdir", "os.scandir"))
 """Audit events with a file or folder. The target of a rename counts as written."""
 _LISTING = ("os.listdir", "os.scandir")
-_IMPORTS = ("<frozen importlib", sources.WORKER)
+_IMPORTS = ("<frozen importlib", WORKER)
 """Callers that list folders to find modules. Other files in these folders do not matter."""
 PROGRAMS, PROCESSES, SOCKETS, DATABASES = "child programs", "forked processes", "sockets", "databases"
 OUTSIDE, CHANGED = "outside files", "files it changes"
@@ -54,8 +66,8 @@ _SYSTEM = ("/usr/", "/etc/", "/proc/", "/sys/", "/dev/", "/lib", "/bin/", "/sbin
 _CREDENTIALS = (f"{os.sep}.config{os.sep}gcloud{os.sep}", f"{os.sep}.netrc")
 _MOST = 5000
 """Maximum number of files of a process. Beyond it, the process counts as reading everything."""
-
-_roots: Tuple[str, ...] = ()
+_watched: Tuple[str, ...] = ()
+"""The folders whose files are recorded when they are read."""
 _read: Set[str] = set()
 _listed: Set[str] = set()
 _written: Set[str] = set()
@@ -71,13 +83,120 @@ _prefixes: List[str] = []
 """Folders of Python and of the libraries."""
 _overflowed: List[bool] = []
 _on_written: List[Callable[[str], None]] = []
+_LOG = "-wal"
+"""The ending of the file that holds the last changes of a database."""
+
+
+def _library_roots() -> Tuple[str, ...]:
+    paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    return tuple(os.path.realpath(path) + os.sep for path in paths if path)
+
+
+_LIBRARIES = _library_roots()
+
+
+def is_project_file(path: str) -> bool:
+    """Return whether a file is neither in the standard library, nor installed, nor ours.
+
+    False for names that are not files, such as `<string>`.
+    """
+    if not path or path.startswith("<"):
+        return False
+    full = os.path.abspath(path)
+    if full.startswith(WORKER):
+        return False
+    for root in _roots:
+        if full.startswith(root):
+            full = full[len(root) - 1 :]
+            return not any(part in full for part in _INSTALLED)
+    if any(part in full for part in _INSTALLED):
+        return False
+    return not full.startswith(_LIBRARIES) and not os.path.realpath(full).startswith(_LIBRARIES)
+
+
+class SourceOnlyLoader(importlib.machinery.SourceFileLoader):
+    """A loader that compiles a module's source, ignores any .pyc and writes none."""
+
+    def get_code(self, fullname: str) -> Optional[types.CodeType]:
+        """Compile the source."""
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+class ProjectFinder(importlib.abc.MetaPathFinder):
+    """A finder that uses the other finders and makes `SourceOnlyLoader` load the project's modules."""
+
+    def find_spec(
+        self, fullname: str, path: Optional[Sequence[str]], target: Optional[types.ModuleType] = None
+    ) -> Optional[importlib.machinery.ModuleSpec]:
+        """Return the spec of the first other finder that has one."""
+        for finder in sys.meta_path:
+            find: Any = getattr(finder, "find_spec", None)
+            spec: Optional[importlib.machinery.ModuleSpec] = (
+                find(fullname, path, target) if find and finder is not self else None
+            )
+            if spec is not None:
+                if type(spec.loader) is importlib.machinery.SourceFileLoader and is_project_file(spec.origin or ""):
+                    spec.loader = SourceOnlyLoader(spec.loader.name, spec.loader.path)
+                    spec.cached = None
+                return spec
+        return None
+
+
+def import_from_source(*roots: str) -> None:
+    """Import the project's modules from source from now on, in this process and its forks.
+
+    They are the modules below `roots`, and others that are neither installed nor in the standard library.
+    """
+    for root in (os.path.join(root, "") for root in roots):
+        # A root that contains the libraries is useless. Without it, the general rule applies.
+        if not any(library.startswith(root) for library in _LIBRARIES):
+            _roots.append(root)
+    sys.meta_path.insert(0, ProjectFinder())
+    _invalidate_caches()
+
+
+def _invalidate_caches() -> None:
+    """Drop cached listings of the project's folders, which may be older than the last save.
+
+    Listings of the libraries stay, because reading them again would cost each fork milliseconds.
+    """
+    for path, finder in list(sys.path_importer_cache.items()):
+        if finder is None:
+            del sys.path_importer_cache[path]
+        elif is_project_file(os.path.join(path, "__init__.py")) and hasattr(finder, "invalidate_caches"):
+            finder.invalidate_caches()
+
+
+def package(name: str, folder: str) -> types.ModuleType:
+    """Import `folder` as the package `name`, with or without an `__init__.py`, whatever `sys.path` is."""
+    init = os.path.join(folder, "__init__.py")
+    places: List[str] = [folder]
+    spec: Optional[importlib.machinery.ModuleSpec]
+    if os.path.isfile(init):
+        loader = SourceOnlyLoader(name, init)
+        spec = importlib.util.spec_from_file_location(name, init, loader=loader, submodule_search_locations=places)
+    else:
+        spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = places
+    if spec is None:
+        raise ImportError(f"{folder} cannot be imported as a package", name=name, path=folder)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    if spec.loader is not None:
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            sys.modules.pop(name, None)
+            raise
+    return sys.modules.get(name, module)
 
 
 def watch(*roots: str) -> None:
     """Start to record files opened below `roots`, and the user's modules elsewhere, here and in forks."""
-    global _roots
-    first = not _roots
-    _roots = tuple(os.path.join(os.path.abspath(root), "") for root in roots)
+    global _watched
+    first = not _watched
+    _watched = tuple(os.path.join(os.path.abspath(root), "") for root in roots)
     if first:
         prefixes = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
         _prefixes[:] = {os.path.join(os.path.abspath(path), "") for path in prefixes}
@@ -96,7 +215,7 @@ def on_written(callback: Callable[[str], None]) -> None:
 def new_files() -> List[str]:
     """Return the sorted files that were read since the last call."""
     _find_changed()
-    found = sorted(path for path in _read - _reported - _written if sources.is_project_file(path))
+    found = sorted(path for path in _read - _reported - _written if is_project_file(path))
     _reported.update(found)
     return found
 
@@ -106,7 +225,7 @@ def is_complete() -> bool:
 
     They are not if nothing is watched, or if there were too many files.
     """
-    return bool(_roots) and not _overflowed
+    return bool(_watched) and not _overflowed
 
 
 def folders() -> List[str]:
@@ -128,7 +247,7 @@ def _note(event: str, args: Tuple[Any, ...]) -> None:
                 _note_file(event, args)
         elif event in _STARTS:
             # The worker itself forks each case.
-            if not sys._getframe(1).f_code.co_filename.startswith(sources.WORKER):
+            if not sys._getframe(1).f_code.co_filename.startswith(WORKER):
                 _unseen.add(_STARTS[event])
         elif event in _CONNECTS:
             _note_host(event, args)
@@ -145,9 +264,9 @@ def _note_file(event: str, args: Tuple[Any, ...]) -> None:
     full = _database(os.fsdecode(path)) if event == "sqlite3.connect" else os.path.abspath(os.fsdecode(path))
     if full is None or any(part in full for part in _EXCLUDED):
         return
-    is_inside = os.path.join(full, "").startswith(_roots)
+    is_inside = os.path.join(full, "").startswith(_watched)
     # A module of the user may be outside the roots, such as one on PYTHONPATH.
-    if not (is_inside or (event == "open" and full.endswith(".py") and sources.is_project_file(full))):
+    if not (is_inside or (event == "open" and full.endswith(".py") and is_project_file(full))):
         if event in ("open", "sqlite3.connect"):
             _note_outside(full, writes=event == "open" and _writes(args[1], args[2]))
         return
@@ -165,10 +284,6 @@ def _note_file(event: str, args: Tuple[Any, ...]) -> None:
     _find_changed()
     if len(_read) + len(_written) + len(_listed) > _MOST:
         _overflowed.append(True)
-
-
-_LOG = "-wal"
-"""The ending of the file that holds the last changes of a database."""
 
 
 def _database(name: str) -> Optional[str]:
@@ -217,7 +332,7 @@ def _note_outside(full: str, *, writes: bool) -> None:
     if writes:
         _outside.add(full)
     elif OUTSIDE not in _unseen and full not in _outside and not full.startswith((*_SYSTEM, *_prefixes)):
-        known = any(part in full for part in _CREDENTIALS) or not sources.is_project_file(full)
+        known = any(part in full for part in _CREDENTIALS) or not is_project_file(full)
         if not known and os.path.exists(full):
             _unseen.add(OUTSIDE)
 
