@@ -36,7 +36,7 @@ from benchmarks.parts import end, marked
 from benchmarks.screen import Terminal
 from tests.services.loopback import LoopbackServer, Request, Response
 from tests.services.scripted_vertex import ScriptedVertex, rated
-from workbench.agents.orphans import stat_fields
+from workbench.agents.child_process import stat_fields
 from workbench.worker import WORKER_DIR
 
 FRONTS = ("headless", "screen")

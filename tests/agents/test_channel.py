@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from workbench.agents.channel import Channel, Frame
-from workbench.agents.output import OutputPipe
+from workbench.agents.child_process import OutputPipe
 from workbench.worker.frames import Channel as Blocking
 from workbench.worker.frames import FrameTooLargeError, encode
 

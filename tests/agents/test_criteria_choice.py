@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.conftest import Tree
-from workbench.agents.workspace.criteria_choice import CriteriaChooser
+from workbench.agents.workspace.workspace import CriteriaChooser
 
 _CONFIG = json.dumps({"criteria": {"response_match_score": 0.5}})
 _DEFAULTS = [("tool_trajectory_avg_score", 1.0), ("response_match_score", 0.8)]

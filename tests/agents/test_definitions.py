@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agents.workspace.definitions import find_definition
+from workbench.agents.workspace.discovery import find_definition
 
 _ADK = "from google.adk.agents import Agent\n"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agents.workspace.drivers import _usable
+from workbench.agents.workspace.python_source import _usable
 from workbench.files.plugins import OWN, Extension, Trouble, module_file
 from workbench.worker.drivers import _drivers
 

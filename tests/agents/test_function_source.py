@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from workbench.agents.functions import FunctionFailedError, Functions
-from workbench.agents.workspace.function_source import fails_in_adk, function_file, missing_function
+from workbench.agents.workspace.python_source import fails_in_adk, function_file, missing_function
 
 FILES = {
     "desk/__init__.py": "",

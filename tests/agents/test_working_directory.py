@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from workbench.agents.workspace.environment import working_directory
+from workbench.agents.environment import working_directory
 
 
 def test_working_directory_follows_the_agents_project(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.agents.worker.conftest import needs_adk
 from workbench.agents.functions import FunctionFailedError, Functions
-from workbench.agents.workspace.function_source import fails_in_adk
+from workbench.agents.workspace.python_source import fails_in_adk
 from workbench.criteria.base import Bench, NotScorableError, Scored, ScoreRequest
 from workbench.criteria.custom import function_path, score
 from workbench.files.criteria import Criterion

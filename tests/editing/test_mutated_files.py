@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.mutations import mutated
-from workbench.agents.workspace.definitions import find_definition
-from workbench.agents.workspace.environment import agent_environment
+from workbench.agents.environment import agent_environment
+from workbench.agents.workspace.discovery import find_definition
 from workbench.agents.workspace.workspace import open_workspace
 from workbench.editing.check.project import check_project
 from workbench.editing.migrate import AlreadyCurrentError, migrate

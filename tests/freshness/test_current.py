@@ -11,8 +11,8 @@ import pytest
 from workbench.agents.workspace.workspace import open_workspace
 from workbench.freshness import agent_inputs
 from workbench.freshness.agent_inputs import packages_bundle
-from workbench.freshness.comparison import compare
 from workbench.freshness.current import CurrentInputs, Options, PastRun
+from workbench.freshness.staleness import compare
 from workbench.store.digests import Digests, project_digests
 from workbench.store.inputs import Change, Record, describe
 

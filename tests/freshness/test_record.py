@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.freshness.comparison import compare
+from workbench.freshness.staleness import compare
 from workbench.store.inputs import (
     EFFECTS,
     KINDS,

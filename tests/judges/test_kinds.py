@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agents.interpreter import install_extra
+from workbench.agents.environment import install_extra
 from workbench.judges import google_access
 from workbench.judges.base import JudgeEnvironment, JudgeIdentity, JudgeOptions, NotAvailableError
 from workbench.judges.kinds import identify_judge, kind_of

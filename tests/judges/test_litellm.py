@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from tests.services.loopback import LoopbackServer, Request, Response
-from workbench.agents.interpreter import install_extra
+from workbench.agents.environment import install_extra
 from workbench.judges.answering import JudgeCallError
 from workbench.judges.base import JudgeEnvironment, JudgeOptions, NotAvailableError, Question
 from workbench.judges.litellm import LiteLlm

@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from tests.services.loopback import Response
 from tests.services.scripted_vertex import FAULTS, Asked, ScriptedVertex, failed, not_rated, rated
-from workbench.agents.interpreter import install_extra
+from workbench.agents.environment import install_extra
 from workbench.judges import vertex
 from workbench.judges.answering import JudgeCallError
 from workbench.judges.base import JudgeEnvironment, NotAvailableError

@@ -8,8 +8,7 @@ import pytest
 from tests.cli.projects import BAD, GOOD, Project, case
 from workbench.agents.workspace.workspace import Workspace, open_workspace
 from workbench.files.file_access import replace_content
-from workbench.freshness.disk_changes import disk_words
-from workbench.freshness.follow import DiskNews, read_news
+from workbench.freshness.follow import DiskNews, disk_words, read_news
 
 
 class Folder:

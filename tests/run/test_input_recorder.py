@@ -12,9 +12,9 @@ import pytest
 from tests.run.project import Project, execute
 from workbench.events.events import CaseError, CaseFinished, Noticed, RunStarted
 from workbench.files.run_options import RunOptions
-from workbench.freshness.comparison import compare
+from workbench.freshness.agent_inputs import Touched
 from workbench.freshness.current import CurrentInputs, PastRun
-from workbench.freshness.touched import Touched
+from workbench.freshness.staleness import compare
 from workbench.run import input_recorder
 from workbench.run.conversation.rescoring import Transcript
 from workbench.run.input_recorder import InputRecorder, plan_inputs

@@ -13,7 +13,7 @@ import pytest
 
 from tests.run.project import Outcome, Project, execute
 from tests.stored import only_run
-from workbench.agents.orphans import kill_marked, kill_stale, new_mark
+from workbench.agents.child_process import kill_marked, kill_stale, new_mark
 from workbench.events.events import Event, MetricScored, RunFinished, RunStarted, TurnFinished, TurnStarted
 from workbench.files.run_options import RunOptions
 from workbench.run.processes.children import Children

@@ -1,20 +1,246 @@
-"""A child process with a control channel and its own process group."""
+"""A child process with a control channel, its own process group, and its output, which is read as it arrives.
+
+Processes can outlive the child that started them, even in their own sessions. Each child has a mark in its environment,
+which all its descendants inherit. Processes normally clean up their descendants themselves. This module cleans up after
+processes that were killed before they could do so. Without `/proc`, nothing is found.
+"""
 
 import asyncio
+import codecs
 import contextlib
+import itertools
 import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.agents.channel import Channel, Frame
-from workbench.agents.orphans import STOPPED, kill_marked, new_mark, stat_fields
-from workbench.agents.output import OutputPipe
 from workbench.worker.processes import MARK
+
+_ROUNDS = 50
+"""Maximum number of searches in a row, because a process may start others before it ends."""
+_BETWEEN = 0.02
+STOPPED = ("T", "t")
+"""States of a process (`stat_fields`) that a signal or a debugger has stopped."""
+_numbers = itertools.count(1)
+
+
+def new_mark() -> str:
+    """Return the mark of a new child: the marks of the processes above it, and one of its own."""
+    return f"{os.environ.get(MARK, '')} {_owner()}:{next(_numbers)}".strip()
+
+
+def kill_marked(mark: str) -> int:
+    """Kill all processes with this mark, or with a mark that begins with it. Return their number."""
+    return _kill(lambda found: found == mark or found.startswith(f"{mark} "))
+
+
+def kill_stale() -> int:
+    """Kill the remaining processes of this user's killed workbenches."""
+    space = _owner().partition(":")[0]
+    return _kill(lambda found: found.startswith(f"{space}:") and not _is_alive(found))
+
+
+def _kill(wanted: Callable[[str], bool]) -> int:
+    killed: set[int] = set()
+    for _ in range(_ROUNDS):
+        found = [pid for pid, mark in _marked() if wanted(mark)]
+        for pid in found:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                continue
+            killed.add(pid)
+        if not found:
+            break
+        time.sleep(_BETWEEN)
+    return len(killed)
+
+
+def _marked() -> Iterator[tuple[int, str]]:
+    """Yield process ID and mark of every visible process that has a mark."""
+    name = f"{MARK}=".encode()
+    for pid in _processes():
+        try:
+            environment = Path(f"/proc/{pid}/environ").read_bytes()
+        except OSError:
+            continue  # It has ended, or belongs to another user.
+        if name in environment:
+            mark = next((item for item in environment.split(b"\0") if item.startswith(name)), name)
+            yield pid, mark[len(name) :].decode("utf-8", "replace")
+
+
+def _processes() -> list[int]:
+    try:
+        numbers = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    except OSError:
+        return []
+    return [number for number in numbers if number != os.getpid()]
+
+
+def _owner() -> str:
+    """Return a unique name for this process: its PID namespace, its ID and its start time."""
+    try:
+        space = os.readlink("/proc/self/ns/pid")  # noqa: PTH115 - no path, but a name
+    except OSError:
+        space = ""
+    number = "".join(filter(str.isdigit, space))
+    return f"{number}:{os.getpid()}:{_began(os.getpid())}"
+
+
+def _is_alive(mark: str) -> bool:
+    """Return whether the first process of a mark still exists. An unreadable mark counts as existing."""
+    try:
+        _, pid, began, _ = mark.split(" ")[0].split(":")
+        return _began(int(pid)) == began
+    except ValueError:
+        return True
+
+
+def _began(pid: int) -> str:
+    """Return the clock tick at which a process started, or "" if it is gone."""
+    fields = stat_fields(pid)
+    return fields[19] if len(fields) > 19 and fields[0] not in "ZX" else ""
+
+
+def stat_fields(pid: int) -> list[str]:
+    """Return the fields of `/proc/PID/stat` from the state on; nothing if the process has ended."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    # The name is in parentheses and may contain anything.
+    return text.rpartition(")")[2].split()
+
+
+_READ = 64 * 1024
+_PIPE_READS = 17
+"""Reads that empty the largest possible pipe (1 MiB), even while something keeps writing."""
+_WAIT = 0.1
+"""Seconds that output may wait for more, so that not every print becomes an event."""
+_LONGEST = 64 * 1024
+_CUT_AFTER = ' \t",;'
+"""Characters after which an overlong line may be cut.
+
+Elsewhere, a cut could split a secret in two halves that escape redaction. Secrets hardly ever contain these.
+"""
+
+
+class Lines:
+    """Printed text on its way to `on_text`, in whole lines if possible."""
+
+    def __init__(self, on_text: Callable[[str], None]) -> None:
+        self._on_text = on_text
+        self._text = ""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, text: str) -> None:
+        """Add the next printed text."""
+        self._text += text
+        if len(self._text) >= _LONGEST:
+            self._flush()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_WAIT, self._flush)
+
+    def flush_all(self) -> None:
+        """Pass on all text."""
+        self._stop_timer()
+        self._hand_on(len(self._text))
+
+    def _flush(self) -> None:
+        """Pass on the finished lines, or a part of a line that has become too long."""
+        self._stop_timer()
+        end = self._text.rfind("\n") + 1
+        if not end and len(self._text) >= _LONGEST:
+            end = max(self._text.rfind(mark) for mark in _CUT_AFTER) + 1 or len(self._text)
+        self._hand_on(end)
+
+    def _hand_on(self, end: int) -> None:
+        text, self._text = self._text[:end], self._text[end:]
+        if text:
+            self._on_text(text)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class OutputPipe:
+    """A pipe that is read until it is closed.
+
+    `on_text(text)` gets whole lines if possible. `on_bytes(count)` is called for every read. After `mute`, the text is
+    dropped but the pipe is still read, because a full pipe blocks the child.
+    """
+
+    def __init__(self, descriptor: int, on_text: Callable[[str], None], on_bytes: Callable[[int], None]) -> None:
+        os.set_blocking(descriptor, False)
+        self._descriptor = descriptor
+        self._lines = Lines(on_text)
+        self._on_bytes = on_bytes
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._muted = False
+        self._open = True
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(descriptor, self._read_once)
+
+    def mute(self) -> None:
+        """Read and drop all further output."""
+        self._muted = True
+
+    def pause(self) -> None:
+        """Stop reading until `resume`. The child has to wait once the pipe is full. Flushing still reads."""
+        if self._open:
+            self._loop.remove_reader(self._descriptor)
+
+    def resume(self) -> None:
+        """Read again."""
+        if self._open:
+            self._loop.add_reader(self._descriptor, self._read_once)
+
+    def flush_all(self) -> None:
+        """Read what is in the pipe now, and pass everything on."""
+        for _ in range(_PIPE_READS):
+            if not self._read_once():
+                break
+        self._lines.flush_all()
+
+    def finish(self) -> None:
+        """Flush and close. A process that outlives the child may keep the other end open for ever."""
+        self.flush_all()
+        self._close()
+
+    def _read_once(self) -> bool:
+        if not self._open:
+            return False
+        try:
+            data = os.read(self._descriptor, _READ)
+        except (BlockingIOError, InterruptedError):
+            return False
+        except OSError:
+            data = b""
+        if not data:
+            self._close()
+            return False
+        if not self._muted:
+            self._lines.add(self._decode(data))
+        self._on_bytes(len(data))
+        return True
+
+    def _close(self) -> None:
+        if not self._open:
+            return
+        self._open = False
+        self._loop.remove_reader(self._descriptor)
+        os.close(self._descriptor)
+        self._lines.add(self._decode(b"", True))
+        self._lines.flush_all()
+
 
 _OUTPUT_KEPT = 4000
 _REAPED_WITHIN = 5.0

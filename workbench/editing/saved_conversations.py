@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.workspace.definitions import find_definition
+from workbench.agents.workspace.discovery import find_definition
 from workbench.editing.adk_session import NoSessionError, case_from_session
 from workbench.editing.capture import Captured
 from workbench.editing.session_calls import NOT_IN_SESSIONS, is_gated, responses_of

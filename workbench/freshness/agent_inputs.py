@@ -1,4 +1,7 @@
-"""An agent's files, environment, interpreter and packages as inputs of a verdict."""
+"""An agent's files, environment, interpreter and packages as inputs of a verdict.
+
+Its files are those it used, and those it may read in the next run.
+"""
 
 import functools
 import importlib.metadata
@@ -6,17 +9,101 @@ import json
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from workbench.agents.interpreter import package_folders
-from workbench.agents.workspace.environment import AgentEnvironment
+from workbench.agents.environment import AgentEnvironment, package_folders
+from workbench.agents.workspace.discovery import DEFINITION_FILES, is_evalset_file
+from workbench.agents.workspace.python_source import LARGEST_SOURCE
+from workbench.agents.workspace.workspace import CONFIG_FILES
 from workbench.files.file_access import read_regular
-from workbench.files.walk import relative_to
-from workbench.freshness.file_filter import AgentFileFilter, files_in
+from workbench.files.walk import FROZEN_SUFFIX, Walk, relative_to
 from workbench.store.digests import Digests
 from workbench.store.inputs import INTERPRETER, ONLY_SENT, Bundle
+
+_FAMILIES = re.compile(
+    r"^(?:GOOGLE_|GEMINI_|VERTEX|ADK_|OPENAI_|AZURE_|ANTHROPIC_|LITELLM|AWS_|OLLAMA_|AGENT_WORKBENCH_|PYTHON(?:PATH|HOME|HASHSEED|OPTIMIZE)$)"
+    r"|_(?:API_KEY|API_BASE|BASE_URL)$|^(?:HTTPS?|ALL|NO)_PROXY$",
+    re.IGNORECASE,
+)
+"""Variables that models, clients and interpreters read, even if the agent's sources do not name them."""
+
+
+_OF_THE_TERMINAL = frozenset({"PWD", "OLDPWD", "SHLVL", "TERM", "COLUMNS", "LINES", "WINDOWID", "DISPLAY"})
+
+
+_NAMED = re.compile(rb"\b[A-Z][A-Z0-9_]{2,}\b")
+
+
+_LARGEST_SOURCE = 1 << 20
+
+
+_MOST_NAMES = 500
+
+
+MANY_NAMES = "*"
+"""Placeholder for the names of unset variables if there are too many. They are then read from the sources again."""
+
+
+_INSTALLED = (".dist-info", ".egg-info", ".egg-link")
+
+
+_IN_PLACE = "in place"
+
+
+_OWN = "workbench"
+"""The name of the workbench's own version among the packages."""
+
+
+_MOST_FILES = 2000
+"""Limit of files of a folder with separate digests. More files share one digest, under the folder's name with "/"."""
+
+
+_MODULES = (".py", ".pyi", ".so")
+
+
+_PAPERS = re.compile(r"(readme|changelog|changes|license|licence|contributing|authors|notice|todo)\b", re.IGNORECASE)
+
+
+_TEST_FILE = re.compile(r"(test_.*|.*_test|conftest)\.py")
+
+
+_SOURCES_READ = 200
+
+
+_NOT_THE_AGENTS = (".triage.json", ".evalset_result.json", ".pyc", ".frozen.json")
+
+
+@dataclass
+class Touched:
+    """An agent's use of the project's files in all runs so far.
+
+    `files` were read, `folders` were listed, and `written` were written. Written files are results, even if they are
+    read later.
+    """
+
+    files: set[Path] = field(default_factory=set)
+    folders: set[Path] = field(default_factory=set)
+    written: set[Path] = field(default_factory=set)
+    written_in: set[Path] = field(init=False)
+    """The folders of the written files."""
+
+    def __post_init__(self) -> None:
+        self.written_in = {path.parent for path in self.written}
+
+    def add_written(self, paths: set[Path]) -> None:
+        """Record written files. It takes no longer if there are many already."""
+        fresh = paths - self.written
+        self.written |= fresh
+        self.written_in |= {path.parent for path in fresh}
+        self.files -= fresh
+
+    def __or__(self, other: "Touched") -> "Touched":
+        written = self.written | other.written
+        return Touched((self.files | other.files) - written, self.folders | other.folders, written)
+
 
 ALL, MODULES, LISTED, WRITTEN, RESULTS = "all", "modules", "listed", "written", "results"
 """Values of folders and files.
@@ -25,24 +112,6 @@ ALL, MODULES, LISTED, WRITTEN, RESULTS = "all", "modules", "listed", "written", 
 folder's files count. `WRITTEN`: the agent wrote the file, so it is not an input. `RESULTS`: the agent writes to the
 folder, so new files in it are not inputs.
 """
-_FAMILIES = re.compile(
-    r"^(?:GOOGLE_|GEMINI_|VERTEX|ADK_|OPENAI_|AZURE_|ANTHROPIC_|LITELLM|AWS_|OLLAMA_|AGENT_WORKBENCH_|PYTHON(?:PATH|HOME|HASHSEED|OPTIMIZE)$)"
-    r"|_(?:API_KEY|API_BASE|BASE_URL)$|^(?:HTTPS?|ALL|NO)_PROXY$",
-    re.IGNORECASE,
-)
-"""Variables that models, clients and interpreters read, even if the agent's sources do not name them."""
-_OF_THE_TERMINAL = frozenset({"PWD", "OLDPWD", "SHLVL", "TERM", "COLUMNS", "LINES", "WINDOWID", "DISPLAY"})
-_NAMED = re.compile(rb"\b[A-Z][A-Z0-9_]{2,}\b")
-_LARGEST_SOURCE = 1 << 20
-_MOST_NAMES = 500
-MANY_NAMES = "*"
-"""Placeholder for the names of unset variables if there are too many. They are then read from the sources again."""
-_INSTALLED = (".dist-info", ".egg-info", ".egg-link")
-_IN_PLACE = "in place"
-_OWN = "workbench"
-"""The name of the workbench's own version among the packages."""
-_MOST_FILES = 2000
-"""Limit of files of a folder with separate digests. More files share one digest, under the folder's name with "/"."""
 
 
 class AgentFiles:
@@ -209,3 +278,97 @@ def _names_in(folder: Path) -> list[str]:
     except OSError:
         return []
     return [name for name in names if not name.startswith((".", "__pycache__"))]
+
+
+class AgentFileFilter:
+    """A filter for the files that the agent in `folder` may depend on.
+
+    `read` are the files that it read. It is None if the agent never ran or did not end; then each file of its folder
+    counts. `others` are the folders of other agents. `results` are folders that the agent writes to.
+    """
+
+    def __init__(
+        self, folder: Path, read: Collection[Path] | None, others: Iterable[Path], results: Collection[Path] = ()
+    ) -> None:
+        self._folder = folder
+        self._read = None if read is None else frozenset(read)
+        self._inside = [other for other in others if other != folder and other.is_relative_to(folder)]
+        self._beside = {(path.parent, path.suffix) for path in read or () if path.parent not in results}
+
+    def counts(self, path: Path) -> bool:
+        """Return whether the agent may depend on a file."""
+        if self._read is not None and path in self._read:
+            return True
+        if _is_no_source(path) or not path.is_relative_to(self._folder):
+            return False
+        return not any(path.is_relative_to(other) for other in self._inside) and self._is_own(path)
+
+    def _is_own(self, path: Path) -> bool:
+        """Return whether an unread file of the agent's folder counts.
+
+        A module counts, because other cases may import it. Another file counts if a file of the same type was read in
+        its folder, unless the agent writes there.
+        """
+        folder = self._folder
+        if path.name in DEFINITION_FILES and path.parent == folder:
+            return True
+        if path.suffix in _MODULES:
+            inside = path.relative_to(folder).parts
+            return not (_TEST_FILE.fullmatch(path.name) or {"tests", "test"} & set(inside[:-1]))
+        if path.name.startswith("."):
+            return False
+        return self._read is None or (path.parent != folder and (path.parent, path.suffix) in self._beside)
+
+
+def files_in(folder: Path, others: Iterable[Path]) -> Iterator[Path]:
+    """Yield the files of an agent that the watch checks, without those of other agents.
+
+    For an unreadable folder, the path of the folder is yielded instead of its files.
+    """
+    inside = [other for other in others if other != folder and other.is_relative_to(folder)]
+    walk = Walk(folder)
+    for step in walk:
+        if not any(step.path.is_relative_to(other) for other in inside):
+            yield from (step.path / name for name in step.files)
+    yield from walk.unreadable
+
+
+def may_name(path: Path, folder: Path, others: Iterable[Path]) -> bool:
+    """Return whether the sources in `folder` name a file outside of it. Used for agents that never ran."""
+    if _is_no_source(path) or path.is_relative_to(folder):
+        return False
+    owners = [other for other in others if path.is_relative_to(other)]
+    # For another agent's file, search for that agent's folder, because names like `agent` are everywhere.
+    if owners:
+        names = {owner.name for owner in owners}
+    elif path.suffix in _MODULES:
+        names = {path.stem, path.parent.name} - {"__init__"}
+    else:
+        names = {path.name}
+    return _named_in_sources(names, folder)
+
+
+def _is_no_source(path: Path) -> bool:
+    """Return whether a file has its own rule (evalset, config, environment), or is for people only."""
+    name = path.name
+    return (
+        is_evalset_file(path)
+        or name.endswith(_NOT_THE_AGENTS)
+        or name in CONFIG_FILES
+        or name == ".env"
+        or path.parent.name.endswith(FROZEN_SUFFIX)
+        or bool(_PAPERS.match(name))
+    )
+
+
+def _named_in_sources(names: Iterable[str], folder: Path) -> bool:
+    word = re.compile("|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in names))
+    for number, source in enumerate(folder.rglob("*.py")):
+        if number >= _SOURCES_READ:
+            return True
+        try:
+            if word.search(read_regular(source, LARGEST_SOURCE).decode("utf-8", "replace")):
+                return True
+        except OSError:
+            continue  # The import of the agent gives a better message.
+    return False

@@ -1,31 +1,41 @@
-"""The current inputs of a project. Only this module reads them."""
+"""The current inputs of a project. Only this module reads them.
 
+Among them are the files of Python functions that judge or play the user. Verdicts of live cases do not depend on
+recordings. The option `--frozen` itself is one of the run's options.
+"""
+
+import contextlib
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from workbench.agents.interpreter import InterpreterError, choose_interpreter
+from workbench.agents.environment import InterpreterError, agent_environment, choose_interpreter
 from workbench.agents.workspace.discovery import AgentFolder
-from workbench.agents.workspace.environment import agent_environment
+from workbench.agents.workspace.python_source import function_file
 from workbench.agents.workspace.workspace import EvalsetEntry
+from workbench.criteria.description import JUDGE
+from workbench.criteria.registry import CRITERIA
+from workbench.events.events import Frozen
 from workbench.files.criteria import CriteriaConfig, stored_config
 from workbench.files.evalset import EvalsetDocument, case_or_none
+from workbench.files.file_access import read_regular
 from workbench.files.frozen_path import frozen_path
+from workbench.files.metrics_config import own_entry
+from workbench.files.plugins import module_file
 from workbench.files.walk import relative_to
-from workbench.freshness.agent_inputs import (
-    MANY_NAMES,
-    AgentFiles,
-    environment_bundles,
-    packages_bundle,
-)
-from workbench.freshness.frozen_inputs import frozen_bundles_like, runs_live
-from workbench.freshness.functions import other_files
+from workbench.freshness.agent_inputs import MANY_NAMES, AgentFiles, environment_bundles, packages_bundle
+from workbench.judges.base import NotAvailableError
+from workbench.judges.kinds import JUDGES, is_own, kind_of
+from workbench.judges.model_options import read_judge_options
+from workbench.judges.own_kinds import FUNCTION
 from workbench.judges.scenario import full_scenario
 from workbench.store.case_inputs import case_bundle, criteria_bundle, readable, simulator_bundle
 from workbench.store.digests import Digests
-from workbench.store.inputs import KINDS, ONLY_SENT, Bundle, Record, digest
+from workbench.store.inputs import KINDS, ONLY_SENT, Bundle, Input, Record, digest
+from workbench.worker.imports import imports_of
 
 Clean = Callable[[Any], Any]
 """A function that removes secrets from JSON data, as in stored runs."""
@@ -282,3 +292,128 @@ def _cleaned(config: CriteriaConfig, clean: Clean) -> CriteriaConfig:
 
 def _values(record: Record, kind: Any) -> Mapping[str, str]:
     return {name: value for bundle in record.bundles for name, value in bundle.inputs.get(kind, {}).items()}
+
+
+RECORDING = "recording"
+"""The name of the frozen file among the inputs. Other files have their own name."""
+_BESIDE = re.compile(r"[0-9a-f]{20}\.json")
+_NAMED = re.compile(rb'_in"\s*:\s*"([0-9a-f]{20}\.json)"')
+_DECLARATION, _CODE = "declaration of ", "code of "
+_DIFFERS, _EQUAL = "differs from the agent's", "equals the agent's"
+
+
+def runs_live(mode: str, on_miss: str, recording: Path) -> bool:
+    """Return whether a case is not replayed, because it has no recording and calls without one are made."""
+    return bool(mode) and on_miss == "live" and not os.path.lexists(recording)
+
+
+def recording_files(file: Path) -> tuple[Path, ...]:
+    """Return a frozen file and the files with large values that it names."""
+    try:
+        return file, *files_beside(file, read_regular(file))
+    except (OSError, ValueError):
+        return (file,)
+
+
+def files_beside(file: Path, content: bytes) -> Sequence[Path]:
+    """Return the files with large values that the content of a frozen file names, sorted."""
+    return sorted(file.with_name(name.decode("ascii")) for name in set(_NAMED.findall(content)))
+
+
+def frozen_bundle(
+    files: Sequence[Path],
+    root: Path,
+    digests: Digests,
+    frozen: Frozen,
+    changed: Collection[Path] = (),
+    mark: str = "",
+) -> Bundle:
+    """Return the inputs of a case that was replayed from `files` (as in `recording_files`).
+
+    Tools that differ from the recorded ones are inputs, too. Files in `changed` have the value `mark` instead of a
+    digest.
+    """
+    values = {path.name: mark if path in changed else digests.file(path) for path in files}
+    values[RECORDING] = values.pop(files[0].name)
+    kinds = ((_DECLARATION if tool in frozen.redeclared else _CODE, tool) for tool in frozen.drifted)
+    differing = {f"{kind}{tool}": _DIFFERS for kind, tool in kinds}
+    return Bundle({"frozen": {**values, **differing}}, relative_to(files[0], root))
+
+
+def frozen_bundles_like(then: Record, root: Path, digests: Digests) -> tuple[Bundle, ...]:
+    """Return the current values of the recordings in `then`.
+
+    A tool that differed is expected to be equal. So the verdict is stale until the case is frozen again.
+    """
+    return tuple(_like(bundle, root, digests) for bundle in then.bundles if "frozen" in bundle.inputs)
+
+
+def _like(then: Bundle, root: Path, digests: Digests) -> Bundle:
+    if then.file is None:
+        return then
+    file = root / then.file
+    values = {name: _current(name, file, digests) for name in then.inputs["frozen"]}
+    return Bundle({"frozen": values}, then.file)
+
+
+def _current(name: str, file: Path, digests: Digests) -> str:
+    if name.startswith((_DECLARATION, _CODE)):
+        return _EQUAL
+    return digests.file(file.with_name(name) if _BESIDE.fullmatch(name) else file)
+
+
+_NAME = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
+
+
+def other_files(config: CriteriaConfig, root: Path, folder: Path) -> dict[Input, list[Path]]:
+    """Return sorted files by kind of input. `folder` is the agent's.
+
+    Files of the kind `simulator` count only for cases with a simulated user.
+    """
+    return {
+        "function": _judging_files(config, root, folder),
+        "simulator": _files(config.user_simulator_config, root, folder),
+    }
+
+
+def _judging_files(config: CriteriaConfig, root: Path, folder: Path) -> list[Path]:
+    """Return the files of custom metrics and judges, of the project and of other packages.
+
+    Modules of the project that they import count too.
+    """
+    named = [root / file for entry in config.custom_metrics.values() if (file := own_entry(entry).get("file"))]
+    values = [{item.name: item.value for item in config.criteria}, config.custom_metrics]
+    return sorted({*_files(values, root, folder, named), *_plugin_files(config)})
+
+
+def _files(settings: Any, root: Path, folder: Path, named: Iterable[Path] = ()) -> list[Path]:
+    names = {text.removeprefix(FUNCTION) for text in _texts(settings)}
+    files = {*named, *(function_file(name, root, folder) for name in names if _NAME.fullmatch(name))}
+    start = [str(file) for file in files if file is not None]
+    return sorted(Path(source.file) for source in imports_of(start, str(folder), str(root)).sources)
+
+
+def _plugin_files(config: CriteriaConfig) -> Iterator[Path]:
+    for criterion in config.criteria:
+        if criterion.name in CRITERIA.others() and (info := CRITERIA.get(criterion.name)) is not None:
+            yield from _modules(CRITERIA.extension(criterion.name).value, info.score)
+        options = criterion.options.get(JUDGE)
+        if JUDGES.others() and isinstance(options, dict):
+            with contextlib.suppress(NotAvailableError, ValueError):
+                kind = kind_of(read_judge_options(options).model)
+                if not is_own(kind):
+                    yield from _modules(JUDGES.extension(kind.name).value, kind.connect)
+
+
+def _modules(*values: str) -> Iterator[Path]:
+    for value in values:
+        with contextlib.suppress(ImportError):
+            yield module_file(value.partition(":")[0])
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)

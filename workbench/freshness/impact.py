@@ -14,15 +14,10 @@ from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import EvalsetDocument
 from workbench.files.frozen_path import FILE_SUFFIX, frozen_folder, frozen_path
 from workbench.files.walk import relative_to
-from workbench.freshness.agent_inputs import environment_bundles
-from workbench.freshness.comparison import compare
-from workbench.freshness.current import FROZEN, case_at
-from workbench.freshness.file_filter import AgentFileFilter, may_name
-from workbench.freshness.frozen_inputs import RECORDING, recording_files
-from workbench.freshness.functions import other_files
-from workbench.freshness.rereading import Snapshot
-from workbench.freshness.touched import Touched
-from workbench.freshness.unusable import has_lost_agent, is_invalid, with_last_valid
+from workbench.freshness.agent_inputs import AgentFileFilter, Touched, environment_bundles, may_name
+from workbench.freshness.current import FROZEN, RECORDING, case_at, other_files, recording_files
+from workbench.freshness.rereading import Snapshot, has_lost_agent, is_invalid, with_last_valid
+from workbench.freshness.staleness import compare
 from workbench.store.case_inputs import criteria_bundle, simulator_bundle
 from workbench.store.digests import Digests
 from workbench.store.inputs import KINDS, Bundle, Change, Effect, Input, Record, strongest

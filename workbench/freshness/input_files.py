@@ -8,7 +8,7 @@ from workbench.store.inputs import KINDS
 
 if TYPE_CHECKING:
     from workbench.agents.workspace.workspace import Workspace
-    from workbench.freshness.touched import Touched
+    from workbench.freshness.agent_inputs import Touched
     from workbench.store.history.latest import LatestRun
     from workbench.store.inputs import Bundle
 
@@ -22,8 +22,8 @@ Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 def workspace_files(workspace: "Workspace") -> tuple[Path, ...]:
     """Return the files that define a workspace (evalsets, configs, agents), even if they do not exist yet."""
     # Imported late, because the first frame of the screen does not need them.
-    from workbench.agents.workspace.criteria_choice import CONFIG_FILES
     from workbench.agents.workspace.discovery import DEFINITION_FILES
+    from workbench.agents.workspace.workspace import CONFIG_FILES
 
     found = {entry.file for entry in workspace.evalsets}
     found |= {file for entry in workspace.evalsets for file in entry.criteria.config.files}
@@ -38,7 +38,7 @@ def input_files(latest: "Iterable[LatestRun]", workspace: "Workspace") -> tuple[
 
     Folders of installed packages are included.
     """
-    from workbench.agents.interpreter import package_folders
+    from workbench.agents.environment import package_folders
     from workbench.files.project_setting import FILE
     from workbench.store.inputs import INTERPRETER
 
@@ -60,8 +60,7 @@ def touched_in(latest: "Iterable[LatestRun]", workspace: "Workspace") -> "dict[P
     An agent is left out if its record has only one digest for many files, because such a record
     does not tell which files the agent read.
     """
-    from workbench.freshness.agent_inputs import ALL, LISTED
-    from workbench.freshness.touched import Touched
+    from workbench.freshness.agent_inputs import ALL, LISTED, Touched
 
     agents = {agent.name: agent.folder for agent in workspace.agents}
     found = {folder: Touched() for folder in agents.values()}

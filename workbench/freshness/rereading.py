@@ -1,14 +1,25 @@
-"""Partial rereading of the workspace after a change."""
+"""Partial rereading of the workspace after a change, and what is unusable in it.
 
+A file may be half written, invalid Python or JSON, or a wrong evalset or config, and the agent of an evalset may be
+gone. Their cases wait.
+"""
+
+import json
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from workbench.agents.environment import AgentEnvironment, agent_environment
 from workbench.agents.workspace.discovery import DEFINITION_FILES, AgentFolder, agent_at
-from workbench.agents.workspace.environment import AgentEnvironment, agent_environment
+from workbench.agents.workspace.python_source import parse_source
 from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
+from workbench.criteria.registry import check_criteria
+from workbench.events.events import CaseName
+from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import open_evalset
+from workbench.files.faults import Fault
+from workbench.files.file_access import read_regular
 from workbench.files.walk import FROZEN_SUFFIX
 
 # Snapshots of a project at one moment
@@ -26,6 +37,21 @@ def take_snapshot(workspace: Workspace) -> Snapshot:
     """Return a snapshot with the current environments. Call it in a thread."""
     agents = {entry.agent.folder: entry.agent for entry in workspace.evalsets if entry.agent is not None}
     return Snapshot(workspace, {folder: agent_environment(folder, os.environ) for folder in agents})
+
+
+_PARSED_UP_TO = 1 << 20
+
+
+_OPENERS = {ord("{"): ord("}"), ord("["): ord("]")}
+
+
+@dataclass(frozen=True)
+class FileFault:
+    """The reason why a Python source, an evalset or a config cannot be used. `line` 0 means the whole file."""
+
+    path: Path
+    line: int
+    message: str
 
 
 _NOTHING_TO_FIND = (".py", ".md", ".txt", ".prompt", ".jinja", ".j2", ".csv", ".html", ".xml")
@@ -89,3 +115,87 @@ def _kept(before: EvalsetEntry | None, now: EvalsetEntry, changed: Collection[Pa
     if before is None or now.file in changed or not before.document.editable:
         return now
     return replace(now, document=before.document)
+
+
+def looks_unfinished(path: Path) -> bool:
+    """Return whether a file may be half written, because it is empty or cannot be parsed."""
+    try:
+        content = read_regular(path)
+    except FileNotFoundError:
+        return True  # Deleted, or about to be replaced by a rename.
+    except OSError:
+        return False
+    if not content.strip():
+        return path.suffix in (".py", ".json") and path.name != "__init__.py"
+    if path.suffix == ".py":
+        return len(content) <= _PARSED_UP_TO and syntax_fault(path, content) is not None
+    if path.suffix == ".json":
+        return not _is_json(content)
+    return False
+
+
+def syntax_fault(path: Path, content: bytes) -> FileFault | None:
+    """Return the syntax error of a Python source, or None if it compiles."""
+    try:
+        parse_source(content, str(path))
+    except SyntaxError as error:
+        return FileFault(path, error.lineno or 0, error.msg)
+    except ValueError as error:
+        return FileFault(path, 0, str(error))
+    return None
+
+
+def _is_json(content: bytes) -> bool:
+    """Return whether a text is JSON. In a large text, only the last character is checked, to save time."""
+    if len(content) > _PARSED_UP_TO:
+        text = content.strip().removeprefix(b"\xef\xbb\xbf")
+        return _OPENERS.get(text[0]) == text[-1]
+    try:
+        json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def is_invalid(config: CriteriaConfig) -> bool:
+    """Return whether no case can run with these criteria."""
+    return config.broken or any(fault.severity == "error" for fault in check_criteria(config))
+
+
+def with_last_valid(now: EvalsetEntry, last_valid: EvalsetEntry | None) -> EvalsetEntry:
+    """Return `now`, with the cases of its last valid version (`last_valid`) if its file cannot be read."""
+    if last_valid is None or not now.document.broken:
+        return now
+    return replace(now, document=last_valid.document)
+
+
+def has_lost_agent(entry: EvalsetEntry) -> bool:
+    """Return whether the agent of an evalset is gone."""
+    return entry.agent is None and bool(entry.owned.lost)
+
+
+def waiting_cases(entries: Iterable[EvalsetEntry], last_valid: Mapping[str, EvalsetEntry]) -> set[CaseName]:
+    """Return the cases that cannot run until their evalset, agent or criteria are fixed."""
+    return {
+        name
+        for entry in entries
+        if entry.document.broken or has_lost_agent(entry) or is_invalid(entry.criteria.config)
+        for name in with_last_valid(entry, last_valid.get(entry.relative)).case_names
+    }
+
+
+def faults_of(entries: Iterable[EvalsetEntry]) -> list[FileFault]:
+    """Return the first fault of each unusable evalset and config."""
+    found: dict[object, FileFault] = {}
+    for entry in entries:
+        if has_lost_agent(entry):
+            found.setdefault(entry.file, FileFault(entry.file, 0, entry.agent_reason))
+        config = entry.criteria.config
+        for fault in (*_first(entry.document.faults), *_first((*config.faults, *check_criteria(config)))):
+            message = f"{fault.message}. {fault.hint}" if fault.hint else fault.message
+            found.setdefault(fault.file, FileFault(fault.file, fault.line, message))
+    return list(found.values())
+
+
+def _first(faults: Iterable[Fault]) -> list[Fault]:
+    return [fault for fault in faults if fault.severity == "error"][:1]

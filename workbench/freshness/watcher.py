@@ -6,27 +6,27 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Itera
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from workbench.agents.workspace.criteria_choice import CONFIG_FILES
 from workbench.agents.workspace.discovery import DEFINITION_FILES, is_evalset_file
 from workbench.agents.workspace.targets import is_project
-from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
+from workbench.agents.workspace.workspace import CONFIG_FILES, EvalsetEntry, Workspace
 from workbench.events.events import CaseName
 from workbench.files.file_access import last_written, read_regular
 from workbench.files.frozen_path import frozen_folder
 from workbench.files.project_setting import FILE, known_mode
 from workbench.files.run_options import FrozenMode, RunOptions
 from workbench.files.walk import Walk
-from workbench.freshness.changes import Batch, Changes, files_in
-from workbench.freshness.contents import ABSENT, Contents, Links, Moment, without_twins
+from workbench.freshness.agent_inputs import Touched
+from workbench.freshness.changes import ABSENT, Batch, Changes, Contents, Links, Moment, files_in, without_twins
 from workbench.freshness.impact import Impact, Saves, frozen_change, impact, other_dependencies, owner_change
-from workbench.freshness.rereading import Snapshot, reread, take_snapshot
-from workbench.freshness.touched import Touched
-from workbench.freshness.unusable import (
+from workbench.freshness.rereading import (
     FileFault,
+    Snapshot,
     faults_of,
     has_lost_agent,
     is_invalid,
+    reread,
     syntax_fault,
+    take_snapshot,
     waiting_cases,
 )
 
@@ -350,3 +350,31 @@ def _without(old: Snapshot, new: Snapshot, own: Collection[Path]) -> Snapshot:
 def _environments_differ(old: Snapshot, new: Snapshot) -> bool:
     shared = old.environments.keys() & new.environments.keys()
     return any(old.environments[key].fingerprint != new.environments[key].fingerprint for key in shared)
+
+
+TIMES = 8
+"""Number of saves of a file in a row, each during a run, after which the file is ignored."""
+_SOURCES = frozenset((".py", ".yaml", ".yml"))
+"""Suffixes of files that are written by hand, so they are never ignored."""
+
+
+class Recurring:
+    """A counter of saves during runs: files that change whenever an agent runs would make the watch run it forever.
+
+    Writes of the agent itself are known. Counting finds writes by programs that the agent starts.
+    """
+
+    def __init__(self) -> None:
+        self._times: dict[Path, int] = {}
+        self.ignored: set[Path] = set()
+
+    def take(self, changed: Collection[Path], *, running: bool) -> set[Path]:
+        """Count a save, and return the files to ignore from now on.
+
+        `running` means that an agent runs or has just ended.
+        """
+        before = self._times if running else {}
+        self._times = {path: before.get(path, 0) + 1 for path in changed if path.suffix not in _SOURCES}
+        found = {path for path, times in self._times.items() if times > TIMES} - self.ignored
+        self.ignored |= found
+        return found

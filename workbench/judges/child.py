@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from workbench.agents.answering_child import AnsweringChild, CallRefusedError, ChildLostError
 from workbench.agents.child_process import own_python
-from workbench.agents.interpreter import install_extra
+from workbench.agents.environment import install_extra
 from workbench.judges.answering import JudgeCallError, Scrub
 from workbench.judges.base import FaultKind, JudgeEnvironment, NotAvailableError
 from workbench.worker.serving import Answer, CallFailedError, serve

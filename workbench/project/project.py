@@ -21,7 +21,7 @@ from workbench.files.project_setting import with_project_setting
 from workbench.files.run_options import MATRIX, RunOptions, UsageFaultError
 from workbench.files.settings import Settings
 from workbench.files.state_folder import state_dir as state_of
-from workbench.freshness.touched import Touched
+from workbench.freshness.agent_inputs import Touched
 from workbench.project.running import Running, end
 from workbench.project.scoring import plan_of_run
 from workbench.project.targets import NamedTargets, Targets

@@ -13,7 +13,7 @@ from workbench.files.frozen_path import FILE_SUFFIX, frozen_folder
 from workbench.files.git import commit_of, run_git
 from workbench.files.run_options import RESULT_OPTIONS, RunOptions, stored_options
 from workbench.files.walk import Walk, relative_to
-from workbench.freshness.functions import other_files
+from workbench.freshness.current import other_files
 from workbench.run.plan.plan import Plan, PlanEntry
 from workbench.run.plan.source import AgentSource
 from workbench.run.provenance import is_source, versions

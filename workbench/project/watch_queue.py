@@ -11,7 +11,7 @@ from workbench.events.events import CaseName, CaseRef, MetricResult
 from workbench.files.criteria import CriteriaConfig, stored_config
 from workbench.files.evalset import EvalCase, case_or_none
 from workbench.files.run_options import RunOptions
-from workbench.freshness.comparison import compare, criterion_of
+from workbench.freshness.staleness import compare, criterion_of
 from workbench.freshness.watcher import Saved
 from workbench.run.plan.blocking import lost_in
 from workbench.run.plan.plan import Plan, PlanEntry

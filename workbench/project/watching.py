@@ -27,10 +27,9 @@ from workbench.events.events import (
 from workbench.files.prices import Prices
 from workbench.files.run_options import RunOptions
 from workbench.files.settings import Settings
+from workbench.freshness.agent_inputs import Touched
 from workbench.freshness.impact import relative
-from workbench.freshness.recurring import Recurring
-from workbench.freshness.touched import Touched
-from workbench.freshness.watcher import Saved, Watcher
+from workbench.freshness.watcher import Recurring, Saved, Watcher
 from workbench.project.watch_cost import estimate
 from workbench.project.watch_queue import Estimate, Job, JobQueue, Limit
 from workbench.store.details import read_details

@@ -14,9 +14,8 @@ from workbench.events.events import CaseFinished, CaseRef, FilesRead, Noticed, P
 from workbench.files.project_setting import FILE
 from workbench.files.run_options import stored_options
 from workbench.files.walk import relative_to
-from workbench.freshness.current import Clean, CurrentInputs, Options
-from workbench.freshness.frozen_inputs import frozen_bundle
-from workbench.freshness.touched import Touched
+from workbench.freshness.agent_inputs import Touched
+from workbench.freshness.current import Clean, CurrentInputs, Options, frozen_bundle
 from workbench.run.conversation.rescoring import Transcript
 from workbench.run.plan.plan import Plan, PlanEntry
 from workbench.run.plan.source import AgentSource, StoredSource

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.interpreter import adk_version
+from workbench.agents.environment import adk_version
 from workbench.events.events import Sources
 from workbench.files.file_access import content_hash, read_regular
 from workbench.files.git import commit_of
 from workbench.files.place_choice import PlaceChoice
-from workbench.freshness.file_filter import files_in
+from workbench.freshness.agent_inputs import files_in
 from workbench.run.plan.plan import AgentSetting
 
 _SUFFIXES = frozenset(

@@ -12,8 +12,8 @@ from workbench.events.events import CaseRef, Event, Noticed, RunStarted
 from workbench.files.project_setting import known_mode
 from workbench.files.run_options import RESULT_OPTIONS, RunOptions, UsageFaultError, stored_options
 from workbench.freshness.agent_inputs import WRITTEN
-from workbench.freshness.comparison import compare
 from workbench.freshness.current import CurrentInputs, Options, PastRun
+from workbench.freshness.staleness import compare
 from workbench.run.input_recorder import plan_inputs
 from workbench.run.plan.plan import RETRIED, InterruptedCase, InterruptedRun, Plan, PlanEntry, interrupted_run
 from workbench.run.plan.source import AgentSource, Answer

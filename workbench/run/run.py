@@ -24,7 +24,7 @@ from workbench.events.events import (
     RunResumed,
     RunStarted,
 )
-from workbench.freshness.touched import Touched
+from workbench.freshness.agent_inputs import Touched
 from workbench.run.case_queue import CaseQueue, UntilSure
 from workbench.run.conversation.case_flow import CaseFlow, StartAgent
 from workbench.run.conversation.context import RunContext

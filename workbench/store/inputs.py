@@ -1,6 +1,6 @@
 """The inputs that a verdict depends on: their kinds, their records, and the changes of inputs.
 
-To add a kind of input, add a row to `KINDS`. `workbench.freshness.functions.other_files` finds its files. Other
+To add a kind of input, add a row to `KINDS`. `workbench.freshness.current.other_files` finds its files. Other
 values are read in `workbench.freshness.current`, and recorded by a run in `workbench.run.input_recorder`. All
 views (stale marks, `status`, resume, watch, score, compare) work on changes and need nothing else.
 

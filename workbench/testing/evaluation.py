@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.workspace.discovery import AgentFolder
-from workbench.agents.workspace.drivers import driver_files
 from workbench.agents.workspace.ownership import Owned
+from workbench.agents.workspace.python_source import driver_files
 from workbench.agents.workspace.workspace import Workspace
 from workbench.files.place_choice import PlaceChoice
 from workbench.files.run_options import FrozenMode, OnMiss, RunOptions, UsageFaultError

@@ -8,7 +8,7 @@ import pytest
 from tests.run.project import Outcome, Project
 from tests.run.scripted_place import ScriptedPlace
 from workbench.agents.channel import Frame
-from workbench.freshness.touched import Touched
+from workbench.freshness.agent_inputs import Touched
 from workbench.run.plan.plan import Plan
 from workbench.run.processes.agent_process import Reads, read_error
 from workbench.run.processes.children import Children

@@ -15,8 +15,8 @@ from workbench.agents.channel import Frame
 from workbench.events.events import CallsRecorded, FilesRead, Frozen, RunStarted
 from workbench.files.frozen_path import frozen_path
 from workbench.files.run_options import RunOptions
-from workbench.freshness.comparison import compare
 from workbench.freshness.current import PastRun
+from workbench.freshness.staleness import compare
 from workbench.run.input_recorder import plan_inputs
 from workbench.run.plan.plan import Plan
 from workbench.run.plan.source import AgentSource

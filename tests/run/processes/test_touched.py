@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from workbench.freshness.touched import Touched
+from workbench.freshness.agent_inputs import Touched
 
 
 def test_written_files_are_not_read_ones_and_their_folders_are_known() -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from workbench.agents.workspace.workspace import open_workspace
 from workbench.events.events import CaseName
+from workbench.freshness.agent_inputs import Touched
 from workbench.freshness.impact import Impact, Saves, impact
 from workbench.freshness.rereading import Snapshot, take_snapshot
-from workbench.freshness.touched import Touched
 
 SHARING = "from shared import words\n\ndef root_agent(message, session):\n    return words.reply(message)\n"
 ALONE = "def root_agent(message, session):\n    return message\n"

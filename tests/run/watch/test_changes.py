@@ -13,7 +13,7 @@ import watchfiles
 
 from workbench.freshness.changes import Batch, Changes, is_watched
 from workbench.freshness.file_events import native_changes, remote_kind
-from workbench.freshness.unusable import looks_unfinished
+from workbench.freshness.rereading import looks_unfinished
 
 WITHIN = 20.0
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from workbench.freshness.recurring import TIMES, Recurring
+from workbench.freshness.watcher import TIMES, Recurring
 
 NOTES, PROMPT = Path("/p/notes.json"), Path("/p/prompt.txt")
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from tests.ui.criteria.test_form import form, go, with_config
-from workbench.agents.workspace.criteria_choice import CriteriaChoice
+from workbench.agents.workspace.workspace import CriteriaChoice
 from workbench.criteria.registry import descriptions
 from workbench.editing.config_file import edit_of, open_config
 from workbench.editing.criteria_change import read_typed, stepped

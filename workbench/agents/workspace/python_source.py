@@ -1,9 +1,19 @@
-"""Parsing of other people's Python sources, within limits of size and depth."""
+"""Other people's Python sources, parsed within limits of size and depth, and found without importing anything.
+
+The places of a user's functions are the same as in `worker/functions.py`. Functions outside the project, such as those
+of installed packages, are not searched for, and nothing is reported about them. The driver of an agent kind runs in the
+agent's interpreter, which may lack its package. Only the driver's file is used there.
+"""
 
 import ast
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from workbench.files.file_access import LARGEST, read_regular, size_words
+from workbench.files.plugins import Extension, Trouble, installed, module_file
 from workbench.worker.imports import syntax_tree
 
 LARGEST_SOURCE = 1 << 19
@@ -41,3 +51,166 @@ def read_source(file: Path) -> ast.Module:
         SyntaxError, ValueError: as in `parse_source`.
     """
     return parse_source(read_regular(file, LARGEST), str(file))
+
+
+END_STATE = "final_session_state"
+"""The parameter with which a metric asks for the session state at the end (`worker/functions.py`)."""
+
+
+def function_file(path: str, root: Path, folder: Path) -> Path | None:
+    """Return the file of the function at `path` for the agent in `folder`, or None if the project has none.
+
+    `path` is "package.module.function", or has a colon before the function.
+    """
+    module, _ = split(path)
+    parts = module.split(".")
+    places = [(folder.parent, parts), (root, parts), (root / "src", parts), (folder, parts)]
+    if parts[0] == "agent":
+        places = [(folder, parts[1:]), *places]
+    return next((file for place, rest in places if (file := module_at(place.joinpath(*rest)))), None)
+
+
+def missing_function(path: str, root: Path, folder: Path) -> str:
+    """Return a sentence that says why `path` cannot be called, or "" if it may exist.
+
+    Only reasons that are certain from the project's files count.
+    """
+    module, name = split(path)
+    if not module or not name:
+        return f"{path or 'an empty name'} does not name a function; use package.module.function"
+    file = function_file(path, root, folder)
+    if file is None:
+        package = module.rpartition(".")[0]
+        inside = function_file(f"{package}.any", root, folder) if package else None
+        if inside is None or inside.name != "__init__.py":
+            return ""
+        return f"there is no module {module}: {inside.parent} has no {module.rpartition('.')[2]}.py"
+    names = _names(file)
+    if names is None or name.partition(".")[0] in names:
+        return ""
+    return f"{file} has no function {name}"
+
+
+def fails_in_adk(path: str, root: Path, folder: Path) -> str:
+    """Return what `adk eval` does with a metric that only works here, as a clause; "" if its source shows nothing."""
+    module, name = split(path)
+    file = function_file(path, root, folder) if module else None
+    try:
+        body = [] if file is None else read_source(file).body
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return ""
+    found = [each for each in body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name == name]
+    if not found:
+        return ""
+    node = found[-1]
+    positional = [*node.args.posonlyargs, *node.args.args]
+    required = positional[: len(positional) - len(node.args.defaults)]
+    required += [each for each, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if not default]
+    if END_STATE in [each.arg for each in required]:
+        return f"it calls the metric without `{END_STATE}`, which has no default value"
+    calls = [each for each in ast.walk(node) if isinstance(each, ast.Call)]
+    results = [each for each in calls if ast.unparse(each.func).rpartition(".")[2] == "EvaluationResult"]
+    return "it stops, because the metric returns no results per turn" if any(map(_is_whole, results)) else ""
+
+
+def _is_whole(result: ast.Call) -> bool:
+    """Return whether an EvaluationResult is made with a score, and surely without results per turn."""
+    given = {each.arg: each.value for each in result.keywords}
+    if result.args or None in given or "overall_score" not in given:
+        return False
+    turns = given.get("per_invocation_results", ast.List([]))
+    return isinstance(turns, ast.List) and not turns.elts
+
+
+def missing_evaluate(metric: Mapping[str, Any], root: Path) -> str:
+    """Return a sentence that says why a function of google-agents-cli cannot be called, or "" if it may exist.
+
+    `metric` is an entry of the kind `function` (`workbench.files.metrics_config`).
+    """
+    shown = metric["file"] or "custom_function"
+    try:
+        source = metric["source"] or read_source(root / metric["file"])
+        module = ast.parse(source) if isinstance(source, str) else source
+    except SyntaxError as error:
+        return f"{shown} is not Python: {error.msg} (line {error.lineno})"
+    except (OSError, ValueError, RecursionError):
+        return ""  # The call will report why.
+    names = set(_bound(module))
+    return "" if names & {"evaluate", "*", "globals", "exec"} else f"{shown} does not define evaluate(instance)"
+
+
+def split(path: str) -> tuple[str, str]:
+    """Return module and name of a dotted path."""
+    module, colon, name = path.partition(":")
+    if not colon:
+        module, _, name = path.rpartition(".")
+    return module, name
+
+
+def _names(file: Path) -> set[str] | None:
+    """Return the names that the module binds at its top level, or None if they are uncertain without running it."""
+    try:
+        names = set(_bound(read_source(file)))
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return None  # The call will report why.
+    return None if names & {"*", "__getattr__", "globals", "vars", "setattr", "exec"} else names
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a module's statements bind, and those of functions that bind names dynamically."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield child.name
+            continue
+        if isinstance(child, ast.Name):
+            yield child.id
+        elif isinstance(child, ast.alias):
+            yield (child.asname or child.name).partition(".")[0]
+        yield from _bound(child)
+
+
+_FUNCTIONS = {"recognise", "answer"}
+
+
+def driver_files() -> dict[str, str]:
+    """Return the driver files by name, in the form of an AgentSpec. Broken ones are left out."""
+    return {extension.name: str(file) for extension, file in _found() if isinstance(file, Path)}
+
+
+def driver_troubles() -> list[Trouble]:
+    """Return what is wrong with driver files."""
+    duplicates = [one for one in installed().duplicates if one.extension.point == "agents"]
+    return duplicates + [found for _, found in _found() if isinstance(found, Trouble)]
+
+
+@cache
+def _found() -> tuple[tuple[Extension, Path | Trouble], ...]:
+    # The drivers for ADK and plain Python are objects and always available.
+    files = [one for one in installed().extensions if one.point == "agents" and not (one.is_own and ":" in one.value)]
+    return tuple((one, _usable(one)) for one in files)
+
+
+def _usable(extension: Extension) -> Path | Trouble:
+    try:
+        file = module_file(extension.value)
+        module = parse_source(read_regular(file))
+    except (ImportError, OSError, SyntaxError, ValueError) as error:
+        return Trouble(extension, f"{extension.value} cannot be read: {type(error).__name__}: {error}")
+    defined = {node.name for node in module.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    if lacking := sorted(_FUNCTIONS - defined):
+        return Trouble(extension, f"{file} defines no {' and no '.join(lacking)}")
+    foreign = sorted(name for node in module.body for name in _imported(node) if name not in sys.stdlib_module_names)
+    if foreign:
+        return Trouble(
+            extension, f"{file} imports {', '.join(foreign)} at its top, but an agent's interpreter may lack it"
+        )
+    return file
+
+
+def _imported(node: ast.stmt) -> list[str]:
+    """Return the top-level names that a statement imports; "." for an import from the driver's own package."""
+    if isinstance(node, ast.Import):
+        return [alias.name.partition(".")[0] for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return ["." if node.level else (node.module or "").partition(".")[0]]
+    return []

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from workbench.agents.interpreter import choose_interpreter, python_version
-from workbench.agents.workspace.definitions import PYTHON_FILES
-from workbench.agents.workspace.discovery import AgentFolder
-from workbench.agents.workspace.environment import AgentEnvironment
+from workbench.agents.environment import AgentEnvironment, choose_interpreter, python_version
+from workbench.agents.workspace.discovery import PYTHON_FILES, AgentFolder
 from workbench.agents.workspace.workspace import Workspace
 from workbench.editing.check.problem import Problem
 from workbench.files.faults import Fault, nearest

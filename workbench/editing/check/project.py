@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from workbench.agents.declared_tools import DeclaredTools, declared_tools
-from workbench.agents.interpreter import adk_version, choose_interpreter
+from workbench.agents.environment import adk_version, agent_environment, choose_interpreter
 from workbench.agents.workspace.discovery import AgentFolder
-from workbench.agents.workspace.environment import agent_environment
 from workbench.agents.workspace.workspace import EvalsetEntry, Workspace, duplicate_set_ids
 from workbench.criteria.registry import check_criteria
 from workbench.editing.check.agent_rules import agent_problems, source_problems, unreadable_definitions

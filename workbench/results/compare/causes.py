@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from workbench.freshness.changed_files import ChangedFile, FileKind
-from workbench.freshness.comparison import criterion_of
+from workbench.freshness.staleness import criterion_of
 from workbench.results.compare.changed_inputs import Side, changed_inputs, describe_with_values
 from workbench.store.execution import Execution
 from workbench.store.history.summary import Summary

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 
 from workbench.files.run_options import RESULT_OPTIONS
-from workbench.freshness.comparison import compare, criterion_of
+from workbench.freshness.staleness import compare, criterion_of
 from workbench.store.case_inputs import LONG
 from workbench.store.execution import Execution
 from workbench.store.history.adk_results import SALT_ID as ADK_SALT

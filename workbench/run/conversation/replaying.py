@@ -16,7 +16,7 @@ from workbench.files.frozen_path import frozen_path
 from workbench.files.own_file import OwnFileError
 from workbench.files.run_options import OnMiss
 from workbench.files.walk import relative_to
-from workbench.freshness.frozen_inputs import files_beside
+from workbench.freshness.current import files_beside
 from workbench.run.conversation.context import RunContext
 from workbench.run.conversation.rescoring import Transcript
 from workbench.run.conversation.scenario_user import FixedMessages, MessageSource, Move, NextMessage

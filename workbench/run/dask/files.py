@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from workbench.agents.interpreter import python_version
+from workbench.agents.environment import python_version
 from workbench.files.file_access import open_regular, read_regular, size_words
 from workbench.files.git import run_git
 from workbench.files.walk import up_to

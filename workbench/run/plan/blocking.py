@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from workbench.agents.workspace.criteria_choice import CriteriaChoice
 from workbench.agents.workspace.ownership import Owner
-from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
+from workbench.agents.workspace.workspace import CriteriaChoice, EvalsetEntry, Workspace
 from workbench.criteria.registry import check_criteria, descriptions
 from workbench.events.events import CaseError, CaseStatus, ErrorKind, MetricResult, MetricStatus, Noticed
 from workbench.files.criteria import CriteriaConfig, Criterion, instruction_faults

@@ -7,11 +7,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.interpreter import Interpreter, InterpreterError, choose_interpreter
-from workbench.agents.workspace.criteria_choice import CriteriaChoice
+from workbench.agents.environment import (
+    AgentEnvironment,
+    Interpreter,
+    InterpreterError,
+    agent_environment,
+    choose_interpreter,
+    working_directory,
+)
 from workbench.agents.workspace.discovery import AgentFolder
-from workbench.agents.workspace.drivers import driver_files
-from workbench.agents.workspace.environment import AgentEnvironment, agent_environment, working_directory
+from workbench.agents.workspace.python_source import driver_files
+from workbench.agents.workspace.workspace import CriteriaChoice
 from workbench.criteria.base import Scored
 from workbench.criteria.secrets import holds_secrets
 from workbench.events.events import (

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from workbench.agents.declared_tools import declared_tools
-from workbench.agents.interpreter import lacks_adk
+from workbench.agents.environment import lacks_adk
 from workbench.criteria.registry import needs_bench
 from workbench.events.events import Noticed
 from workbench.files.evalset import BrokenCaseError, EvalCase

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from workbench.agents.orphans import STOPPED, stat_fields
+from workbench.agents.child_process import STOPPED, stat_fields
 
 _BEAT = 0.5
 """Seconds between two beats. A shorter stop is not noticed."""

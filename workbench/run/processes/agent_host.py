@@ -14,7 +14,7 @@ from workbench.agents.workspace.discovery import AgentFolder
 from workbench.criteria.secrets import Secrets
 from workbench.events.events import CaseError, ErrorKind, Noticed
 from workbench.files.run_options import RunOptions
-from workbench.freshness.touched import Touched
+from workbench.freshness.agent_inputs import Touched
 from workbench.run.place import NotStartedError, Place, Stream
 from workbench.run.plan.plan import AgentSetting, Plan, PlanEntry, agent_setting
 from workbench.run.plan.source import AgentSource

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from workbench.agents.channel import Frame
 from workbench.events.events import CaseError, ErrorKind
-from workbench.freshness.touched import Touched
+from workbench.freshness.agent_inputs import Touched
 from workbench.run.place import AgentLink, OnFrame, Place, Stream
 from workbench.run.plan.plan import AgentSetting
 from workbench.text.counting import counted

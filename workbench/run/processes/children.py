@@ -11,11 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
-from workbench.agents.child_process import Command
-from workbench.agents.interpreter import installed
-from workbench.agents.orphans import kill_stale
+from workbench.agents.child_process import Command, kill_stale
+from workbench.agents.environment import installed
 from workbench.files.file_access import read_regular
-from workbench.freshness.touched import Touched
+from workbench.freshness.agent_inputs import Touched
 from workbench.run.place import NotStartedError, OnFrame
 from workbench.run.plan.plan import AgentSetting
 from workbench.run.processes.agent_clock import can_be_watched, done_within

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from workbench.agents.channel import Channel, Frame
-from workbench.agents.child_process import ChildProcess, Command, how_it_ended
-from workbench.agents.output import Lines, OutputPipe
+from workbench.agents.child_process import ChildProcess, Command, Lines, OutputPipe, how_it_ended
 from workbench.run.place import OnFrame, Stream
 from workbench.run.processes.agent_clock import PingCheck
 from workbench.run.processes.zygote import ForkedProcess, Zygote

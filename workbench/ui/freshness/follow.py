@@ -139,7 +139,7 @@ class Follow(Controller):
             self._show_soon()
 
     async def _apply(self, news: "DiskNews") -> None:
-        from workbench.freshness.disk_changes import disk_words
+        from workbench.freshness.follow import disk_words
 
         self.session.read_error = ""
         if news.workspace is not None:

@@ -8,9 +8,8 @@ import pytest
 
 from workbench.agents.workspace.workspace import open_workspace
 from workbench.freshness import agent_inputs
-from workbench.freshness.agent_inputs import AgentFiles
-from workbench.freshness.comparison import compare
-from workbench.freshness.file_filter import files_in
+from workbench.freshness.agent_inputs import AgentFiles, files_in
+from workbench.freshness.staleness import compare
 from workbench.freshness.watcher import Watcher
 from workbench.store.digests import Digests
 from workbench.store.inputs import Bundle, Record
