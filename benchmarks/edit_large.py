@@ -20,9 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.open_large import _cases
+from workbench.editing.case_edit import with_value
 from workbench.editing.case_rows import rows_of
 from workbench.editing.saving import Saver
-from workbench.editing.value_edit import with_value
 from workbench.editing.whole_cases import CaseSelection
 from workbench.files.evalset import EvalsetDocument, open_evalset
 from workbench.ui.editing.drafts import open_case

@@ -10,7 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.agents.conftest import Tree
-from workbench.agents.environment import InterpreterError, agent_environment, choose_interpreter, installed
+from workbench.agents.environment import (
+    InterpreterError,
+    agent_environment,
+    choose_interpreter,
+    installed,
+    working_directory,
+)
 
 
 def test_nearest_env_file_is_used_up_to_the_file_system_root(tree: Tree) -> None:
@@ -214,3 +220,26 @@ def test_installed_changes_with_packages(tmp_path: Path) -> None:
     assert after != before
     os.utime(interpreter, ns=(1, 1))
     assert installed(interpreter) != after
+
+
+def test_working_directory_follows_the_agents_project(tmp_path: Path) -> None:
+    root, elsewhere = tmp_path / "repository", tmp_path / "elsewhere"
+    project = root / "agents" / "travel"
+    agent = project / "travel"
+    for folder in (agent, elsewhere, project / "eval"):
+        folder.mkdir(parents=True)
+    assert working_directory(agent, root, elsewhere) == root
+    assert working_directory(agent, root, project) == project, "as with adk: the start folder, if inside the project"
+    (project / "pyproject.toml").touch()
+    assert working_directory(agent, root, root) == project, "otherwise the project's own folder"
+    assert working_directory(agent, root, elsewhere) == project
+    assert working_directory(agent, root, project / "eval") == project / "eval"
+
+
+def test_marks_above_the_root_and_in_the_agents_own_folder_do_not_count(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    agent = root / "desk"
+    agent.mkdir(parents=True)
+    (tmp_path / "pyproject.toml").touch()
+    (agent / "requirements.txt").touch()
+    assert working_directory(agent, root, tmp_path) == root

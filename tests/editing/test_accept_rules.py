@@ -9,10 +9,9 @@ import pytest
 from tests.ui.transcripts import recorded, turn
 from workbench.criteria.call_rows import CallRules
 from workbench.criteria.value_rules import ValueRule, read_rule
-from workbench.editing.accept import Comparison
-from workbench.editing.accept_rules import Offer, accepted_by, obstacle, offers, rules_of, with_rules
+from workbench.editing.accept import Comparison, Offer, accepted_by, obstacle, offers, rules_of, with_rules
 from workbench.editing.accept_turn import Hunk
-from workbench.editing.config_file import ConfigDraft, draft_of, edit_of, new_draft
+from workbench.editing.criteria_change import ConfigDraft, draft_of, edit_of, new_draft
 from workbench.files.criteria import parse_config
 
 FILE = Path("test_config.json")

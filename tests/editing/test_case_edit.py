@@ -10,13 +10,18 @@ from hypothesis import strategies as st
 from workbench.editing.case_edit import (
     NotPossibleError,
     duplicate,
+    free_name,
     move,
+    new_case,
+    parts_for,
     remove,
+    with_item,
+    with_part,
+    with_value,
+    without,
 )
-from workbench.editing.case_parts import new_case, parts_for, with_part
 from workbench.editing.case_rows import CaseRow, rows_of
 from workbench.editing.evalset_file import EvalsetFile, RejectedError, errors_of, moved, name_fault
-from workbench.editing.value_edit import free_name, with_item, with_value, without
 from workbench.files.evalset_edit import EvalsetText
 from workbench.text.json_values import value_at
 

@@ -11,20 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.criteria.registry import check_criteria, descriptions
-from workbench.editing.config_file import (
+from workbench.editing.case_edit import moved
+from workbench.editing.criteria_change import (
     ConfigDraft,
     ConfigRejectedError,
-    draft_of,
-    edit_of,
-    new_draft,
-    new_faults,
-    open_config,
-)
-from workbench.editing.criteria_change import (
     ValueRefusedError,
     changed_names,
+    draft_of,
+    edit_of,
     merged,
+    new_draft,
+    new_faults,
     next_choice,
+    open_config,
     read_typed,
     stepped,
     with_criterion,
@@ -35,7 +34,6 @@ from workbench.editing.criteria_change import (
 from workbench.editing.criteria_form import FormRow, metric_rows, rows_of
 from workbench.editing.criteria_presets import PRESETS, cost, guide, needs, presets_list, with_preset
 from workbench.editing.saving import ChangedOnDiskError, Saver
-from workbench.editing.value_edit import moved
 from workbench.files.criteria import parse_config
 from workbench.files.json_text.json_edit import EditError
 from workbench.files.metrics_config import MetricsConfig

@@ -10,12 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.editing.accept import Comparison
-from workbench.editing.case_edit import duplicate, move, remove
-from workbench.editing.case_parts import new_case, with_part
+from workbench.editing.case_edit import duplicate, move, new_case, remove, with_part, with_value
 from workbench.editing.case_rows import CaseRow, rows_of
 from workbench.editing.evalset_file import EvalsetFile, RejectedError, moved
 from workbench.editing.replacing import replaced, replacements
-from workbench.editing.value_edit import with_value
 from workbench.files.evalset import open_evalset
 
 

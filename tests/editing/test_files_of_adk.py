@@ -11,12 +11,19 @@ import pytest
 from tests.editing.test_case_edit import CASES, RECORDED, WRITTEN
 from workbench.editing.adk_session import case_from_session
 from workbench.editing.capture import Choice, case_of
-from workbench.editing.case_edit import NotPossibleError, duplicate, move, remove
-from workbench.editing.case_parts import new_case, parts_for, with_part
+from workbench.editing.case_edit import (
+    NotPossibleError,
+    duplicate,
+    move,
+    new_case,
+    parts_for,
+    remove,
+    with_part,
+    with_value,
+)
 from workbench.editing.case_rows import rows_of
 from workbench.editing.evalset_file import EvalsetFile, RejectedError, new_evalset
 from workbench.editing.saving import Saver
-from workbench.editing.value_edit import with_value
 from workbench.files.invocation import content_text, tool_calls
 
 

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.editing.bulk import Proposal, written
 from workbench.editing.evalset_file import EvalsetFile
 from workbench.editing.replacing import PARTS, Where, replaced, replacements
-from workbench.editing.whole_cases import CaseSelection, GoneError
+from workbench.editing.whole_cases import CaseSelection, GoneError, Proposal, written
 
 CASE: dict[str, Any] = {
     "eval_id": "refund",

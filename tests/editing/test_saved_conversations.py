@@ -10,9 +10,8 @@ import pytest
 
 from workbench.editing.adk_session import NoSessionError, case_from_session
 from workbench.editing.capture import Captured, Choice, recording_of
-from workbench.editing.kept_case import kept_contents
-from workbench.editing.migrate_conversations import convert_conversations, saved_conversations
-from workbench.editing.saved_conversations import read_conversation
+from workbench.editing.saved_conversations import convert_conversations, read_conversation, saved_conversations
+from workbench.editing.whole_cases import kept_contents
 from workbench.files.yaml_data import YamlError, yaml_data
 from workbench.run.recordings.frozen_file import read_frozen
 from workbench.run.recordings.recording import Recording, ToolCall

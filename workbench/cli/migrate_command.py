@@ -15,7 +15,7 @@ from workbench.text.safe_text import one_line, plain
 
 if TYPE_CHECKING:
     from workbench.editing.migrate import MigratedFile, Migration
-    from workbench.editing.migrate_conversations import ConvertedConversations
+    from workbench.editing.saved_conversations import ConvertedConversations
 
 _KEPT = ".old"
 _Rows: TypeAlias = list[dict[str, Any]]
@@ -81,7 +81,7 @@ def _migrate(
     dry_run: bool,
 ) -> int:
     """Convert what `old` names, and return the exit code. With `rows`, what was done is added to them."""
-    from workbench.editing.migrate_conversations import saved_conversations
+    from workbench.editing.saved_conversations import saved_conversations
 
     conversations, others = saved_conversations(old)
     if conversations:
@@ -141,7 +141,7 @@ def _convert_conversations(paths: list[Path], new: Path | None, rows: _Rows | No
     Raises:
         Refused: None can be converted, or a target exists already.
     """
-    from workbench.editing.migrate_conversations import convert_conversations
+    from workbench.editing.saved_conversations import convert_conversations
 
     try:
         every = convert_conversations(paths, new)

@@ -8,9 +8,18 @@ from typing import Any, Literal, TypeAlias
 from workbench.criteria.alignment import heaviest_pairs, lcs_pairs
 from workbench.criteria.call_rows import CallRules, call_rows
 from workbench.criteria.json_difference import ABSENT, hashable
-from workbench.editing.step_places import Places
-from workbench.editing.turn_steps import Shape, Step, TextItem, new_step, new_text, set_text, steps_of, with_steps
-from workbench.editing.value_edit import free_name
+from workbench.editing.case_edit import free_name
+from workbench.editing.turn_steps import (
+    Places,
+    Shape,
+    Step,
+    TextItem,
+    new_step,
+    new_text,
+    set_text,
+    steps_of,
+    with_steps,
+)
 from workbench.files.invocation import content_text
 from workbench.files.spelling import drop, get, put
 

@@ -1,14 +1,74 @@
-"""Changes of a case as a value: each operation returns a new case, with the spelling of keys preserved."""
+"""Changes of a case as a value: each operation returns a new case, with the spelling of keys preserved.
+
+Values at a location are set or removed first, then whole parts of a case are moved, copied, removed and added.
+"""
 
 import copy
+import itertools
 import uuid
-from typing import Any
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 from workbench.editing.case_rows import CaseRow
-from workbench.editing.value_edit import free_name, moved, with_item, without
 from workbench.files.faults import Location
-from workbench.files.spelling import get, is_camel, put
+from workbench.files.spelling import get, is_camel, key_for, put, spelled
 from workbench.text.json_values import value_at
+
+
+def with_value(value: Any, location: Location, item: Any) -> Any:
+    """Set a value at a location, creating missing objects on the way."""
+    if not location:
+        return item
+    step, rest = location[0], location[1:]
+    if isinstance(step, int):
+        items = list(value)
+        items[step] = with_value(items[step], rest, item)
+        return items
+    members = dict(value) if isinstance(value, dict) else {}
+    members[step] = with_value(members.get(step), rest, item)
+    return members
+
+
+def with_item(value: Any, location: Location, item: Any) -> Any:
+    """Insert an item into a list at `location`, creating a missing list."""
+    step = location[-1]
+    assert isinstance(step, int)  # A position in a list.
+    items = value_at(value, location[:-1]) or []
+    return with_value(value, location[:-1], [*items[:step], item, *items[step:]])
+
+
+def without(value: Any, location: Location) -> Any:
+    """Remove the value at a location, if there is one."""
+    holder, step = value_at(value, location[:-1]), location[-1]
+    if isinstance(holder, list) and isinstance(step, int):
+        return with_value(value, location[:-1], [*holder[:step], *holder[step + 1 :]])
+    if isinstance(holder, dict) and step in holder:
+        return with_value(value, location[:-1], {key: item for key, item in holder.items() if key != step})
+    return value
+
+
+def moved(value: Any, location: Location, by: int) -> tuple[Any, Location]:
+    """Move an item of a list or a field of an object by so many places, and return its new place.
+
+    The first and the last cannot be moved further.
+    """
+    above, step = location[:-1], location[-1]
+    holder = value_at(value, above)
+    keys: list[Any] = list(range(len(holder)) if isinstance(holder, list) else holder)
+    place = keys.index(step) + by
+    if not 0 <= place < len(keys):
+        return value, location
+    keys.insert(place, keys.pop(place - by))
+    if isinstance(holder, list):
+        return with_value(value, above, [holder[key] for key in keys]), (*above, place)
+    return with_value(value, above, {key: holder[key] for key in keys}), location
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """Return `name`, or `name` with the first free number: `late_parcel_2`."""
+    numbered = (f"{name}_{number}" for number in itertools.count(2))
+    return next(one for one in itertools.chain([name], numbered) if one not in taken)
 
 
 class NotPossibleError(ValueError):
@@ -106,3 +166,183 @@ def move(case: Any, row: CaseRow, step: int) -> tuple[Any, Location]:
     if place == row.unit:
         raise NotPossibleError("this is already the first" if step < 0 else "this is already the last")
     return after, place
+
+
+What: TypeAlias = Literal[
+    "call", "answer", "text", "response", "turn", "user", "turn_rubric", "rubric", "session", "scenario", "final_state"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part to add, with a `label` for a list and a `help` text."""
+
+    what: What
+    label: str
+    help: str
+
+
+_PARTS = {
+    "call": Part("call", "tool call", "An expected tool call of this turn."),
+    "answer": Part("answer", "expected answer", "The expected answer of this turn."),
+    "text": Part("text", "intermediate text", "An expected text before the answer of this turn."),
+    "response": Part("response", "tool response", "The result of a tool call, for information."),
+    "turn": Part("turn", "turn", "A new turn with a user message, after this one."),
+    "user": Part("user", "user message", "The message that starts this turn."),
+    "turn_rubric": Part("turn_rubric", "turn rubric", "A yes-or-no question for a judge about this turn."),
+    "rubric": Part("rubric", "case rubric", "A yes-or-no question for a judge about the case."),
+    "session": Part("session", "session", "App, user and state at the start of the conversation."),
+    "scenario": Part("scenario", "scenario", "A conversation plan for a simulated user."),
+    "final_state": Part("final_state", "final state", "The expected session state at the end."),
+}
+
+
+def parts_for(case: dict[str, Any], row: CaseRow) -> list[Part]:
+    """Return the parts that can be added at a row, the most likely first."""
+    wanted: list[What] = []
+    if row.turn is not None and isinstance(turn := value_at(case, ("conversation", row.turn)), dict):
+        wanted += ["user"] if get(turn, "user_content") is None else []
+        wanted += ["call", "answer"] if get(turn, "final_response") is None else ["call"]
+        wanted += ["text", "response", "turn", "turn_rubric"]
+    elif isinstance(case.get("conversation"), list):
+        wanted += ["turn"]
+    elif case.get("conversation") is None and get(case, "conversation_scenario") is None:
+        wanted += ["turn", "scenario"]
+    if row.kind == "rubric" and row.turn is None:
+        wanted.insert(0, "rubric")
+    elif row.kind == "rubric":
+        wanted.sort(key=lambda what: what != "turn_rubric")
+    wanted += [] if "rubric" in wanted else ["rubric"]
+    wanted += ["session"] if get(case, "session_input") is None else []
+    wanted += ["final_state"] if get(case, "final_session_state") is None else []
+    return [_PARTS[what] for what in wanted]
+
+
+def with_part(case: dict[str, Any], row: CaseRow, what: What) -> tuple[Any, Location]:
+    """Return the case with an empty part added, and its place.
+
+    It goes after the row if the row is of the same kind, else to the end.
+    """
+    builder = _Builder(case, row)
+    return getattr(builder, what)()  # type: ignore[no-any-return]
+
+
+def new_case(eval_id: str, *, app: str, user: str, camel: bool, scenario: bool = False) -> dict[str, Any]:
+    """Return a new case with one turn and an empty message, or with an empty scenario."""
+    case: dict[str, Any] = {spelled("eval_id", camel=camel): eval_id}
+    row = CaseRow((), "id", "", None, "word", ())
+    builder = _Builder(case, row, camel=camel)
+    case, _ = builder.scenario() if scenario else builder.turn()
+    session = {"app_name": app, "user_id": user, "state": {}}
+    case[spelled("session_input", camel=camel)] = {spelled(key, camel=camel): value for key, value in session.items()}
+    return case
+
+
+class _Builder:
+    def __init__(self, case: dict[str, Any], row: CaseRow, *, camel: bool | None = None) -> None:
+        self._case, self._row = case, row
+        self._camel = is_camel(case) if camel is None else camel
+        self._turn: Location = ("conversation", row.turn or 0)
+
+    def turn(self) -> tuple[Any, Location]:
+        turns = self._case.get("conversation") or []
+        place = ("conversation", len(turns) if self._row.turn is None else self._row.turn + 1)
+        turn = self._spell({"invocation_id": fresh_id(), "user_content": _content("user")})
+        return with_item(self._case, place, turn), (*place, self._key({}, "user_content"))
+
+    def user(self) -> tuple[Any, Location]:
+        return self._put(self._turn, "user_content", _content("user"))
+
+    def answer(self) -> tuple[Any, Location]:
+        return self._put(self._turn, "final_response", _content("model"))
+
+    def call(self) -> tuple[Any, Location]:
+        return self._step("tool_uses", "function_call", {"name": "", "args": {}})
+
+    def response(self) -> tuple[Any, Location]:
+        return self._step("tool_responses", "function_response", {"name": self._last_call(), "response": {}})
+
+    def text(self) -> tuple[Any, Location]:
+        if self._recorded():
+            return self._event({"text": ""})
+        return self._listed(self._data(), "intermediate_responses", [self._author(), [{"text": ""}]])
+
+    def rubric(self) -> tuple[Any, Location]:
+        return self._rubric(())
+
+    def turn_rubric(self) -> tuple[Any, Location]:
+        return self._rubric(self._turn)
+
+    def session(self) -> tuple[Any, Location]:
+        return self._put((), "session_input", self._spell({"app_name": "", "user_id": "user", "state": {}}))
+
+    def scenario(self) -> tuple[Any, Location]:
+        value = self._spell({"starting_prompt": "", "conversation_plan": ""})
+        return self._put((), "conversation_scenario", value)
+
+    def final_state(self) -> tuple[Any, Location]:
+        return self._put((), "final_session_state", {})
+
+    def _put(self, above: Location, name: str, value: Any) -> tuple[Any, Location]:
+        place = (*above, self._key(value_at(self._case, above), name))
+        return with_value(self._case, place, value), place
+
+    def _listed(self, above: Location, name: str, item: Any) -> tuple[Any, Location]:
+        """Insert into a list, after the row's own item if that is in the list."""
+        key = self._key(value_at(self._case, above), name)
+        items = value_at(self._case, (*above, key)) or []
+        own = self._row.unit[: len(above) + 2]
+        inside = own[:-1] == (*above, key) and isinstance(own[-1], int)
+        number = int(own[-1]) + 1 if inside else len(items)
+        place = (*above, key, number)
+        return with_item(self._case, place, item), place
+
+    def _step(self, name: str, member: str, value: dict[str, Any]) -> tuple[Any, Location]:
+        if self._recorded():
+            return self._event({spelled(member, camel=self._camel): value})
+        return self._listed(self._data(), name, value)
+
+    def _event(self, part: dict[str, Any]) -> tuple[Any, Location]:
+        event = {"author": self._author(), "content": {"role": "model", "parts": [part]}}
+        return self._listed(self._data(), "invocation_events", event)
+
+    def _rubric(self, above: Location) -> tuple[Any, Location]:
+        rubrics = get(value_at(self._case, above), "rubrics") or []
+        taken = {get(rubric, "rubric_id") for rubric in rubrics}
+        content = {spelled("text_property", camel=self._camel): ""}
+        first = {"rubric_id": free_name("rubric", taken), "rubric_content": content}
+        kind = "FINAL_RESPONSE_QUALITY"
+        return self._listed(above, "rubrics", self._spell({**first, "type": kind}))
+
+    def _data(self) -> Location:
+        return (*self._turn, self._key(value_at(self._case, self._turn), "intermediate_data"))
+
+    def _recorded(self) -> bool:
+        """Return whether steps have the recorded form: as in this turn, else as in other turns."""
+        own = value_at(self._case, self._data())
+        if isinstance(own, dict) and own:
+            return get(own, "invocation_events") is not None
+        turns = self._case.get("conversation") or []
+        return any(get(get(turn, "intermediate_data"), "invocation_events") is not None for turn in turns)
+
+    def _author(self) -> str:
+        if self._row.author and self._row.kind in ("call", "text"):
+            return self._row.author
+        app = get(get(self._case, "session_input"), "app_name")
+        return app if isinstance(app, str) and app else "agent"
+
+    def _last_call(self) -> str:
+        if self._row.kind in ("call", "args"):
+            call = value_at(self._case, self._row.location[:-1])
+            return str(get(call, "name") or "")
+        return ""
+
+    def _key(self, value: Any, name: str) -> str:
+        return key_for(value, name, camel=self._camel)
+
+    def _spell(self, value: dict[str, Any]) -> dict[str, Any]:
+        return {spelled(key, camel=self._camel): item for key, item in value.items()}
+
+
+def _content(role: str) -> dict[str, Any]:
+    return {"role": role, "parts": [{"text": ""}]}

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
-from workbench.editing.value_edit import with_value
+from workbench.editing.case_edit import with_value
 from workbench.files.faults import Location, snake
 from workbench.text.json_values import value_at
 

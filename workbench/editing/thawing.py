@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from workbench.criteria.json_difference import ABSENT
-from workbench.editing.bulk import Proposal
-from workbench.editing.freezing import taken_from
-from workbench.editing.frozen_folders import FrozenFolders
+from workbench.editing.freezing import FrozenFolders, taken_from
 from workbench.editing.saving import ChangedOnDiskError, Contents
-from workbench.editing.whole_cases import CaseSelection
+from workbench.editing.whole_cases import CaseSelection, Proposal
 from workbench.files.file_access import read_regular
 from workbench.files.frozen_path import frozen_path
 from workbench.files.json_text.text_file import unreadable
@@ -28,7 +26,7 @@ _VERBS = {"changed": "", "gone": "remove ", "new": "add "}
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DriftPart:
-    """A change that can be accepted into a recording (`workbench.editing.bulk.Part`)."""
+    """A change that can be accepted into a recording (`workbench.editing.whole_cases.Part`)."""
 
     drift: Drift
 

@@ -1,21 +1,30 @@
-"""Edits of whole cases: duplicate, delete, move, add and rename.
+"""Edits of whole cases: duplicate, delete, move, add, rename, and changes proposed for many of them.
 
 They apply to the current content of the files. Cases are found by ID, so changes by others in the meantime are kept.
-The recordings of cases are read from the disk and change with them.
+Recordings are read from the disk and follow their cases: an edit that renames, moves, copies or deletes a case includes
+its frozen file. All changes of one action are one edit.
 """
 
 import contextlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from workbench.editing.carried_recordings import CarriedCase, with_recordings
-from workbench.editing.evalset_file import EvalsetFile, moved
+from workbench.editing.case_edit import with_value
+from workbench.editing.evalset_file import EvalsetFile, moved, new_evalset
+from workbench.editing.freezing import FrozenFolders
 from workbench.editing.saving import Contents
-from workbench.editing.value_edit import with_value
+from workbench.files.frozen_path import frozen_folder, frozen_path
+from workbench.files.json_text.json_edit import EditError, revised
+from workbench.files.json_text.scanner import is_scannable
+from workbench.files.opening import name_of
 from workbench.files.spelling import get, key_for
-from workbench.text.json_values import string
+from workbench.run.recordings.frozen_schema import frozen_contents, one_line
+from workbench.run.recordings.recording import Recording
+from workbench.text.json_values import case_id, string
 
 OpenedFiles: TypeAlias = Mapping[Path, EvalsetFile]
 """Current content of files."""
@@ -137,3 +146,189 @@ def renamed(opened: OpenedFiles, chosen: CaseSelection, name: str) -> Contents:
     wanted = with_value(case, (key_for(case, "eval_id", camel=False),), name)
     contents = {chosen.file: (evalset.content, evalset.with_case(place, wanted))}
     return with_recordings(contents, [CarriedCase(chosen.file, chosen.names[0], chosen.file, name)])
+
+
+_HEAD_LINE = r'^  "{}": ("(?:[^"\\]|\\.)*")'
+_HEAD = 4096
+"""Bytes at the beginning of a frozen file in which its own lines about the case are."""
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedCase:
+    """A case that gets another place: its evalset and id before and afterwards.
+
+    `target` is None if the case is deleted. With `is_copy`, the old case stays. `eval_set_id` is that of the target, or
+    "" if it is not known.
+    """
+
+    source: Path
+    eval_id: str
+    target: Path | None
+    new_id: str = ""
+    is_copy: bool = False
+    eval_set_id: str = ""
+
+
+def with_recordings(contents: Contents, carried: Iterable[CarriedCase]) -> Contents:
+    """Return the contents of an edit together with those of the frozen files of its cases. Reads files.
+
+    New recordings come first and removed ones last, so that an interruption loses none.
+
+    Raises:
+        EditError: a recording cannot be read, so nothing should be changed.
+    """
+    cases = [case for case in carried if frozen_folder(case.source).is_dir()]
+    if not cases:
+        return contents
+    folders = FrozenFolders()
+    try:
+        for case in cases:
+            _carry(folders, case)
+        changes = folders.contents()
+    except OSError as error:
+        raise EditError(f"the recording {error.filename} cannot be read: {error.strerror}") from None
+    written = {path: pair for path, pair in changes.items() if pair[1] is not None}
+    removed = {path: pair for path, pair in changes.items() if pair[1] is None}
+    return {**written, **contents, **removed}
+
+
+def _carry(folders: FrozenFolders, case: CarriedCase) -> None:
+    path = frozen_path(case.source, case.eval_id)
+    content = folders.content(path)
+    if content is None:
+        return
+    if not case.is_copy:
+        folders.put(path, None)
+    if case.target is None:
+        return
+    changes = {"eval_id": case.new_id or case.eval_id}
+    if case.eval_set_id:
+        changes["eval_set_id"] = case.eval_set_id
+    folders.put(frozen_path(case.target, changes["eval_id"]), renamed_content(content, changes))
+    if case.target != case.source:
+        for name in folders.beside(content):
+            beside = folders.content(path.with_name(name))
+            if beside is not None:
+                folders.put(frozen_folder(case.target) / name, beside)
+
+
+def renamed_content(content: bytes, changes: Mapping[str, str]) -> bytes:
+    """Return a frozen file with other ids. Everything else keeps its bytes, also in a file with mistakes."""
+    try:
+        text = content.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return content
+    after = text
+    for key, value in changes.items():
+        match = re.search(_HEAD_LINE.format(key), after[:_HEAD], re.MULTILINE)
+        if match is None:
+            after = _revised(text, changes) if is_scannable(content) else text
+            break
+        after = after[: match.start(1)] + one_line(value) + after[match.end(1) :]
+    return after.encode("utf-8", "surrogatepass")
+
+
+def _revised(text: str, changes: Mapping[str, str]) -> str:
+    """Return a file that was formatted by hand with other ids, or the text if it has mistakes."""
+    try:
+        value: Any = json.loads(text)
+        known = {key: item for key, item in changes.items() if key in value} if isinstance(value, dict) else {}
+        return revised(text, {**value, **known}) if known else text
+    except (ValueError, RecursionError):
+        return text
+
+
+def kept_contents(file: Path, before: bytes | None, cases: list[tuple[dict[str, Any], Recording | None]]) -> Contents:
+    """Return the edit that appends cases to an evalset, each with its frozen file if it has a recording. Reads files.
+
+    `before` is the evalset's content, or None for a new file.
+
+    Raises:
+        RejectedError: ADK would reject a case, or its ID is used.
+        EditError: a case is nested too deeply.
+        OSError: a frozen file there cannot be read.
+        RecursionError: a recorded value is nested too deeply.
+    """
+    evalset = EvalsetFile(new_evalset(name_of(file)) if before is None else before)
+    content = evalset.added(len(evalset.ids), [case for case, _ in cases])
+    folders = FrozenFolders()
+    for case, recording in cases:
+        if recording is not None:
+            name = string(evalset.frame().get("eval_set_id")) or name_of(file)
+            own = replace(recording, eval_set_id=name, eval_id=case_id(case))
+            for path, frozen in frozen_contents(frozen_path(file, case_id(case)), own).items():
+                folders.put(path, frozen)
+    return {**folders.contents(), file: (before, content)}
+
+
+class Part(Protocol):
+    """One change in a case: a difference to accept (`Hunk`), or a replaced value (`Replacement`)."""
+
+    @property
+    def turn(self) -> int | None:
+        """The turn, counted from 0, or None outside of turns."""
+        ...
+
+    @property
+    def what(self) -> str:
+        """The changed value, in raw words."""
+        ...
+
+    @property
+    def old(self) -> Any:
+        """The value before, or `ABSENT`."""
+        ...
+
+    @property
+    def new(self) -> Any:
+        """The value afterwards, or `ABSENT`."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """Possible changes of one case.
+
+    `case` selects it, `before` is its JSON, and `after` returns its JSON with some of the `parts`. Proposals are
+    compared by identity.
+    """
+
+    case: CaseSelection
+    before: Any
+    parts: Sequence[Any]
+    """Each is a `Part` and can be hashed."""
+    after: Callable[[Collection[Any]], Any] = field(repr=False)
+
+    @property
+    def file(self) -> Path:
+        """The file of the case."""
+        return self.case.file
+
+    @property
+    def name(self) -> str:
+        """The ID of the case, raw."""
+        return self.case.names[0]
+
+
+Choice = Mapping[Proposal, Collection[Any]]
+"""The chosen parts of each proposal."""
+
+
+def written(opened: OpenedFiles, choice: Choice) -> Contents:
+    """Return the contents of the files with the chosen parts.
+
+    Raises:
+        GoneError: a case is gone or has changed since it was proposed.
+        RejectedError: ADK would reject a changed case.
+        EditError: a file cannot be changed safely.
+    """
+    after: dict[Path, EvalsetFile] = {}
+    for proposal, parts in choice.items():
+        if not parts:
+            continue
+        (place,) = proposal.case.places(opened)
+        evalset = after.get(proposal.file, opened[proposal.file])
+        if evalset.case(place) != proposal.before:
+            raise GoneError(f"{proposal.file.name} was changed by another program: {proposal.name} is different now")
+        after[proposal.file] = evalset.edited(place, proposal.after(parts))
+    return {file: (opened[file].content, evalset.content) for file, evalset in after.items()}

@@ -8,8 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeAlias
 
-from workbench.editing.triage.entry import Entry
-from workbench.editing.triage.judged import standing
+from workbench.editing.triage.entry import Entry, standing
 from workbench.editing.triage.triage_file import BrokenTriageError, read_triage
 from workbench.events.events import CaseName
 from workbench.files.plugins import ExtensionPoint

@@ -13,8 +13,7 @@ from workbench.text.safe_text import one_line, plain
 from workbench.text.scores import cut_score
 
 if TYPE_CHECKING:
-    from workbench.editing.triage.entry import Entry
-    from workbench.editing.triage.judged import Standing
+    from workbench.editing.triage.entry import Entry, Standing
 
 _STYLE = TRIAGED.variable
 
@@ -82,7 +81,7 @@ def _standing(entry: "Entry", subject: Subject) -> "Standing":
     """
     if subject.record is None or not subject.record.answer:
         return "now"
-    from workbench.editing.triage.judged import standing
+    from workbench.editing.triage.entry import standing
 
     return standing(entry, subject.record)
 

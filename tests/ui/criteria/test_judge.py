@@ -10,8 +10,7 @@ from tests.ui.conftest import MakeWorkspace, OpenScreen
 from tests.ui.criteria.test_form import form, go, with_config
 from workbench.agents.workspace.workspace import CriteriaChoice
 from workbench.criteria.registry import descriptions
-from workbench.editing.config_file import edit_of, open_config
-from workbench.editing.criteria_change import read_typed, stepped
+from workbench.editing.criteria_change import edit_of, open_config, read_typed, stepped
 from workbench.editing.criteria_form import FormRow, rows_of
 from workbench.files.criteria import read_config
 from workbench.judges.base import DEFAULT_SAMPLES

@@ -24,7 +24,7 @@ from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen, case_json
 from tests.ui.criteria.test_form import with_config
 from tests.ui.history.test_history_screen import keep
 from tests.ui.triage.test_triage_screen import run_all
-from workbench.editing import config_file
+from workbench.editing import criteria_change
 from workbench.events.events import SpansRecorded
 from workbench.store.details import read_details
 from workbench.ui.criteria.form import CriteriaScreen
@@ -210,13 +210,13 @@ async def test_keys_wait_for_a_dialog_that_opens_slowly(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace, _ = with_config(make_workspace(), '{"criteria": {"response_match_score": 0.8}}')
-    may_open, read = threading.Event(), config_file.open_config
+    may_open, read = threading.Event(), criteria_change.open_config
 
     def slowly(*files: Any) -> Any:
         assert may_open.wait(10)
         return read(*files)
 
-    monkeypatch.setattr(config_file, "open_config", slowly)
+    monkeypatch.setattr(criteria_change, "open_config", slowly)
     screen = open_screen(workspace)
     async with screen.open() as pilot:
         send(screen, "jjjc0.37")

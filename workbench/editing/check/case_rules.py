@@ -7,8 +7,8 @@ from typing import Any
 from workbench.agents.declared_tools import DeclaredTool, DeclaredTools
 from workbench.criteria.json_difference import shown
 from workbench.criteria.registry import descriptions
+from workbench.editing.check.criteria_rules import rubric_problems
 from workbench.editing.check.problem import Problem, Rule
-from workbench.editing.check.rubric_rules import rubric_problems
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import EvalCase, EvalsetDocument
 from workbench.files.faults import Breach, Location, nearest_hint

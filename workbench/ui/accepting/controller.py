@@ -18,8 +18,8 @@ from workbench.ui.tree.outline import Row
 if TYPE_CHECKING:
     from workbench.agents.workspace.workspace import EvalsetEntry
     from workbench.editing.accept_turn import Hunk
-    from workbench.editing.bulk import Proposal
-    from workbench.editing.config_file import ConfigDraft
+    from workbench.editing.criteria_change import ConfigDraft
+    from workbench.editing.whole_cases import Proposal
     from workbench.files.criteria import Criterion
     from workbench.store.execution import CaseRecord, Execution
     from workbench.ui.accepting.screen import Acceptance
@@ -65,7 +65,7 @@ class Accept(Controller):
 
     async def accept_cases(self, pairs: Sequence[Pair]) -> bool:
         """Let the user choose differences of several cases, and save them as one edit. Return whether any was saved."""
-        from workbench.editing.bulk import written
+        from workbench.editing.whole_cases import written
         from workbench.ui.accepting.several import SeveralScreen
 
         proposals, left_out = await asyncio.to_thread(self._proposals, pairs)
@@ -92,7 +92,7 @@ class Accept(Controller):
         """Return what can be accepted of each case, and why others are left out. Runs in a thread."""
         from workbench.criteria.session_state import rules_of
         from workbench.editing.accept import Comparison, NotComparableError
-        from workbench.editing.bulk import Proposal
+        from workbench.editing.whole_cases import Proposal
 
         found: dict[Pair, Proposal] = {}
         left_out: Counter[str] = Counter()
@@ -173,7 +173,7 @@ class Accept(Controller):
 
     async def _config_for_rules(self, entry: "EvalsetEntry") -> "tuple[ConfigDraft | None, str]":
         """Return the config that would get rules for arguments, and what it governs, or None and why."""
-        from workbench.editing.accept_rules import obstacle
+        from workbench.editing.accept import obstacle
 
         if why := obstacle(entry.criteria.config):
             return None, why

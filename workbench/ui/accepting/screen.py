@@ -19,10 +19,9 @@ from textual.content import Content
 from textual.widgets import Static
 
 from workbench.criteria.call_rows import CallRules
-from workbench.editing.accept import Comparison
-from workbench.editing.accept_rules import CRITERION, Offer, accepted_by, offers, rules_of, with_rules
+from workbench.editing.accept import CRITERION, Comparison, Offer, accepted_by, offers, rules_of, with_rules
 from workbench.editing.accept_turn import Hunk
-from workbench.editing.config_file import ConfigDraft, ConfigRejectedError, edit_of
+from workbench.editing.criteria_change import ConfigDraft, ConfigRejectedError, edit_of
 from workbench.editing.edit import change_of
 from workbench.editing.evalset_file import RejectedError
 from workbench.editing.saving import ChangedOnDiskError, Saver

@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from workbench.criteria.json_difference import ABSENT, shown
 from workbench.editing.accept_turn import Hunk
-from workbench.editing.bulk import Choice, Part, Proposal
+from workbench.editing.whole_cases import Choice, Part, Proposal
 from workbench.results.cells import cut_sibling
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line

@@ -277,8 +277,8 @@ def _destination(entry: "EvalsetEntry") -> "Destination":
 
 def _write(saver: "Saver", case: dict[str, Any], recording: "Recording | None", into: "Destination") -> str:
     """Append a case to a file, and write its recording. Return a safe message if that failed, else ""."""
-    from workbench.editing.kept_case import kept_contents
     from workbench.editing.saving import ChangedOnDiskError
+    from workbench.editing.whole_cases import kept_contents
     from workbench.files.json_text.json_edit import EditError
     from workbench.ui.editing.conflicts import save_error_message
 

@@ -20,7 +20,7 @@ from workbench.editing.capture import (
     recording_of,
     state_at_start,
 )
-from workbench.editing.value_edit import free_name
+from workbench.editing.case_edit import free_name
 from workbench.files.invocation import content_text, tool_calls
 from workbench.results.cells import fit
 from workbench.results.document import Document

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from workbench.criteria.registry import descriptions
-from workbench.editing.config_file import ConfigDraft
+from workbench.editing.case_edit import moved
 from workbench.editing.criteria_change import (
+    ConfigDraft,
     Content,
     ValueRefusedError,
     changed_names,
@@ -21,7 +22,6 @@ from workbench.editing.criteria_change import (
 )
 from workbench.editing.criteria_form import FormRow, field_of
 from workbench.editing.criteria_presets import PRESETS, Preset, guide, proposed, with_preset
-from workbench.editing.value_edit import moved
 from workbench.files.faults import Location
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item

@@ -14,7 +14,7 @@ from workbench.ui.session.view import Controller, View
 
 if TYPE_CHECKING:
     from workbench.agents.workspace.workspace import EvalsetEntry
-    from workbench.editing.config_file import ConfigDraft
+    from workbench.editing.criteria_change import ConfigDraft
     from workbench.ui.criteria.changes import FormChanges
     from workbench.ui.criteria.leaving import EditorMode
     from workbench.ui.criteria.preview import ConfigEdit
@@ -150,7 +150,7 @@ class Criteria(Controller):
 
     async def config_of(self, entry: "EvalsetEntry") -> "ConfigDraft | None":
         """Return the config of an evalset, or a new one with the defaults. If it cannot be read, say why."""
-        from workbench.editing.config_file import new_draft, open_config
+        from workbench.editing.criteria_change import new_draft, open_config
         from workbench.files.json_text.json_edit import EditError
         from workbench.files.metrics_config import metrics_of
 
@@ -193,6 +193,6 @@ class Criteria(Controller):
 
 def _config_file(entry: "EvalsetEntry") -> Path:
     """Return the config file of an evalset, or the path of a new one."""
-    from workbench.editing.config_file import NEW_CONFIG
+    from workbench.editing.criteria_change import NEW_CONFIG
 
     return entry.criteria.config.edited_file or entry.file.parent / NEW_CONFIG

@@ -16,8 +16,7 @@ from textual.content import Content as Text
 from textual.events import Key, Paste
 from textual.widgets import Static
 
-from workbench.editing.config_file import ConfigDraft
-from workbench.editing.criteria_change import Content, ValueRefusedError, read_typed, with_value
+from workbench.editing.criteria_change import ConfigDraft, Content, ValueRefusedError, read_typed, with_value
 from workbench.editing.criteria_form import FormRow, file_row, metric_rows, rows_of
 from workbench.editing.saving import Saver
 from workbench.editing.what_if import is_free

@@ -6,8 +6,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from workbench.editing.config_file import ConfigDraft, ConfigRejectedError, draft_of, edit_of, new_faults
-from workbench.editing.criteria_change import Content, changed_names, merged
+from workbench.editing.criteria_change import (
+    ConfigDraft,
+    ConfigRejectedError,
+    Content,
+    changed_names,
+    draft_of,
+    edit_of,
+    merged,
+    new_faults,
+)
 from workbench.editing.saving import Saver
 from workbench.files.faults import Fault
 from workbench.files.json_text.json_edit import EditError

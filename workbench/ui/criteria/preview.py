@@ -9,8 +9,7 @@ from typing import Any, Protocol
 from textual.content import Content as Text
 from textual.widgets import Static
 
-from workbench.editing.config_file import ConfigDraft, faults_of_draft
-from workbench.editing.criteria_change import Content
+from workbench.editing.criteria_change import ConfigDraft, Content, faults_of_draft
 from workbench.editing.criteria_form import FormRow
 from workbench.editing.what_if import Outlook, WhatIf, is_free
 from workbench.files.criteria import parse_config

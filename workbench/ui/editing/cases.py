@@ -62,7 +62,7 @@ class Cases(Controller):
     # One case
 
     async def _new(self, row: Row, *, scenario: bool) -> None:
-        from workbench.editing.case_parts import new_case
+        from workbench.editing.case_edit import new_case
         from workbench.editing.whole_cases import added
 
         entry = self.session.entry(row.evalset)

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.editing.carried_recordings import CarriedCase, with_recordings
+from workbench.editing.case_edit import with_value, without
 from workbench.editing.case_rows import CaseRow, frame_rows, rows_of
 from workbench.editing.evalset_file import EvalsetFile
 from workbench.editing.saving import Contents
-from workbench.editing.value_edit import with_value, without
-from workbench.editing.whole_cases import CaseSelection
+from workbench.editing.whole_cases import CarriedCase, CaseSelection, with_recordings
 from workbench.files.evalset import EvalsetDocument
 from workbench.files.file_access import read_regular
 from workbench.text.json_values import case_id, value_at

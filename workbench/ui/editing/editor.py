@@ -16,8 +16,16 @@ from textual.geometry import Region
 from textual.widgets import Static
 
 from workbench.criteria.registry import rubric_types
-from workbench.editing.case_edit import NotPossibleError, can_duplicate, can_remove, duplicate, move, remove
-from workbench.editing.case_parts import parts_for, with_part
+from workbench.editing.case_edit import (
+    NotPossibleError,
+    can_duplicate,
+    can_remove,
+    duplicate,
+    move,
+    parts_for,
+    remove,
+    with_part,
+)
 from workbench.editing.case_rows import CaseRow
 from workbench.editing.evalset_file import RejectedError
 from workbench.files.faults import Location

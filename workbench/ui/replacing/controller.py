@@ -54,8 +54,8 @@ class Replace(Controller):
             self.view.say("no cases here")
 
     async def _replace(self, pairs: Sequence[Pair]) -> None:
-        from workbench.editing.bulk import Proposal, written
         from workbench.editing.replacing import PARTS, replaced, replacements
+        from workbench.editing.whole_cases import Proposal, written
         from workbench.ui.accepting.several import SeveralScreen
 
         cases = counted(len(pairs), "case")

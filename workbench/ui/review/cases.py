@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from workbench.editing.triage.entry import BY_CAUSE
-from workbench.editing.triage.judged import standing
+from workbench.editing.triage.entry import BY_CAUSE, standing
 from workbench.ui.review.model import Given, Judgeable
 
 if TYPE_CHECKING:

@@ -55,7 +55,7 @@ class TriageIndex:
 
         current = list(entries)
         if record is not None and record.answer:
-            from workbench.editing.triage.judged import standing
+            from workbench.editing.triage.entry import standing
 
             current = [entry for entry in entries if standing(entry, record) == "now"]
         # An entry about the case is more informative than one about a label.

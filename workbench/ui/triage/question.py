@@ -5,13 +5,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.editing.triage.entry import About, Entry, Judged, offered, says
-from workbench.editing.triage.judged import (
+from workbench.editing.triage.entry import (
+    About,
+    Entry,
+    Judged,
     by_judge,
     deciding_criterion,
     judged_case,
     judged_criterion,
     judged_label,
+    offered,
+    says,
 )
 from workbench.results.faces import FACES, LABELS, VERDICTS
 from workbench.results.judge_texts import leading_vote
