@@ -13,7 +13,7 @@ from workbench.results.scores import chips
 from workbench.results.status import score_text
 from workbench.results.title import ending, notes, title
 from workbench.store.execution import CaseRecord
-from workbench.text.scores import amount
+from workbench.text.counting import amount
 
 LONG = CaseRef("a_rather_long_agent", "x.evalset.json", "an_evalset_with_a_name", "the_case_itself", 2)
 

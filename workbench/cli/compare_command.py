@@ -203,7 +203,7 @@ def _verdict(execution: "Execution") -> str:
 def _score(result: "MetricResult | None") -> str:
     if result is None:
         return "none"
-    from workbench.text.scores import cut_score
+    from workbench.text.counting import cut_score
 
     return result.status.replace("_", " ") if result.score is None else cut_score(result.score)
 

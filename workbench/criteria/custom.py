@@ -20,9 +20,8 @@ from workbench.agents.functions import FunctionFailedError
 from workbench.criteria.base import WHOLE, Bench, NotScorableError, Scored, ScoreRequest, same_length
 from workbench.events.events import MetricResult, MetricStatus
 from workbench.files.spelling import get
-from workbench.text.counting import counted
+from workbench.text.counting import compared, counted, sign
 from workbench.text.safe_text import one_line
-from workbench.text.scores import compared, sign
 
 # The interval of values that a custom metric declares in its `metric_info` (ADK's `Interval`)
 

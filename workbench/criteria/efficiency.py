@@ -18,7 +18,7 @@ from workbench.criteria.base import Scored, ScoreRequest
 from workbench.criteria.description import CriterionDescription
 from workbench.events.events import MetricResult
 from workbench.files.invocation import recorded_events, tool_calls
-from workbench.text.scores import amount
+from workbench.text.counting import amount
 
 Figures: TypeAlias = dict[str, float | None]
 """Figures of a turn or a case. The first one is the score."""

@@ -19,8 +19,8 @@ from workbench.criteria.description import CriterionDescription, Options, read_o
 from workbench.criteria.efficiency import DURATION, MODEL_CALLS, TOKENS, TOOL_CALLS, measured, model_calls
 from workbench.events.events import MetricResult
 from workbench.files.prices import Prices, model_cost, money
+from workbench.text.counting import amount
 from workbench.text.json_values import mapping
-from workbench.text.scores import amount
 
 _UNITS = {"tokens": "tokens", "seconds": "s", "tool_calls": "tool calls", "model_calls": "model calls"}
 _FIGURES = {

@@ -9,10 +9,10 @@ import hashlib
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 
 from workbench.editing.triage.agreement import JudgeAgreement, left_out_text
 from workbench.events.events import CaseName
-from workbench.exporting.html_text import class_name, html_line
 from workbench.results.case_table.cells import Cell, Rank, criterion_cell, seconds_cell, tokens_cell
 from workbench.results.case_table.columns import CASE, TIME, TOKENS, Column, criterion_columns
 from workbench.results.costs import Costs
@@ -21,9 +21,24 @@ from workbench.results.overview.criteria import BINS, STEPS, Scores
 from workbench.results.plain_lines import case_label
 from workbench.store.execution import Execution
 from workbench.store.history.pass_rates import RunRate, Trend
-from workbench.text.counting import counted, cut_to_tenths, percent
+from workbench.text.counting import compared, counted, cut_score, cut_to_tenths, percent
 from workbench.text.safe_text import one_line
-from workbench.text.scores import compared, cut_score
+
+
+def html_line(text: str) -> str:
+    """Return any text on one line, safe for a terminal and for a page."""
+    return html_body(one_line(text, limit=1000))
+
+
+def html_body(text: str) -> str:
+    """Escape text that is already safe for a terminal."""
+    return escape(text, quote=True)
+
+
+def class_name(style: str) -> str:
+    """Return the name of a style as the value of a class attribute."""
+    return escape(" ".join(style.replace(".", " ").split()), quote=True)
+
 
 # Charts of the HTML page: inline SVG, each with a title that gives the same figures as text
 

@@ -12,14 +12,16 @@ from workbench.exporting.case_table import (
     agreement_tables,
     bars,
     case_table,
+    class_name,
     distribution,
+    html_body,
+    html_line,
     most_expensive,
     most_tokens,
     rates_chart,
     slowest,
 )
 from workbench.exporting.exporter import Exporter, RunContext
-from workbench.exporting.html_text import class_name, html_body, html_line
 from workbench.files.prices import Prices, money
 from workbench.results.cause_lines import by_cause, cause_text, failing_groups, is_shared
 from workbench.results.costs import NO_PRICES, costs, not_known
@@ -40,8 +42,7 @@ from workbench.run.injection.outcome import STATUS, WAYS
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.store import Store
-from workbench.text.counting import cut_to_tenths
-from workbench.text.scores import cut_score
+from workbench.text.counting import cut_score, cut_to_tenths
 
 # Style sheet of the HTML page: light or dark, narrow or wide, and printed
 

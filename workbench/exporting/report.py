@@ -19,12 +19,12 @@ from workbench.events.event_json import to_json
 from workbench.events.events import ForkOf, Frozen, MetricResult, Thawed
 from workbench.exporting import SCHEMA
 from workbench.exporting.exporter import Exporter
-from workbench.exporting.report_parts import Part
 from workbench.exporting.report_shape import (
     CaseMetric,
     CriterionRepeats,
     DriftChange,
     FaultRow,
+    Part,
     Report,
     ReportCase,
     ReportDrift,

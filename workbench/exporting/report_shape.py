@@ -2,13 +2,24 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation, create_model
 from pydantic.json_schema import models_json_schema
 
 from workbench.agents.workspace.ownership import OwnerRule
 from workbench.events.events import CaseStatus, ErrorKind, FaultOutcome, FaultWay, ForkChange, MetricStatus
-from workbench.exporting.report_parts import Count, Object, Part, Seconds, Words
 from workbench.store.judge_details import JudgedBy
+
+# Not validated: an ID may contain a lone surrogate, which ASCII JSON preserves as `\ud800`.
+Words = SkipValidation[str]
+Object = SkipValidation[dict[str, Any]]
+Seconds = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class Part(BaseModel):
+    """An object of the report. Its docstrings are the descriptions in the schema."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, populate_by_name=True)
 
 
 class ReportError(Part):

@@ -4,7 +4,7 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -23,6 +23,7 @@ from workbench.results.repeats.repeat_texts import cells
 from workbench.results.rows import View
 from workbench.results.thawed import drift_texts, thawed_total
 from workbench.run.injection.outcome import WAYS
+from workbench.store.cause import Cause
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.judge_details import judged_by
@@ -36,7 +37,7 @@ _MAX_CASES = 200
 _MAX_OPEN = 20
 """Number of cases that did not pass and are shown at once. The rest is folded."""
 _MAX_CHARACTERS = 60_000
-"""GitHub accepts comments of up to 65,536 characters."""
+"""GitHub accepts comments and issues of up to 65,536 characters."""
 _MAX_EVIDENCE = 20_000
 """Characters of evidence in a comment."""
 _FOLDED = 100
@@ -295,3 +296,40 @@ MARKDOWN: Final = Exporter(
     lambda run: (build_markdown(run.store, run.context),),
 )
 CSV: Final = Exporter("csv", "one line per criterion of each case", ".csv", lambda run: (build_csv(run.store),))
+
+
+_MAX_NAMES = 50
+"""Cases of one cause that are listed by name."""
+
+
+def failures_as_markdown(failures: Sequence[tuple[Cause | None, CaseRecord, str]]) -> str:
+    """Return failures by cause. Each is its cause (None: it passes now), its record, and the user's note.
+
+    Each cause has its evidence once, from its first case. The text stays below the limit of an issue.
+    """
+    causes: dict[str, tuple[Cause | None, list[tuple[CaseRecord, str]]]] = {}
+    for cause, record, note in failures:
+        causes.setdefault("" if cause is None else cause.slug, (cause, []))[1].append((record, note))
+    parts = [f"## {counted(len(failures), 'case')} in which the agent is wrong\n"]
+    size = len(parts[0])
+    for number, (cause, of_cause) in enumerate(causes.values()):
+        part = "\n".join(_cause(cause, of_cause)) + "\n"
+        if size + len(part) > _MAX_CHARACTERS and number:
+            parts.append(f"and {counted(len(causes) - number, 'more cause')}\n")
+            break
+        parts.append(part)
+        size += len(part)
+    return "\n".join(parts)
+
+
+def _cause(cause: Cause | None, cases: Sequence[tuple[CaseRecord, str]]) -> Iterator[str]:
+    first, _ = cases[0]
+    yield f"### {code_span('now passing' if cause is None else cause_text(cause))}: {counted(len(cases), 'case')}"
+    yield ""
+    for record, note in cases[:_MAX_NAMES]:
+        file = f" in {code_span(record.ref.evalset_file)}"
+        yield f"- {code_span(case_label(record))}{file}{f': {code_span(note)}' if note else ''}"
+    if len(cases) > _MAX_NAMES:
+        yield f"- and {len(cases) - _MAX_NAMES:,} more"
+    yield ""
+    yield from evidence_block(first, full=True)

@@ -11,8 +11,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from workbench.editing.freezing import Change
-from workbench.exporting.report_parts import Count, Part, Words
-from workbench.exporting.report_shape import output_schema
+from workbench.exporting.report_shape import Count, Part, Words, output_schema
 
 
 class CheckSummary(Part):

@@ -11,8 +11,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field
 
 from workbench.events.events import CaseRef, CaseStatus, MetricResult, MetricStatus
-from workbench.exporting.report_parts import Count, Object, Part, Words
-from workbench.exporting.report_shape import output_schema
+from workbench.exporting.report_shape import Count, Object, Part, Words, output_schema
 from workbench.freshness.changed_files import FileKind
 from workbench.results import statistics
 from workbench.results.compare.causes import CauseKind

@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from workbench.exporting.report_parts import Part, Words
-from workbench.exporting.report_shape import output_schema
+from workbench.exporting.report_shape import Part, Words, output_schema
 from workbench.store.history.summary import ListEntry
 
 SCHEMA = "agent-workbench/history/1"

@@ -12,8 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from workbench.events.events import CaseStatus
-from workbench.exporting.report_parts import Part, Words
-from workbench.exporting.report_shape import output_schema
+from workbench.exporting.report_shape import Part, Words, output_schema
 from workbench.project.last_verdicts import LastVerdict
 from workbench.store.inputs import Effect, Input
 from workbench.store.judge_details import JudgedBy

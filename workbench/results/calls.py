@@ -17,10 +17,9 @@ from workbench.results.json_text import INDENT, beginning, compact, is_marked, p
 from workbench.results.lines import Line, cut_line, fold, has_style, joined, pad, shortened, wrap, wrap_indented
 from workbench.results.rows import GLYPHS, View
 from workbench.store.execution import Turn
-from workbench.text.counting import counted
+from workbench.text.counting import counted, cut_score
 from workbench.text.json_values import objects, string
 from workbench.text.safe_text import one_line, plain
-from workbench.text.scores import cut_score
 
 BRIEF_LINES = 12
 _DIFFERENCES = 3

@@ -13,8 +13,8 @@ from workbench.results.error import user_frames
 from workbench.results.json_text import compact
 from workbench.results.plain_lines import error_text, marks
 from workbench.store.execution import CaseRecord, Execution
+from workbench.text.counting import amount, compared, sign
 from workbench.text.safe_text import one_line
-from workbench.text.scores import amount, compared, sign
 
 _OF_METRICS = ("judge", "quota", "metric_crashed")
 _LONGEST_SETTING = 80

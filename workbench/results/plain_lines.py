@@ -9,8 +9,8 @@ from workbench.events.events import CaseError, CaseRef, JudgeWaits, MetricResult
 from workbench.results.faces import COUNTED, FACES
 from workbench.results.judged import case_is_split, is_cached, is_function, judge_questions
 from workbench.store.execution import CaseRecord, Execution
+from workbench.text.counting import amount, compared
 from workbench.text.safe_text import one_line
-from workbench.text.scores import amount, compared
 
 VERDICTS = {state: FACES[state].word.upper().replace(" ", "_") for state in COUNTED}
 """`PASS`, `FAIL`, `ERROR`, `NOT_EVALUATED` and `CANCELLED`."""

@@ -11,9 +11,8 @@ from workbench.files.evalset import EvalCase
 from workbench.results.json_text import compact, pretty, pretty_lines
 from workbench.results.lines import Line, flow, fold, safe, wrap, wrap_indented
 from workbench.results.rows import View, label, part, under
-from workbench.text.counting import counted, threshold
+from workbench.text.counting import amount, counted, threshold
 from workbench.text.safe_text import one_line
-from workbench.text.scores import amount
 
 STATE_LINES = 3
 

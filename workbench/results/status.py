@@ -7,7 +7,7 @@ from rich.text import Text
 from workbench.events.events import MetricResult, MetricStatus
 from workbench.results.faces import FACES, Status
 from workbench.results.lines import Line
-from workbench.text.scores import amount, compared, sign
+from workbench.text.counting import amount, compared, sign
 
 
 def badge(status: Status) -> Line:

@@ -9,8 +9,8 @@ from workbench.results.document import Subject
 from workbench.results.faces import JUDGED, TRIAGED, TRIAGED_EARLIER
 from workbench.results.lines import Line
 from workbench.results.rows import View, part
+from workbench.text.counting import cut_score
 from workbench.text.safe_text import one_line, plain
-from workbench.text.scores import cut_score
 
 if TYPE_CHECKING:
     from workbench.editing.triage.entry import Entry, Standing

@@ -22,8 +22,7 @@ from workbench.store.execution import Execution
 from workbench.store.history import stored_runs
 from workbench.store.history.latest import latest_runs
 from workbench.store.history.listed_runs import list_all_runs, newest_runs
-from workbench.store.history.retention import deletable_runs, delete_runs, pin, tidy, unpin
-from workbench.store.history.run_names import baseline, find_stored_run
+from workbench.store.history.run_names import baseline, deletable_runs, delete_runs, find_stored_run, pin, tidy, unpin
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.state_dir import old_runs_text
 from workbench.store.history.stored_events import read_run

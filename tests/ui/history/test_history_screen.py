@@ -36,8 +36,7 @@ from workbench.run.plan.selection import select_cases
 from workbench.store.history import pass_rates
 from workbench.store.history.listed_runs import ListedRun
 from workbench.store.history.pass_rates import runs_by_question
-from workbench.store.history.retention import delete_runs, pin
-from workbench.store.history.run_names import baseline
+from workbench.store.history.run_names import baseline, delete_runs, pin
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.stored_runs import list_runs
 from workbench.store.history.summary import Summary

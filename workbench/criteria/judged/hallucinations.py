@@ -48,9 +48,8 @@ from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion
 from workbench.files.invocation import Invocation, content_text, recorded_events
 from workbench.judges.base import Judge
-from workbench.text.counting import counted
+from workbench.text.counting import counted, cut_score
 from workbench.text.json_values import parts_of
-from workbench.text.scores import cut_score
 
 # Context of a text: the pieces that an agent could know when it wrote the text, and the source of an excerpt
 

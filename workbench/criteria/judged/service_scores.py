@@ -25,7 +25,7 @@ from workbench.criteria.judged.voting import MAX_TEXT, case_result, not_applicab
 from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion
 from workbench.files.invocation import Invocation, recorded_events
-from workbench.text.scores import amount
+from workbench.text.counting import amount
 
 SERVICE = "Google's evaluation service (Vertex AI)"
 _NO_MORE: Mapping[str, Any] = MappingProxyType({})

@@ -13,8 +13,7 @@ from pydantic import Field
 
 from workbench.exporting import TRY_SCHEMA
 from workbench.exporting.comparison import MARK
-from workbench.exporting.report_parts import Count, Part, Words
-from workbench.exporting.report_shape import output_schema
+from workbench.exporting.report_shape import Count, Part, Words, output_schema
 from workbench.exporting.tables import code_span
 from workbench.files.prices import Prices
 from workbench.project.variants.report import (

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 from workbench.events.events import MetricResult
 from workbench.results.faces import FACES, Status
 from workbench.store.execution import Execution
-from workbench.text.scores import amount, compared, cut_score
+from workbench.text.counting import amount, compared, cut_score
 
 Item = TypeVar("Item")
 _MINUTE = 60

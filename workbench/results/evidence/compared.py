@@ -19,8 +19,8 @@ from workbench.results.lines import Line, cut_line, flow, hang, pad, safe, wrap
 from workbench.results.rows import GLYPHS, View
 from workbench.results.status import glyph, score_text
 from workbench.store.execution import CaseRecord, Turn
+from workbench.text.counting import cut_score
 from workbench.text.safe_text import one_line
-from workbench.text.scores import cut_score
 
 _ARROW: Line = Text.styled(" → ", "muted")
 _MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)

@@ -14,10 +14,9 @@ from workbench.results.rows import View, part, under
 from workbench.results.trace.conversation import events_of
 from workbench.results.triaged import overridden
 from workbench.store.execution import CaseRecord
-from workbench.text.counting import counted
+from workbench.text.counting import counted, cut_score
 from workbench.text.json_values import mapping, objects, string
 from workbench.text.safe_text import one_line, plain
-from workbench.text.scores import cut_score
 
 _NARROW = 60
 """The minimum width for a separate column of labels."""

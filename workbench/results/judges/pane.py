@@ -35,10 +35,9 @@ from workbench.results.status import glyph, score_text
 from workbench.results.texts import text_lines
 from workbench.store.execution import CaseRecord, Turn
 from workbench.store.judge_details import votes_differ
-from workbench.text.counting import counted
+from workbench.text.counting import amount, counted, cut_score
 from workbench.text.json_values import mapping, objects, string
 from workbench.text.safe_text import one_line
-from workbench.text.scores import amount, cut_score
 
 WORDS_SHOWN = 12
 # Details that the evidence shows, or that this pane shows in other words.

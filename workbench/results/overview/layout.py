@@ -18,10 +18,9 @@ from workbench.results.overview.tally import Tally
 from workbench.results.rows import View
 from workbench.results.scores import cut_words, short_name
 from workbench.store.cause import ONE_OF_A_KIND
-from workbench.text.counting import counted, cut_to_tenths, percent
+from workbench.text.counting import counted, cut_score, cut_to_tenths, percent
 from workbench.text.counting import threshold as threshold_text
 from workbench.text.safe_text import one_line
-from workbench.text.scores import cut_score
 
 CAUSE, CRITERION, FROZEN_CRITERION, CASE = "cause/", "criterion/", "frozen criterion/", "case/"
 """Beginnings of the keys of items."""

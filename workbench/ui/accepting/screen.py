@@ -34,9 +34,8 @@ from workbench.results.evidence.hunk import hunk_lines
 from workbench.results.lines import Line, flow, pieces
 from workbench.results.rows import View
 from workbench.results.scores import short_name
-from workbench.text.counting import counted
+from workbench.text.counting import counted, cut_score
 from workbench.text.safe_text import one_line, plain
-from workbench.text.scores import cut_score
 from workbench.ui.accepting.outcome import Outcome, Results, outcomes
 from workbench.ui.accepting.transcript import Transcript
 from workbench.ui.actions import footer

@@ -10,9 +10,8 @@ from workbench.editing.criteria_presets import cost, needs
 from workbench.editing.what_if import Flip, Outlook
 from workbench.judges.base import DEFAULT_SAMPLES
 from workbench.results.lines import safe, wrap
-from workbench.text.counting import counted, few
+from workbench.text.counting import counted, cut_score, few
 from workbench.text.safe_text import one_line, plain
-from workbench.text.scores import cut_score
 from workbench.ui.editing.values import json_text
 
 _NAMED = 4

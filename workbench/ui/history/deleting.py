@@ -7,8 +7,7 @@ from pathlib import Path
 from textual.app import App
 
 from workbench.store.history.listed_runs import ListedRun
-from workbench.store.history.retention import delete_runs
-from workbench.store.history.run_names import baseline
+from workbench.store.history.run_names import baseline, delete_runs
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item, searching

@@ -13,8 +13,7 @@ from textual.widgets import Static
 from workbench.results.cells import cell_len, cut, fit
 from workbench.results.plain_lines import commit_words
 from workbench.store.history.listed_runs import ListedRun, list_all_runs, newest_runs
-from workbench.store.history.retention import pin, unpin
-from workbench.store.history.run_names import baseline
+from workbench.store.history.run_names import baseline, pin, unpin
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer

@@ -440,7 +440,7 @@ class Review(Controller):
                 self._go_on("")
 
     async def _copy_bugs(self, names: "Sequence[CaseName]") -> None:
-        from workbench.exporting.failures import failures_as_markdown
+        from workbench.exporting.tables import failures_as_markdown
 
         records = ((name, record) for name in names if (record := self._cases.record(name)))
         known = [(self._cases.cause(name), record, self.note(name)) for name, record in records]

@@ -11,8 +11,8 @@ from workbench.store.execution import Execution
 from workbench.store.history.stored_runs import list_runs, load_summary
 from workbench.store.history.summary import Summary
 from workbench.store.rates import are_enough, case_votes
+from workbench.text.counting import compared, sign
 from workbench.text.safe_text import one_line
-from workbench.text.scores import compared, sign
 from workbench.ui.session import relative_times, run_labels
 from workbench.ui.table.cases import Cases, Name
 from workbench.ui.tree.outline import Pair

@@ -24,9 +24,8 @@ from workbench.results.judged import is_function
 from workbench.results.repeats.repeat_texts import CAUSES
 from workbench.results.staleness import stale_mark
 from workbench.store.execution import Execution
-from workbench.text.counting import counted, percent
+from workbench.text.counting import counted, cut_score, percent
 from workbench.text.safe_text import one_line
-from workbench.text.scores import cut_score
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Outline, Row
 from workbench.ui.tree.triage_index import TriageMark

@@ -4,7 +4,7 @@ import pytest
 
 from tests.hostile import HOSTILE
 from tests.ui.transcripts import execute, late_parcel, recorded, turn
-from workbench.exporting.failures import failures_as_markdown
+from workbench.exporting.tables import failures_as_markdown
 from workbench.store.cause import make_cause
 
 
