@@ -375,7 +375,7 @@ def disks(driver: Driver) -> None:
             done = driver.run("--fresh", "--state-dir", str(folder / "state"))
             told = done.stderr.decode("utf-8", "replace")
             runs = list_runs(folder / "state").runs
-            is_whole = bool(runs) and runs[0].get("seconds") is not None
+            is_whole = bool(runs) and runs[0].seconds is not None
             if b"Traceback" in done.stderr or done.returncode != 1 or ("kept in memory" in told) == is_whole:
                 driver.fault(f"disk of {size} KiB: exit code {done.returncode}: {told[-1500:]}")
             driver.counts[f"disks: exit code {done.returncode}"] += 1

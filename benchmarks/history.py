@@ -33,7 +33,7 @@ from workbench.store.database.runs import (
 from workbench.store.database.runs import save_run as save_stored_run
 from workbench.store.execution import Execution
 from workbench.store.history.execution_rows import Place, execution_row, facts_text
-from workbench.store.history.summary import Summary, list_entry
+from workbench.store.history.summary import Summary, listed_run
 
 CASES = 100
 """Cases of each run in the list."""
@@ -107,7 +107,7 @@ def _add(connection: Connection, run_id: str, summary: Summary, *, rows: bool) -
         seconds=1.0,
         events=events,
         executions=events,
-        listed=json.dumps(list_entry(run_id, summary)),
+        listed=json.dumps(listed_run(summary, run_id).as_json()),
     )
     save_stored_run(connection, ended, time.time())
     release(connection, row.id)

@@ -36,9 +36,9 @@ async def test_fork_tries_a_change_and_leaves_the_verdict_or_says_where_it_diver
         assert {(verdict.status, verdict.run_id) for verdict in await project.status()} >= {("failed", ordinary)}
         assert last_run(tmp_path / ".workbench") == run_path(tmp_path / ".workbench", ordinary)
         newest = list_runs(tmp_path / ".workbench").runs[0]
-        assert newest["fork"] == ordinary
+        assert newest.fork == ordinary
         with pytest.raises(UsageFaultError, match="fork"):
-            await project.score(newest["run_id"])
+            await project.score(newest.run_id)
 
         # With frozen tools, only models are asked, and a call that the recording does not have is a miss.
         before = len(counted(folder))

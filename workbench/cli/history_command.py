@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,7 +16,7 @@ from workbench.text.safe_text import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from workbench.store.history.summary import ListEntry
+    from workbench.store.history.summary import ListedRun
 
 _ACTIONS = ("delete", "pin", "unpin")
 _TAKES = {"delete": "one run or more", "pin": "one run", "unpin": "no run"}
@@ -135,22 +135,22 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
     state = common.project_state(root, state_dir)
     lists = {one: list_runs(one) for one in states_of(state)}
     _say_where((one for one in lists if one != state and lists[one].runs), state)
-    kept = [{**run, "kept_in": _kept_in(one, state)} for one, found in lists.items() for run in found.runs]
-    entries, trouble = _of_adk(root, {run["run_id"] for run in kept})
+    kept = [(run, _kept_in(one, state)) for one, found in lists.items() for run in found.runs]
+    entries, trouble = _of_adk(root, {run.run_id for run, _ in kept})
     trouble = [*(line for found in lists.values() for line in found.trouble), *trouble]
     age = ages()
-    runs = [*kept, *entries]
-    runs = sorted(runs, key=lambda run: age(run["run_id"], str(run["started"])), reverse=True)[:limit]
+    runs = [*kept, *((run, "") for run in entries)]
+    runs = sorted(runs, key=lambda item: age(item[0].run_id, item[0].started), reverse=True)[:limit]
     pinned = {baseline(one) for one in lists} - {None}
     for line in trouble:
         warn(line)
     if as_json:
         from workbench.project.history_report import history_text
 
-        write_line(sys.stdout, history_text(str(root), [(run, run["run_id"] in pinned) for run in runs]))
+        write_line(sys.stdout, history_text(str(root), [(run, where, run.run_id in pinned) for run, where in runs]))
         return True
-    for run in runs:
-        write_line(sys.stdout, _line(run, is_baseline=run["run_id"] in pinned))
+    for run, where in runs:
+        write_line(sys.stdout, _line(run, root, where, is_baseline=run.run_id in pinned))
     if not runs:
         write_line(sys.stderr, one_line(no_run_message(state), limit=1000))
     else:
@@ -159,14 +159,14 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
     return True
 
 
-def _of_adk(root: Path, kept: set[str]) -> "tuple[list[ListEntry], list[str]]":
+def _of_adk(root: Path, kept: set[str]) -> "tuple[list[ListedRun], list[str]]":
     from workbench.agents.workspace.targets import discover_for
     from workbench.store.history.adk_results import adk_entries
     from workbench.store.history.agents_cli_results import agents_cli_entries
 
     found, _ = discover_for([root], root)
     folders = [agent.folder for agent in found.agents]
-    parts = adk_entries(folders, root, kept), agents_cli_entries(folders, root)
+    parts = adk_entries(folders, kept), agents_cli_entries(folders, root)
     return [entry for part in parts for entry in part[0]], [line for part in parts for line in part[1]]
 
 
@@ -175,44 +175,43 @@ def _kept_in(state: Path, own: Path) -> str:
     return "" if state == own else state.relative_to(own.parent).as_posix()
 
 
-def _kinds(run: dict[str, Any]) -> Iterator[str]:
-    if run.get("by_function"):
+def _kinds(run: "ListedRun") -> Iterator[str]:
+    if run.by_function:
         yield "judged by a function"
-    if run.get("other_criteria"):
+    if run.other_criteria:
         yield "other criteria"
-    if run.get("injected"):
+    if run.injected:
         yield "injected faults"
-    if run.get("fork"):
-        yield f"fork of {run['fork']}"
-    if run.get("frozen"):
+    if run.fork:
+        yield f"fork of {run.fork}"
+    if run.frozen:
         from workbench.results.frozen import frozen_count
 
-        yield frozen_count(run["frozen"], sum(run["counts"].values()))
-    if run["scored_from"]:
-        yield f"scored from {run['scored_from']}"
+        yield frozen_count(run.frozen, run.total)
+    if run.scored_from:
+        yield f"scored from {run.scored_from}"
 
 
-def _line(run: dict[str, Any], *, is_baseline: bool) -> str:
+def _line(run: "ListedRun", root: Path, kept_in: str, *, is_baseline: bool) -> str:
+    from workbench.files.walk import relative_to
     from workbench.results.plain_lines import commit_words
-    from workbench.store.history.summary import split_unreached
 
-    unreached = (run.get("no_verdict") or 0) if run["seconds"] is None else 0
-    counts = split_unreached(run["counts"], unreached)
+    counts = run.outcomes
     counts["without a verdict"] = counts.pop("not_run")
     parts = [counted_status(status, count) for status, count in counts.items() if count]
     marks = ["baseline"] if is_baseline else []
-    if run.get("kept_in"):
-        marks.append(f"in {run['kept_in']}")
-    if run.get("adk"):
-        marks.append(f"{run.get('made_by', 'adk')} {run['file']}")
-    elif run["seconds"] is None:
+    if kept_in:
+        marks.append(f"in {kept_in}")
+    if run.adk:
+        marks.append(f"{run.made_by} {relative_to(run.file, root)}")
+    elif run.seconds is None:
         marks.append("did not end")
-    elif run["interrupted"]:
+    elif run.interrupted:
         marks.append("interrupted")
     marks += _kinds(run)
-    if run["commit"]:
-        marks.append(commit_words(run["commit"], run["dirty"]))
-    what = few(run["agents"])
-    took = "" if run["seconds"] is None else f" in {run['seconds']:.1f} s"
-    line = f"{run['run_id']}  {what or '?'}: {', '.join(parts) or 'no cases'}{took}"
+    if run.commit:
+        marks.append(commit_words(run.commit, run.dirty))
+    what = few(run.agents)
+    took = "" if run.seconds is None else f" in {run.seconds:.1f} s"
+    line = f"{run.run_id}  {what or '?'}: {', '.join(parts) or 'no cases'}{took}"
     return one_line(f"{line} ({', '.join(marks)})" if marks else line, limit=400)

@@ -5,13 +5,15 @@
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from workbench.exporting.report_shape import Part, Words, output_schema
-from workbench.store.history.summary import ListEntry
+from workbench.files.walk import relative_to
+from workbench.store.history.summary import ListedRun
 
 SCHEMA = "agent-workbench/history/1"
 
@@ -82,38 +84,40 @@ class History(Part):
     """The runs, newest first."""
 
 
-def history_text(root: str, runs: Iterable[tuple[ListEntry, bool]]) -> str:
-    """Return the report as one line of JSON in ASCII. Each run comes with whether it is the baseline."""
-    told = [_run(entry, is_baseline=is_baseline).model_dump() for entry, is_baseline in runs]
+def history_text(root: str, runs: Iterable[tuple[ListedRun, str, bool]]) -> str:
+    """Return the report as one line of JSON in ASCII.
+
+    Each run comes with its nested state folder (`kept_in`), and whether it is the baseline.
+    """
+    told = [_run(run, Path(root), kept_in, is_baseline=is_baseline).model_dump() for run, kept_in, is_baseline in runs]
     return json.dumps({"schema": SCHEMA, "root": root, "runs": told})
 
 
-def _run(entry: Mapping[str, Any], *, is_baseline: bool) -> HistoryRun:
-    is_others, commit, dirty = bool(entry.get("adk")), entry.get("commit"), entry.get("dirty")
+def _run(run: ListedRun, root: Path, kept_in: str, *, is_baseline: bool) -> HistoryRun:
     return HistoryRun(
-        run_id=entry["run_id"],
-        started=entry.get("started") or "",
-        seconds=entry.get("seconds"),
-        interrupted=bool(entry.get("interrupted")),
-        scored_from=entry.get("scored_from") or "",
-        counts=RunCounts(**entry["counts"]),
-        no_verdict=entry.get("no_verdict") or 0,
-        calls=entry.get("calls") or 0,
-        tokens=entry.get("tokens") or 0,
-        commit=commit if isinstance(commit, str) and commit else None,
-        dirty=dirty if isinstance(dirty, bool) else None,
-        agents=entry.get("agents") or [],
-        files=entry.get("files") or [],
-        by_function=bool(entry.get("by_function")),
-        other_criteria=bool(entry.get("other_criteria")),
-        injected=bool(entry.get("injected")),
-        fork=entry.get("fork") or "",
-        frozen=entry.get("frozen") or 0,
-        kept_in=entry.get("kept_in") or "",
+        run_id=run.run_id,
+        started=run.started,
+        seconds=run.seconds,
+        interrupted=run.interrupted,
+        scored_from=run.scored_from,
+        counts=RunCounts(**run.counts),
+        no_verdict=run.no_verdict,
+        calls=run.calls,
+        tokens=run.tokens,
+        commit=run.commit or None,
+        dirty=run.dirty,
+        agents=list(run.agents),
+        files=list(run.files),
+        by_function=run.by_function,
+        other_criteria=run.other_criteria,
+        injected=run.injected,
+        fork=run.fork,
+        frozen=run.frozen,
+        kept_in=kept_in,
         baseline=is_baseline,
-        adk=is_others,
-        made_by=(entry.get("made_by") or "adk") if is_others else None,
-        file=entry.get("file") if is_others else None,
+        adk=run.adk,
+        made_by=run.made_by or None,
+        file=relative_to(run.file, root) if run.adk else None,
     )
 
 

@@ -114,7 +114,7 @@ def test_files_of_a_project_are_listed_and_broken_ones_named(tmp_path: Path) -> 
     shutil.copy(FILE, folder)
     (folder / "results_broken.json").write_text("{")
     entries, trouble = agents_cli_entries([tmp_path / "app"], tmp_path)
-    assert [(entry["run_id"], entry["made_by"], entry["file"]) for entry in entries] == [
+    assert [(entry.run_id, entry.made_by, entry.file.relative_to(tmp_path).as_posix()) for entry in entries] == [
         (FILE.stem, "agents-cli", f"artifacts/grade_results/{FILE.name}")
     ]
     assert len(trouble) == 1

@@ -15,10 +15,9 @@ from workbench.events.events import CaseFinished, CaseRef, MetricScored, Planned
 from workbench.store.database.database import database
 from workbench.store.history.adk_results import adk_case_events
 from workbench.store.history.latest import latest_runs, past_runs
-from workbench.store.history.listed_runs import list_all_runs, newest_runs
 from workbench.store.history.reading import case_events as read_case
 from workbench.store.history.reading import read_run_events
-from workbench.store.history.stored_runs import list_runs, load_summary
+from workbench.store.history.stored_runs import list_all_runs, list_runs, load_summary, newest_runs
 from workbench.store.history.summary import Summary
 from workbench.store.store import Store
 
@@ -51,7 +50,7 @@ def test_unfinished_cases_do_not_count_as_fewer_passes(tmp_path: Path) -> None:
     keep_run(tmp_path, "2026-11-22T10-00-00-aaaa")
     runs, _ = list_all_runs(tmp_path, tmp_path, [])
     assert [run.better for run in runs] == [-1, None, None]
-    assert [(run.counts["error"], run.counts["not_run"]) for run in runs] == [(0, 0), (0, 1), (0, 0)]
+    assert [(run.outcomes["error"], run.outcomes["not_run"]) for run in runs] == [(0, 0), (0, 1), (0, 0)]
 
 
 def test_unreadable_run_is_listed_at_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,12 +21,11 @@ from workbench.store.database.values import add_contents
 from workbench.store.execution import Execution
 from workbench.store.history import stored_runs
 from workbench.store.history.latest import latest_runs
-from workbench.store.history.listed_runs import list_all_runs, newest_runs
 from workbench.store.history.run_names import baseline, deletable_runs, delete_runs, find_stored_run, pin, tidy, unpin
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.state_dir import old_runs_text
 from workbench.store.history.stored_events import read_run
-from workbench.store.history.stored_runs import list_runs, load_summary
+from workbench.store.history.stored_runs import list_all_runs, list_runs, load_summary, newest_runs
 from workbench.store.history.summary import Summary
 from workbench.store.inputs import digest
 
@@ -54,9 +53,9 @@ def test_runs_are_listed_newest_first_with_counts(tmp_path: Path) -> None:
     for day in ("2026-11-20", "2026-11-22", "2026-11-21"):
         keep_run(tmp_path, f"{day}T10-00-00-aaaa")
     found = list_runs(tmp_path)
-    assert [run["started"][:10] for run in found.runs] == ["2026-11-22", "2026-11-21", "2026-11-20"]
-    assert found.runs[0]["counts"] == {"passed": 1, "failed": 1, "error": 0, "not_evaluated": 0, "cancelled": 0}
-    assert found.runs[0]["agents"] == ["desk"]
+    assert [run.started[:10] for run in found.runs] == ["2026-11-22", "2026-11-21", "2026-11-20"]
+    assert found.runs[0].counts == {"passed": 1, "failed": 1, "error": 0, "not_evaluated": 0, "cancelled": 0}
+    assert found.runs[0].agents == ("desk",)
     assert not found.trouble
 
 
@@ -77,7 +76,7 @@ def test_run_from_the_future_is_not_the_newest(tmp_path: Path) -> None:
     wrong, right = "9026-11-20T10-00-00-aaaa", "2026-11-20T10-00-00-bbbb"
     for run_id in (wrong, right):
         keep_run(tmp_path, run_id)
-    assert [run["run_id"] for run in list_runs(tmp_path).runs] == [right, wrong]
+    assert [run.run_id for run in list_runs(tmp_path).runs] == [right, wrong]
     assert [run.run_id for run in newest_runs(tmp_path)] == [right, wrong]
     assert [run.run_id for run in list_all_runs(tmp_path, tmp_path, ())[0]] == [right, wrong]
     assert find_stored_run("last", tmp_path).name == right
@@ -142,10 +141,10 @@ def test_unfinished_cases_of_a_killed_run_count_as_cancelled(tmp_path: Path) -> 
     events = case_events(PASSED, "passed", [ANSWER_PASSED])
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa", events, ended=False)
     (run,) = list_runs(tmp_path).runs
-    assert run["seconds"] is None
-    assert run["counts"] == {"passed": 1, "failed": 0, "error": 0, "not_evaluated": 0, "cancelled": 1}
-    assert run["no_verdict"] == 1
-    assert "1 passed, 1 without a verdict (did not end" in history_command._line(run, is_baseline=False)
+    assert run.seconds is None
+    assert run.counts == {"passed": 1, "failed": 0, "error": 0, "not_evaluated": 0, "cancelled": 1}
+    assert run.no_verdict == 1
+    assert "1 passed, 1 without a verdict (did not end" in history_command._line(run, tmp_path, "", is_baseline=False)
 
 
 def test_only_begun_run_is_not_listed(tmp_path: Path) -> None:
@@ -197,7 +196,7 @@ def test_deleting_runs_spares_the_baseline(tmp_path: Path) -> None:
     assert baseline(tmp_path) == ids[0]
     assert deletable_runs(tmp_path, 2) == [ids[2], ids[1]]
     assert delete_runs(tmp_path, [ids[1], "no-such-run"]) == [ids[1]]
-    assert [run["run_id"] for run in list_runs(tmp_path).runs] == [ids[4], ids[3], ids[2], ids[0]]
+    assert [run.run_id for run in list_runs(tmp_path).runs] == [ids[4], ids[3], ids[2], ids[0]]
     unpin(tmp_path)
     assert baseline(tmp_path) is None
     pin(tmp_path, ids[2])
@@ -225,7 +224,7 @@ def test_oldest_runs_beyond_a_limit_are_deleted_except_protected_ones(tmp_path: 
     assert tidy(tmp_path, Limits(runs=40, megabytes=10)) == []
     assert tidy(tmp_path, Limits(runs=30)) == [], "a little more than the limit is borne"
     assert tidy(tmp_path, Limits(runs=20)) == [ids[10], *ids[9:2:-1], ids[1]]
-    left = [run["run_id"] for run in list_runs(tmp_path).runs]
+    left = [run.run_id for run in list_runs(tmp_path).runs]
     assert left == ["2020-12-01T10-00-00-bbbb", *reversed(ids[11:]), ids[2], ids[0]]
     (large,) = [run for run in database(tmp_path).read(all_runs) or () if run.run_id == ids[12]]
     database(tmp_path).write(lambda connection: save_run(connection, large._replace(bytes=2_000_000), time.time()))

@@ -34,12 +34,11 @@ from workbench.results.compare.compare import Comparison
 from workbench.run.plan.run_plan import make_plan
 from workbench.run.plan.selection import select_cases
 from workbench.store.history import pass_rates
-from workbench.store.history.listed_runs import ListedRun
 from workbench.store.history.pass_rates import runs_by_question
 from workbench.store.history.run_names import baseline, delete_runs, pin
 from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.stored_runs import list_runs
-from workbench.store.history.summary import Summary
+from workbench.store.history.summary import ListedRun, Summary
 from workbench.ui.history.compare_screen import ChangeRows
 from workbench.ui.history.screen import HistoryScreen, RunRows
 from workbench.ui.session import relative_times
@@ -248,7 +247,7 @@ async def test_compare_offers_the_runs_that_answer_common_questions(
 
 
 def _listed(run_id: str, started: str, commit: str = "", *, dirty: bool = False) -> ListedRun:
-    return ListedRun(run_id, f"/state/{run_id}", started, commit=commit, dirty=dirty)
+    return ListedRun(run_id, f"/state/{run_id}", started, 1.0, commit=commit, dirty=dirty)
 
 
 def test_questions_are_offered_only_if_a_run_answers_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,7 +342,7 @@ async def test_history_without_runs_says_how_to_start(open_screen: OpenScreen) -
 
 
 def test_row_of_a_run_is_shown_without_reading_its_events(kept: Workspace) -> None:
-    from workbench.store.history.listed_runs import newest_runs
+    from workbench.store.history.stored_runs import newest_runs
 
     state = kept.root / ".workbench"
     sql(state, "DELETE FROM event")

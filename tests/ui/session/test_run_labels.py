@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.hostile import HOSTILE, leaks
 from workbench.results.cells import cell_len
 from workbench.results.plain_lines import commit_words
-from workbench.store.history.listed_runs import ListedRun
+from workbench.store.history.summary import ListedRun
 from workbench.ui.history.screen import RunFilter, RunRows
 from workbench.ui.session import run_labels
 
@@ -92,8 +92,8 @@ def test_meter_has_its_width_and_shows_each_status(width: int, counts: tuple[int
 def test_flags_say_what_is_special_about_a_run() -> None:
     run = replace(RUN, interrupted=True, scored_from="x")
     assert run_labels.flags(run, baseline=RUN.run_id, running="") == ["baseline", "interrupted", "scored again"]
-    assert run_labels.flags(replace(RUN, ended=False), baseline=None, running="") == ["did not end"]
-    assert run_labels.flags(replace(RUN, ended=False), baseline=None, running=RUN.run_id) == ["running"]
+    assert run_labels.flags(replace(RUN, seconds=None), baseline=None, running="") == ["did not end"]
+    assert run_labels.flags(replace(RUN, seconds=None), baseline=None, running=RUN.run_id) == ["running"]
     assert run_labels.flags(ListedRun("x", "y", trouble="a later version wrote it"), baseline=None, running="") == [
         "newer version"
     ]
@@ -112,7 +112,7 @@ def test_hostile_names_stay_in_their_row(width: int) -> None:
     rows = RunRows()
     for text in HOSTILE:
         odd = replace(RUN, run_id=text, agents=(text,), files=(text,), commit=text, path=str(Path("/x") / "y"))
-        rows.rows = [odd, replace(odd, trouble=text), replace(odd, adk=True)]
+        rows.rows = [odd, replace(odd, trouble=text), replace(odd, made_by="adk")]
         for position in range(3):
             left, right = rows.row_pieces(position, width)
             assert not leaks("".join(piece for piece, _ in (*left, *right)))

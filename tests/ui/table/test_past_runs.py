@@ -10,7 +10,7 @@ from tests.ui.feed import Feed
 from workbench.agents.workspace.workspace import Workspace
 from workbench.events.events import CaseError, CaseRef, MetricResult, PlannedCase
 from workbench.store.execution import CaseState, Execution
-from workbench.store.history.summary import Summary
+from workbench.store.history.summary import ListedRun, Summary
 from workbench.store.store import Store
 from workbench.ui.session.run_labels import column_time
 from workbench.ui.table import past_runs
@@ -51,7 +51,7 @@ RUNS = [
 
 @pytest.fixture
 def cells(store: Store, shop: Workspace, feed: Feed, monkeypatch: pytest.MonkeyPatch) -> RunCells:
-    entries: list[dict[str, Any]] = [{"run_id": run.run_id, "files": [FILE], "counts": {}} for run in RUNS]
+    entries = [ListedRun(run.run_id, files=(FILE,)) for run in RUNS]
     monkeypatch.setattr(past_runs, "list_runs", lambda state: past_runs_list(entries))
     monkeypatch.setattr(
         past_runs, "load_summary", lambda state, run_id: (next(run for run in RUNS if run.run_id == run_id), [])
@@ -67,7 +67,7 @@ def cells(store: Store, shop: Workspace, feed: Feed, monkeypatch: pytest.MonkeyP
     return found
 
 
-def past_runs_list(entries: list[dict[str, Any]]) -> Any:
+def past_runs_list(entries: list[ListedRun]) -> Any:
     class Listed:
         runs = entries
 

@@ -29,7 +29,7 @@ from workbench.events.events import (
     TurnStarted,
 )
 from workbench.files.file_access import read_regular, unreadable_text
-from workbench.store.history.summary import ListEntry, RunBundles, Summary, list_entry, summarize_events
+from workbench.store.history.summary import ListedRun, RunBundles, Summary, listed_run, summarize_events
 from workbench.store.inputs import Bundle, RunInputs, digest
 from workbench.text.json_values import mapping, number
 
@@ -130,12 +130,10 @@ def _results(path: Path, data: dict[str, Any]) -> dict[CaseRef, dict[str, Any]]:
     return found
 
 
-def adk_entries(
-    agents: Iterable[Path], root: Path, stored_ids: Container[str] = frozenset()
-) -> tuple[list[ListEntry], list[str]]:
+def adk_entries(agents: Iterable[Path], stored_ids: Container[str] = frozenset()) -> tuple[list[ListedRun], list[str]]:
     """Return list entries for ADK's result files, and errors for those that cannot be read.
 
-    `file` in an entry is the path. Exports of our own runs are left out if `stored_ids` has the run: it is in the list
+    Exports of our own runs are left out if `stored_ids` has the run: it is in the list
     anyway.
     """
     entries, trouble = [], []
@@ -143,12 +141,9 @@ def adk_entries(
         try:
             if exported_from(read_adk_result(path)) in stored_ids:
                 continue
-            entry = list_entry(path.name.removesuffix(ENDING), adk_summary(path))
+            entries.append(listed_run(adk_summary(path), path.name.removesuffix(ENDING), str(path), "adk"))
         except (OSError, ValueError) as error:
             trouble.append(unreadable_text(error))
-            continue
-        file = path.relative_to(root) if path.is_relative_to(root) else path
-        entries.append({**entry, "seconds": None, "adk": True, "file": file.as_posix()})
     return entries, trouble
 
 

@@ -30,7 +30,7 @@ from workbench.events.events import (
 from workbench.files.file_access import open_regular, read_regular, unreadable_text
 from workbench.files.invocation import content_text
 from workbench.files.walk import up_to
-from workbench.store.history.summary import ListEntry, Summary, list_entry, summarize_events
+from workbench.store.history.summary import ListedRun, Summary, listed_run, summarize_events
 from workbench.text.json_values import mapping, number, objects, parts_of, string
 
 AGENTS_CLI = "agents-cli"
@@ -76,18 +76,15 @@ def agents_cli_summary(path: Path) -> Summary:
     return summary
 
 
-def agents_cli_entries(agents: Iterable[Path], root: Path) -> tuple[list[ListEntry], list[str]]:
+def agents_cli_entries(agents: Iterable[Path], root: Path) -> tuple[list[ListedRun], list[str]]:
     """Return list entries for the result files beside and above agents, and errors for those that cannot be read."""
     folders = {step / RESULTS for agent in agents for step in up_to(agent, root)} | {root / RESULTS}
     entries, trouble = [], []
     for path in sorted(path for folder in folders for path in folder.glob("results_*.json")):
         try:
-            entry = list_entry(path.stem, agents_cli_summary(path))
+            entries.append(listed_run(agents_cli_summary(path), path.stem, str(path), AGENTS_CLI))
         except (OSError, ValueError) as error:
             trouble.append(unreadable_text(error))
-            continue
-        file = path.relative_to(root) if path.is_relative_to(root) else path
-        entries.append({**entry, "seconds": None, "adk": True, "made_by": AGENTS_CLI, "file": file.as_posix()})
     return entries, trouble
 
 

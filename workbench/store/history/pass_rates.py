@@ -4,12 +4,12 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from workbench.files.run_options import UsageFaultError
-from workbench.store.history.listed_runs import ListedRun
 from workbench.store.history.reading import open_summary
 from workbench.store.history.stored_runs import list_runs, load_summary
+from workbench.store.history.summary import ListedRun
 from workbench.store.rates import Case, are_enough, case_votes
 
 MOST = 60
@@ -19,7 +19,7 @@ _MAX_EXECUTIONS = 100_000
 _MAX_RUNS = 20
 """Number of past runs whose summaries are read for a comparison, the newest first."""
 
-ReadVotes: TypeAlias = Callable[[Path, dict[str, Any]], dict[Case, float]]
+ReadVotes: TypeAlias = Callable[[Path, ListedRun], dict[Case, float]]
 """Returns the votes of a run of the list, {} if it cannot be read."""
 
 
@@ -65,10 +65,10 @@ class Trend:
         return self.rates[0].total if self.rates else 0
 
 
-def votes_of_run(state: Path, entry: dict[str, Any]) -> dict[Case, float]:
+def votes_of_run(state: Path, entry: ListedRun) -> dict[Case, float]:
     """Return the vote of each case that a run decided, {} if its summary cannot be read."""
     try:
-        return case_votes(load_summary(state, entry["run_id"])[0].executions.values())
+        return case_votes(load_summary(state, entry.run_id)[0].executions.values())
     except (OSError, ValueError):
         return {}
 
@@ -82,15 +82,15 @@ def pass_rates(
     cases says nothing about 60. Also skip interrupted and unreadable runs. Reads summaries, so call it in a thread.
     """
     shared = set(wanted)
-    found: list[tuple[dict[str, Any], dict[Case, float]]] = []
+    found: list[tuple[ListedRun, dict[Case, float]]] = []
     left_out = executions = 0
     for entry in list_runs(state).runs:
         if len(found) == most or executions > _MAX_EXECUTIONS:
             break
-        whole = entry.get("seconds") is not None and not entry.get("interrupted")
-        if not whole or (until and str(entry.get("started")) > until) or not _may_share(entry, wanted):
+        whole = entry.seconds is not None and not entry.interrupted
+        if not whole or (until and entry.started > until) or not _may_share(entry, wanted):
             continue
-        executions += sum((entry.get("counts") or {}).values())
+        executions += entry.total
         votes = read(state, entry)
         both = shared & votes.keys()
         if are_enough(both, wanted):
@@ -102,13 +102,13 @@ def pass_rates(
     return Trend(rates, len(wanted), left_out)
 
 
-def _may_share(entry: dict[str, Any], wanted: Collection[Case]) -> bool:
-    return not {case[0] for case in wanted}.isdisjoint(entry.get("files") or ())
+def _may_share(entry: ListedRun, wanted: Collection[Case]) -> bool:
+    return not {case[0] for case in wanted}.isdisjoint(entry.files)
 
 
-def _rate(entry: dict[str, Any], votes: dict[Case, float], shared: set[Case]) -> RunRate:
+def _rate(entry: ListedRun, votes: dict[Case, float], shared: set[Case]) -> RunRate:
     passed = sum(votes[case] for case in shared)
-    return RunRate(entry["run_id"], str(entry.get("started") or ""), passed, len(shared))
+    return RunRate(entry.run_id, entry.started, passed, len(shared))
 
 
 def runs_by_question(

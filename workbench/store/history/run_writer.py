@@ -38,7 +38,7 @@ from workbench.store.database.values import (
 from workbench.store.digests import Digests, project_digests
 from workbench.store.history.execution_rows import Place, RunRows, facts_text
 from workbench.store.history.state_dir import run_path, state_of
-from workbench.store.history.summary import list_entry
+from workbench.store.history.summary import listed_run
 from workbench.store.owners import OwnersToKeep, save_last_owners, save_owner
 from workbench.text.json_values import short_json
 
@@ -212,7 +212,7 @@ class RunWriter:
                 interrupted=int(summary.interrupted),
                 git_commit=_text(summary.git.get("commit")),
                 dirty=_flag(summary.git.get("dirty")),
-                listed=None if summary.seconds is None else short_json(list_entry(row.run_id, summary)),
+                listed=None if summary.seconds is None else short_json(listed_run(summary, row.run_id).as_json()),
             )
         self._row = row._replace(executions=len(summary.executions))
         save_run(connection, self._row, time.time())

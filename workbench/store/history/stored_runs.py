@@ -1,12 +1,16 @@
-"""Stored runs as summaries, and the list of all of them, newest first."""
+"""Stored runs as summaries, and the list of all runs to show, newest first.
+
+The list has our runs, runs of `adk eval`, `adk web` and `agents-cli eval grade`, and runs that cannot be read.
+"""
 
 import contextlib
 import itertools
-import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from bisect import insort
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from workbench.files.file_access import unreadable_text
 from workbench.store.database.database import Connection, Database, database
@@ -21,9 +25,11 @@ from workbench.store.database.runs import (
     replace_projection,
 )
 from workbench.store.database.salvage import damaged_files
+from workbench.store.history.adk_results import adk_entries
+from workbench.store.history.agents_cli_results import agents_cli_entries
 from workbench.store.history.execution_rows import RunRows, add_executions, facts_text, read_facts
-from workbench.store.history.state_dir import ages, run_path
-from workbench.store.history.summary import ListEntry, RunBundles, Summary, list_entry
+from workbench.store.history.state_dir import ages, not_shown, run_path
+from workbench.store.history.summary import ListedRun, RunBundles, Summary, listed_run
 from workbench.text.counting import counted
 
 
@@ -34,7 +40,7 @@ class RunList:
     `trouble` says what cannot be listed, and why. `unreadable` has the same by run ID.
     """
 
-    runs: list[ListEntry] = field(default_factory=list)
+    runs: list[ListedRun] = field(default_factory=list)
     trouble: list[str] = field(default_factory=list)
     unreadable: dict[str, str] = field(default_factory=dict)
 
@@ -54,15 +60,14 @@ def list_runs(state: Path) -> RunList:
         if entry is not None:
             found.runs.append(entry)
     age = ages()
-    found.runs.sort(key=lambda entry: age(entry["run_id"], str(entry.get("started"))), reverse=True)
+    found.runs.sort(key=lambda entry: age(entry.run_id, entry.started), reverse=True)
     return found
 
 
-def _entry(state: Path, row: RunRow, found: RunList) -> ListEntry | None:
+def _entry(state: Path, row: RunRow, found: RunList) -> ListedRun | None:
     if row.listed is not None and row.is_whole:
-        with contextlib.suppress(ValueError):
-            entry: ListEntry = json.loads(row.listed)
-            return entry
+        with contextlib.suppress(ValueError, TypeError):
+            return ListedRun.from_json(row.listed, str(run_path(state, row.run_id)))
     try:
         summary, trouble = load_summary(state, row.run_id)
     except (OSError, ValueError) as error:
@@ -72,7 +77,7 @@ def _entry(state: Path, row: RunRow, found: RunList) -> ListEntry | None:
     if not summary.executions and not trouble:
         return None  # Another program is about to begin it, or was killed before it did.
     found.trouble += _first(trouble)
-    return list_entry(row.run_id, summary)
+    return listed_run(summary, row.run_id, str(run_path(state, row.run_id)))
 
 
 def _first(trouble: list[str]) -> Iterator[str]:
@@ -201,3 +206,55 @@ def _repaired(
         with contextlib.suppress(OSError):
             stored.write(lambda connection: replace_projection(connection, fixed, text, rows, texts, seen))
     return summary, summary.damage
+
+
+def newest_runs(state: Path) -> list[ListedRun]:
+    """Return our runs without ADK's, the newest first."""
+    return _compared(list_runs(state).runs)
+
+
+def list_all_runs(state: Path, root: Path, agents: Iterable[Path]) -> tuple[list[ListedRun], list[str]]:
+    """Return our runs and ADK's, the newest first, and what is not shown or only in part.
+
+    Reads what `list_runs` reads, and every result file of ADK.
+    """
+    found = list_runs(state)
+    folders = list(agents)
+    entries, trouble = adk_entries(folders, {run.run_id for run in found.runs})
+    others, more = agents_cli_entries(folders, root)
+    entries, trouble = [*entries, *others], [*trouble, *more]
+    listed = [*found.runs, *entries]
+    if entries:
+        age = ages()
+        listed.sort(key=lambda run: age(run.run_id, run.started), reverse=True)
+    runs = _compared(listed)
+    for run_id, why in found.unreadable.items():
+        broken = ListedRun(run_id, str(run_path(state, run_id)), _start_time(run_id), trouble=why)
+        insort(runs, broken, key=lambda run: _reversed(run.started))
+    partly = [line for line in found.trouble if line not in found.unreadable.values()]
+    return runs, [*partly, *trouble, *not_shown(state)]
+
+
+def _start_time(run_id: str) -> str:
+    """Return when a run began, from its ID, such as `2026-11-21T10-30-00-3f2a`."""
+    return f"{run_id[:13]}:{run_id[14:16]}:{run_id[17:19]}Z"
+
+
+def _reversed(text: str) -> tuple[int, ...]:
+    """Return a key that sorts texts in descending order."""
+    return tuple(-ord(letter) for letter in text)
+
+
+def _compared(listed: Sequence[ListedRun]) -> list[ListedRun]:
+    """Return the runs, each compared with the previous run of the same cases."""
+    passed: dict[tuple[Any, ...], float] = {}
+    runs: list[ListedRun] = []
+    for run in reversed(listed):
+        # Only runs that decided the same cases are compared, one vote per case.
+        key = (run.adk, run.agents, run.decided)
+        is_whole = run.total > 0 and run.ended and not (run.interrupted or run.injected or run.fork)
+        runs.append(replace(run, better=run.votes - passed[key]) if is_whole and key in passed else run)
+        if is_whole:
+            passed[key] = run.votes
+    runs.reverse()
+    return runs

@@ -3,9 +3,10 @@
 The database stores them with the events. The events stay the source of truth: damaged rows are made from them again.
 """
 
+import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, get_args
 
@@ -37,23 +38,105 @@ STATUSES: tuple[CaseStatus, ...] = get_args(CaseStatus)
 _UNKNOWN = "not known"
 _ExecutionT = TypeVar("_ExecutionT", bound=Execution)
 _OfCase: TypeAlias = CaseStarted | TurnStarted | TurnFinished | MetricScored | CaseFinished
-ListEntry = dict[str, Any]
-"""A run in the list, as a JSON object.
 
-- `run_id`, `started`, `interrupted`, `scored_from`, `commit`, `dirty`, `agents`
-- `seconds`: None if the run did not end by itself.
-- `counts`: number of executions by status.
-- `no_verdict`: number of executions that did not end. Unless the run is complete, they are counted as cancelled.
-- `decided`: digest of the cases that the run decided.
-- `votes`: how many of them passed, one vote per case (`workbench.store.rates`).
-- `calls`, `tokens`: usage of the agents' models.
-- `files`: its evalsets.
-- `by_function`: whether a function judged anything.
-- `other_criteria`: whether a case was judged by other criteria than its file's.
-- `injected`: whether faults were injected into calls. May be missing.
-- `fork`: the run that it forks, or "". May be missing.
-- `frozen`: number of executions that were replayed. May be missing.
-"""
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """A run in the list. Its database row has the fields up to `frozen` as JSON.
+
+    - `path`: names the run (`workbench.store.history.state_dir`), or is the result file of another program.
+    - `seconds`: None if the run did not end by itself, or if another program made it.
+    - `counts`: number of executions by status. `no_verdict`: number of those that did not end.
+    - `decided`: digest of the cases that the run decided. `votes`: how many of them passed, one vote per case
+      (`workbench.store.rates`).
+    - `calls`, `tokens`: usage of the agents' models.
+    - `dirty`: whether files differed from the commit; None if that is not known.
+    - `by_function`: whether a function judged anything. `other_criteria`: whether criteria were changed for this run.
+    - `injected`: whether faults were injected into calls. `fork`: the run that it forks, or "".
+    - `frozen`: number of executions that were replayed.
+    - `made_by`: "" for our runs, else "adk" or "agents-cli".
+    - `better`: how many more cases passed than in the last run of the same cases, one vote per case. None without
+      such a run.
+    - `trouble`: why the run cannot be read.
+    """
+
+    run_id: str
+    path: str = ""
+    started: str = ""
+    seconds: float | None = None
+    interrupted: bool = False
+    scored_from: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    no_verdict: int = 0
+    decided: str = ""
+    votes: float = 0.0
+    calls: int = 0
+    tokens: int = 0
+    commit: str = ""
+    dirty: bool | None = None
+    agents: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    by_function: bool = False
+    other_criteria: bool = False
+    injected: bool = False
+    fork: str = ""
+    frozen: int = 0
+    made_by: str = ""
+    better: float | None = None
+    trouble: str = ""
+
+    @property
+    def file(self) -> Path:
+        """The path that names the run, or that of a result file."""
+        return Path(self.path)
+
+    @property
+    def adk(self) -> bool:
+        """Whether another program made it."""
+        return bool(self.made_by)
+
+    @property
+    def ended(self) -> bool:
+        """Whether its end is stored."""
+        return self.adk or self.seconds is not None
+
+    @property
+    def word(self) -> str:
+        """Name that `open_summary` finds the run by: its ID, or the path of a result file."""
+        return self.path if self.adk else self.run_id
+
+    @property
+    def total(self) -> int:
+        """Number of cases, counting repeats."""
+        return sum(self.counts.values())
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """The counts, with executions that the run never reached as `not_run` and not as `cancelled`."""
+        return split_unreached(self.counts, self.no_verdict if self.seconds is None else 0)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the form in which its database row has it."""
+        return {name: getattr(self, name) for name in _LISTED_FIELDS}
+
+    @classmethod
+    def from_json(cls, text: str, path: str) -> "ListedRun":
+        """Return the run from the JSON of its row. Earlier versions stored fewer fields, or null.
+
+        Raises:
+            ValueError: it is not of that form.
+        """
+        data = json.loads(text)
+        if not isinstance(data, dict) or not isinstance(data.get("run_id"), str):
+            raise ValueError("the entry of the run has another form")
+        known = {name: data[name] for name in _LISTED_FIELDS if data.get(name) is not None}
+        known |= {name: tuple(known.get(name, ())) for name in ("agents", "files")}
+        return cls(**known, path=path)
+
+
+_LISTED_FIELDS = tuple(
+    each.name for each in fields(ListedRun) if each.name not in ("path", "made_by", "better", "trouble")
+)
 
 
 class RunBundles:
@@ -201,34 +284,34 @@ def split_unreached(counts: Mapping[str, int], unreached: int) -> dict[str, int]
     return {**counts, "cancelled": cancelled - unreached, "not_run": unreached}
 
 
-def list_entry(run_id: str, summary: Summary) -> ListEntry:
+def listed_run(summary: Summary, run_id: str, path: str = "", made_by: str = "") -> ListedRun:
     """Return the entry of a run in the list."""
     executions = summary.executions.values()
     votes = case_votes(executions)
-    return {
-        "run_id": run_id,
-        "started": summary.started,
-        "seconds": summary.seconds,
-        "interrupted": summary.interrupted,
-        "scored_from": summary.scored_from,
-        "counts": summary.counts(),
-        "no_verdict": summary.unreached,
-        "decided": digest(sorted(votes)),
-        "votes": math.fsum(votes.values()),
-        "calls": sum(one.usage.model_calls for one in executions),
-        "tokens": sum(one.usage.input_tokens + one.usage.output_tokens for one in executions),
-        "commit": summary.git.get("commit"),
-        "dirty": summary.git.get("dirty"),
-        "agents": sorted({ref.agent for ref in summary.executions}),
-        "files": sorted({ref.evalset_file for ref in summary.executions}),
-        "by_function": any(
-            is_without_model(judged_by(score.details)) for one in executions for score in one.scores.values()
-        ),
-        "other_criteria": any(one.planned.criteria_changed for one in executions),
-        "injected": summary.has_faults,
-        "fork": str(summary.fork.get("run_id") or ""),
-        "frozen": sum(one.frozen is not None for one in executions),
-    }
+    return ListedRun(
+        run_id,
+        path,
+        summary.started,
+        None if made_by else summary.seconds,
+        summary.interrupted,
+        summary.scored_from,
+        summary.counts(),
+        summary.unreached,
+        digest(sorted(votes)),
+        math.fsum(votes.values()),
+        sum(one.usage.model_calls for one in executions),
+        sum(one.usage.input_tokens + one.usage.output_tokens for one in executions),
+        summary.git.get("commit") or "",
+        summary.git.get("dirty"),
+        tuple(sorted({ref.agent for ref in summary.executions})),
+        tuple(sorted({ref.evalset_file for ref in summary.executions})),
+        any(is_without_model(judged_by(score.details)) for one in executions for score in one.scores.values()),
+        any(one.planned.criteria_changed for one in executions),
+        summary.has_faults,
+        str(summary.fork.get("run_id") or ""),
+        sum(one.frozen is not None for one in executions),
+        made_by,
+    )
 
 
 class SummaryBuilder:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from workbench.events.events import CaseName
     from workbench.project.fault_matrix import FaultMatrix, Outlook
-    from workbench.store.history.listed_runs import ListedRun
+    from workbench.store.history.summary import ListedRun
     from workbench.ui.faults.dialog import Offer
     from workbench.ui.faults.matrix import Matrix
     from workbench.ui.running.side_run import SideRun

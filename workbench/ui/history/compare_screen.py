@@ -21,10 +21,9 @@ from workbench.results.faces import FACES
 from workbench.results.rows import View, remark
 from workbench.store.details import end_all, read_records
 from workbench.store.execution import CaseRecord
-from workbench.store.history.listed_runs import ListedRun
 from workbench.store.history.reading import open_summary
 from workbench.store.history.run_names import is_there
-from workbench.store.history.summary import Summary
+from workbench.store.history.summary import ListedRun, Summary
 from workbench.text.safe_text import one_line
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.split_screen import SplitScreen

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from workbench.events.events import CaseRef
     from workbench.store.execution import CaseRecord
-    from workbench.store.history.listed_runs import ListedRun
+    from workbench.store.history.summary import ListedRun
 
 _OFFERED = 500
 """Maximum number of runs offered for a comparison."""
@@ -191,7 +191,7 @@ class History(Controller):
             self._compare(earlier, later)
 
     def _runs(self) -> "tuple[list[ListedRun], list[str]]":
-        from workbench.store.history.listed_runs import list_all_runs
+        from workbench.store.history.stored_runs import list_all_runs
 
         assert self.session.workspace is not None
         return list_all_runs(self.session.state_dir, self.session.workspace.root, self._agent_folders())
@@ -223,9 +223,9 @@ def _items(runs: "list[ListedRun]", pinned: str | None, questions: Sequence[str]
     items = []
     for number, run in enumerate(runs):
         special = run_labels.flags(run, baseline=pinned, running="")
-        hint = "" if questions else "".join(text for text, _ in run_labels.counts(run.counts))
+        hint = "" if questions else "".join(text for text, _ in run_labels.counts(run.outcomes))
         name = "  ".join([run_labels.agents_and_evalsets(run), *map(run_labels.sign_of, special)])
-        details = ", ".join([f"{run.run_id}: {run_labels.counts_in_words(run.counts)}", *special])
+        details = ", ".join([f"{run.run_id}: {run_labels.counts_in_words(run.outcomes)}", *special])
         if run.commit:
             details += f", commit {commit_words(run.commit, run.dirty)}"
         time = fit(run_labels.short_time(run.started, now), 12)

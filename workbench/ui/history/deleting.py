@@ -6,8 +6,8 @@ from pathlib import Path
 
 from textual.app import App
 
-from workbench.store.history.listed_runs import ListedRun
 from workbench.store.history.run_names import baseline, delete_runs
+from workbench.store.history.summary import ListedRun
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item, searching
@@ -27,7 +27,7 @@ def reason_undeletable(runs: Sequence[ListedRun], running: str) -> str:
 async def confirm_delete(app: "App[object]", state: Path, runs: Sequence[ListedRun]) -> bool:
     """Ask whether to delete these runs. Call it in a worker."""
     title = f"delete {'this run' if len(runs) == 1 else counted(len(runs), 'run')} for good?"
-    names = "; ".join(f"{one_line(run.run_id, limit=60)}: {run_labels.counts_in_words(run.counts)}" for run in runs)
+    names = "; ".join(f"{one_line(run.run_id, limit=60)}: {run_labels.counts_in_words(run.outcomes)}" for run in runs)
     pinned = await asyncio.to_thread(baseline, state)
     if any(run.run_id == pinned for run in runs):
         names = f"{names}. This includes the baseline"

@@ -21,9 +21,8 @@ from workbench.results.document import Subject
 from workbench.results.repeats.summary import summarize
 from workbench.store.details import end_all, read_records
 from workbench.store.execution import CaseRecord, Execution
-from workbench.store.history.listed_runs import ListedRun
 from workbench.store.history.reading import open_summary
-from workbench.store.history.summary import Summary
+from workbench.store.history.summary import ListedRun, Summary
 from workbench.store.store import Store
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
@@ -189,7 +188,7 @@ class RunScreen(SplitScreen):
     def _say_which(self) -> None:
         run = self._run
         when = run_labels.exact_time(run.started, datetime.now().astimezone())
-        counts = run_labels.counts(self._summary.outcome_counts() if self._summary.executions else run.counts)
+        counts = run_labels.counts(self._summary.outcome_counts() if self._summary.executions else run.outcomes)
         outcome = "".join(text for text, _ in counts)
         self.show_bar(f"◂ stored run of {when}   {outcome}   {run_labels.agents_and_evalsets(run)}", "esc: back")
 

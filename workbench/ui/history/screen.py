@@ -12,8 +12,9 @@ from textual.widgets import Static
 
 from workbench.results.cells import cell_len, cut, fit
 from workbench.results.plain_lines import commit_words
-from workbench.store.history.listed_runs import ListedRun, list_all_runs, newest_runs
 from workbench.store.history.run_names import baseline, pin, unpin
+from workbench.store.history.stored_runs import list_all_runs, newest_runs
+from workbench.store.history.summary import ListedRun
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer
@@ -99,8 +100,8 @@ class RunRows(RowsOf[ListedRun]):
     def _right(self, run: ListedRun, width: int) -> list[Piece]:
         right: list[Piece] = []
         if width >= _BAR_FROM:
-            right += [*run_labels.meter(run.counts, _BAR), ("  ", "")]
-        right += _column(run_labels.counts(run.counts), _COUNTS)
+            right += [*run_labels.meter(run.outcomes, _BAR), ("  ", "")]
+        right += _column(run_labels.counts(run.outcomes), _COUNTS)
         if self._changes:
             right += _column([run_labels.pass_change(run.better)], _CHANGE)
         if width >= _SECONDS_FROM:
@@ -151,9 +152,9 @@ class RunFilter:
     def _has(self, flag: str, run: ListedRun, flags: Sequence[str]) -> bool:
         names = [status for word, status in _STATUSES.items() if word.startswith(flag)]
         if "passed" in names:
-            return run.total > 0 and run.counts.get("passed", 0) == run.total
+            return run.total > 0 and run.outcomes.get("passed", 0) == run.total
         if names:
-            return any(run.counts.get(name) for name in names)
+            return any(run.outcomes.get(name) for name in names)
         return any(word.startswith(flag) for one in flags for word in one.split())
 
 

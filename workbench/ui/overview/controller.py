@@ -9,9 +9,9 @@ from workbench.ui.session.view import Controller, Stoppable, View
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import Any
 
     from workbench.store.history.pass_rates import Trend
+    from workbench.store.history.summary import ListedRun
     from workbench.store.rates import Case
     from workbench.ui.overview.right import RightSide
     from workbench.ui.overview.showing import Showing
@@ -189,13 +189,12 @@ class Overview(Controller):
         keys = case_keys(wanted, list(verdicts.store.records.values()))
         return pass_rates(state, keys, read=self._votes_of)
 
-    def _votes_of(self, state: "Path", entry: "dict[str, Any]") -> "dict[Case, float]":
+    def _votes_of(self, state: "Path", run: "ListedRun") -> "dict[Case, float]":
         from workbench.store.history.pass_rates import votes_of_run
 
-        run_id = str(entry["run_id"])
-        if run_id not in self._votes:
-            votes = votes_of_run(state, entry)
+        if run.run_id not in self._votes:
+            votes = votes_of_run(state, run)
             if sum(map(len, self._votes.values())) + len(votes) > _MAX_VOTES:
                 self._votes.clear()
-            self._votes[run_id] = votes
-        return self._votes[run_id]
+            self._votes[run.run_id] = votes
+        return self._votes[run.run_id]

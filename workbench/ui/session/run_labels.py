@@ -11,8 +11,7 @@ from workbench.results.faces import BY_FUNCTION, COUNTED, FACES, FROZEN, OTHER_C
 from workbench.results.frozen import frozen_count
 from workbench.results.plain_lines import commit_words
 from workbench.store.execution import Execution
-from workbench.store.history.listed_runs import ListedRun
-from workbench.store.history.summary import Summary
+from workbench.store.history.summary import ListedRun, Summary
 from workbench.text.counting import counted, counted_status, cut_to_tenths, few
 from workbench.text.safe_text import one_line
 from workbench.ui.tree.labels import Piece, label, style_of
@@ -202,7 +201,7 @@ def flags(run: ListedRun, *, baseline: str | None, running: str) -> list[str]:
         (run.other_criteria, f"{OTHER_CRITERIA.glyph} {OTHER_CRITERIA.word}"),
         (run.injected, _INJECTED),
         (run.fork, "fork"),
-        (run.frozen, f"{FROZEN.glyph} {frozen_count(run.frozen, sum(run.counts.values()))}"),
+        (run.frozen, f"{FROZEN.glyph} {frozen_count(run.frozen, run.total)}"),
         (run.scored_from, "scored again"),
         (run.adk, run.made_by),
     )

@@ -73,11 +73,11 @@ class PastRuns:
         for entry in list_runs(state).runs:
             if found >= MOST_RUNS or executions > _MAX_EXECUTIONS:
                 return
-            if entry["run_id"] in known or files.isdisjoint(entry.get("files") or ()):
+            if entry.run_id in known or files.isdisjoint(entry.files):
                 continue
-            executions += sum((entry.get("counts") or {}).values())
+            executions += entry.total
             try:
-                summary, _ = load_summary(state, entry["run_id"])
+                summary, _ = load_summary(state, entry.run_id)
             except (OSError, ValueError):
                 continue
             run = self._outcomes(summary)
