@@ -12,7 +12,7 @@ from workbench.results.document import Subject
 from workbench.results.evidence.pane import build
 from workbench.results.rows import View
 from workbench.store.execution import CaseRecord
-from workbench.ui.detail.position import Position
+from workbench.ui.detail.body import Position
 
 Make: TypeAlias = Callable[[], CaseRecord]
 SIZES = {"60x20": (57, 14), "80x24": (48, 18), "120x40": (73, 34), "200x50": (133, 44)}

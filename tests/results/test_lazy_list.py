@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from workbench.results.document import Document, Item, Target
-from workbench.results.lazy_list import LazyList
+from workbench.results.document import Document, Item, LazyList, Target
 from workbench.results.lines import Line
 
 KEYS = [f"row/{number}" for number in range(1000)]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.results.text_diff import Piece, compare, differs, from_marks
+from workbench.results.texts import Piece, compare, differs, from_marks
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", " ", "  ", "\n", ",", "日", "本", "é"]), max_size=30).map("".join)
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from workbench.ui.actions import ACTIONS, BY_ID, actions_in, footer, key_label, key_name, keymap
+from workbench.ui.actions.__main__ import document
 from workbench.ui.actions.action import VERDICTS
 from workbench.ui.actions.elsewhere import IN_PLACE, OTHERS, PLACE_NAMES
-from workbench.ui.actions.keys_page import document
 
 CONTRACT = {
     "move_down": "j down",

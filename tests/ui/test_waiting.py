@@ -3,7 +3,7 @@
 from tests.ui.judged import FUNCTION, GEMINI, REF, claims, events, match
 from workbench.events.events import CaseFinished, JudgeWaits, MetricScored, Usage
 from workbench.store.store import Store
-from workbench.ui.session.judge_count import JudgeCount, wait_text
+from workbench.ui.session.session import JudgeCount, wait_text
 
 
 def counted(*scored: MetricScored, ends: bool = False) -> JudgeCount:

@@ -24,10 +24,9 @@ from workbench.run.chat import ChatEnded, ChatOpened, StateTold, Streamed, TurnF
 from workbench.store.execution import CaseRecord, Turn
 from workbench.ui.chat.capturing import captured_from_conversation, captured_from_record
 from workbench.ui.chat.conversation import Conversation
-from workbench.ui.chat.conversation_view import ConversationView
-from workbench.ui.chat.pages import PAGES
+from workbench.ui.chat.conversation_view import PAGES, ConversationView
 from workbench.ui.chat.review import Destination, ReviewList
-from workbench.ui.chat.state_screen import read_object
+from workbench.ui.chat.screen import read_object
 from workbench.ui.detail.body import Body
 from workbench.ui.editing.values import UnreadableError
 

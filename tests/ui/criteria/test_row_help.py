@@ -2,7 +2,7 @@
 
 from workbench.editing.what_if import CriterionOutlook, Flip, Outlook
 from workbench.events.events import CaseRef
-from workbench.ui.criteria.row_help import fitting, outlook_of_all, outlook_of_criterion
+from workbench.ui.criteria.preview import fitting, outlook_of_all, outlook_of_criterion
 
 FIRST, SECOND = (CaseRef("desk", "talk.evalset.json", "talk", name) for name in ("first", "second"))
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from rich.text import Text
 
 from workbench.results.document import Document
-from workbench.ui.detail.position import Position
+from workbench.ui.detail.body import Position
 
 SHAPES = st.lists(st.tuples(st.integers(0, 7), st.integers(1, 30)), min_size=1, max_size=12)
 """For each item, its number of heading lines and its own number of lines."""

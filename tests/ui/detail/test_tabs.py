@@ -5,7 +5,7 @@ import pytest
 from tests.ui.judged import judged_case
 from workbench.results.document import Subject
 from workbench.results.panes import PANES, panes_of
-from workbench.ui.detail.head import tabs
+from workbench.ui.detail.reader import tabs
 
 ALL = tuple((pane.digit, pane.title) for pane in PANES)
 

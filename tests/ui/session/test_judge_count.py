@@ -11,7 +11,7 @@ from workbench.events.events import (
     UserSimulated,
 )
 from workbench.files.prices import Price, Prices
-from workbench.ui.session.judge_count import JudgeCount
+from workbench.ui.session.session import JudgeCount
 
 REF = CaseRef("desk", "desk/a.evalset.json", "a", "one")
 STARTED = RunStarted("run", "/root", "", (PlannedCase(REF, None, "defaults"),))

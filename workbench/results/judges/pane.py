@@ -9,7 +9,7 @@ from rich.text import Text
 from workbench.criteria.registry import descriptions
 from workbench.events.events import MetricResult
 from workbench.results.calls import match_type_words, value_lines
-from workbench.results.document import Document, Subject
+from workbench.results.document import Document, Subject, Target
 from workbench.results.faces import FACES, OTHER_CRITERIA, SPLIT, VERDICTS
 from workbench.results.json_text import pretty_lines
 from workbench.results.judge_texts import (
@@ -22,22 +22,111 @@ from workbench.results.judge_texts import (
     verdict_mark,
     vote_words,
 )
-from workbench.results.judged import is_shown_in, message_text, questions, results
-from workbench.results.judges import claims, rubrics
+from workbench.results.judged import count, is_shown_in, message_text, number, question_key, questions, replies, results
+from workbench.results.judges import claims
 from workbench.results.judges.questions import add_questions
 from workbench.results.judges.simulated import add_simulated_user, message_words
-from workbench.results.lines import Line, flow, hang, heading, joined, safe, wrap
+from workbench.results.lines import Line, flow, hang, hang_text, heading, joined, safe, shortened, wrap
 from workbench.results.reference import criteria_part
 from workbench.results.rows import GUTTER, View, label, part, remark, under
 from workbench.results.scores import by_weight, score_line
 from workbench.results.sections import add_plugin_sections
 from workbench.results.status import glyph, score_text
 from workbench.results.texts import text_lines
+from workbench.results.triaged import overridden
 from workbench.store.execution import CaseRecord, Turn
 from workbench.store.judge_details import votes_differ
 from workbench.text.counting import amount, counted, cut_score
 from workbench.text.json_values import mapping, objects, string
-from workbench.text.safe_text import one_line
+from workbench.text.safe_text import one_line, plain
+
+# Each rubric with its verdict, its votes and the judge's reason
+
+BRIEF_REASON = 4
+"""The number of lines of a reason that are shown while it is folded."""
+_GUTTER = 11
+_ORIGINS = {
+    "config": "from the criteria",
+    "case": "from the case",
+    "turn": "from the turn",
+    "service": "from the service",
+}
+
+
+def rubric_account(result: MetricResult, view: View) -> Iterator[Line]:
+    """Yield how many rubrics were met, and which ones no criterion used."""
+    yield from _over_the_case(result, view)
+    yield from _unused(result, view)
+
+
+def add_rubrics(document: Document, subject: Subject, index: int, result: MetricResult, view: View) -> list[str]:
+    """Add the rubrics of turn `index` as items. Return the keys of those that are not met."""
+    problems: list[str] = []
+    for place, rubric in enumerate(objects(result.details.get("rubrics"))):
+        key = f"rubric/{result.name}/{index}/{place}"
+        given = _given(rubric, result)
+        opened = view.is_open(key)
+        mine = overridden(subject, result.name, index + 1, "rubric", string(rubric.get("rubric_id")))
+        lines = [*_rubric(rubric, opened, view, mine), *(_each_vote(given, view) if opened else ())]
+        asked = Target("Judges", (question_key(result.name, index, 0),))
+        document.add_item(key, lines, opens=bool(given), targets=(asked,))
+        if string(rubric.get("verdict")) != "yes":
+            problems.append(key)
+    return problems
+
+
+def _over_the_case(result: MetricResult, view: View) -> Iterator[Line]:
+    """Yield how many rubrics were met in every turn, if there is more than one."""
+    scores = [number(item.get("score")) for item in objects(result.details.get("rubrics"))]
+    read = [score for score in scores if score is not None]
+    if len(scores) > 1:
+        met = sum(score == 1.0 for score in read)
+        rest = f", {len(scores) - len(read)} unreadable" if len(read) < len(scores) else ""
+        yield from part("rubrics", Text.assemble((f"{met} of {len(scores)}", "strong"), (f" met{rest}", "muted")), view)
+
+
+def _unused(result: MetricResult, view: View) -> Iterator[Line]:
+    """Yield the rubrics of the case that no criterion used."""
+    names = result.details.get("unused")
+    unused = [one_line(name, limit=100) for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    if unused:
+        why = "no criterion uses them, because they have no type"
+        yield from part("not used", Text.assemble((f"{', '.join(unused)}: ", "status-not-evaluated"), why), view)
+
+
+def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Iterator[Line]:
+    """Yield verdict and text, then votes and origin, then the reason."""
+    verdict = string(rubric.get("verdict"))
+    room = max(view.width - _GUTTER, 10)
+    text = plain(string(rubric.get("text")).strip()) or "(no text)"
+    name = one_line(string(rubric.get("rubric_id")), limit=100)
+    lead = Text.assemble(" ", verdict_mark(verdict))
+    strong = "" if verdict == "yes" else "strong"
+    yield from hang_text(lead, Text.assemble((text, strong), mine), view.width, _GUTTER)
+    votes = vote_words(rubric, verdict)
+    origin = _ORIGINS.get(string(rubric.get("origin")), "")
+    named: list[Line] = [Text.styled(name, "label")] if name != one_line(text, limit=100) else []
+    parts = [*named, *votes, Text.styled(origin, "muted")]
+    yield from hang(Text(), flow(parts, room), _GUTTER)
+    reason = string(rubric.get("rationale")).strip()
+    lines = wrap(Text.styled(plain(reason) or "no reason given", "muted"), room)
+    yield from hang(Text(), lines if opened else shortened(lines, BRIEF_REASON, room), _GUTTER)
+
+
+def _given(rubric: dict[str, Any], result: MetricResult) -> list[tuple[int, dict[str, Any]]]:
+    """Return each sample's number and answer for a rubric: `{"verdict", "rationale"}`."""
+    name = string(rubric.get("rubric_id"))
+    asked = replies(questions(result.details))
+    return [(count(reply.get("sample")), mapping(mapping(reply.get("verdict")).get(name))) for reply in asked]
+
+
+def _each_vote(given: list[tuple[int, dict[str, Any]]], view: View) -> Iterator[Line]:
+    for sample, vote in given:
+        word = string(vote.get("verdict")) or "missing"
+        why = plain(string(vote.get("rationale")).strip())
+        text = Text.assemble((f"vote {sample}  ", "label"), verdict_mark(word), f"  {why}")
+        yield from hang_text(Text(), text, view.width, _GUTTER)
+
 
 WORDS_SHOWN = 12
 # Details that the evidence shows, or that this pane shows in other words.
@@ -117,7 +206,7 @@ def _add_criterion(
         )
     document.add(hang(label("cost"), flow(tally_words(mapping(result.details.get("tally"))), view.room), GUTTER))
     document.add(claims.account(record, result, view))
-    document.add(rubrics.account(result, view))
+    document.add(rubric_account(result, view))
     inner = View(view.room, full=opened)
     document.add(under(Text(), _about(result, inner, explained=opened and asked.full == view.full)))
     problems: list[str] = []
@@ -126,7 +215,7 @@ def _add_criterion(
             document.add([heading(f"turn {index + 1}", view.width, _turn_ending(judged))])
         document.add(_turn_lines(turn, judged, record, view, inner, alone=not several))
         problems += claims.add_texts(document, subject, index, judged, view)
-        problems += rubrics.add_rubrics(document, subject, index, judged, view)
+        problems += add_rubrics(document, subject, index, judged, view)
         brief = not (judged.details.get("texts") or judged.details.get("rubrics"))
         problems += add_questions(document, subject, judged, index, asked, brief=brief)
     if found and questions(result.details):

@@ -1,7 +1,94 @@
-"""The keys page on standard output: `python -m workbench.ui.actions > docs/keys.md`."""
+"""The page of keys, as compact tables: `python -m workbench.ui.actions > docs/keys.md`."""
 
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from workbench.ui.actions.keys_page import document
+from workbench.ui.actions.action import Action, digits_label, key_label
+from workbench.ui.actions.elsewhere import PLACE_NAMES
+from workbench.ui.actions.main_screen import MAIN_SCREEN
+from workbench.ui.actions.table import ACTIONS, actions_in
 
-sys.stdout.write(document())
+_WIDTH = 100
+"""Columns of a line of Markdown, at most."""
+_HEAD = """\
+# Keys
+
+These keys work on the main screen. `?` explains each of them, and `:` finds all actions. Letters
+act outside of text fields. You never need a mouse.
+
+| group | keys |
+|---|---|
+"""
+_PLACES = """
+## In other places
+
+A key that is not listed here keeps its meaning where it has one.
+
+| place | keys |
+|---|---|
+"""
+_NAMES = """
+## Change keys
+
+`agent-workbench --help` names the settings file:
+
+```toml
+[keys]
+run = "B"
+next_problem = ["n", "ctrl+n"]
+```
+
+Another action with that key loses it, and the screen reports this once. These are the names of all
+actions. Those without a key are in the palette (`:`).
+
+| group | names |
+|---|---|
+"""
+_FOOT = """
+This page is written by `python -m workbench.ui.actions > docs/keys.md`.
+"""
+
+
+def document() -> str:
+    """Return the text of `docs/keys.md`."""
+    lines = [_HEAD, *_grouped(MAIN_SCREEN, _meaning), _PLACES]
+    for where, name in PLACE_NAMES.items():
+        lines += _rows(name, map(_meaning, actions_in(where)))
+    return "".join([*lines, _NAMES, *_grouped(ACTIONS, _name), _FOOT])
+
+
+def _grouped(actions: Sequence[Action], worded: Callable[[Action], str]) -> Iterator[str]:
+    for group in dict.fromkeys(action.group for action in actions):
+        yield from _rows(group.lower(), (worded(action) for action in actions if action.group == group))
+
+
+def _rows(title: str, entries: Iterable[str]) -> Iterator[str]:
+    """Yield the rows of a table with these entries, as many in a row as fit. The first row has the title."""
+    row = ""
+    for entry in filter(None, entries):
+        if row and len(f"| {title} | {row} · {entry} |") > _WIDTH:
+            yield f"| {title} | {row} |\n"
+            title, row = "", ""
+        row = f"{row} · {entry}" if row else entry
+    if row:
+        yield f"| {title} | {row} |\n"
+
+
+def _meaning(action: Action) -> str:
+    """Return the keys of an action with its label, or nothing without a key."""
+    return f"{_keys(action)} {action.label}" if action.keys else ""
+
+
+def _name(action: Action) -> str:
+    """Return the name of an action with its keys."""
+    return f"`{action.id}` {_keys(action)}".strip()
+
+
+def _keys(action: Action) -> str:
+    if action.by_digit:
+        return digits_label(action.keys)
+    return " ".join(f"`{key_label(key)}`".replace("|", "\\|") for key in action.keys)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(document())

@@ -1,4 +1,4 @@
-"""The widget that shows the pages of a conversation."""
+"""The pages of a conversation, and the widget that shows them."""
 
 from typing import ClassVar
 
@@ -6,14 +6,143 @@ from rich.text import Text
 from textual.binding import BindingType
 from textual.message import Message
 
-from workbench.results.lines import Line
+from workbench.files.invocation import content_text
+from workbench.results.document import Document
+from workbench.results.error import error_lines
+from workbench.results.json_text import pretty_lines
+from workbench.results.lines import Line, hang, hang_text, heading, safe
+from workbench.results.panes import Pane
+from workbench.results.rows import View, remark
+from workbench.results.trace.pane import add_trace
+from workbench.results.trace.steps import add_turn, output_lines
 from workbench.text.counting import counted
-from workbench.text.safe_text import one_line
-from workbench.ui.chat.conversation import Conversation
-from workbench.ui.chat.pages import CONVERSATION, PAGES
+from workbench.text.safe_text import one_line, plain
+from workbench.ui.chat.conversation import Conversation, ConversationTurn
 from workbench.ui.detail.reader import Reader
 from workbench.ui.detail.reading import Reading
 from workbench.ui.widgets.keys import bindings
+
+# The pages of a conversation, as lines
+
+
+def conversation_page(conversation: Conversation, view: View) -> Document:
+    """Return the page with all turns, the newest at the end."""
+    document = Document()
+    for notice in conversation.notices:
+        document.add(hang_text(Text.styled(" ! ", "status-not-evaluated"), safe(notice.message), view.width - 1, 3))
+        if notice.hint:
+            document.add(hang_text(Text.styled(" → ", "hint"), safe(notice.hint), view.width - 1, 3))
+        document.gap()
+    if conversation.initial:
+        document.add([heading("initial state", view.width)])
+        document.add(hang(Text(), pretty_lines(conversation.initial, view.width - 2), 1))
+        document.gap()
+    for number, item in enumerate(conversation.turns):
+        start = len(document.lines)
+        document.turns.append(start)
+        laid = _turn(number, item, view)
+        document.add(laid.lines)
+        for name, lines in laid.places.items():
+            document.places[name] = range(start + lines.start, start + lines.stop)
+    document.add(_ending(conversation, view))
+    return document
+
+
+def _turn(number: int, item: ConversationTurn, view: View) -> Document:
+    """Return the lines of a turn. Finished turns are cached, because streamed text below repaints the page often."""
+    if item.laid is not None and item.laid[0] == view:
+        return item.laid[1]
+    document = Document()
+    end: Line = Text.styled("…", "label") if item.going else Text()
+    document.add([heading(f"turn {number + 1}", view.width, end)])
+    add_turn(document, number, item.shown, view)
+    if item.error is not None:
+        document.add(error_lines(item.error, view, traceback=True))
+    document.gap()
+    if not item.going:
+        item.laid = view, document
+    return document
+
+
+def state_page(conversation: Conversation, view: View) -> Document:
+    """Return the page with the current and the initial session state."""
+    document = Document()
+    current = conversation.state
+    document.add([heading("current session state", view.width)])
+    if current is None:
+        document.add(remark("Not known yet.", view))
+    elif current.why:
+        document.add(remark(plain(current.why), view))
+    elif current.state == {}:
+        document.add(remark("Empty.", view))
+    else:
+        document.add(hang(Text(), pretty_lines(current.state, view.width - 2), 1))
+    document.gap()
+    document.add([heading("initial state", view.width)])
+    if conversation.initial:
+        document.add(hang(Text(), pretty_lines(conversation.initial, view.width - 2), 1))
+    else:
+        document.add(remark("Empty. e edits it before the first message.", view))
+    return document
+
+
+def output_page(conversation: Conversation, view: View) -> Document:
+    """Return the page with the agent's output."""
+    document = Document()
+    for stream, text in conversation.output.items():
+        if text:
+            document.add(output_lines(stream, text, view))
+            document.gap()
+    if not document.lines:
+        document.add(remark("No output yet.", view))
+    return document
+
+
+def trace_page(conversation: Conversation, view: View) -> Document:
+    """Return the page with the trace: durations, requests and responses."""
+    document = Document()
+    if conversation.turns:
+        add_trace(
+            document,
+            [item.turn for item in conversation.turns],
+            None,
+            conversation.prices,
+            view,
+            going=conversation.turns[-1].going,
+        )
+    else:
+        document.add(remark("No trace yet: it starts with the first message.", view))
+    return document
+
+
+CONVERSATION = "Conversation"
+PAGES: tuple[Pane[Conversation], ...] = (
+    Pane("1", CONVERSATION, conversation_page),
+    Pane("2", "State", state_page),
+    Pane("3", "Output", output_page),
+    Pane("4", "Trace", trace_page, aside="always"),
+)
+
+
+def _ending(conversation: Conversation, view: View) -> list[Line]:
+    queued = [
+        line
+        for content in conversation.waiting
+        for line in hang_text(Text.styled(" queued", "label"), safe(content_text(content), "muted"), view.width - 1, 10)
+    ]
+    if conversation.doing == "starting":
+        return queued or list(remark("You can already type a message.", view))
+    if conversation.over:
+        words = "The conversation is over. r starts a new one." if conversation.turns else "r tries again."
+        already_shown = bool(conversation.turns) and conversation.turns[-1].error is conversation.error
+        error = None if already_shown else conversation.error
+        lines = [] if error is None else list(error_lines(error, view, traceback=view.full or not error.hint))
+        return [*lines, *remark(words, view)]
+    if not conversation.turns and not conversation.waiting:
+        words = "Type a message below. To set the initial session state first, press esc, then e."
+        return list(remark(words, view))
+    return queued
+
 
 _DOING = {
     "starting": ("starting the agent", "status-running"),
