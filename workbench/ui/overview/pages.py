@@ -83,18 +83,18 @@ def workspace_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]"
 
 
 def no_match_page(keys: "Mapping[str, tuple[str, ...]]", *, unrepeated: bool = False) -> list[Line]:
-    """Explain what a filter can name. `unrepeated`: it asks for flaky cases, and none ran more than once."""
+    """Explain the parts of a filter. `unrepeated`: it asks for flaky cases, and none ran more than once."""
     repeat = f" Repeat cases with {key_label(keys['repeat'][0])}." if keys["repeat"] else ""
     flaky = "Only repeats can show that a case is flaky, and no case was repeated in its last run."
     return [
         *([("", flaky + repeat), ("", "")] if unrepeated else []),
-        ("A filter can name", ""),
-        ("text", "a part of the case, evalset or agent"),
-        (":fail", "a verdict; of several, one is enough"),
+        ("Parts of a filter", ""),
+        ("text", "a part of the name of a case, evalset or agent"),
+        (":fail", "a verdict; several mean any of them"),
         ("resp<0.8", "the score of a criterion, by a part of its name"),
         ("cause:NAME", "why cases fail"),
         ("", ""),
-        ("", "A case must match all of them."),
+        ("", "A case must match all parts."),
     ]
 
 
