@@ -119,7 +119,7 @@ async def _compares(screen: Screen, pilot: Any) -> None:
     """Compare the last run with the first one offered."""
     await _shows(screen, pilot, "of 2")
     await pilot.press("C")
-    await _shows(screen, pilot, "compare the run of ")
+    await _shows(screen, pilot, "╭─ compare ")
     await pilot.press("enter")
 
 

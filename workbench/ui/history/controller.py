@@ -184,7 +184,7 @@ class History(Controller):
         from workbench.ui.session import run_labels
 
         when = run_labels.exact_time(after.started, relative_times.now())
-        title = f"compare the run of {when} with{'' if named else ' (none is comparable)'}"
+        title = f"compare {when} with{'' if named else ' (none is comparable)'}"
         before = await self.view.pick(title, items)
         if before is not None:
             earlier, later = sorted([before, after], key=lambda run: run.started)
