@@ -13,12 +13,11 @@ from rich.text import Text
 from workbench.criteria.value_rules import compare, described
 from workbench.events.events import Thawed
 from workbench.results.calls import difference_lines
-from workbench.results.cells import cell_len
 from workbench.results.error import error_lines
 from workbench.results.evidence.calls import call_row
 from workbench.results.faces import FROZEN
 from workbench.results.frame import gutter, labelled, room
-from workbench.results.lines import Line, cut_line, hang, hang_text, safe, wrap
+from workbench.results.lines import Line, hang, hang_text, safe, shortened, wrap
 from workbench.results.rows import View
 from workbench.results.thawed import change_name, kind_words, side_text, thawed_words
 from workbench.store.execution import CaseRecord
@@ -121,9 +120,9 @@ def thawed_lines(thawed: Thawed, view: View, *, drifted: bool) -> Iterator[Line]
         kind, turn = string(change.get("kind")), change.get("turn")
         note = "" if kind in _MARKS else f"  {kind_words(change)}"  # The line above names what a mark means.
         note += f"  turn {turn}" if isinstance(turn, int) else ""
-        name = cut_line(Text.styled(change_name(change), "name"), max(room(view) - cell_len(note), 16))
+        call = list(wrap(Text.assemble((change_name(change), "name"), (note, "muted")), room(view)))
         about = "call" if change.get("about") == "call" else "other"
-        yield from labelled(about, _MARKS.get(kind, ""), [Text.assemble(name, (note, "muted"))], view)
+        yield from labelled(about, _MARKS.get(kind, ""), shortened(call, 3, room(view)), view)
         places = [_difference(place) for place in objects(change.get("where"))]
         lines = difference_lines(places, room(view), sides, named=True)
         yield from hang(Text(), lines, gutter(view))
