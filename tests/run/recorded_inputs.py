@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from workbench.events.events import CaseFinished
-from workbench.run.conversation.rescoring import Transcript
+from workbench.run.conversation.transcript import Transcript
 from workbench.run.input_recorder import InputRecorder
 from workbench.run.plan.plan import Plan
 from workbench.run.processes.agent_process import Reads

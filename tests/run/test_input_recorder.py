@@ -16,7 +16,7 @@ from workbench.freshness.agent_inputs import Touched
 from workbench.freshness.current import CurrentInputs, PastRun
 from workbench.freshness.staleness import compare
 from workbench.run import input_recorder
-from workbench.run.conversation.rescoring import Transcript
+from workbench.run.conversation.transcript import Transcript
 from workbench.run.input_recorder import InputRecorder, plan_inputs
 from workbench.run.plan.plan import Plan
 from workbench.run.plan.source import AgentSource

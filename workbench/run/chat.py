@@ -1,7 +1,8 @@
 """A live conversation with an agent.
 
-Typed messages go to the agent's process like messages of a case, and its steps are published as they happen. A turn
-that fails or is stopped does not end the conversation.
+Typed messages go to the agent's process like messages of a case, and its steps are published as they happen. Streamed
+texts arrive in pieces, and the whole text so far is published regularly. A turn that fails or is stopped does not end
+the conversation.
 """
 
 import asyncio
@@ -39,8 +40,6 @@ from workbench.run.recorder import Publish as PublishEvent
 from workbench.run.recorder import Recorder
 from workbench.text.json_values import parts_of
 
-# Streamed texts of an agent: they arrive in pieces, and the whole text so far is published regularly
-
 PAUSE = 0.05
 """Seconds between two updates of the same text. The eye does not see more."""
 LONGEST = 200_000
@@ -51,6 +50,9 @@ _CUT = "…"
 
 Passage = tuple[str, bool]
 """A text, and whether it is a thought."""
+_NO_LIMIT = 7 * 24 * 3600.0
+"""Limit of seconds for the agent. There is practically none, because the user can stop a turn."""
+_ENDED_BY_USER = CaseError("cancelled", "ended")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +127,6 @@ def has_text(acted: dict[str, Any]) -> bool:
     """Return whether a step has a text, so that it replaces the streamed text."""
     parts = parts_of(acted.get("content"))
     return any(part.get("text") for part in parts)
-
-
-_NO_LIMIT = 7 * 24 * 3600.0
-"""Limit of seconds for the agent. There is practically none, because the user can stop a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,9 +347,6 @@ class _ChatRun(CaseRun):
 
     def _tell(self, event: ChatEvent) -> None:
         self._event(cast(Event, event))
-
-
-_ENDED_BY_USER = CaseError("cancelled", "ended")
 
 
 def _keys_missing(setting: AgentSetting) -> list[Noticed]:

@@ -16,7 +16,7 @@ from workbench.files.run_options import stored_options
 from workbench.files.walk import relative_to
 from workbench.freshness.agent_inputs import Touched
 from workbench.freshness.current import Clean, CurrentInputs, Options, frozen_bundle
-from workbench.run.conversation.rescoring import Transcript
+from workbench.run.conversation.transcript import Transcript
 from workbench.run.plan.plan import Plan, PlanEntry
 from workbench.run.plan.source import AgentSource, StoredSource
 from workbench.run.processes.agent_process import Reads

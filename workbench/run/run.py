@@ -29,7 +29,7 @@ from workbench.run.case_queue import CaseQueue, UntilSure
 from workbench.run.conversation.case_flow import CaseFlow, StartAgent
 from workbench.run.conversation.context import RunContext
 from workbench.run.conversation.local_part import LocalPart
-from workbench.run.conversation.rescoring import Transcript
+from workbench.run.conversation.transcript import Transcript
 from workbench.run.dask.files import Files, files_of_agents
 from workbench.run.dask.machines import MachineState, cleaned_states
 from workbench.run.dask.place import DaskPlace

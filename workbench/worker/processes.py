@@ -28,6 +28,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 # Numeric libraries whose thread pools survive a fork.
 _FORK_SAFE_POOLS = ("openblas", "mkl", "libblis", "libgomp", "libomp", "libiomp")
+_KILL_WITHIN = 2.0
 
 
 class ForkServer:
@@ -304,9 +305,6 @@ def kill(pid: int, number: int = signal.SIGKILL) -> None:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
         return
-
-
-_KILL_WITHIN = 2.0
 
 
 def kill_descendants() -> None:

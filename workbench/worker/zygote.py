@@ -39,6 +39,7 @@ The first one triggers lazy imports. The others are for functions called a few t
 them at about the eighth call. Without that, each fork would run the slower code and write to more of its memory. More
 dummy cases would cost a short run more than they save.
 """
+Spec = Dict[str, Any]
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
@@ -162,9 +163,6 @@ def warm_up(cases: int) -> None:
         adk_driver.probe()
     except Exception as error:
         print(f"warming up google-adk failed: {error!r}", file=sys.stderr)
-
-
-Spec = Dict[str, Any]
 
 
 def run_agent(channel: Channel, lifeline: int, spec: Spec) -> None:

@@ -14,7 +14,7 @@ from workbench.files.evalset import EvalCase
 from workbench.files.run_options import RunOptions
 from workbench.run.conversation.case_scoring import CaseScoring, Verdicts
 from workbench.run.conversation.context import RunContext
-from workbench.run.conversation.rescoring import Transcript
+from workbench.run.conversation.transcript import Transcript
 from workbench.run.processes.children import Children
 from workbench.run.scoring.verdict import with_judges
 

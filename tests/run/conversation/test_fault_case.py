@@ -9,7 +9,7 @@ from workbench.events.events import CallsRecorded, CaseError, CaseRef, FaultHand
 from workbench.files.criteria import CriteriaConfig, default_config
 from workbench.files.evalset import EvalCase
 from workbench.run.conversation.case_scoring import Verdicts, fault_handling
-from workbench.run.conversation.rescoring import Transcript
+from workbench.run.conversation.transcript import Transcript
 from workbench.run.injection.fault_question import fault_question
 from workbench.run.plan.plan import FaultJudging
 

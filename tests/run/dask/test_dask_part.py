@@ -9,8 +9,8 @@ import pytest
 
 from workbench.events.events import CaseError, CaseRef, Event, LostAttempt, TurnFinished, TurnStarted, Usage
 from workbench.run.conversation.local_part import Execution
-from workbench.run.conversation.rescoring import Transcript
 from workbench.run.conversation.scenario_user import FixedMessages, MessageSource, NextMessage
+from workbench.run.conversation.transcript import Transcript
 from workbench.run.dask import dask_part
 from workbench.run.dask.dask_part import DaskPart, messages_of
 from workbench.run.dask.report import encode_report

@@ -35,14 +35,14 @@ from workbench.run.conversation.case_scoring import CaseScoring, Verdicts, fault
 from workbench.run.conversation.context import RunContext
 from workbench.run.conversation.local_part import AgentPart, Execution
 from workbench.run.conversation.replaying import ForkedCase, Replay, compare_with_recording, read_replay
-from workbench.run.conversation.rescoring import (
+from workbench.run.conversation.scenario_user import ConversationEnd, FixedMessages, MessageSource, ScenarioUser
+from workbench.run.conversation.transcript import (
     Transcript,
     complete_case,
     settled_verdicts,
     stored_events,
     unsuited_error,
 )
-from workbench.run.conversation.scenario_user import ConversationEnd, FixedMessages, MessageSource, ScenarioUser
 from workbench.run.injection.outcome import STATUS, injection_of
 from workbench.run.plan.blocking import Obstacle, obstacle, unplayed_results
 from workbench.run.plan.plan import PlanEntry

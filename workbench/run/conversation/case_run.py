@@ -21,8 +21,8 @@ from workbench.events.events import (
     Usage,
     UserSimulated,
 )
-from workbench.run.conversation.rescoring import CallCounts, Transcript
 from workbench.run.conversation.scenario_user import ConversationEnd, MessageSource, Move, NextMessage, UserFailure
+from workbench.run.conversation.transcript import CallCounts, Transcript
 from workbench.run.place import Stream
 from workbench.run.plan.source import Answer, sent_answer
 from workbench.run.processes.agent_clock import AgentClock

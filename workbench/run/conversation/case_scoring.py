@@ -23,7 +23,7 @@ from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import EvalCase
 from workbench.judges.scenario import full_scenario
 from workbench.run.conversation.context import RunContext
-from workbench.run.conversation.rescoring import Transcript
+from workbench.run.conversation.transcript import Transcript
 from workbench.run.injection.fault_question import fault_question, judged_handling
 from workbench.run.injection.outcome import decide, observe, with_facts
 from workbench.run.plan.plan import FaultJudging

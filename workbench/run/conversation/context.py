@@ -8,7 +8,7 @@ from typing import Any
 from workbench.criteria.secrets import Secrets
 from workbench.events.events import CaseFinished, Event, JudgeWaits, Noticed
 from workbench.files.run_options import RunOptions
-from workbench.run.conversation.rescoring import Transcript
+from workbench.run.conversation.transcript import Transcript
 from workbench.run.plan.source import AnswerStorage
 from workbench.run.processes.children import Children
 

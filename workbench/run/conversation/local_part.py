@@ -9,10 +9,15 @@ from workbench.agents.channel import Frame
 from workbench.events.events import CaseError, CaseRef, Event, LostAttempt, OutputCaptured
 from workbench.files.run_options import RunOptions
 from workbench.run.conversation.case_run import CaseRun
-from workbench.run.conversation.rescoring import Transcript
 from workbench.run.conversation.scenario_user import MessageSource
+from workbench.run.conversation.transcript import Transcript
 from workbench.run.plan.source import Answer, AnswerStorage
 from workbench.run.processes.agent_host import AgentHost, NoAgentProcessError, ProcessSlot
+
+_STALLED_TWICE = (
+    "the agent's process hung in both attempts at this case and was replaced",
+    "One of the cases may be blocking this process. To find it, run the cases one by one (--concurrency 1)",
+)
 
 
 @dataclass(frozen=True)
@@ -52,12 +57,6 @@ class AgentPart(Protocol):
     async def finish(self) -> None:
         """Wait until the process of the case has ended."""
         ...
-
-
-_STALLED_TWICE = (
-    "the agent's process hung in both attempts at this case and was replaced",
-    "One of the cases may be blocking this process. To find it, run the cases one by one (--concurrency 1)",
-)
 
 
 class LocalPart:

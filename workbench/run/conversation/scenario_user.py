@@ -15,6 +15,9 @@ from workbench.judges.simulated_user import Ended, Failed, SimulatedMessage, Ste
 from workbench.run.scoring.client import Scorer, ScorerChannel
 from workbench.worker.frames import FrameTooLargeError
 
+_ATTEMPTS = 2
+"""Number of attempts at a message if the scorer dies."""
+
 
 @dataclass(frozen=True, slots=True)
 class NextMessage:
@@ -84,10 +87,6 @@ class FixedMessages:
 
     def close(self) -> None:
         """Do nothing, because there are no resources."""
-
-
-_ATTEMPTS = 2
-"""Number of attempts at a message if the scorer dies."""
 
 
 class _ChannelLostError(Exception):

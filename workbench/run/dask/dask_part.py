@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from workbench.events.events import CaseError, LostAttempt
 from workbench.run.conversation.local_part import Execution
-from workbench.run.conversation.rescoring import Transcript
 from workbench.run.conversation.scenario_user import (
     ConversationEnd,
     FixedMessages,
@@ -16,6 +15,7 @@ from workbench.run.conversation.scenario_user import (
     NextMessage,
     UserFailure,
 )
+from workbench.run.conversation.transcript import Transcript
 from workbench.run.dask.report import InvalidReportError, Report, move_as_json, read_report
 from workbench.run.processes.agent_clock import AgentClock
 from workbench.text.counting import counted

@@ -26,12 +26,6 @@ from workbench.text.counting import counted
 
 Notify: TypeAlias = Callable[[str, str], None]
 """A function that takes a warning for the user, and what to do about it ("" if there is nothing to do)."""
-
-
-def _ignore(warning: str, hint: str) -> None:
-    """Take a warning and do nothing."""
-
-
 _MODULE: Final = "workbench.run.dask.client"
 _ANSWERS_WITHIN = 30.0
 """Seconds for the client to start and to resolve an address."""
@@ -46,6 +40,10 @@ _SILENT = 30.0
 _LOOK_EVERY = 2.0
 _ENDS_WITHIN = 20.0
 _HINT = "The same command continues the run"
+
+
+def _ignore(warning: str, hint: str) -> None:
+    """Take a warning and do nothing."""
 
 
 @dataclass

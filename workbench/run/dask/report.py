@@ -25,8 +25,8 @@ from workbench.events.events import (
     Usage,
     UserSimulated,
 )
-from workbench.run.conversation.rescoring import CallCounts, Transcript
 from workbench.run.conversation.scenario_user import ConversationEnd, Move, NextMessage, UserFailure
+from workbench.run.conversation.transcript import CallCounts, Transcript
 from workbench.run.processes.agent_process import Reads
 from workbench.worker.project_files import UNSEEN
 

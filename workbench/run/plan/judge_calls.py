@@ -21,6 +21,11 @@ from workbench.judges.model_options import read_judge_options
 from workbench.judges.scenario import SimulatorConfig
 from workbench.run.plan.plan import AgentSetting
 
+_LONGEST = 20
+"""Turns assumed for a simulated conversation without a limit."""
+_TEXTS = 4
+"""Texts assumed for a turn if its intermediate texts are judged too."""
+
 
 def judge_environment(setting: AgentSetting) -> dict[str, Any]:
     """Return the fields of the agent's `workbench.judges.base.JudgeEnvironment`.
@@ -47,12 +52,6 @@ def judge_environments(settings: Mapping[str, AgentSetting]) -> Callable[[str], 
     It is computed on first use, because most runs ask no judge.
     """
     return cache(lambda agent: judge_environment(settings[agent]))
-
-
-_LONGEST = 20
-"""Turns assumed for a simulated conversation without a limit."""
-_TEXTS = 4
-"""Texts assumed for a turn if its intermediate texts are judged too."""
 
 
 @dataclass(frozen=True, slots=True)

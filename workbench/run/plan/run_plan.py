@@ -1,4 +1,7 @@
-"""Plans that run agents: an entry for each repeat of the selected cases, and notices about the owners of evalsets."""
+"""Plans that run agents, with an entry for each repeat of the selected cases, of a fork, or of an injected fault.
+
+Their notices name the owners of evalsets.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -36,8 +39,6 @@ from workbench.run.plan.target_parser import Selection
 from workbench.store.owners import LastOwner, OwnersToKeep
 from workbench.store.rates import fewest_for_sure
 from workbench.text.counting import counted, exact_percent, few
-
-# Plans that try a fork of a recorded conversation, several times
 
 _CHATS = "chats.evalset.json"
 """The name of the file for conversations that belong to no evalset."""
@@ -153,9 +154,6 @@ def _option_notices(options: RunOptions) -> Iterator[Noticed]:
     if options.inject is not None and not isinstance(options.inject, str) and options.inject.file is not None:
         text = f"faults are injected into calls of tools, as {options.inject.file.name} says"
         yield Noticed("info", text, "The verdicts of this run are kept apart from all others")
-
-
-# Plans that inject a fault into each execution: each tool of each case, in each way
 
 
 def matrix_of(plan: Plan, tools: Mapping[CaseName, Sequence[str]], raised: int = 0) -> Plan:

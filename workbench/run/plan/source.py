@@ -1,4 +1,4 @@
-"""The sources of a plan entry's transcript."""
+"""The sources of a plan entry's transcript, and the answers of models that are stored for a resumed run."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,8 +12,6 @@ from workbench.criteria.secrets import Secrets
 from workbench.events.events import CaseFinished, CaseRef, Event, Usage
 from workbench.run.forking import Fork
 from workbench.store.transcripts import StoredCase
-
-# Answers of models in a run, stored in case the run is interrupted
 
 
 @dataclass(frozen=True, slots=True)

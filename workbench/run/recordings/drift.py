@@ -193,9 +193,6 @@ def _value(side: ToolCall | Declaration | Sequence[ModelCall] | None) -> Any:
     return [{"agent": model.agent, "asked": model.asked, **model.outcome()} for model in side]
 
 
-# What a user must know about a recording before relying on it
-
-
 def remarks(recording: Recording) -> Iterator[str]:
     """Yield remarks about a new recording: one sentence each, as raw text without a full stop."""
     if not recording.origin.effects and recording.calls:

@@ -1,7 +1,8 @@
 """Reading of frozen files. `frozen_schema` has their shape.
 
 Values over 16 KiB lie beside the file, each named by its digest.
-Nothing in a file is executed or imported, and no file outside of its folder is read.
+Nothing in a file is executed or imported, and no file outside of its folder is read. The schema cannot say whose file
+one is, and which keys exclude each other. That is checked here.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,11 +32,14 @@ from workbench.worker.forms import FORM
 from workbench.worker.frames import MAX_FRAME
 from workbench.worker.jsonable import dumps
 
-# What the schema of frozen files cannot say: whose file it is, and keys that exclude each other
-
 WHAT = "a frozen file"
 AGAIN = "Freeze the case again"
 _FAMILY = SCHEMA.rpartition("/")[0] + "/"
+LARGEST = 64 << 20
+"""Bytes of the largest frozen file, and of the values that one file names, all together."""
+_AS_GIVEN = ("args", "responses", "value")
+"""Keys of values that are given to the agent as they are. In all others, the agent's process reads each `$form`."""
+_NOT_FINITE = ("nan", "inf", "-inf")
 
 
 class LaterFrozenFileError(OwnFileError):
@@ -104,10 +108,6 @@ def _parts(value: Mapping[str, Any]) -> Iterator[Breach]:
         if part["part"] in known:
             yield Breach(("requests", number, "part"), f"the part {part['part']} is here twice", "Delete one of them")
         known.add(part["part"])
-
-
-LARGEST = 64 << 20
-"""Bytes of the largest frozen file, and of the values that one file names, all together."""
 
 
 def read_frozen(path: Path) -> Recording:
@@ -208,10 +208,6 @@ class _Beside:
         return value, len(content)
 
 
-_AS_GIVEN = ("args", "responses", "value")
-"""Keys of values that are given to the agent as they are. In all others, the agent's process reads each `$form`."""
-
-
 def _numbers(value: Any) -> Any:
     """Return a value with the numbers that are not finite, for which `finite_json` wrote objects."""
     if isinstance(value, list):
@@ -221,9 +217,6 @@ def _numbers(value: Any) -> Any:
     if value.keys() == {FORM, "value"} and value[FORM] == "float" and value["value"] in _NOT_FINITE:
         return float(value["value"])
     return {key: _numbers(item) for key, item in value.items()}
-
-
-_NOT_FINITE = ("nan", "inf", "-inf")
 
 
 def _recording(value: Mapping[str, Any], beside: _Beside) -> Recording:

@@ -1,7 +1,8 @@
 """The format of frozen files: their schema, and how they are written.
 
-They are readable, in a stable order, with one call per paragraph. `python -m workbench.run.recordings.frozen_schema`
-prints the schema as JSON Schema.
+They are reviewed in a diff. So they are in a stable order, with one call per paragraph and short values on one line.
+Nothing in them misleads a terminal or an eye. `python -m workbench.run.recordings.frozen_schema` prints the schema as
+JSON Schema.
 """
 
 import json
@@ -39,7 +40,6 @@ Secret: TypeAlias = Annotated[bool, Field(description="Whether a secret in the o
 InFile: TypeAlias = Annotated[
     str, Field(pattern=r"^[0-9a-f]{20}\.json$", description="File beside this one with the value, named by its digest.")
 ]
-# JSON text that is reviewed in a diff: short values on one line, and nothing that a terminal or an eye misreads
 
 _WIDTH = 100
 _STEP = "  "
