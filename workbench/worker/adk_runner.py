@@ -290,7 +290,8 @@ def streaming_agents(loaded: Loaded) -> FrozenSet[str]:
     """
     agents = _tree(loaded.agent)
     plugins = getattr(loaded.app, "plugins", None) or ()
-    if not _given_whole() or any(map(_looks_at_answers, plugins)):
+    own = BasePlugin.after_model_callback
+    if not _given_whole() or any(getattr(type(one), "after_model_callback", None) is not own for one in plugins):
         return frozenset()
     if any(getattr(agent, "after_model_callback", None) for agent in agents):
         return frozenset()
@@ -311,10 +312,6 @@ def _given_whole() -> bool:
         return bool(is_feature_enabled(FeatureName.PROGRESSIVE_SSE_STREAMING))
     except (ImportError, AttributeError, ValueError):
         return False
-
-
-def _looks_at_answers(plugin: Any) -> bool:
-    return getattr(type(plugin), "after_model_callback", None) is not BasePlugin.after_model_callback
 
 
 def _tree(agent: Any) -> List[Any]:
@@ -378,8 +375,9 @@ class Turn:
     def invocation(self, app_details: Json, durations: Json) -> Json:
         """Return the finished turn without unset keys. `durations` holds the `…duration` fields."""
         events = [
-            {key: value for key, value in shown.items() if key != "content" or not self._is_answer(event)}
+            {key: value for key, value in shown.items() if key != "content" or not is_answer}
             for event, shown in self._recorded
+            for is_answer in [event is self._final and not event.get_function_calls()]
         ]
         invocation: Json = {"invocation_id": self.invocation_id, "user_content": self._user}
         if self._final_content is not None:
@@ -397,9 +395,6 @@ class Turn:
         if self._final_content is None and not notes:
             notes.append("the agent gave no final answer")
         return "; ".join(notes)
-
-    def _is_answer(self, event: Any) -> bool:
-        return event is self._final and not event.get_function_calls()
 
     def _note(self, event: Any) -> None:
         code = getattr(event, "error_code", None)

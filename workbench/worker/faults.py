@@ -288,7 +288,8 @@ class _Rule(NamedTuple):
 
 def remedy(error: BaseException) -> Optional[Remedy]:
     """Return the remedy for `error` or its causes, or None if only its own message explains it."""
-    is_own = _raised_by_project(error)
+    files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    is_own = bool(files) and is_project_file(files[-1])
     for cause in _causes(error):
         message = _searched(cause)
         for rule in _RULES:
@@ -305,11 +306,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         seen.append(current)
         yield current
         current = current.__cause__
-
-
-def _raised_by_project(error: BaseException) -> bool:
-    files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return bool(files) and is_project_file(files[-1])
 
 
 def _searched(error: BaseException) -> str:

@@ -110,7 +110,10 @@ class Fork:
         with self._lock:
             if self.passed or turn != self.point:
                 return None
-            fault = self._ended_early() if self._sees_models() else None
+            sees_models = any(not call.tool for call in self._calls) or any(
+                call.get("kind") == "model" for call in self._next
+            )
+            fault = self._ended_early() if sees_models else None
             self.passed = fault is None
             return fault
 
@@ -207,9 +210,6 @@ class Fork:
         unused = [call for call in self._calls if not call.used and call.turn == self._turn]
         left = [{"agent": call.agent, "tool": call.tool} for call in unused] or self._next
         return self._another_call(left[0], "the turn ended") if left else None
-
-    def _sees_models(self) -> bool:
-        return any(not call.tool for call in self._calls) or any(call.get("kind") == "model" for call in self._next)
 
     def _another_call(self, then: Json, now: str) -> faults.Fault:
         was = f"called {then.get('tool')}" if then.get("tool") else "asked its model"

@@ -65,7 +65,8 @@ class UserFunctions:
         Raises:
             CallFailedError: with the fields of a fault; kind `stale` if a module changed since its import.
         """
-        self._refuse_if_stale()
+        if any(_stamp(file) != stamp for file, stamp in self._seen.items()):
+            raise _failed(faults.fault("stale", "a module changed after it was imported"))
         printed = keep_output(_PRINTED)
         try:
             if payload["kind"] == "evaluate":
@@ -169,10 +170,6 @@ class UserFunctions:
         places = ", ".join(dict.fromkeys((os.path.dirname(self._folder), self._root, self._folder)))
         hint = f"searched in {places} and in the packages of {faults.interpreter()}"
         return faults.fault("import_failed", f"there is no module {module_name}", hint)
-
-    def _refuse_if_stale(self) -> None:
-        if any(_stamp(file) != stamp for file, stamp in self._seen.items()):
-            raise _failed(faults.fault("stale", "a module changed after it was imported"))
 
     def _note_modules(self) -> None:
         """Record size and time of each of the project's modules, when it is first seen."""

@@ -25,6 +25,11 @@ from urllib.parse import unquote, urlsplit
 
 WORKER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 """The folder of our own files."""
+_LIBRARIES = tuple(
+    os.path.realpath(path) + os.sep
+    for path in {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    if path
+)
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _roots: List[str] = []
 """The project's known folders. Files in them are the project's even if they are installed."""
@@ -85,14 +90,6 @@ _overflowed: List[bool] = []
 _on_written: List[Callable[[str], None]] = []
 _LOG = "-wal"
 """The ending of the file that holds the last changes of a database."""
-
-
-def _library_roots() -> Tuple[str, ...]:
-    paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    return tuple(os.path.realpath(path) + os.sep for path in paths if path)
-
-
-_LIBRARIES = _library_roots()
 
 
 def is_project_file(path: str) -> bool:

@@ -30,6 +30,7 @@ from .missing import installed_adk
 from .output import route_output
 from .processes import ForkServer, capture, leave
 
+_LOG_FORMAT = "%(asctime)s - %(levelname)s - %(filename)s:%(lineno)d - %(message)s"
 _NOBODY = 0
 """The number of a process that waits for a task."""
 _CASES = 4
@@ -244,7 +245,10 @@ def _enter(channel: Channel, spec: Spec, adk: bool = False) -> Optional[Loaded]:
         project_files.import_from_source(spec["folder"], spec["root"])
         project_files.watch(spec["root"], spec["folder"])
         project_files.on_written(_written_reporter(channel))
-        _set_log_level(os.environ.get("AGENT_WORKBENCH_LOG_LEVEL"))
+        level = os.environ.get("AGENT_WORKBENCH_LOG_LEVEL")
+        if level:  # `--log-level`, like `adk eval`: before the agent's modules are imported, to stderr.
+            logging.basicConfig(level=level, format=_LOG_FORMAT)
+            logging.getLogger("google_adk").setLevel(level)
         if adk:
             # Before the agent, so that toolsets are noticed that connect while it is imported. If google-adk lacks
             # something, the import of the agent tells what.
@@ -279,13 +283,6 @@ def _written_reporter(channel: Channel) -> Callable[[str], None]:
             channel.send({"op": "wrote", "files": [path]})
 
     return report
-
-
-def _set_log_level(level: Optional[str]) -> None:
-    """Set the level of `--log-level` like `adk eval`: before the agent's modules are imported, to stderr."""
-    if level:
-        logging.basicConfig(level=level, format="%(asctime)s - %(levelname)s - %(filename)s:%(lineno)d - %(message)s")
-        logging.getLogger("google_adk").setLevel(level)
 
 
 def ready(why: str) -> Dict[str, Any]:
