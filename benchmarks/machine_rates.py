@@ -11,8 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from workbench.files.place_choice import PlaceChoice
-from workbench.files.run_options import RunOptions
+from workbench.files.run_options import PlaceChoice, RunOptions
 from workbench.project.project import Project
 from workbench.store.store import Store
 

@@ -14,7 +14,7 @@ from workbench.events.events import (
     RunFinished,
     RunStarted,
 )
-from workbench.files.place_choice import PlaceChoice
+from workbench.files.run_options import PlaceChoice
 from workbench.results.machines import fleet_brief, machine_lines, megabytes, place_words
 from workbench.run.dask.machines import MachineState
 from workbench.store.store import Store

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.files import samples
 from tests.files.adk_process import Adk
 from tests.files.invocations import normalise_invocation
+from workbench.files.breaches import known_keys, type_at
 from workbench.files.criteria import config_breaches
 from workbench.files.evalset import EvalsetDocument, open_evalset
 from workbench.files.genai_types import GenerateContentConfig
@@ -20,7 +21,6 @@ from workbench.files.schema import SIMULATORS, UserPersona
 from workbench.files.schema import EvalCase as CaseSchema
 from workbench.files.schema import EvalConfig as ConfigSchema
 from workbench.files.schema import EvalSet as EvalSetSchema
-from workbench.files.schema_messages import known_keys, type_at
 from workbench.files.validation import validate, validate_case
 
 _MODELLED = "2.13."

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from workbench.files.breaches import find, resolve
 from workbench.files.faults import Places, json_path
 from workbench.files.json_text.json_nodes import Node
 from workbench.files.json_text.scanner import scan
 from workbench.files.json_text.text_file import TextFile
-from workbench.files.locating import find, resolve
 
 _TEXT = st.text(st.sampled_from("ab\té€😀\n\r"), max_size=30)
 

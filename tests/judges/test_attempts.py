@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.judges.clocks import Clock
 from tests.judges.conftest import Waits
-from workbench.judges.answering import JudgeCallError
 from workbench.judges.attempts import ModelQueue, RetryPolicy, retry_after, retry_policy_of
+from workbench.judges.base import JudgeCallError
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 

@@ -10,8 +10,7 @@ import pytest
 
 from tests.judges.clocks import Clock
 from tests.judges.conftest import Waits
-from workbench.judges.answering import JudgeCallError, Rating
-from workbench.judges.base import JudgeOptions, Question
+from workbench.judges.base import JudgeCallError, JudgeOptions, Question, Rating
 from workbench.judges.judge_pool import CaseBench, JudgeEnvironment, JudgePool, RunLimits
 
 INSTANCE = {"prompt": "Hello?", "response": "Hello!", "reference": None}

@@ -14,8 +14,7 @@ import pytest_asyncio
 
 from tests.services.loopback import LoopbackServer, Request, Response
 from workbench.agents.environment import install_extra
-from workbench.judges.answering import JudgeCallError
-from workbench.judges.base import JudgeEnvironment, JudgeOptions, NotAvailableError, Question
+from workbench.judges.base import JudgeCallError, JudgeEnvironment, JudgeOptions, NotAvailableError, Question
 from workbench.judges.litellm import LiteLlm
 from workbench.judges.secret_forms import Scrubber
 

@@ -12,8 +12,7 @@ import pytest
 import pytest_asyncio
 
 from workbench.agents.functions import FunctionFailedError, Functions
-from workbench.judges.answering import JudgeCallError
-from workbench.judges.base import JudgeEnvironment, JudgeOptions, Question
+from workbench.judges.base import JudgeCallError, JudgeEnvironment, JudgeOptions, Question
 from workbench.judges.python_function import PythonFunction
 from workbench.judges.secret_forms import Scrubber
 

@@ -17,8 +17,7 @@ from tests.services.loopback import Response
 from tests.services.scripted_vertex import FAULTS, Asked, ScriptedVertex, failed, not_rated, rated
 from workbench.agents.environment import install_extra
 from workbench.judges import vertex
-from workbench.judges.answering import JudgeCallError
-from workbench.judges.base import JudgeEnvironment, NotAvailableError
+from workbench.judges.base import JudgeCallError, JudgeEnvironment, NotAvailableError
 from workbench.judges.child import installed
 from workbench.judges.secret_forms import Scrubber
 from workbench.judges.vertex import Vertex, vertex_access

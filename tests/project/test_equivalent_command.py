@@ -17,8 +17,7 @@ from workbench.cli.compare_command import compare_command as compare_parser
 from workbench.cli.export_command import export_command as export_parser
 from workbench.cli.score_command import score_command as score_parser
 from workbench.cli.status_command import status_command as status_parser
-from workbench.files.place_choice import PlaceChoice
-from workbench.files.run_options import FrozenMode, RunOptions
+from workbench.files.run_options import FrozenMode, PlaceChoice, RunOptions
 from workbench.project import equivalent_command
 from workbench.project.equivalent_command import (
     Shell,

@@ -13,8 +13,7 @@ from rich.cells import cell_len
 import workbench
 from workbench.results import faces
 from workbench.results.faces import Face
-from workbench.text.ascii_signs import CELLS, in_cells, in_lines
-from workbench.text.terminal_locale import shows_unicode
+from workbench.text.ascii_signs import CELLS, in_cells, in_lines, shows_unicode
 
 _ON_SCREENS = ("ui", "rendering", "actions", "cli")
 _OF_OTHERS = set("‰℃")

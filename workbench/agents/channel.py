@@ -68,11 +68,6 @@ class Channel:
             self._unsent.append((data, descriptors))
         return len(data)
 
-    @property
-    def is_flushed(self) -> bool:
-        """Whether all sent data is with the system, or was dropped at the end of the channel."""
-        return not self._unsent
-
     def pause(self) -> None:
         """Stop reading until `resume`. The other side has to wait once the socket is full. Draining still reads."""
         self._paused = True

@@ -10,7 +10,7 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_line
-from workbench.files.place_choice import PlaceChoice
+from workbench.files.run_options import PlaceChoice
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line, plain
 

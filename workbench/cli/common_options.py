@@ -10,7 +10,7 @@ import click
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import warn
 from workbench.files.file_access import real_path
-from workbench.files.place_choice import PlaceChoice
+from workbench.files.run_options import PlaceChoice
 
 FILE = click.Path(path_type=Path)
 STANDARD_OUTPUT = Path("-")

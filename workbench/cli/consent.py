@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 
 from workbench.cli.streams import write_line
-from workbench.files.place_choice import PlaceChoice
+from workbench.files.run_options import PlaceChoice
 from workbench.results.machines import sending_lines
 from workbench.run.dask.machines import Sending
 

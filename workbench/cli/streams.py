@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TextIO
 
 from workbench.files.file_access import replace_pieces
+from workbench.text.ascii_signs import in_lines, shows_unicode
 from workbench.text.safe_text import one_line
-from workbench.text.terminal_locale import shows_unicode
 
 _GONE = {errno.EPIPE, errno.EIO, errno.EBADF, errno.ESHUTDOWN}
 """Errors of a write whose reader or terminal no longer exists."""
@@ -142,8 +142,6 @@ def spelled_for(stream: TextIO, text: str) -> str:
     """Return `text`, with our own signs in ASCII if the stream's encoding lacks one of its characters."""
     if can_show(stream, text):
         return text
-    from workbench.text.ascii_signs import in_lines  # Needed by few.
-
     return in_lines(text)
 
 

@@ -19,10 +19,10 @@ from typing_extensions import is_typeddict
 
 from workbench.criteria.base import NotScorableError
 from workbench.criteria.json_difference import shown
+from workbench.files.breaches import breaches_of, expected_words, explain
 from workbench.files.criteria import Criterion
 from workbench.files.faults import Breach
 from workbench.files.schema import Rubric
-from workbench.files.schema_messages import breaches_of, expected_words, explain
 from workbench.judges.model_options import JudgeModelOptions
 from workbench.text.safe_text import one_line
 

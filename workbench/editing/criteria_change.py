@@ -18,12 +18,12 @@ from workbench.criteria.description import RUBRICS, CriterionDescription
 from workbench.criteria.registry import check_criteria, descriptions
 from workbench.editing import case_edit
 from workbench.editing.criteria_form import FormRow
+from workbench.files.breaches import expected_words
 from workbench.files.criteria import DEFAULTS, number_of, parse_config
 from workbench.files.faults import Fault, Location
 from workbench.files.file_access import read_regular
 from workbench.files.json_text.json_edit import EditError, revised
 from workbench.files.metrics_config import MetricsConfig, with_metrics
-from workbench.files.schema_messages import expected_words
 from workbench.files.spelling import get, is_camel, put
 from workbench.text.counting import few
 from workbench.text.json_values import mapping, value_at

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
+from workbench.files.breaches import breaches_of, unread_keys
 from workbench.files.faults import Breach, below, nearest, nearest_hint
 from workbench.files.invocation import OPAQUE
 from workbench.files.schema import (
@@ -22,7 +23,6 @@ from workbench.files.schema import (
     SessionInput,
     UserPersona,
 )
-from workbench.files.schema_messages import breaches_of, unread_keys
 from workbench.files.spelling import get
 
 _CASE_KEYS = frozenset(EvalCase.__annotations__)

@@ -14,15 +14,14 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
+from workbench.files.breaches import breaches_of, describe, fault_of, faults_of, find
 from workbench.files.case_rules import dropped, dropped_keys, mistyped
 from workbench.files.faults import Breach, Fault, Places, below, nearest, nearest_hint, snake, unexpected
 from workbench.files.json_text.json_nodes import Node
 from workbench.files.json_text.scanner import LARGEST_TREE, is_scannable, scan
 from workbench.files.json_text.text_file import TextFile, file_faults, unreadable
-from workbench.files.locating import fault_of, faults_of, find
 from workbench.files.opening import not_json
 from workbench.files.schema import SIMULATORS, BaseCriterion, CustomMetric, EvalConfig, LiveModel
-from workbench.files.schema_messages import breaches_of, describe
 from workbench.files.spelling import get
 from workbench.text.json_values import mapping
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from workbench.files.breaches import fault_of, faults_of
 from workbench.files.case_index import CaseIndex
 from workbench.files.case_rules import dropped, two_spellings
 from workbench.files.dataset import Dataset
@@ -15,7 +16,6 @@ from workbench.files.file_access import size_words
 from workbench.files.json_text.json_nodes import Node
 from workbench.files.json_text.scanner import is_scannable, scan
 from workbench.files.json_text.text_file import TextFile
-from workbench.files.locating import fault_of, faults_of
 from workbench.files.schema import EvalSet
 from workbench.files.validation import read_json, validate, validate_case, validate_dataset_case
 

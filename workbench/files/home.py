@@ -71,6 +71,7 @@ def copy_samples(folder: Path, samples: Path | None = None) -> Path:
     Raises:
         OSError: they are there already, are not installed, or cannot be read or written.
     """
+    # Hardly any start copies the samples.
     import shutil
     import tempfile
 

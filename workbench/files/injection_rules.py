@@ -16,11 +16,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from workbench.events.events import CaseRef
+from workbench.files.breaches import explain
 from workbench.files.faults import Breach, Location, nearest
 from workbench.files.file_access import read_regular
 from workbench.files.json_text.text_file import unreadable
 from workbench.files.own_file import OwnFile, OwnFileError
-from workbench.files.schema_messages import explain
 from workbench.worker.injection import FAULTS, MOST_SECONDS
 
 _CALLS = ("only", "every", "since")

@@ -20,13 +20,13 @@ from annotated_types import Ge, Le
 from pydantic import with_config
 from typing_extensions import TypedDict
 
+from workbench.files.breaches import breaches_of, describe
 from workbench.files.criteria import NO_CRITERIA, CriteriaConfig, Criterion
 from workbench.files.faults import Breach, Fault, Location, below, json_path, nearest, nearest_hint, unexpected
 from workbench.files.file_access import read_regular, real_path
 from workbench.files.genai_types import GenerateContentConfig
 from workbench.files.json_text.text_file import unreadable
 from workbench.files.schema import OPEN
-from workbench.files.schema_messages import breaches_of, describe
 from workbench.files.yaml_data import LARGEST, YamlError, repeated_keys, yaml_data, yaml_place
 from workbench.text.json_values import mapping, string
 from workbench.text.safe_text import one_line

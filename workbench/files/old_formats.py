@@ -17,11 +17,10 @@ from typing import Annotated, Any, Literal, Required, TypeAlias, TypeVar
 from pydantic import BeforeValidator, with_config
 from typing_extensions import TypedDict
 
+from workbench.files.breaches import breaches_of, describe, faults_of, known_keys, type_at, unread_keys
 from workbench.files.faults import Breach, Fault, Location, Places, below, nearest, nearest_hint
 from workbench.files.json_text.json_nodes import Node
-from workbench.files.locating import faults_of
 from workbench.files.schema import PLAIN, SessionInput
-from workbench.files.schema_messages import breaches_of, describe, known_keys, type_at, unread_keys
 
 OldFormat = Literal["old_evalset", "old_test"]
 Case = dict[str, Any]

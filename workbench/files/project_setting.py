@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from workbench.files.file_access import read_regular
-from workbench.files.place_choice import DASK, LOCALLY, PlaceChoice
-from workbench.files.run_options import OFF, FrozenMode, RunOptions, UsageFaultError
+from workbench.files.run_options import DASK, LOCALLY, OFF, FrozenMode, PlaceChoice, RunOptions, UsageFaultError
 
 FILE = "pyproject.toml"
 """The file with the setting, in the root."""

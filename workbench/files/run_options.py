@@ -1,15 +1,56 @@
-"""The options of a run, and the error for a wrong request."""
+"""The options of a run, the choice of a place, and the error for a wrong request. Cheap to import."""
 
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from shlex import join
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from workbench.files.place_choice import PlaceChoice
 from workbench.text.counting import exact_percent
 
 if TYPE_CHECKING:
     from workbench.files.injection_rules import Injection
+
+
+LOCALLY: Final = "local"
+"""The word for this machine."""
+DASK: Final = "dask"
+"""The word for the cluster that Dask's configuration names."""
+_SCHEMES: Final = ("dask://", "tls://")
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceChoice:
+    """The place that the user chose for agents. `python` is the interpreter on workers, "" for that of the worker."""
+
+    word: str = LOCALLY
+    """`local`, `dask`, `dask://host:8786` or `tls://host:8786`; "" for the place of the project's settings."""
+    python: str = ""
+    env: tuple[str, ...] = ()
+    """Names of variables that travel, besides those in the agents' `.env`."""
+    name: str = ""
+    """The name of the place in the settings, or ""."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether agents run on this machine as usual."""
+        return self.word == LOCALLY
+
+    @property
+    def is_known(self) -> bool:
+        """Whether this is a place that exists: this machine or a Dask cluster."""
+        return self.word in (LOCALLY, DASK) or (
+            self.word.startswith(_SCHEMES) and len(self.word.partition("://")[2]) > 0
+        )
+
+    @property
+    def check(self) -> str:
+        """The command that tries the place: "`agent-workbench check --on dask` tries each worker"."""
+        # A name in the settings stands for the place and its interpreter.
+        words = ["--on", self.name or self.word or "PLACE"]
+        words += ["--remote-python", self.python] if self.python and not self.name else []
+        return f"`agent-workbench check {join(words)}` tries each worker"
+
 
 RESULT_OPTIONS = {
     "runs": "--runs",

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workbench.files.file_access import read_regular_text
+from workbench.files.file_access import read_regular_text, replace_content
 from workbench.files.home import settings_folder
 from workbench.files.prices import Prices, read_prices
 from workbench.text.safe_text import one_line
@@ -112,8 +112,6 @@ def remember_theme(name: str, file: Path | None = None) -> None:
         OSError: the file cannot be read or written.
         ValueError: the file is not valid TOML or not UTF-8. It is left unchanged.
     """
-    from workbench.files.file_access import replace_content
-
     file = file or settings_folder() / "config.toml"
     try:
         text = read_regular_text(file, LARGEST_SETTINGS)

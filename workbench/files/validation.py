@@ -6,11 +6,11 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from workbench.files.breaches import explain
 from workbench.files.case_rules import case_breaches
 from workbench.files.dataset import DatasetCase, as_evalset_case, dataset_breaches
 from workbench.files.faults import Breach
 from workbench.files.schema import EvalCase, adapter
-from workbench.files.schema_messages import explain
 
 _ESCAPES = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u([dD][89a-fA-F]..)|.)", re.DOTALL)
 _RAW_SURROGATES = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")

@@ -11,7 +11,7 @@ from pathlib import Path
 from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
 from workbench.events.events import CaseName
 from workbench.files.criteria import CriteriaConfig
-from workbench.files.evalset import EvalsetDocument
+from workbench.files.evalset import EvalsetDocument, case_or_none
 from workbench.files.frozen_path import FILE_SUFFIX, frozen_folder, frozen_path
 from workbench.files.walk import relative_to
 from workbench.freshness.agent_inputs import AgentFileFilter, Touched, environment_bundles, may_name
@@ -274,8 +274,6 @@ def _add_to_scenarios(found: Impact, entry: EvalsetEntry, changes: Collection[Ch
 
 
 def _is_scenario(entry: EvalsetEntry, index: int) -> bool:
-    from workbench.files.evalset import case_or_none
-
     if not entry.document.mentions("conversation_scenario", "conversationScenario"):
         return False
     case = case_or_none(entry.document, index)

@@ -245,21 +245,6 @@ class Watcher:
             mine.append((entry.agent.folder, "modules in its folder" if read else "all files: it has not run yet"))
         return {name: list(dict.fromkeys(files)) for name, files in listed.items()}
 
-    def files_of(self, entry: EvalsetEntry) -> list[Path]:
-        """Return the files on which an evalset's verdicts depend, as far as they are known."""
-        others = other_dependencies(entry, self._snapshot.workspace).values()
-        files: set[Path | None] = {entry.file, *entry.criteria.config.files, *itertools.chain.from_iterable(others)}
-        if entry.agent is not None:
-            environment = self._snapshot.environments.get(entry.agent.folder)
-            files.add(environment.file if environment is not None else None)
-            files |= self._touched().get(entry.agent.folder, Touched()).files
-            files |= {
-                path
-                for path in self.contents.known()
-                if path.suffix in (".py", ".yaml") and path.is_relative_to(entry.agent.folder)
-            }
-        return sorted(path for path in files if path is not None)
-
     def _store_valid(self) -> None:
         """Store the last usable version of each evalset, its agent and its criteria."""
         for entry in self._snapshot.workspace.evalsets:

@@ -20,8 +20,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Generic, TypeVar
 
-from workbench.judges.answering import JudgeCallError, Scrub
-from workbench.judges.base import JudgeFault
+from workbench.judges.base import JudgeCallError, JudgeFault, Scrub
 from workbench.text.counting import counted
 
 TIMEOUT_VARIABLE = "AGENT_WORKBENCH_JUDGE_TIMEOUT"

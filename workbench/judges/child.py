@@ -13,8 +13,7 @@ from typing import Any, NoReturn
 from workbench.agents.answering_child import AnsweringChild, CallRefusedError, ChildLostError
 from workbench.agents.child_process import own_python
 from workbench.agents.environment import install_extra
-from workbench.judges.answering import JudgeCallError, Scrub
-from workbench.judges.base import FaultKind, JudgeEnvironment, NotAvailableError
+from workbench.judges.base import FaultKind, JudgeCallError, JudgeEnvironment, NotAvailableError, Scrub
 from workbench.worker.serving import Answer, CallFailedError, serve
 
 _QUIET = {

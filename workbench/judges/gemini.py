@@ -15,9 +15,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.judges.answering import Answer, JudgeCallError, Scrub, cut_fault
 from workbench.judges.attempts import retry_after
-from workbench.judges.base import FaultKind, JudgeOptions, Question
+from workbench.judges.base import Answer, FaultKind, JudgeCallError, JudgeOptions, Question, Scrub, cut_fault
 from workbench.judges.google_access import CREDENTIALS_HINT, Credentials, GoogleAccess, gemini_access
 from workbench.judges.kinds import Connection
 

@@ -9,9 +9,19 @@ from typing import Any, TypeVar
 
 from workbench.agents.functions import Functions
 from workbench.files.plugins import resolve
-from workbench.judges.answering import Answer, Answerer, Rater, Rating, cut_fault
 from workbench.judges.attempts import CallLimits, ModelQueue, Outcome, RetryPolicy, ask_until_answered, retry_policy_of
-from workbench.judges.base import JudgeEnvironment, JudgeFault, JudgeIdentity, JudgeOptions, Question, Reply
+from workbench.judges.base import (
+    Answer,
+    Answerer,
+    JudgeEnvironment,
+    JudgeFault,
+    JudgeIdentity,
+    JudgeOptions,
+    Question,
+    Rating,
+    Reply,
+    cut_fault,
+)
 from workbench.judges.cache import Cache, question_key, rating_key
 from workbench.judges.google_access import GoogleAccess
 from workbench.judges.kinds import Connection, JudgeKind, identify_judge, is_own, kind_of
@@ -49,7 +59,7 @@ class EnvironmentClients:
         self._answerers: dict[str, Answerer] = {}
         self._queues: dict[str, ModelQueue] = {}
         self._functions: Functions | None = None
-        self._rater: Rater | None = None
+        self._rater: Vertex | None = None
 
     def queue(self, model: str) -> ModelQueue:
         """Return the queue of `model`."""
@@ -74,7 +84,7 @@ class EnvironmentClients:
             self._functions = Functions(self.environment)
         return self._functions
 
-    def rater(self) -> Rater:
+    def rater(self) -> Vertex:
         """Return the client of the evaluation service."""
         if self._rater is None:
             self._rater = Vertex(self.environment, self.scrub)

@@ -12,8 +12,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from workbench.files.plugins import ExtensionPoint
-from workbench.judges.answering import Scrub
-from workbench.judges.base import JudgeEnvironment, JudgeIdentity, JudgeOptions, NotAvailableError, Question
+from workbench.judges.base import JudgeEnvironment, JudgeIdentity, JudgeOptions, NotAvailableError, Question, Scrub
 
 if TYPE_CHECKING:
     from workbench.agents.functions import Functions

@@ -5,8 +5,7 @@ The library is slow to import, prints text, and accesses the network on its own.
 (`OPENAI_API_BASE`, `OLLAMA_API_BASE`) there itself.
 """
 
-from workbench.judges.answering import Answer, Scrub
-from workbench.judges.base import JudgeEnvironment, JudgeOptions, Question
+from workbench.judges.base import Answer, JudgeEnvironment, JudgeOptions, Question, Scrub
 from workbench.judges.child import ClientChild, require
 from workbench.judges.kinds import Connection
 
@@ -18,7 +17,7 @@ _VARIABLES = {
 
 
 class LiteLlm(ClientChild):
-    """All models of one environment: an implementation of `workbench.judges.answering.Answerer`.
+    """All models of one environment: an implementation of `workbench.judges.base.Answerer`.
 
     The child process starts on first use.
 

@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.judges.answering import JudgeCallError, cut_fault
 from workbench.judges.attempts import retry_after
+from workbench.judges.base import JudgeCallError, cut_fault
 from workbench.judges.child import run_child
 
 _AGAIN = frozenset({408, 409, 429, 500, 502, 503, 504, 529})

@@ -6,8 +6,8 @@ from typing import Annotated, Any, cast
 from annotated_types import Ge
 from pydantic import BaseModel, ConfigDict, Field
 
+from workbench.files.breaches import breaches_of
 from workbench.files.genai_types import STRICT, GenerateContentConfig
-from workbench.files.schema_messages import breaches_of
 from workbench.judges.base import DEFAULT_MODEL, DEFAULT_SAMPLES, JudgeOptions
 
 

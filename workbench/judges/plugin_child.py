@@ -9,8 +9,16 @@ from typing import Any
 
 from workbench.agents.functions import Functions
 from workbench.files.plugins import BrokenExtensionError, resolve
-from workbench.judges.answering import Answer, Answerer, JudgeCallError, Scrub
-from workbench.judges.base import JudgeEnvironment, JudgeOptions, NotAvailableError, Question
+from workbench.judges.base import (
+    Answer,
+    Answerer,
+    JudgeCallError,
+    JudgeEnvironment,
+    JudgeOptions,
+    NotAvailableError,
+    Question,
+    Scrub,
+)
 from workbench.judges.child import ClientChild, run_child
 from workbench.judges.kinds import JUDGES, Connection
 

@@ -7,8 +7,7 @@ The function runs in a child process with the agent's interpreter. It gets `{"ki
 import json
 
 from workbench.agents.functions import FunctionFailedError, Functions
-from workbench.judges.answering import Answer, JudgeCallError, Scrub
-from workbench.judges.base import FaultKind, JudgeOptions, Question
+from workbench.judges.base import Answer, FaultKind, JudgeCallError, JudgeOptions, Question, Scrub
 from workbench.judges.kinds import Connection
 from workbench.judges.own_kinds import FUNCTION
 
@@ -17,7 +16,7 @@ _LONGEST_TRACEBACK = 1500
 
 
 class PythonFunction:
-    """All Python judges of one environment: an implementation of `workbench.judges.answering.Answerer`."""
+    """All Python judges of one environment: an implementation of `workbench.judges.base.Answerer`."""
 
     def __init__(self, functions: Functions, scrub: Scrub) -> None:
         self._functions = functions

@@ -7,8 +7,7 @@ client ignores `GOOGLE_VERTEX_BASE_URL`; this module reads it and passes it on.
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.judges.answering import Rating, Scrub
-from workbench.judges.base import JudgeEnvironment, NotAvailableError
+from workbench.judges.base import JudgeEnvironment, NotAvailableError, Rating, Scrub
 from workbench.judges.child import ClientChild, require
 from workbench.judges.google_access import GoogleAccess, checked_address, find_credentials
 
@@ -45,7 +44,7 @@ def vertex_access(values: Mapping[str, str]) -> GoogleAccess:
 
 
 class Vertex(ClientChild):
-    """The service for the agent of `environment`: an implementation of `workbench.judges.answering.Rater`.
+    """The service for the agent of `environment`. One object rates everything, many instances at once.
 
     The child process starts on first use.
 

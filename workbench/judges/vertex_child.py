@@ -16,8 +16,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.judges.answering import JudgeCallError
-from workbench.judges.base import FaultKind
+from workbench.judges.base import FaultKind, JudgeCallError
 from workbench.judges.child import run_child
 from workbench.judges.gemini import translated
 from workbench.judges.google_access import GoogleAccess, is_loopback

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from workbench.agents.workspace.workspace import Workspace
 from workbench.events.events import RunStarted
-from workbench.files.place_choice import PlaceChoice
-from workbench.files.run_options import UsageFaultError
+from workbench.files.run_options import PlaceChoice, UsageFaultError
 from workbench.project.project import Project
 from workbench.run.plan.plan import Plan
 from workbench.run.plan.run_plan import plan_cases

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from workbench.files.place_choice import PlaceChoice
+from workbench.files.run_options import PlaceChoice
 from workbench.results.cells import cell_len, cut_name
 from workbench.results.lines import Line, hang_text
 from workbench.results.placed import machine_name

@@ -20,7 +20,7 @@ from workbench.agents.environment import adk_version
 from workbench.events.events import Sources
 from workbench.files.file_access import content_hash, read_regular
 from workbench.files.git import commit_of
-from workbench.files.place_choice import PlaceChoice
+from workbench.files.run_options import PlaceChoice
 from workbench.freshness.agent_inputs import files_in
 from workbench.run.plan.plan import AgentSetting
 

@@ -40,6 +40,7 @@ from workbench.events.events import (
     drift_count,
 )
 from workbench.events.events import MetricScored as Scored
+from workbench.files.invocation import texts, tool_steps
 from workbench.store.cause import Cause
 from workbench.store.inputs import Bundle, RunInputs, digest
 from workbench.store.judge_details import is_split_in, judge_in
@@ -252,9 +253,6 @@ _listed = attrgetter(*_LISTED)
 
 def answer_digest(turns: Iterable[object], broken_by: str | None) -> str:
     """Return the digest of an execution's answers, from its invocations. One that did not finish counts as empty."""
-    # Imported late: the first frame of the screen needs no invocation.
-    from workbench.files.invocation import texts, tool_steps
-
     said = []
     for actual in map(mapping, turns):
         calls = [call for call, result in tool_steps(actual) if result is None]

@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from pathlib import PurePosixPath
 from typing import Any, Literal, TypeAlias
 
@@ -208,9 +209,6 @@ class Record:
 
 def digest(value: Any) -> str:
     """Return a digest that is the same for equal JSON values, whatever the order of their keys."""
-    # Imported late, because the first frame of the screen needs no digest.
-    from hashlib import blake2b
-
     return blake2b(_canonical(value).encode("ascii"), digest_size=8).hexdigest()
 
 

@@ -12,8 +12,7 @@ from workbench.agents.workspace.discovery import AgentFolder
 from workbench.agents.workspace.ownership import Owned
 from workbench.agents.workspace.python_source import driver_files
 from workbench.agents.workspace.workspace import Workspace
-from workbench.files.place_choice import PlaceChoice
-from workbench.files.run_options import FrozenMode, OnMiss, RunOptions, UsageFaultError
+from workbench.files.run_options import FrozenMode, OnMiss, PlaceChoice, RunOptions, UsageFaultError
 from workbench.project.project import Project
 from workbench.project.targets import Targets
 from workbench.results.plain_lines import notice_line

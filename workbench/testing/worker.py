@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workbench.files.place_choice import PlaceChoice
-from workbench.files.run_options import FrozenMode, RunOptions, UsageFaultError
+from workbench.files.run_options import FrozenMode, PlaceChoice, RunOptions, UsageFaultError
 from workbench.project.project import Project
 from workbench.project.targets import Targets
 from workbench.run.plan.plan import Plan, new_run_id

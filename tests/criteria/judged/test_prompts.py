@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.criteria.judged.claim_questions import claims_question, sentences_question
+from workbench.criteria.judged.evidence import blocks
 from workbench.criteria.judged.final_response_match import answer_question
-from workbench.criteria.judged.prompt_blocks import blocks
 from workbench.criteria.judged.rubric_question import rubrics_question
 from workbench.criteria.judged.user_simulator import message_question
 from workbench.judges.base import Question

@@ -9,8 +9,7 @@ import pytest
 
 from workbench.agents.channel import Frame
 from workbench.events.events import CaseRef, LostAttempt
-from workbench.files.place_choice import PlaceChoice
-from workbench.files.run_options import UsageFaultError
+from workbench.files.run_options import PlaceChoice, UsageFaultError
 from workbench.run.conversation.local_part import Execution
 from workbench.run.conversation.scenario_user import FixedMessages
 from workbench.run.dask import place as module

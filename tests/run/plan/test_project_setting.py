@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.files.place_choice import PlaceChoice
 from workbench.files.project_setting import project_mode, with_project_setting
-from workbench.files.run_options import RunOptions, UsageFaultError
+from workbench.files.run_options import PlaceChoice, RunOptions, UsageFaultError
 
 
 @pytest.mark.parametrize(

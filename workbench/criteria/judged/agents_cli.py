@@ -22,10 +22,10 @@ from typing import Any
 
 from workbench.agents.functions import FunctionFailedError
 from workbench.criteria.base import Bench, NotScorableError, Scored, ScoreRequest, mean, status_of
+from workbench.criteria.judged.evidence import agents, speaker
 from workbench.criteria.judged.reply_text import UnreadableError, as_text, json_objects, line_objects
 from workbench.criteria.judged.service_scores import score as score_turns
 from workbench.criteria.judged.service_scores import score_conversation
-from workbench.criteria.judged.turn_evidence import agents, speaker
 from workbench.criteria.judged.voting import (
     MAX_TEXT,
     SampledQuestion,

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.criteria.judged.evidence import as_json, blocks
 from workbench.criteria.judged.passages import Origin
-from workbench.criteria.judged.prompt_blocks import as_json, blocks
 from workbench.criteria.judged.reply_text import (
     MAX_LENGTH,
     UnreadableError,

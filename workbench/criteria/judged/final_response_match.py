@@ -14,8 +14,7 @@ from typing import Any
 from workbench.criteria.base import Bench, Scored, ScoreRequest, mean, turn_pairs
 from workbench.criteria.description import read_options
 from workbench.criteria.judged.descriptions import AnswerOptions
-from workbench.criteria.judged.prompt_blocks import blocks
-from workbench.criteria.judged.turn_evidence import answer_text, user_text
+from workbench.criteria.judged.evidence import answer_text, blocks, user_text
 from workbench.criteria.judged.voting import (
     SampledQuestion,
     Verdict,

@@ -33,8 +33,8 @@ from workbench.criteria.judged.claim_questions import (
     sentences_question,
 )
 from workbench.criteria.judged.descriptions import HallucinationOptions
+from workbench.criteria.judged.evidence import agents, answer_text, data_text, speaker, user_text
 from workbench.criteria.judged.passages import Passage, passages
-from workbench.criteria.judged.turn_evidence import agents, answer_text, data_text, speaker, user_text
 from workbench.criteria.judged.voting import (
     MAX_TEXT,
     ask_once,

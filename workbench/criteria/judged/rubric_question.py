@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import ValidationError
 
 from workbench.criteria.base import NotScorableError, ScoreRequest
-from workbench.criteria.judged.prompt_blocks import as_json, blocks
+from workbench.criteria.judged.evidence import as_json, blocks
 from workbench.criteria.judged.reply_text import (
     UnreadableError,
     as_text,

@@ -23,15 +23,7 @@ from workbench.criteria.judged.descriptions import (
     TOOL_RUBRICS,
     AnswerRubricOptions,
 )
-from workbench.criteria.judged.rubric_question import (
-    Rubric,
-    RubricVote,
-    read_votes,
-    rubrics_by_turn,
-    rubrics_question,
-    untyped_ids,
-)
-from workbench.criteria.judged.turn_evidence import (
+from workbench.criteria.judged.evidence import (
     answer_text,
     conversation,
     grounding,
@@ -39,6 +31,14 @@ from workbench.criteria.judged.turn_evidence import (
     steps,
     tools,
     user_text,
+)
+from workbench.criteria.judged.rubric_question import (
+    Rubric,
+    RubricVote,
+    read_votes,
+    rubrics_by_turn,
+    rubrics_question,
+    untyped_ids,
 )
 from workbench.criteria.judged.voting import (
     MAX_TEXT,

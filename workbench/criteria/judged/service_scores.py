@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any
 
 from workbench.criteria.base import Bench, Scored, ScoreRequest, mean, same_length, turn_pairs
-from workbench.criteria.judged.turn_evidence import agents, answer_text, user_text
+from workbench.criteria.judged.evidence import agents, answer_text, user_text
 from workbench.criteria.judged.voting import MAX_TEXT, case_result, not_applicable_turn, turn_result
 from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion

@@ -18,9 +18,8 @@ from typing import Any
 from workbench.criteria.base import Bench, NotScorableError, Scored, ScoreRequest, mean, status_of
 from workbench.criteria.description import read_options
 from workbench.criteria.judged.descriptions import SimulatorOptions
+from workbench.criteria.judged.evidence import answer_text, as_json, blocks, user_text
 from workbench.criteria.judged.final_response_match import SCHEMA
-from workbench.criteria.judged.prompt_blocks import as_json, blocks
-from workbench.criteria.judged.turn_evidence import answer_text, user_text
 from workbench.criteria.judged.voting import (
     SampledQuestion,
     Verdict,

@@ -23,13 +23,13 @@ from workbench.editing.check.criteria_rules import (
     use_problems,
 )
 from workbench.editing.check.problem import Problem, Rule
+from workbench.files.breaches import find
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import BrokenCaseError
 from workbench.files.faults import Breach, Fault, Location, Places, json_path, nearest_hint, unexpected
 from workbench.files.frozen_path import FILE_SUFFIX, frozen_folder
 from workbench.files.json_text.scanner import LARGEST_TREE, is_scannable, scan
 from workbench.files.json_text.text_file import TextFile
-from workbench.files.locating import find
 from workbench.files.metrics_config import metric_place, own_entry
 from workbench.files.own_file import OwnFile, OwnFileError
 from workbench.judges.base import JudgeEnvironment
@@ -37,6 +37,7 @@ from workbench.run.recordings.frozen_file import AGAIN, WHAT, frozen_content, pa
 from workbench.run.recordings.frozen_schema import IN
 from workbench.run.recordings.recording import Recording
 from workbench.text.counting import counted
+from workbench.worker.forms import FORM, UnknownFormError, decoded
 
 _NO_TOOLS = DeclaredTools({}, complete=False)
 
@@ -308,8 +309,6 @@ def _unreadable(file: OwnFile, path: Path) -> Iterator[Breach]:
 
 def _forms(place: Location, value: Any) -> Iterator[Breach]:
     """Yield each innermost object with the key `$form` that is not known or cannot be read."""
-    from workbench.worker.forms import FORM, UnknownFormError, decoded
-
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     inner = [breach for key, child in children for breach in _forms((*place, key), child)]
     yield from inner

@@ -14,8 +14,7 @@ from typing import Any, Final, TypeAlias
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, own_python
 from workbench.events.events import CaseRef
-from workbench.files.place_choice import PlaceChoice
-from workbench.files.run_options import RunOptions, UsageFaultError
+from workbench.files.run_options import PlaceChoice, RunOptions, UsageFaultError
 from workbench.run.conversation.local_part import Execution
 from workbench.run.dask.dask_part import DaskPart, messages_of, no_user
 from workbench.run.dask.files import Files, FilesError, find_files, pack

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, get_args
 
-from workbench.criteria.judged.turn_evidence import grounding, instructions
+from workbench.criteria.judged.evidence import grounding, instructions
 from workbench.events.events import (
     CallsRecorded,
     CaseError,

@@ -21,7 +21,7 @@ from workbench.editing.criteria_form import FormRow, file_row, metric_rows, rows
 from workbench.editing.saving import Saver
 from workbench.editing.what_if import is_free
 from workbench.files.faults import Fault, Location
-from workbench.files.place_choice import PlaceChoice
+from workbench.files.run_options import PlaceChoice
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer, key_label
 from workbench.ui.criteria.changes import NOT_EDITABLE, Addition, FormChanges, items_for, needed_options

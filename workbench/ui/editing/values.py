@@ -9,9 +9,9 @@ import re
 from typing import Any
 
 from workbench.editing.case_rows import CaseRow
+from workbench.files.breaches import resolve
 from workbench.files.faults import Location, Places
 from workbench.files.json_text.scanner import scan
-from workbench.files.locating import resolve
 from workbench.text.safe_text import one_line, plain
 
 LONGEST = 30_000

@@ -21,8 +21,7 @@ from workbench.ui.session.view import Controller, View
 if TYPE_CHECKING:
     from workbench.editing.freezing import Freezing as Prepared
     from workbench.editing.saving import Contents
-    from workbench.files.place_choice import PlaceChoice
-    from workbench.files.run_options import FrozenMode
+    from workbench.files.run_options import FrozenMode, PlaceChoice
     from workbench.store.execution import Execution
 
 Pair = tuple[int, int]

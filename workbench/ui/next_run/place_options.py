@@ -4,7 +4,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.files.place_choice import LOCALLY, PlaceChoice
+from workbench.files.run_options import LOCALLY, PlaceChoice
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item, Search, searching
 

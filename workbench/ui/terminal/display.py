@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from workbench.text.terminal_locale import shows_unicode
+from workbench.text.ascii_signs import shows_unicode
 
 Colors: TypeAlias = Literal["truecolor", "256", "standard", "none"]
 """Rich's names of colour systems. `standard` has sixteen colours. `none`: the user wants no colours."""

@@ -2,8 +2,15 @@
 
 import json
 
-from workbench.judges.answering import Answer, JudgeCallError
-from workbench.judges.base import JudgeEnvironment, JudgeIdentity, JudgeOptions, NotAvailableError, Question
+from workbench.judges.base import (
+    Answer,
+    JudgeCallError,
+    JudgeEnvironment,
+    JudgeIdentity,
+    JudgeOptions,
+    NotAvailableError,
+    Question,
+)
 from workbench.judges.kinds import Connection, JudgeKind
 
 PREFIX = "keyword:"
