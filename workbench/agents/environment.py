@@ -277,8 +277,6 @@ def _fingerprint(values: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(sorted(values.items())).encode()).hexdigest()[:32]
 
 
-# The working directory of an agent, which its relative paths refer to
-
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 
 

@@ -23,8 +23,6 @@ from workbench.files.spelling import get
 from workbench.text.counting import compared, counted, sign
 from workbench.text.safe_text import one_line
 
-# The interval of values that a custom metric declares in its `metric_info` (ADK's `Interval`)
-
 
 class Interval(NamedTuple):
     """Numbers between two ends. An end is included unless it is open."""

@@ -115,8 +115,6 @@ class Secrets:
         return value
 
 
-# Criteria that cannot judge a stored transcript again because a secret was replaced in it
-
 _PARTS: Mapping[Part, Callable[[Invocation], object]] = {
     "message": lambda turn: turn.get("user_content"),
     "answer": lambda turn: content_text(turn.get("final_response")),

@@ -25,8 +25,6 @@ from workbench.text.counting import few
 from workbench.text.json_values import mapping, objects, string
 from workbench.worker.forms import encoded
 
-# Test cases of ADK's conformance tests, read as conversations that can become cases
-
 Json = dict[str, Any]
 
 _USER = "adk_conformance_test_user"

@@ -17,8 +17,6 @@ from workbench.files.state_folder import STATE_FOLDER
 from workbench.store.database.database import Connection, database
 from workbench.store.database.values import EditRow, drop_edits, edits, put_edit
 
-# The edits that were done and undone, in the order they were made, across restarts
-
 Did: TypeAlias = Literal["made", "drop", "undo", "redo"]
 _MAX_EDITS = 200
 """Number of edits that can be undone after a restart."""

@@ -18,8 +18,6 @@ from workbench.store.history.pass_rates import Trend, pass_rates
 from workbench.store.rates import case_keys
 from workbench.store.store import Store
 
-# Data exported with a run: pass rates of past runs, and the user's triage
-
 
 @dataclass(frozen=True)
 class RunContext:

@@ -20,8 +20,6 @@ from workbench.files.schema import EvalSet
 from workbench.files.validation import read_json, validate, validate_case
 from workbench.text.json_values import is_dataset_case
 
-# Files that are named like evalsets or configs but hold something else: one message each, not one for each line
-
 WRAPPER = '{"eval_set_id": "…", "eval_cases": […]}'
 """The shape of an evalset, for hints."""
 _FRAME_KEYS = ("eval_set_id", "eval_cases")

@@ -22,8 +22,6 @@ from workbench.files.faults import Fault
 from workbench.files.file_access import read_regular
 from workbench.files.walk import FROZEN_SUFFIX
 
-# Snapshots of a project at one moment
-
 
 @dataclass(frozen=True)
 class Snapshot:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from workbench.agents.functions import Functions
 
 
-# Suggestions for misspelt model names, based on the words in them
-
 _WORDS_OF_NAMES = """
 gemini gemma flash pro lite preview latest exp experimental live audio image thinking native tts ultra nano embedding
 text think code multimodal robotics computer use dialog customtools deep research claude opus sonnet haiku instant gpt

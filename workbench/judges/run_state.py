@@ -9,8 +9,6 @@ from typing import Any, Generic, TypeVar
 from workbench.judges.base import Reply
 from workbench.judges.cache import Cache
 
-# Limits of a run's calls to judges, and the usage of a case
-
 
 def _cache_all(text: str) -> bool:
     return True

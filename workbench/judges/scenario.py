@@ -101,9 +101,6 @@ def stops(text: str) -> bool:
     return STOP_SIGNAL in text.lower()
 
 
-# Reader of a config's `user_simulator_config`, with the rules of ADK 2.13
-
-
 class SimulatorConfig(TextSimulator):
     """Settings of a simulated user."""
 

@@ -13,8 +13,6 @@ from workbench.judges.base import Judge, JudgeFault, Question, Reply, record, re
 from workbench.judges.scenario import Persona, Scenario, SimulatorConfig, stops
 from workbench.text.json_values import parts_of
 
-# The conversation so far, as a simulated user sees it
-
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -70,9 +68,6 @@ def _lines(role: Literal["user", "agent"], author: str, content: Any, function_c
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
-
-
-# Prompt for the next message of a simulated user, from our instructions or the user's own
 
 
 def next_message_question(scenario: Scenario, config: SimulatorConfig, lines: Sequence[Line]) -> Question:
