@@ -1,4 +1,6 @@
-"""The user's settings: one TOML file and a folder of themes, in the platform's config folder.
+"""The user's settings, and those of a project for its runs.
+
+The user's are one TOML file and a folder of themes, in the platform's config folder:
 
 theme = "paper"        # a built-in theme or one of the user's own
 mouse = false
@@ -17,6 +19,16 @@ names = ["ACME_LICENSE"]  # more variables whose values are never written
 run = "R"              # see docs/keys.md
 [prices]               # see workbench.files.prices
 "gemini-2.5-flash" = { input = 0.30, output = 2.50 }
+
+A project's are in the `pyproject.toml` of its root:
+
+[tool.agent-workbench]
+frozen = "tools"   # what --frozen says if it is not given: tools, all or off
+place = "cluster"  # what --on says if it is not given: a place, or a name from below
+[tool.agent-workbench.places.cluster]
+at = "tls://scheduler:8786"
+env = ["SHOP_MODE"]                 # variables that travel, besides those in the agents' .env
+remote-python = "/opt/bin/python3"  # as --remote-python
 """
 
 import difflib
@@ -24,13 +36,14 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from workbench.files.file_access import read_regular_text, replace_content
+from workbench.files.file_access import read_regular, read_regular_text, replace_content
 from workbench.files.home import settings_folder
 from workbench.files.prices import Prices, read_prices
+from workbench.files.run_options import DASK, LOCALLY, OFF, FrozenMode, PlaceChoice, RunOptions, UsageFaultError
 from workbench.text.safe_text import one_line
 
 LARGEST_SETTINGS = 1 << 20
@@ -180,3 +193,156 @@ def _keys(data: Mapping[str, Any], faults: list[str]) -> dict[str, tuple[str, ..
         else:
             faults.append(f"keys.{name} must be a key or a list of keys")
     return keys
+
+
+FILE = "pyproject.toml"
+"""The file with the setting, in the root."""
+_TABLE = "agent-workbench"
+_LARGEST = 1 << 20
+
+
+def with_project_setting(options: RunOptions, root: Path) -> RunOptions:
+    """Return the options of a run with the project's mode of `--frozen` and its place, unless they were chosen.
+
+    Raises:
+        UsageFaultError: a setting cannot be read, or there is no such place. A live run could call what the project
+            wants frozen.
+    """
+    options = with_place(options, root)
+    if options.frozen is not None or options.thaw:
+        return replace(options, frozen=options.frozen or "", project_frozen=known_mode(root))
+    mode = project_mode(root)
+    return replace(options, frozen=mode, project_frozen=mode)
+
+
+def with_place(options: RunOptions, root: Path) -> RunOptions:
+    """Return the options with a complete place.
+
+    Its name is looked up in the settings. If none was chosen, it is the place that the project wants.
+
+    Raises:
+        UsageFaultError: a setting cannot be read, or there is no such place.
+    """
+    place = _place(options.place, root)
+    if place is not None and not place.is_known:
+        raise _unknown(place)
+    return replace(options, place=place)
+
+
+def _place(chosen: PlaceChoice | None, root: Path) -> PlaceChoice | None:
+    """Return the place to use, with its name looked up: the chosen one, or that of the settings."""
+    table = {} if chosen is not None and chosen.is_local else _settings(root)
+    chosen = chosen or PlaceChoice("")
+    word = chosen.word or table.get("place", "")
+    if not isinstance(word, str):
+        raise _wrong(f"`place` in [tool.{_TABLE}]", word, "a text")
+    places = table.get("places", {})
+    # A name must not stand for an address, so that what the user types is what the user gets.
+    is_name = word not in ("", LOCALLY, DASK) and ":" not in word
+    named = places.get(word) if isinstance(places, dict) and is_name else None
+    if not word and (chosen.python or chosen.env):
+        option = "--remote-python" if chosen.python else "--env"
+        raise UsageFaultError(f"{option} is for other machines, and none is named", "Name a place with --on PLACE")
+    if named is None:
+        return replace(chosen, word=word) if word else None
+    return _named_place(chosen, word, named)
+
+
+def _named_place(chosen: PlaceChoice, word: str, named: Any) -> PlaceChoice:
+    """Return the place of the settings that is called `word`. Options of the command line count first."""
+    where = f"[tool.{_TABLE}.places.{word}]"
+    if not isinstance(named, dict):
+        raise _wrong(where, named, "a table")
+    for key in named:
+        if key == "slots":
+            raise _wrong(f"a key of {where}", key, "no slots: `dask worker --nthreads N` sets them")
+        if key not in ("at", "env", "remote-python"):
+            raise _wrong(f"a key of {where}", key, "`at`, `env` or `remote-python`")
+    at, python, env = named.get("at"), named.get("remote-python", ""), named.get("env", [])
+    if not isinstance(at, str) or not at:
+        raise _wrong(f"`at` in {where}", at, "a place such as `dask://host:8786`")
+    if not isinstance(python, str):
+        raise _wrong(f"`remote-python` in {where}", python, "a path")
+    if not isinstance(env, list) or not all(isinstance(one, str) for one in env):
+        raise _wrong(f"`env` in {where}", env, "a list of names")
+    return replace(chosen, word=at, python=chosen.python or python, env=(*env, *chosen.env), name=word)
+
+
+def _unknown(place: PlaceChoice) -> UsageFaultError:
+    word = place.word
+    if word.startswith(("ssh:", "dask-local:")):
+        what, _, hosts = word.partition(":")
+        way = f"`dask ssh {hosts.replace(',', ' ')}`" if what == "ssh" else "`dask scheduler` and `dask worker`"
+        hint = f"Start a Dask cluster with {way}, and name it with --on dask://HOST:8786"
+        return UsageFaultError(f"{what}: is no place any more ({word})", hint)
+    hint = "Use local, dask, dask://HOST:PORT, tls://HOST:PORT or a name from the settings"
+    return UsageFaultError(f"unknown place {word}", hint)
+
+
+def known_places(root: Path) -> tuple[PlaceChoice | None, tuple[PlaceChoice, ...]]:
+    """Return the place that the project wants (None: this machine), and those that its settings name.
+
+    What cannot be read is left out: a run there reports it.
+    """
+    try:
+        named = _settings(root).get("places", {})
+    except UsageFaultError:
+        return None, ()
+    found = [_known(PlaceChoice(name), root) for name in named] if isinstance(named, dict) else []
+    return _known(None, root), tuple(choice for choice in found if choice is not None and choice.name)
+
+
+def _known(chosen: PlaceChoice | None, root: Path) -> PlaceChoice | None:
+    try:
+        return _place(chosen, root)
+    except UsageFaultError:
+        return None
+
+
+def known_mode(root: Path) -> FrozenMode | None:
+    """Return the mode of `--frozen` that the project wants, or None if its setting cannot be read."""
+    try:
+        return project_mode(root)
+    except UsageFaultError:
+        return None
+
+
+def project_mode(root: Path) -> FrozenMode:
+    """Return the mode of `--frozen` that the project wants, "" if it has no setting.
+
+    Raises:
+        UsageFaultError: the setting cannot be read.
+    """
+    word = _settings(root).get("frozen", OFF)
+    for mode in get_args(FrozenMode):
+        if word == (mode or OFF):
+            known: FrozenMode = mode
+            return known
+    raise _wrong(f"`frozen` in [tool.{_TABLE}]", word, f'"tools", "all" or "{OFF}"')
+
+
+def _settings(root: Path) -> dict[str, Any]:
+    """Return the table of settings, {} if there is none.
+
+    Raises:
+        UsageFaultError: it cannot be read.
+    """
+    try:
+        content = read_regular(root / FILE, _LARGEST)
+    except OSError:
+        return {}
+    if _TABLE.encode() not in content:
+        return {}
+    try:
+        table = tomllib.loads(content.decode("utf-8")).get("tool", {}).get(_TABLE, {})
+    except (ValueError, RecursionError, AttributeError) as error:
+        raise UsageFaultError(
+            f"{FILE}: the setting of agent-workbench cannot be read: {error}", kind="config"
+        ) from None
+    if not isinstance(table, dict):
+        raise _wrong(f"[tool.{_TABLE}]", table, "a table")
+    return table
+
+
+def _wrong(what: str, found: Any, expected: str) -> UsageFaultError:
+    return UsageFaultError(f"{FILE}: {what} is {found!r}", f"Expected {expected}", "config")

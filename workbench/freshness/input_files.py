@@ -39,7 +39,7 @@ def input_files(latest: "Iterable[LatestRun]", workspace: "Workspace") -> tuple[
     Folders of installed packages are included.
     """
     from workbench.agents.environment import package_folders
-    from workbench.files.project_setting import FILE
+    from workbench.files.settings import FILE
     from workbench.store.inputs import INTERPRETER
 
     bundles = [bundle.inputs for run in latest for _, bundle in _recorded(run)]

@@ -10,7 +10,7 @@ from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
 from workbench.criteria.registry import effect_of
 from workbench.criteria.secrets import Secrets
 from workbench.events.events import CaseName, PlannedCase
-from workbench.files.project_setting import FILE, known_mode
+from workbench.files.settings import FILE, known_mode
 from workbench.freshness.current import CurrentInputs, Options, PastRun
 from workbench.store.case_inputs import started_bundles
 from workbench.store.digests import project_digests

@@ -12,8 +12,8 @@ from workbench.agents.workspace.workspace import CONFIG_FILES, EvalsetEntry, Wor
 from workbench.events.events import CaseName
 from workbench.files.file_access import last_written, read_regular
 from workbench.files.frozen_path import frozen_folder
-from workbench.files.project_setting import FILE, known_mode
 from workbench.files.run_options import FrozenMode, RunOptions
+from workbench.files.settings import FILE, known_mode
 from workbench.files.walk import Walk
 from workbench.freshness.agent_inputs import Touched
 from workbench.freshness.changes import ABSENT, Batch, Changes, Contents, Links, Moment, files_in, without_twins

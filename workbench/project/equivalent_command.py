@@ -7,8 +7,8 @@ from pathlib import Path
 
 from workbench.agents.workspace.targets import find_root
 from workbench.agents.workspace.workspace import Workspace
-from workbench.files.project_setting import known_mode, known_places
 from workbench.files.run_options import OFF, RESULT_OPTIONS, PlaceChoice, RunOptions
+from workbench.files.settings import known_mode, known_places
 from workbench.run.plan.plan import Plan
 from workbench.run.plan.target_parser import escape
 from workbench.text.counting import exact

@@ -11,8 +11,8 @@ from workbench.criteria.secrets import Secrets
 from workbench.editing.check.problem import Problem, Rule
 from workbench.editing.check.project import checked_agents
 from workbench.files.faults import Fault
-from workbench.files.project_setting import with_project_setting
 from workbench.files.run_options import PlaceChoice, RunOptions, UsageFaultError
+from workbench.files.settings import with_project_setting
 from workbench.project.project import Project
 from workbench.run.dask.files import needs_of
 from workbench.run.dask.machines import MachineState, Sending, cleaned_states

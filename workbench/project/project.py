@@ -16,9 +16,8 @@ from workbench.agents.workspace.workspace import EvalsetEntry, Workspace, open_w
 from workbench.criteria.secrets import Secrets
 from workbench.editing.check.project import checked_agents
 from workbench.events.events import CaseName, ForkChange
-from workbench.files.project_setting import with_project_setting
 from workbench.files.run_options import MATRIX, PlaceChoice, RunOptions, UsageFaultError
-from workbench.files.settings import Settings
+from workbench.files.settings import Settings, with_project_setting
 from workbench.files.state_folder import state_dir as state_of
 from workbench.freshness.agent_inputs import Touched
 from workbench.project.running import Running, end

@@ -11,8 +11,8 @@ from typing import Any
 
 from workbench.agents.workspace.discovery import AgentFolder
 from workbench.events.events import CaseFinished, CaseRef, FilesRead, Noticed, PlannedCase, Sources
-from workbench.files.project_setting import FILE
 from workbench.files.run_options import stored_options
+from workbench.files.settings import FILE
 from workbench.files.walk import relative_to
 from workbench.freshness.agent_inputs import Touched
 from workbench.freshness.current import Clean, CurrentInputs, Options, frozen_bundle

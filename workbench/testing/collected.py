@@ -9,8 +9,8 @@ from pathlib import Path
 from workbench.agents.workspace.targets import find_root
 from workbench.files.evalset import EvalsetDocument, open_evalset
 from workbench.files.file_access import read_regular
-from workbench.files.project_setting import project_mode
 from workbench.files.run_options import FrozenMode, UsageFaultError
+from workbench.files.settings import project_mode
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line, plain
 

@@ -15,8 +15,8 @@ from workbench.files.criteria import default_config
 from workbench.files.evalset import open_evalset
 from workbench.files.faults import Fault
 from workbench.files.file_access import real_path
-from workbench.files.project_setting import with_place, with_project_setting
 from workbench.files.run_options import RunOptions, UsageFaultError
+from workbench.files.settings import with_place, with_project_setting
 from workbench.files.state_folder import STATE_FOLDER, why_untrusted
 from workbench.files.walk import relative_to
 from workbench.run.forking import Fork

@@ -245,6 +245,6 @@ class Freezing(Controller):
 
 
 def _project_settings(root: Path) -> "tuple[FrozenMode, tuple[PlaceChoice | None, tuple[PlaceChoice, ...]]]":
-    from workbench.files.project_setting import known_mode, known_places
+    from workbench.files.settings import known_mode, known_places
 
     return known_mode(root) or "", known_places(root)  # A run says what is wrong with a setting.
