@@ -69,6 +69,14 @@ async def test_variants_run_case_by_case_and_take_turns_at_being_first(desk: Tri
     assert [repeat for _, _, repeat in started] == [1] * 12 + [2] * 12
 
 
+async def test_closed_trial_does_not_make_its_folder_again(desk: TriedProject) -> None:
+    desk.prompt("name the day")
+    async with opened(desk.root) as (project, trial):
+        trial.close()
+        with pytest.raises(RuntimeError, match="the trial is closed"):
+            trial.run(project)
+
+
 async def test_report_can_be_made_while_it_runs(desk: TriedProject) -> None:
     desk.prompt("name the day")
     counts = []

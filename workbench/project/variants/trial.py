@@ -115,6 +115,7 @@ class Trial:
         self.costs: dict[CaseRef, float | None] = {}
         """The cost of each execution that has ended, None if it is not known. Empty without prices."""
         self._project: Project | None = None
+        self._is_closed = False
 
     @property
     def sources(self) -> list[str]:
@@ -142,7 +143,12 @@ class Trial:
         """Prepare the run, once. Its events go to `store` and then to `publish`.
 
         It ends when it has cost about `max_cost`, or has made the most judge calls that the plan allows.
+
+        Raises:
+            RuntimeError: the trial is closed, so its copies are gone.
         """
+        if self._is_closed:
+            raise RuntimeError("the trial is closed: open another one")
         options = self.plan.options
         limits = _Limits(self, prices, max_cost, options.max_judge_calls)
         if max_cost is not None or options.max_judge_calls is not None:
@@ -190,6 +196,7 @@ class Trial:
 
     def close(self) -> None:
         """Remove the copies and the conversations. Call it in a thread, after the run."""
+        self._is_closed = True
         if self._project is not None:
             for setting in self.plan.agents.values():
                 self._project.children.touched.pop(setting.agent.folder, None)
