@@ -225,6 +225,17 @@ async def test_costs_are_known_per_variant_and_end_the_run(adk: TriedProject) ->
     assert found.variants[1].comparison.cases == 2
 
 
+async def test_cost_is_estimated_from_the_last_run_for_all_variants_and_repeats(adk: TriedProject) -> None:
+    prices = Prices({"scripted": Price(1000.0, 0.0)})
+    async with Project.open(adk.root) as project:
+        await project.run(await project.plan()).execute()
+    adk.write("desk/agent.py", PRICED.replace("INSTRUCTION", "name the day"))
+    async with opened(adk.root, RunOptions(runs=3)) as (project, trial):
+        found = trial.estimate(project.state_dir(adk.root), prices)
+    assert (found.calls, found.amount) == (36, pytest.approx(36.0))
+    assert found.cost_words == "about 36 calls, about $36.00"
+
+
 async def test_cost_that_is_not_known_ends_a_limited_run(adk: TriedProject) -> None:
     async with opened(adk.root, RunOptions(runs=1, concurrency=1), models=["clever"]) as (project, trial):
         await trial.run(project, prices=Prices({"another": Price(1.0, 1.0)}), max_cost=100.0).execute()
