@@ -66,7 +66,7 @@ def test_table_and_changed_cases_are_in_the_words_of_the_screen(desk: TriedProje
     code, out, err = desk.said("-q")
     lines = out.splitlines()
     assert code == 0
-    assert lines[1].split() == ["passed", "change", "from", "HEAD", "cost", "latency"]
+    assert lines[1].split() == ["passed", "change", "from", "HEAD", "latency"]
     assert lines[2].startswith("HEAD           66.6%")
     assert lines[3].startswith("working tree  100.0%  +33.3 points [")
     assert lines[3].endswith("better")

@@ -29,6 +29,7 @@ from workbench.text.safe_text import one_line
 if TYPE_CHECKING:
     from workbench.files.settings import Settings
     from workbench.project.targets import Targets
+    from workbench.project.variants.lines import Row
     from workbench.project.variants.report import TryReport, VariantResult
     from workbench.project.variants.trial import Trial
     from workbench.project.variants.variant import Wanted
@@ -272,6 +273,7 @@ def _width(results: TextIO) -> int:
 
 
 def _lines(found: "TryReport", stopped: str, settings: "Settings", width: int) -> Iterator[str]:
+    from workbench.project.variants.lines import table_rows
     from workbench.project.variants.report import conclusion, left_out_words, total_cost
 
     cost = total_cost(found, settings.prices)
@@ -282,7 +284,7 @@ def _lines(found: "TryReport", stopped: str, settings: "Settings", width: int) -
         why = {"cost": "--max-cost was reached", "judge calls": "--max-judge-calls was reached"}
         why["unknown cost"] = "the cost of a run is not known: [prices] lacks its model"
         yield f"Stopped after {ended:,} of {counted(planned, 'run')}: {why.get(stopped, stopped)}"
-    yield from _table(found, settings)
+    yield from map(_plain, table_rows(found, settings.prices, width))
     if cost:
         yield f"{cost} in all"
     for variant in found.variants:
@@ -290,49 +292,19 @@ def _lines(found: "TryReport", stopped: str, settings: "Settings", width: int) -
             yield f"Left out in {one_line(variant.name)}: {words}"
     for variant in found.variants[1:]:
         yield ""
-        yield from _cases(variant, found.against, width)
+        yield from map(_plain, _cases(variant, found.against, width))
         yield one_line(conclusion(variant, found.against), limit=1000)
 
 
-def _table(found: "TryReport", settings: "Settings") -> Iterator[str]:
-    from workbench.project.variants.report import cost_words, latency_words
-    from workbench.results.cells import cell_len
-    from workbench.results.change_text import change_text, rate_text
+def _cases(variant: "VariantResult", against: str, width: int) -> "Iterator[Row]":
+    from workbench.project.variants.lines import case_rows, counts_row
 
-    rows = [("", "passed", f"change from {one_line(found.against)}", "cost", "latency", "")]
-    for variant in found.variants:
-        comparison = variant.comparison
-        rows.append(
-            (
-                one_line(variant.name),
-                rate_text(variant.pass_rate),
-                "" if comparison is None else change_text(comparison),
-                cost_words(variant.cost, settings.prices.currency),
-                latency_words(variant.seconds),
-                "" if comparison is None else comparison.result,
-            )
-        )
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [
-            " " * (width - cell_len(cell)) + cell if number == 1 else cell + " " * (width - cell_len(cell))
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "  ".join(cells).rstrip()
+    yield counts_row(variant, against)
+    yield from case_rows(variant, variant.changed[:_LISTED], width)
+    if len(variant.changed) > _LISTED:
+        yield [(f"… {len(variant.changed) - _LISTED} more", "")]
 
 
-def _cases(variant: "VariantResult", against: str, width: int) -> Iterator[str]:
-    from workbench.project.variants.report import MARKS, case_names, counts_words, pair_words
-    from workbench.results.cells import cell_len, cut
-
-    yield f"{one_line(variant.name)} against {one_line(against)}   {counts_words(variant)}"
-    changed = variant.changed
-    names = case_names(variant)
-    shown = changed[:_LISTED]
-    longest = min(max((cell_len(names[case.case]) for case in shown), default=0), max(20, width // 2))
-    for case in shown:
-        name = cut(names[case.case], longest)
-        name += " " * (longest - cell_len(name))
-        yield cut(f"{MARKS[case.direction]} {name}   {pair_words(case.pair)}   {case.cause}".rstrip(), width)
-    if len(changed) > len(shown):
-        yield f"… {len(changed) - len(shown)} more"
+def _plain(row: "Row") -> str:
+    """Return a row without colours."""
+    return "".join(text for text, _ in row).rstrip()

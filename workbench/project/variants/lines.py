@@ -1,0 +1,250 @@
+"""A try as rows of a terminal: the table of variants, the cases that changed, and both executions of a case.
+
+A row is a list of pieces: safe text, and the name of its style. Joined, the texts are the row without colours.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from workbench.files.prices import Prices
+from workbench.project.variants.report import (
+    MARKS,
+    CaseChange,
+    Direction,
+    TryReport,
+    VariantResult,
+    case_names,
+    cost_words,
+    latency_words,
+    pair_words,
+)
+from workbench.project.variants.trial import FileChange
+from workbench.results.cells import cell_len, cut, cut_name, fit
+from workbench.results.change_causes import difference_lines
+from workbench.results.change_text import change_text, rate_text
+from workbench.results.document import Document
+from workbench.results.evidence.compared import add_compared
+from workbench.results.lines import heading
+from workbench.results.rows import View, remark
+from workbench.store.execution import CaseRecord
+from workbench.text.counting import counted, counted_status, few
+from workbench.text.safe_text import one_line
+
+Row: TypeAlias = list[tuple[str, str]]
+_GAP = 2
+_NAME = 12
+"""Cells that a name has before other columns are left out for it."""
+_TITLE = 24
+"""Cells of the longest title of a column."""
+_LISTED = 3
+"""Cases that are named beside a count."""
+_RESULT_STYLES = {"better": "passed", "worse": "failed", "unclear": "muted"}
+_STYLES: dict[Direction, str] = {"better": "passed", "worse": "failed", "same": "muted", "left out": "not-evaluated"}
+
+
+# The table of variants
+
+
+def table_rows(found: TryReport, prices: Prices, width: int, *, ended: bool = True) -> list[Row]:
+    """Return the titles, and a row for each variant. In a narrow terminal, latency and costs are left out.
+
+    The answer of the test is shown when the try has `ended`: looking again and again finds differences by chance.
+    """
+    rows = [_cells(variant, prices, ended=ended) for variant in found.variants]
+    names = [row.name for row in rows]
+    wanted = min(max(map(cell_len, names)), _NAME)
+    choices = [*_choices(rows, one_line(found.against))]
+    columns = next((columns for columns in choices if _room(columns, width) >= wanted), choices[-1])
+    name_width = max(min(max(map(cell_len, names)), _room(columns, width)), 4)
+    lines: list[Row] = [[(" " * name_width, "")]]
+    lines += [[(fit(cut_name(name, name_width, names), name_width), "")] for name in names]
+    for column in columns:
+        for number, text in enumerate([column.title, *column.cells]):
+            shown = cut(text, column.width)
+            blanks = " " * (column.width - cell_len(shown))
+            style = "label" if number == 0 else rows[number - 1].style if column.styled else ""
+            lines[number] += [(" " * _GAP, ""), (blanks + shown if column.right else shown + blanks, style)]
+    return lines
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the table. `styled` cells have the style of their row's result."""
+
+    title: str
+    cells: Sequence[str]
+    right: bool = False
+    styled: bool = False
+
+    @property
+    def width(self) -> int:
+        """The width of its cells. A long title is cut to it."""
+        return max(*map(cell_len, self.cells), min(cell_len(self.title), _TITLE))
+
+
+def _choices(rows: "Sequence[_Cells]", against: str) -> Iterator[list[_Column]]:
+    """Yield the columns beside the names, for ever narrower terminals."""
+    passed = _Column("passed", [row.passed for row in rows], right=True)
+    change = _Column(f"change from {against}", [row.change for row in rows], styled=True)
+    costs = [_Column("cost", [row.cost for row in rows])] if any(row.cost for row in rows) else []
+    latency = _Column("latency", [row.latency for row in rows])
+    result = _Column("", [row.result for row in rows], styled=True)
+    yield [passed, change, *costs, latency, result]
+    yield [passed, change, *costs, result]
+    yield [passed, change, result]
+    yield [passed, replace(change, title="change", cells=[one.replace(" points", "") for one in change.cells]), result]
+    change = replace(change, title="change", cells=[one.partition(" ")[0] for one in change.cells])
+    yield [passed, change, result]
+    yield [change, result]
+
+
+def _room(columns: Sequence[_Column], width: int) -> int:
+    """Return the cells that are left for names."""
+    return width - sum(column.width + _GAP for column in columns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """The texts of a variant's row. `style` is that of its result."""
+
+    name: str
+    passed: str
+    change: str
+    cost: str
+    latency: str
+    result: str
+    style: str
+
+
+def _cells(variant: VariantResult, prices: Prices, *, ended: bool) -> _Cells:
+    comparison = variant.comparison
+    result = "" if comparison is None or not ended else comparison.result
+    return _Cells(
+        one_line(variant.name),
+        rate_text(variant.pass_rate),
+        "" if comparison is None else change_text(comparison),
+        cost_words(variant.cost, prices.currency) if prices else "",
+        latency_words(variant.seconds),
+        result,
+        _RESULT_STYLES.get(result, ""),
+    )
+
+
+# The cases
+
+
+def is_to_come(case: CaseChange) -> bool:
+    """Return whether a case has not ended on one side, so that nothing can be said about it yet."""
+    return not case.pair.is_compared and not case.pair.left_out
+
+
+def counts_row(variant: VariantResult, against: str) -> Row:
+    """Return `working tree against HEAD   9 better  2 worse  49 the same`, and what is left out or to come."""
+    numbers = Counter("to come" if is_to_come(case) else case.direction for case in variant.cases)
+    row: Row = [(f"{one_line(variant.name)} against {one_line(against)}", "strong")]
+    row += [("   ", ""), (f"{counted(numbers['better'], 'case')} better", "passed" if numbers["better"] else "muted")]
+    row += [("   ", ""), (f"{numbers['worse']:,} worse", "failed" if numbers["worse"] else "muted")]
+    row += [("   ", ""), (f"{numbers['same']:,} the same", "muted")]
+    for name, style in (("left out", "not-evaluated"), ("to come", "muted")):
+        if numbers[name]:
+            row += [("   ", ""), (f"{numbers[name]:,} {name}", style)]
+    return row
+
+
+def listed_cases(variant: VariantResult, *, same: bool) -> list[CaseChange]:
+    """Return the cases that are listed: changed ones, those left out, and with `same` those that did not change."""
+    left_out = [case for case in variant.cases if case.direction == "left out" and not is_to_come(case)]
+    others = [case for case in variant.cases if case.direction == "same"] if same else []
+    return [*variant.changed, *left_out, *others]
+
+
+def case_rows(variant: VariantResult, cases: Sequence[CaseChange], width: int) -> list[Row]:
+    """Return a row for each of these cases: `✗→✓ late_parcel   0/3 → 3/3   refund: amount is text`."""
+    names = case_names(variant)
+    shown = [names[case.case] for case in cases]
+    longest = max(map(cell_len, shown), default=0)
+    pairs = [_outcome(case) for case in cases]
+    middle = max(map(cell_len, pairs), default=0)
+    room = min(longest, max(width // 2 - 4, width - middle - 30, 10))
+    rows: list[Row] = []
+    for case, name, pair in zip(cases, shown, pairs, strict=True):
+        style = _STYLES[case.direction]
+        rest = width - 4 - room - 3 - middle - 3
+        rows.append(
+            [
+                (f"{fit(MARKS[case.direction], 3)} ", style),
+                (fit(cut_name(name, room, shown), room), ""),
+                ("   ", ""),
+                (fit(pair, middle), style),
+                (f"   {cut(case.cause, rest)}" if rest >= 8 and case.cause else "", "muted"),
+            ]
+        )
+    return rows
+
+
+def _outcome(case: CaseChange) -> str:
+    if case.pair.is_compared:
+        return pair_words(case.pair)
+    return ", ".join(counted_status(status, count) for status, count in sorted(Counter(case.pair.left_out).items()))
+
+
+def left_out_text(variant: VariantResult) -> str:
+    """Return the executions without a verdict and the names of their cases, or "" if all have one."""
+    cases = [case for case in variant.cases if case.pair.left_out]
+    if not cases:
+        return ""
+    names = case_names(variant)
+    statuses = Counter(status for case in cases for status in case.pair.left_out)
+    words = ", ".join(counted_status(status, count) for status, count in sorted(statuses.items()))
+    return f"left out: {words} in {few([names[case.case] for case in cases], _LISTED)}"
+
+
+# Both sides of a case, and of the files
+
+
+def sides_document(
+    names: tuple[str, str], before: CaseRecord | None, after: CaseRecord | None, about: str, view: View
+) -> Document:
+    """Return two executions of a case side by side. `about` says which ones they are.
+
+    `names` are the raw names of their variants. None: that variant has no execution that began.
+    """
+    document = Document()
+    document.add([heading(one_line(about), view.width)])
+    for name, record in zip(names, (before, after), strict=True):
+        if record is None:
+            document.add(remark(f"{one_line(name)} has not run this case yet", view))
+    if before is not None and after is not None:
+        document.gap()
+        add_compared(document, before, after, view)
+    return document
+
+
+def files_document(name: str, against: str, source: str, files: Sequence[FileChange], view: View) -> Document:
+    """Return how the files of a variant differ from those of the first one, with the changed lines.
+
+    `source` says in a sentence what the variant is. All three texts are raw.
+    """
+    document = Document()
+    title = f"{counted(len(files), 'file')} of {one_line(name)} {'differs' if len(files) == 1 else 'differ'}"
+    document.add([heading(f"{title} from {one_line(against)}" if files else one_line(name), view.width)])
+    document.add(remark(one_line(source, limit=500), view))
+    if not files:
+        document.add(remark("No file differs: what differs is a variable or the model.", view))
+    for file in files:
+        document.gap()
+        document.add([heading(one_line(file.path, limit=300), view.width)])
+        what = "new file" if file.before is None else "deleted" if file.after is None else ""
+        if what:
+            document.add(remark(what, view))
+        document.add(difference_lines(_changed_lines(file), view, 1))
+    return document
+
+
+def _changed_lines(file: FileChange) -> Iterator[str]:
+    """Yield the lines of a unified diff without the names of the files."""
+    for number, line in enumerate(file.diff()):
+        if not (number < 2 and line.startswith(("--- ", "+++ "))):
+            yield line
