@@ -1,8 +1,8 @@
 """Pictures of every screen and dialog, to look at one by one: `python -m tests.screens FOLDER`.
 
 Each scene is taken at four sizes in a dark and a light theme, on the project of `tests.planted` after a run, or on
-those of `tests.frozen` after a frozen run or a thaw. The files are called `SIZE-THEME/NUMBER-SCENE.svg`.
-`tests/ui/test_golden.py` compares the scenes with the snapshots beside it.
+those of `tests.frozen` after a frozen run or a thaw, or that of `tests.tried_shop`. The files are called
+`SIZE-THEME/NUMBER-SCENE.svg`. `tests/ui/test_golden.py` compares the scenes with the snapshots beside it.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from tests import frozen, planted
+from tests import frozen, planted, tried_shop
 from tests.steady import steady
 from tests.ui.quiet import next_timer, quick_pilots
 from tests.ui.shown import shown_strips
@@ -32,6 +32,7 @@ from workbench.files.state_folder import trust
 from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.themes import DEFAULT, Themes
+from workbench.ui.variants.screen import TryScreen
 
 SIZES = ("60x20", "80x24", "120x40", "200x50")
 THEMES = ("night", "paper")
@@ -47,13 +48,14 @@ class Scene(NamedTuple):
     """A screen or dialog, and how to get there from the cases.
 
     `keys` are Textual's names. A key with a dot is an action of the action table. `project` is where it is taken.
-    `lasts` says that a run or conversation goes on while the picture is taken.
+    `lasts` says that a run or conversation goes on while the picture is taken. `until` is a text that it waits for.
     """
 
     name: str
     keys: str
-    project: Literal["planted", "frozen", "thawed"] = "planted"
+    project: Literal["planted", "frozen", "thawed", "tried", "trying"] = "planted"
     lasts: bool = False
+    until: str = ""
 
 
 SCENES = (
@@ -127,6 +129,14 @@ SCENES = (
     Scene("faults", "/ c a r d enter g faults.try_faults enter", "frozen"),
     Scene("faults-by-case", "/ c a r d enter g faults.try_faults enter M", "frozen"),
     Scene("fault", "/ c a r d enter g faults.try_faults enter n enter enter", "frozen"),
+    Scene("try-dialog", "variants.try_variants tab tab", "tried"),
+    Scene("try-question", "variants.try_variants tab tab T O N E = b r i e f enter", "tried"),
+    Scene("try", "W", "tried"),
+    Scene("try-cases", "W enter j j", "tried"),
+    Scene("try-case", "W n enter", "tried"),
+    Scene("try-files", "W E", "tried"),
+    Scene("try-unclear", "variants.try_variants tab tab T O N E = b r i e f enter enter j", "tried"),
+    Scene("try-running", "W", "trying", lasts=True, until="22 of 90"),
     Scene("freeze", "g K", "thawed"),
     Scene("thawed", "/ 返 金 enter g n 1", "thawed"),
     Scene("thawed-history", "/ 返 金 enter g n 4", "thawed"),
@@ -150,7 +160,8 @@ class Projects:
         self._copies += 1
         copy = self._above / str(self._copies) / "shop"
         shutil.copytree(folder, copy)
-        trust(copy)
+        if (copy / ".workbench").exists():
+            trust(copy)
         return copy
 
 
@@ -175,6 +186,8 @@ _MAKE: dict[str, Callable[[Path], None]] = {
     "planted": _planted,
     "frozen": _frozen,
     "thawed": partial(_frozen, thaw=True),
+    "tried": tried_shop.write,
+    "trying": partial(tried_shop.write, slow=True),
 }
 
 
@@ -196,6 +209,9 @@ async def go(pilot: Pilot[int], scene: Scene) -> None:
             app.main.do(key.rpartition(".")[2])
         else:
             await pilot.press({"/": "slash", ":": "colon"}.get(key, key))
+        await _settle(pilot, app, lasts=scene.lasts)
+    while scene.until not in "\n".join(strip.text for strip in shown_strips(app)):
+        await asyncio.sleep(0.02)
         await _settle(pilot, app, lasts=scene.lasts)
 
 
@@ -223,11 +239,16 @@ def _at_work(app: WorkbenchApp, *, lasts: bool) -> list[str]:
         "comparing": bool(session.loading),
         "running": session.store.activity.busy and not lasts,
         "starting": lasts and any("starting the agent" in strip.text for strip in shown_strips(app)),
-        "trying": app.main.has_controllers and bool(app.runs._others) and not lasts,
+        "trying": app.main.has_controllers and bool(app.runs._others) and not lasts and not _has_tried(app),
     }
     open_now = [worker for worker in app.workers if not worker.is_finished and worker.group != "disk"]
     waiting = [worker.group for worker in open_now if dialogs.get(worker) not in app.screen_stack]
     return [name for name, is_so in named.items() if is_so] + waiting
+
+
+def _has_tried(app: WorkbenchApp) -> bool:
+    """Return whether a try is shown that waits for the user. Its copies stay until it is left."""
+    return isinstance(app.screen, TryScreen) and not app.screen.tried.going
 
 
 def main() -> None:

@@ -35,6 +35,7 @@ from workbench.run.plan import plan
 from workbench.run.recorder import Recorder
 from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.session.session import Session
+from workbench.ui.variants.model import Try
 
 _NOW = datetime(2026, 11, 21, 14, 30, tzinfo=ZoneInfo("UTC"))
 _MEASURED = (CaseStarted, TurnFinished, SpansRecorded, MetricScored, CaseFinished, RunFinished)
@@ -67,6 +68,7 @@ def steady(home: Path, minutes_ago: int = 0) -> Iterator[None]:
         # Runs that start at the same time need IDs of their own.
         patch.setattr(plan, "datetime", SimpleNamespace(now=lambda zone: next(moments)))
         patch.setattr(Session, "elapsed", lambda session: 0.0 if session.store.activity.running else _SECONDS)
+        patch.setattr(Try, "elapsed", lambda tried: 0.0 if tried.going else _SECONDS)
         patch.setattr(WorkbenchApp, "export_screenshot", drawn)
         patch.setenv("HOME", str(home))
         patch.setattr(MessagePump, "set_timer", timer)

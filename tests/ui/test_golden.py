@@ -17,7 +17,7 @@ from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.events.events import CaseError, CaseFinished, MetricResult, MetricScored, TurnFinished, TurnStarted
 
 Compare: TypeAlias = Callable[..., bool]
-MAIN = ("overview", "evidence-calls", "review", "table", "criteria")
+MAIN = ("overview", "evidence-calls", "review", "table", "criteria", "try", "try-unclear")
 """Scenes that are compared at every size."""
 SIZES = ((60, 20), (120, 40), (200, 50))
 SHOP = {

@@ -81,6 +81,7 @@ WAYS = (
     Way("forking/dialog.py", "forkable", "nfe", "seen by me qjk"),
     Way("table/screen.py", "failed", "M/", "bad qjk"),
     Way("running/dialogs.py", "shop", "X", "37", "37"),
+    Way("variants/dialog.py", "shop", ":try variants\r", "main qjk", "main qjk"),
     Way("dialogs/pick.py", "shop", ":", "run failed"),
     Way("detail/sides.py", "shop", "/", "late qjk"),
     Way("main/navigation.py", "shop", "'/", "late qjk"),
@@ -307,13 +308,14 @@ AWAITED = frozenset(
         "edit",
         "faults",
         "history",
+        "keep",
         "open",
         "pin",
         "save",
         "screenshot",
         "sort",
     }
-    | {"talk", "trust"}
+    | {"talk", "trust", "variants"}
 )
 """Groups of workers that a key starts and that the next key waits for."""
 

@@ -38,6 +38,7 @@ from workbench.ui.session.view import Controller
 from workbench.ui.table.screen import TableScreen
 from workbench.ui.terminal.host import Host
 from workbench.ui.triage.dialog import TriageScreen
+from workbench.ui.variants.screen import TryScreen
 from workbench.ui.widgets.keys import bindings_of
 
 SCREENS: dict[str, type[Screen[Any]]] = {
@@ -58,6 +59,7 @@ SCREENS: dict[str, type[Screen[Any]]] = {
     "table": TableScreen,
     "fork": ForkDialog,
     "forked": ForkScreen,
+    "variants": TryScreen,
 }
 ROWS = [action for action in ACTIONS if action.by]
 

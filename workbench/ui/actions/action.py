@@ -57,6 +57,7 @@ Where: TypeAlias = Literal[
     "forked",
     "try_faults",
     "faults",
+    "variants",
 ]
 
 

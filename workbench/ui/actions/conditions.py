@@ -164,6 +164,8 @@ _CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "freeze": (_run_here,),
     "thaw": (_targets, _idle),
     "try_faults": (_targets, _idle),
+    "try_head": (_targets, _idle),
+    "try_variants": (_targets, _idle),
     "cancel": (_running_here,),
     "cancel_all": (_running,),
     "resume": (_read, _idle),

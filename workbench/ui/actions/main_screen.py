@@ -180,6 +180,22 @@ MAIN_SCREEN: tuple[Action, ...] = (
         also="inject robust",
     ),
     Action(
+        "variants.try_head",
+        "W",
+        "try against HEAD",
+        "Run the cases in the working tree and in HEAD, 3 times each: did the change help?",
+        RUN,
+        also="variants compare git revision better",
+    ),
+    Action(
+        "variants.try_variants",
+        "",
+        "try variants",
+        "Compare revisions, models, variables, files or folders on the same cases.",
+        RUN,
+        also="experiment model prompt better help significance",
+    ),
+    Action(
         "run.cancel",
         "x",
         "cancel",

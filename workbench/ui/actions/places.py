@@ -124,12 +124,12 @@ PLACES: tuple[Place, ...] = (
     Place(
         "after a run",
         lambda at: at.problems,
-        ("review", "next_problem", "rerun", "run", "table", "watch", "filter", "next_changed", "compare"),
+        ("review", "next_problem", "rerun", "run", "table", "watch", "filter", "next_changed", "compare", "try_head"),
     ),
     Place(
         "after a run without problems",
         lambda at: at.verdicts,
-        ("run", "watch", "filter", "table", "compare", "repeat"),
+        ("run", "watch", "filter", "table", "compare", "repeat", "try_head"),
     ),
     Place("before the first run", lambda at: True, ("run", "filter", "criteria", "watch", "talk", "found", "options")),
 )
@@ -206,7 +206,7 @@ def _marked_label(action: str, situation: Situation) -> str:
     return _with_count(action, situation) if situation.marked else ""
 
 
-_COUNTED = ("rerun", "repeat", "score", "score_afresh", "thaw", "try_faults", "review")
+_COUNTED = ("rerun", "repeat", "score", "score_afresh", "thaw", "try_faults", "try_head", "try_variants", "review")
 """Actions whose label always says on how many cases they would act."""
 
 

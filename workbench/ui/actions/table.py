@@ -16,7 +16,7 @@ _KEY = re.compile(r"((ctrl|shift|alt|super)\+)*([a-z][a-z0-9_]*|[A-Z0-9])")
 
 FOOTER_ACTIONS = 3
 """Number of actions of a place in the footer, before those that lead to all others."""
-_MORE: Mapping[Where, int] = {"table": 5}
+_MORE: Mapping[Where, int] = {"table": 5, "variants": 4}
 """Places whose footer has another number of actions."""
 
 

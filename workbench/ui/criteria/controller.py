@@ -1,7 +1,7 @@
 """The editor for the criteria of the row under the cursor, for the next run or in their file."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,8 @@ class Criteria(Controller):
     def __init__(self, view: View, files: Files, run: Run) -> None:
         super().__init__(view)
         self._files, self._run = files, run
+        self.try_cases: Callable[[Targets], None] = lambda targets: None
+        """Tries the working tree against HEAD on these cases."""
 
     def criteria(self) -> None:
         """Edit the criteria of the evalset under the cursor."""
@@ -80,6 +82,8 @@ class Criteria(Controller):
         self.view.show_facts()
         if ending == "run":
             self._run.start(targets)
+        elif ending == "try":
+            self.try_cases(targets)
 
     async def _edits(self, targets: Targets) -> "dict[Path | None, ConfigEdit] | None":
         """Return each config of these cases with its changes for the next run.

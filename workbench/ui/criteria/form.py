@@ -141,6 +141,13 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         elif self._typing.end():
             self._leaving.leave("run")
 
+    def action_try_head(self) -> None:
+        """Apply the changes and try the working tree against HEAD."""
+        if not self.mode.is_for_next_run:
+            self.say("W works in the options of the next run: press esc, then o")
+        elif self._typing.end():
+            self._leaving.leave("try")
+
     def action_save(self) -> None:
         """Save the changes to their files."""
         if self._typing.end():

@@ -28,7 +28,7 @@ from workbench.ui.editing.conflicts import choose_version, save, save_error_mess
 from workbench.ui.next_run.place_options import PlaceOptions
 from workbench.ui.next_run.recording_options import RecordingOptions
 
-Ending: TypeAlias = Literal["applied", "run"]
+Ending: TypeAlias = Literal["applied", "run", "try"]
 """The way in which the editor was closed, unless the changes were discarded."""
 
 

@@ -30,6 +30,7 @@ from workbench.ui.session.folder import Folder
 from workbench.ui.table.controller import CaseTable
 from workbench.ui.terminal.host import Host
 from workbench.ui.triage.controller import Triage
+from workbench.ui.variants.controller import Variants
 
 
 class Controllers:
@@ -67,6 +68,8 @@ class Controllers:
         self.talk.fork_chat = self.fork.fork_chat
         self.history = History(view, self.talk, self.fork, host)
         self.faults = Faults(view, self.run, self.history, engine, host)
+        self.variants = Variants(view, self.files, self.history, engine, thread, host)
+        self.criteria.try_cases = self.variants.try_cases
         self.checks = Checks(view, lambda workspace, report: thread.also(engine.import_agents(workspace, report)))
         self.restoring = Restoring(view)
         self.table = CaseTable(view, self.run, self.overview, host)

@@ -15,12 +15,15 @@ from workbench.ui.running.run_thread import Build, Publish, Runnable
 if TYPE_CHECKING:
     from workbench.agents.workspace.discovery import AgentFolder
     from workbench.agents.workspace.workspace import Workspace
+    from workbench.files.prices import Prices
     from workbench.files.run_options import RunOptions
     from workbench.files.settings import Settings
     from workbench.freshness.follow import Follower
     from workbench.project.equivalent_command import Shell, ShellCommand
     from workbench.project.fault_matrix import FaultMatrix
     from workbench.project.project import Project, TrialImport
+    from workbench.project.variants.trial import Trial
+    from workbench.project.variants.variant import Wanted
     from workbench.project.watch import News as WatchNews
     from workbench.project.watch import Runs, Watch
     from workbench.run.chat import Chat, ChatEvent
@@ -191,6 +194,39 @@ class Engine:
             return await self._connected(plan, publish)
 
         return build
+
+    def trial(
+        self, targets: Iterable[tuple[int, int]], wanted: "Wanted", runs: int
+    ) -> "Callable[[], Awaitable[Trial]]":
+        """Return a function for the run's thread that makes the copies of variants, with the criteria of the draft.
+
+        It raises `UsageFaultError` if a variant cannot be made, or nothing differs.
+        """
+        session, workspace = self._session, self._workspace
+        chosen = _with_draft(workspace, session.draft)
+        names = [chosen.case_name(*pair) for pair in sorted(set(targets))]
+        # Variants are never thawed, and run on this machine.
+        recordings = {name: value for name, value in session.recordings.run_options().items() if name != "thaw"}
+        options = self._options(runs=runs, **recordings, **session.places.run_options())
+
+        async def make() -> "Trial":
+            from workbench.project.variants.trial import open_trial
+
+            project = self._project
+            plan = await project.plan(options=options, workspace=chosen, names=names)
+
+            def copy() -> "Trial":
+                project.load_touched(workspace)
+                read_before = [file for touched in project.touched().values() for file in touched.files]
+                return open_trial(plan, wanted, read_before)
+
+            return await asyncio.to_thread(copy)
+
+        return make
+
+    def run_trial(self, trial: "Trial", publish: Publish, prices: "Prices | None") -> Runnable:
+        """Return the run of a try. Call it in the run's thread."""
+        return trial.run(self._project, publish, prices)
 
     async def _connected(self, plan: "Plan", publish: Publish) -> Runnable:
         """Return a run of the plan, after its cluster is connected. A run that is refused leaves no file."""

@@ -59,7 +59,8 @@ class SideRun:
             if not self._stopped:
                 await self._run.execute()
         except Exception as fault:
-            hint = getattr(fault, "hint", "") or traceback.format_exc(limit=-3)
+            hint = getattr(fault, "hint", None)  # A refusal explains itself.
+            hint = traceback.format_exc(limit=-3) if hint is None else hint
             self._news.append(Refused(str(fault) or repr(fault), hint))
         finally:
             self.over = True

@@ -1,0 +1,147 @@
+"""Variants of the project on the cases of the screen: what to try, and keeping a variant."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from workbench.text.counting import counted, few
+from workbench.text.safe_text import one_line
+from workbench.ui.dialogs.items import Item
+from workbench.ui.editing.files import Files
+from workbench.ui.history.controller import History
+from workbench.ui.running.engine_run import Engine
+from workbench.ui.running.run import MUCH_MONEY, Targets
+from workbench.ui.running.run_thread import Publish, Runnable, RunThread
+from workbench.ui.session.view import Controller, View
+from workbench.ui.terminal.host import Host
+
+if TYPE_CHECKING:
+    from workbench.project.variants.trial import Trial
+    from workbench.project.variants.variant import Wanted
+    from workbench.project.watch_queue import Estimate
+    from workbench.ui.variants.dialog import Choice
+    from workbench.ui.variants.model import Try, TryRun
+
+_NOTHING_TO_KEEP = "the project has these files already"
+_ELSEWHERE = "a variable or a model is not in a file: change it in .env or in the agent"
+
+
+class Variants(Controller):
+    """Tries of variants on the marked or current cases. They leave all verdicts as they are."""
+
+    def __init__(
+        self, view: View, files: Files, history: History, engine: Engine, thread: RunThread, host: Host
+    ) -> None:
+        super().__init__(view)
+        self._files, self._history, self._engine, self._thread, self._host = files, history, engine, thread, host
+
+    def try_head(self) -> None:
+        """Try the working tree against HEAD."""
+        self.try_cases(self.view.targets("try_head"))
+
+    def try_variants(self) -> None:
+        """Ask what to try, and try it."""
+        targets = self.view.targets("try_variants")
+        if self._can_start(targets):
+            self.view.work(self._ask(targets, None), "variants")
+
+    def try_cases(self, targets: Targets) -> None:
+        """Try the working tree against HEAD on these cases."""
+        if self._can_start(targets):
+            self.view.work(self._try(targets, None), "variants")
+
+    def _can_start(self, targets: Targets) -> bool:
+        if self.workspace() is None:
+            return False
+        if not targets:
+            self.view.say("no cases here")
+        return bool(targets)
+
+    async def _ask(self, targets: Targets, before: "Choice | None") -> None:
+        from workbench.ui.variants.dialog import TryDialog, title_of
+
+        choice = await self.view.ask(TryDialog(title_of(len(targets)), before))
+        if choice is not None:
+            await self._try(targets, choice)
+
+    async def _try(self, targets: Targets, choice: "Choice | None") -> None:
+        """Show a try, which starts at once. Read the folder again before if a file has changed."""
+        from workbench.project.variants.variant import Wanted
+        from workbench.ui.variants.dialog import RUNS
+        from workbench.ui.variants.model import Try
+        from workbench.ui.variants.screen import TryScreen
+
+        folder, rows = self._files.folder, self.view.rows
+        names = rows.names()
+        if self.session.outdated() and not await folder.read_again():
+            return
+        await folder.give_agents(rows.found_again(names, targets))
+        targets = rows.found_again(names, targets)
+        if not targets:
+            self.view.say("these cases no longer exist", warning=True)
+            return
+        wanted, runs = (Wanted(), RUNS) if choice is None else (choice.wanted, choice.runs)
+        tried = Try(self._begun(targets, wanted, runs), self.session.prices)
+
+        def left(_: None) -> None:
+            if tried.stage == "refused" and choice is not None:
+                self.view.work(self._ask(targets, choice), "variants")
+
+        self.view.push(
+            TryScreen(
+                tried,
+                self.view.keys,
+                self._host,
+                keep=lambda variant: self._keep(tried, variant),
+                undo=lambda: self._files.take_back(again=False),
+                go=self._history.go_to_case,
+            ),
+            left,
+        )
+
+    def _begun(self, targets: Targets, wanted: "Wanted", runs: int) -> "Callable[[Callable[[], None]], TryRun]":
+        from workbench.ui.variants.model import TryRun
+
+        prices, state = self.session.prices, self.session.state_dir
+        make = self._engine.trial(targets, wanted, runs)
+
+        def start(trial: "Trial", publish: Publish) -> Runnable:
+            return self._engine.run_trial(trial, publish, prices)
+
+        def estimate(trial: "Trial") -> "Estimate":
+            from workbench.files.prices import Prices
+
+            return trial.estimate(state, prices or Prices())
+
+        return lambda wake: TryRun(self._thread, make, start, estimate, wake, MUCH_MONEY)
+
+    async def _keep(self, tried: "Try", variant: int) -> str:
+        """Write the files of a variant into the project, after a question. Return a safe message."""
+        from workbench.editing.saving import ChangedOnDiskError
+        from workbench.files.run_options import UsageFaultError
+        from workbench.ui.editing.conflicts import save_error_message
+
+        trial = tried.trial
+        if trial is None:
+            return ""
+        name = one_line(trial.layout.names[variant], limit=60)
+        try:
+            contents = await asyncio.to_thread(trial.kept, variant)
+        except (UsageFaultError, OSError) as error:
+            return one_line(str(error))
+        made = trial.variants[variant]
+        if not contents:
+            return _ELSEWHERE if made.values or made.model else _NOTHING_TO_KEEP
+        names = [self._files.folder.below_root(str(file)) for file in contents]
+        what = f"write {counted(len(contents), 'file')} of {name}"
+        help_ = f"{few(names, 5)}. u undoes it." + (f" Not written: {_ELSEWHERE}." if made.values or made.model else "")
+        items = [Item(what, True, help=one_line(help_, limit=1000)), Item("go back", False)]
+        if not await self.view.pick(f"keep {name}?", items, placeholder=""):
+            return ""
+        saver = await self._files.saver()
+        try:
+            await asyncio.to_thread(saver.save, f"keep {name}", contents)
+        except (ChangedOnDiskError, OSError, ValueError) as error:
+            return save_error_message(error)
+        await self._files.reopen(*contents)
+        return one_line(f"{counted(len(contents), 'file')} written ({few(names)}): u undoes it")

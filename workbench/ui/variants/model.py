@@ -1,0 +1,270 @@
+"""A try on the screen: its copies and its run in the thread of runs, and the results so far."""
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from workbench.events.events import CaseRef, Event, Noticed, RunFinished, RunStarted
+from workbench.files.prices import Prices, money, total
+from workbench.project.variants.report import CaseChange, TryReport, report, title_words
+from workbench.project.watch_queue import Estimate
+from workbench.store.details import read_details
+from workbench.store.execution import CaseRecord, Execution
+from workbench.store.store import Store
+from workbench.text.counting import counted
+from workbench.ui.running.run_thread import Publish, Refused, Runnable, RunThread
+from workbench.ui.running.side_run import SideRun
+from workbench.ui.session.run_labels import seconds
+
+if TYPE_CHECKING:
+    from workbench.project.variants.trial import Trial
+
+Stage: TypeAlias = Literal["preparing", "asking", "running", "over", "refused"]
+"""The copies are made; the user has to confirm the cost; it runs; it has ended; it cannot run."""
+MANY_EXECUTIONS = 100
+"""Number of executions above which a try is confirmed first."""
+
+
+class TryRun(SideRun):
+    """A try in the thread of runs: its copies, then its run, then the wait until the screen is left.
+
+    The copies are removed when it was left, or when the program ends. `make` makes them, and `start` prepares the run.
+    `most` is the known cost above which the run waits until it is `allowed`.
+    """
+
+    def __init__(
+        self,
+        runs: RunThread,
+        make: Callable[[], "Awaitable[Trial]"],
+        start: Callable[["Trial", Publish], Runnable],
+        estimate: Callable[["Trial"], Estimate],
+        wake: Callable[[], None],
+        most: float,
+    ) -> None:
+        self.trial: Trial | None = None
+        """The try, once its copies are made."""
+        self.estimate: Estimate | None = None
+        self.asks = False
+        """Whether it waits until the user has confirmed its cost."""
+        self.closed = threading.Event()
+        """Set when its copies were removed, or none were made."""
+        self._make, self._start, self._estimate, self._most = make, start, estimate, most
+        self._allowed, self._left = asyncio.Event(), asyncio.Event()
+        super().__init__(runs, self._prepared, wake)
+
+    def allow(self) -> None:
+        """Start the run, whose cost the user has confirmed."""
+        self.asks = False
+        self._runs.call(self._allowed.set)
+
+    def leave(self) -> None:
+        """Cancel the run if it goes on, and remove the copies after it."""
+        if self.closed.is_set():
+            return
+        if not self.over:
+            self.cancel()
+
+        def now() -> None:
+            self._allowed.set()
+            self._left.set()
+
+        self._runs.call(now)
+
+    async def _prepared(self, publish: Publish) -> Runnable:
+        trial = self.trial = await self._made()
+        self.estimate = await asyncio.to_thread(self._estimate, trial)
+        executions = len(trial.plan.entries)
+        self.asks = executions > MANY_EXECUTIONS or (self.estimate.amount or 0.0) > self._most
+        self._wake()
+        if self.asks:
+            await self._allowed.wait()
+        return self._start(trial, publish)
+
+    async def _made(self) -> "Trial":
+        making = asyncio.ensure_future(self._make())
+        try:
+            return await asyncio.shield(making)
+        except asyncio.CancelledError:
+            # The thread that copies cannot be interrupted. What it has made is removed after it.
+            with contextlib.suppress(Exception):
+                self.trial = await making
+            raise
+
+    async def _execute(self) -> None:
+        try:
+            await super()._execute()
+            await self._left.wait()
+        finally:
+            # Also if the thread of runs is closed, which cancels this.
+            if self.trial is not None:
+                await asyncio.to_thread(self.trial.close)
+            self.closed.set()
+
+
+class Try:
+    """The state of a try. `begin` starts it, and is given the function to call when there is news.
+
+    `update` and `pair` may take long with many cases, so call them in a thread.
+    """
+
+    def __init__(self, begin: Callable[[Callable[[], None]], TryRun], prices: Prices | None) -> None:
+        self._begin = begin
+        self.prices = prices or Prices()
+        self.link: TryRun | None = None
+        self.found: TryReport | None = None
+        """The results at the last update, or None until the copies are made."""
+        self.refused: Refused | None = None
+        self.warning: Noticed | None = None
+        """The first warning of the run."""
+        self.cancelled = False
+        """Whether the user cancelled it."""
+        self._store = Store()
+        self._lock = threading.Lock()
+        self._began: float | None = None
+        self._seconds: float | None = None
+        self._over = False
+        """Whether it had ended at the last update."""
+
+    def start(self, wake: Callable[[], None]) -> None:
+        """Make the copies, then run. `wake` is called from other threads when there is news."""
+        self.link = self._begin(wake)
+
+    @property
+    def trial(self) -> "Trial | None":
+        """The try, once its copies are made."""
+        return self.link.trial if self.link is not None else None
+
+    @property
+    def stage(self) -> Stage:
+        """What it does now."""
+        link = self.link
+        if self.refused is not None:
+            return "refused"
+        if link is None or link.estimate is None:
+            return "preparing"
+        if link.asks:
+            return "asking"
+        return "over" if self._over else "running"
+
+    @property
+    def going(self) -> bool:
+        """Whether something may still run."""
+        return self.stage in ("preparing", "running")
+
+    def cancel(self) -> bool:
+        """Cancel the run. The second call kills it, and returns True."""
+        assert self.link is not None
+        self.cancelled = True
+        return self.link.cancel()
+
+    def leave(self) -> None:
+        """Cancel the run if it goes on, and remove the copies after it."""
+        if self.link is not None:
+            self.link.leave()
+
+    # Results
+
+    def update(self) -> float:
+        """Take the news of the run, and compute the results so far. Return how many seconds it took."""
+        begun = time.monotonic()
+        with self._lock:
+            over = self.link is not None and self.link.over  # No news comes after that.
+            for event in self.link.take() if self.link is not None else ():
+                self._take(event)
+            self._over = over
+            if self.trial is not None:
+                self.found = report(self.trial.layout, self._store.current_records(), dict(self.trial.costs))
+        return time.monotonic() - begun
+
+    def _take(self, event: Event | Refused) -> None:
+        if isinstance(event, Refused):
+            self.refused = event
+            return
+        self._store.apply(event)
+        if isinstance(event, RunStarted):
+            self._began = time.monotonic()
+            if self.trial is not None and (writer := self.trial.store.writers.get(event.run_id)) is not None:
+                # Details of executions that have ended can then leave memory.
+                self._store.writers[event.run_id] = writer
+        elif isinstance(event, RunFinished):
+            self._seconds = event.duration_seconds
+        elif isinstance(event, Noticed) and event.level != "info" and self.warning is None:
+            self.warning = event
+
+    def progress(self) -> str:
+        """Return what it does, for how long, and its cost so far: `210 of 360, 1:12   $0.92`."""
+        if self.stage == "preparing":
+            return "copying the project"
+        if self.stage in ("asking", "refused") or self.found is None:
+            return ""
+        ended, planned = sum(one.ended for one in self.found.variants), self.planned
+        words = "starting agents" if self._began is None else f"{ended:,} of {planned:,}"
+        if self.stage == "over":
+            stopped = self.trial is not None and self.trial.stopped
+            words = "cancelled" if self.cancelled else "stopped" if stopped else "done"
+        cost = total(one.cost for one in self.found.variants) if self.prices else None
+        spent = "" if not cost else money(cost, self.prices.currency)
+        return "   ".join(filter(None, (", ".join(filter(None, (words, seconds(self.elapsed())))), spent)))
+
+    def elapsed(self) -> float | None:
+        """Return how many seconds it has run, or None before it runs."""
+        if self._began is None or self._seconds is not None:
+            return self._seconds
+        return time.monotonic() - self._began
+
+    @property
+    def planned(self) -> int:
+        """The number of executions of all variants."""
+        return len(self.trial.plan.entries) if self.trial is not None else 0
+
+    @property
+    def judged(self) -> int:
+        """The number of executions with a verdict."""
+        return sum(one.judged for one in self.found.variants) if self.found is not None else 0
+
+    def pairs(self, variant: int, case: CaseRef) -> list[tuple[Execution | None, Execution | None]]:
+        """Return the executions of a case that have ended, of the first variant and of this one, in pairs.
+
+        The first pair tells most: if the case passes more or less often, one passed and the other failed.
+        """
+        trial = self.trial
+        if trial is None or self.found is None:
+            return []
+        with self._lock:
+            records = list(self._store.current_records())
+            before, after = (
+                [one for one in trial.executions(records, side, case) if one.finished] for side in (0, variant)
+            )
+        change = next((one for one in self.found.variants[variant].cases if one.case == case), None)
+        return paired(before, after, change)
+
+    def details(self, pair: tuple[Execution | None, Execution | None]) -> tuple[CaseRecord | None, CaseRecord | None]:
+        """Return two executions with their conversations. Reads files."""
+        with self._lock:
+            before, after = (None if one is None else read_details(one) for one in pair)
+        return before, after
+
+
+def paired(
+    before: Sequence[Execution], after: Sequence[Execution], change: CaseChange | None
+) -> list[tuple[Execution | None, Execution | None]]:
+    """Return executions in pairs. Those that show the change come first, each side in its own order otherwise."""
+    if change is not None and change.direction in ("better", "worse"):
+        passes_first = change.direction == "worse"
+        before = sorted(before, key=lambda one: (one.state == "passed") is not passes_first)
+        after = sorted(after, key=lambda one: (one.state == "passed") is passes_first)
+    count = max(len(before), len(after))
+    return [
+        (before[place] if place < len(before) else None, after[place] if place < len(after) else None)
+        for place in range(count)
+    ]
+
+
+def question(link: TryRun, trial: "Trial") -> str:
+    """Return what a try would run and cost: `2 variants × 60 cases × 3 runs = 360 executions, about $0.60`."""
+    executions = counted(len(trial.plan.entries), "execution")
+    cost = link.estimate.cost_words if link.estimate is not None else ""
+    return f"{title_words(*trial.layout.size)} = {executions}" + (f", {cost}" if cost else "")

@@ -1,0 +1,574 @@
+"""The screen of a try: its variants, the cases that changed, and both conversations of a case."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar, NamedTuple, TypeAlias
+
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.events import DescendantFocus
+from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import Static
+
+from workbench.events.events import CaseRef
+from workbench.project.variants.export import as_markdown
+from workbench.project.variants.lines import (
+    Row,
+    case_rows,
+    counts_row,
+    files_document,
+    left_out_text,
+    listed_cases,
+    sides_document,
+    table_rows,
+)
+from workbench.project.variants.report import CaseChange, VariantResult, case_names, conclusion, title_words
+from workbench.results.cells import cell_len, cut
+from workbench.results.document import Document
+from workbench.results.rows import View
+from workbench.store.execution import CaseRecord, Execution
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
+from workbench.ui.actions import BY_ID, Action, footer
+from workbench.ui.detail.body import Body
+from workbench.ui.dialogs.split_screen import SplitScreen
+from workbench.ui.running.side_run import cancel_words
+from workbench.ui.terminal.host import Host
+from workbench.ui.terminal.pace import Pace
+from workbench.ui.variants.model import Try, question
+from workbench.ui.widgets.keys import bindings_of
+from workbench.ui.widgets.rows import Piece, RowsOf
+
+_BATCH = 0.05
+"""Seconds during which events are collected before they are shown."""
+_SHARE = 0.2
+"""Part of the time that computing results may take while it runs."""
+_LONGEST = 0.9
+"""Seconds after which results are shown in any case."""
+_EDGES = 3
+"""Cells beside the content of a row: its edge, a gap, and the scroll bar."""
+_WAY_OUT = "“try variants” in the palette (:) compares revisions, models, variables, files and folders."
+_TREE = "Cases, criteria, .env, interpreter: as in the working tree"
+
+_VARIABLES = {
+    "strong": "bold",
+    "passed": "$status-passed",
+    "failed": "$status-failed",
+    "not-evaluated": "$status-not-evaluated",
+    "muted": "$status-muted",
+}
+"""Style of a piece of a row → the theme's colour."""
+Pair: TypeAlias = tuple[Execution | None, Execution | None]
+
+
+class VariantRows(RowsOf[Row]):
+    """The table of variants. The first row has the titles."""
+
+    def can_stop(self, position: int) -> bool:
+        """Return whether the row is a variant."""
+        return position > 0
+
+    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return the cells of a row."""
+        return self.rows[position], []
+
+    @property
+    def variant(self) -> int:
+        """The position of the variant under the cursor."""
+        return max(self.cursor - 1, 0)
+
+
+class CaseLine(NamedTuple):
+    """A row of the cases: a case, or the number of those that stayed the same (no `case`)."""
+
+    case: CaseChange | None
+    pieces: Row
+
+
+class CaseRows(RowsOf[CaseLine]):
+    """The cases of a variant that changed."""
+
+    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return outcome, name, rates and cause of a case."""
+        return self.rows[position].pieces, []
+
+    def next_worse(self, step: int) -> bool:
+        """Go to the next (1) or previous (-1) case that got worse. Return whether there is any."""
+        return self.next_where(lambda position: _is_worse(self.rows[position]), step)
+
+
+def _is_worse(line: CaseLine) -> bool:
+    return line.case is not None and line.case.direction == "worse"
+
+
+class TryScreen(SplitScreen):
+    """The variants above their cases. In their place: both conversations of a case, or how the files differ.
+
+    `keep` writes a variant into the project and returns a message about it. `undo` undoes the last edit and returns
+    one. `go` shows a case as it is now and returns False if it does not exist. The result is always None.
+    """
+
+    where, list_name = "variants", "variants"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow")]  # noqa: RUF012 - Textual's declaration
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("variants")]
+
+    class NewsCame(Message):
+        """New events are waiting."""
+
+    def __init__(
+        self,
+        tried: Try,
+        keys: Mapping[str, tuple[str, ...]],
+        host: Host,
+        *,
+        keep: Callable[[int], Awaitable[str]],
+        undo: Callable[[], Awaitable[str]],
+        go: Callable[[CaseRef], bool],
+    ) -> None:
+        self.variants, self.cases, self._body = VariantRows(), CaseRows(), Body()
+        self._counts = Static("", classes="counts", markup=False)
+        self._about = Static("", classes="about", markup=False)
+        frame = Vertical(self.variants, self._counts, self.cases, self._about)
+        super().__init__(keys, host, self.variants, frame, Vertical(self._body, classes="details"))
+        self.tried = tried
+        self._keep, self._undo, self._go = keep, undo, go
+        self._pace = Pace()
+        self._due: Timer | None = None
+        self._updating = self._waiting = False
+        """Whether results are computed now, and whether news came meanwhile."""
+        self._shows_same = self._placed = self._copied = False
+        self._leaves_with = 0
+        """The number of the only key that leaves although results are lost."""
+        self._make: Callable[[View], Document] = lambda view: Document()
+        """Makes the document of the details."""
+        self._opened: tuple[CaseChange, list[Pair], int] | None = None
+        """The case whose conversations are shown, its pairs, and which one. None: the files are shown."""
+
+    def on_mount(self) -> None:
+        """Start the try."""
+        super().on_mount()
+        self.variants.when_moved = self._show_cases
+        self.set_interval(1.0, self._tick)
+        self._show()
+        self.tried.start(self._wake)
+
+    # Events
+
+    def _wake(self) -> None:
+        self.post_message(self.NewsCame())
+
+    def on_try_screen_news_came(self) -> None:
+        """Show the new events soon, together with those that arrive right after them."""
+        self._waiting = True
+        self._take_soon(_BATCH)
+
+    def _take_soon(self, seconds: float) -> None:
+        if self._due is None and not self._updating:
+            wait = max(seconds, self._pace.wait(time.monotonic()))
+            self._due = self.set_timer(min(wait, _LONGEST), self._take_news)
+
+    def _take_news(self) -> None:
+        self._due, self._waiting, self._updating = None, False, True
+        self.run_worker(self._update(), group="read")
+
+    async def _update(self) -> None:
+        taken = await asyncio.to_thread(self.tried.update)
+        self._updating = False
+        self._show()
+        self._pace.painted(time.monotonic(), min(len(self.cases.rows), self.size.height))
+        if self._waiting:  # Results take longer with many cases. The next ones wait accordingly.
+            self._take_soon(max(_BATCH, taken / _SHARE))
+
+    def on_unmount(self) -> None:
+        """Cancel what runs, and remove the copies."""
+        self.tried.leave()
+
+    def _tick(self) -> None:
+        if self.tried.going:
+            self._show_bar()
+
+    # What is shown
+
+    @property
+    def _result(self) -> VariantResult | None:
+        """The variant under the cursor."""
+        found = self.tried.found
+        return found.variants[self.variants.variant] if found is not None else None
+
+    @property
+    def _against(self) -> str:
+        return self.tried.found.against if self.tried.found is not None else ""
+
+    def _show(self) -> None:
+        tried, found = self.tried, self.tried.found
+        if found is not None:
+            room = max(self.size.width - _EDGES, 20)
+            self.variants.rows = table_rows(found, tried.prices, room, ended=tried.stage == "over")
+            self.variants.rows_changed()
+            if not self._placed:
+                self._placed = True
+                self.variants.move_to(2)
+        self._show_bar()
+        self._show_cases()
+        self._show_keys()
+
+    def _show_bar(self) -> None:
+        trial = self.tried.trial
+        title = f"Try  {title_words(*trial.layout.size)}" if trial is not None else "Try"
+        self.show_bar(title, self.tried.progress())
+
+    def show_bar(self, left: str, right: str) -> None:
+        """Show the first line: what runs, and how far it is. Both are safe text."""
+        room = self.app.size.width - cell_len(right) - 5
+        left = cut(left, max(room, 20))
+        self._bar_parts = left, right
+        gap = max(self.app.size.width - cell_len(left) - cell_len(right) - 2, 1)
+        self._bar.update(Content(f" {left}{' ' * gap}{right}"))
+
+    def _show_cases(self) -> None:
+        """Show the cases of the variant under the cursor. The cursor stays on its case."""
+        result = self._result
+        before = self.cases.row_or_none
+        lines: list[CaseLine] = []
+        counts: Row = []
+        if result is not None and result.comparison is not None:
+            room = max(self.size.width - _EDGES, 20)
+            counts = counts_row(result, self._against)
+            listed = listed_cases(result, same=self._shows_same)
+            lines = [CaseLine(case, row) for case, row in zip(listed, case_rows(result, listed, room), strict=True)]
+            same = sum(case.direction == "same" for case in result.cases)
+            if same and not self._shows_same:
+                lines.append(CaseLine(None, [(f"=   {same:,} the same: enter lists them", "muted")]))
+        elif result is not None:
+            counts = [(f"{one_line(result.name)}: the others are compared with it", "strong")]
+        self.cases.rows = lines
+        self.cases.rows_changed()
+        here = 0
+        if before is not None and before.case is not None and not self.variants.has_focus:
+            name = before.case.case
+            places = (number for number, line in enumerate(lines) if line.case is not None and line.case.case == name)
+            here = next(places, self.cases.cursor)
+        self.cases.move_to(here)
+        self._counts.update(Content.assemble(*((text, _VARIABLES.get(style, style)) for text, style in counts)))
+        self._show_about(result)
+
+    def _show_about(self, result: VariantResult | None) -> None:
+        """Show what follows for the variant, or what the user has to know first."""
+        tried, parts = self.tried, list[tuple[str, str]]()
+        if tried.stage == "refused":
+            parts += _refusal(tried)
+        elif tried.stage == "asking" and tried.link is not None and tried.trial is not None:
+            parts += [(question(tried.link, tried.trial), "bold"), ("enter starts it, esc leaves", "$accent")]
+        elif tried.stage == "preparing":
+            parts.append(("Each variant gets a copy of the project. Nothing in the project changes.", ""))
+        elif result is not None:
+            parts += self._findings(result)
+        if tried.warning is not None and tried.stage != "refused":
+            why = f"{tried.warning.message}. {tried.warning.hint}".rstrip(". ")
+            parts.append((one_line(why, limit=300), "$status-not-evaluated"))
+        if tried.stage != "refused":
+            parts.append((_TREE, "$status-muted"))
+        self._about.update(Content("\n").join(Content.styled(text, style) for text, style in parts))
+
+    def _findings(self, result: VariantResult) -> list[tuple[str, str]]:
+        tried = self.tried
+        parts: list[tuple[str, str]] = []
+        if not tried.going and (why := self._why_incomplete()):
+            parts.append((why, "$status-not-evaluated"))
+        if result.comparison is not None:
+            if tried.going:
+                parts.append(("The answer comes at the end: looking again and again finds differences by chance.", ""))
+            else:
+                parts.append((one_line(conclusion(result, self._against), limit=1000), "bold"))
+        if left_out := left_out_text(result):
+            parts.append((left_out, "$status-not-evaluated"))
+        return parts
+
+    def _why_incomplete(self) -> str:
+        """Return why not all of it ran, as safe text, or "" if it did."""
+        tried = self.tried
+        stopped = tried.trial.stopped if tried.trial is not None else ""
+        limits = {"judge calls": "max_judge_calls in the settings was reached", "": ""}
+        why = "cancelled" if tried.cancelled else limits.get(stopped, "its limit was reached")
+        return f"{why}: {tried.judged:,} of {counted(tried.planned, 'execution')} have a verdict" if why else ""
+
+    def on_resize(self) -> None:
+        """Lay out the table for the new width."""
+        self._show()
+
+    # Details
+
+    def _draw(self, top: int | None = None) -> None:
+        shares = self._body.planned("never")
+        if shares.width > 0:
+            view = View(shares.width, full=True, narrow=shares.narrow)
+            self._body.show(self._make(view), self._body.top if top is None else top)
+
+    def on_body_resized(self, event: Body.Resized) -> None:
+        """Lay out the details for the new size."""
+        event.stop()
+        self._draw()
+
+    def on_body_moved(self, event: Body.Moved) -> None:
+        """Keep the event from the screens above."""
+        event.stop()
+
+    async def _open(self, case: CaseChange) -> None:
+        pairs = await asyncio.to_thread(self.tried.pairs, self.variants.variant, case.case)
+        if pairs:
+            self._opened = case, pairs, 0
+            await self._show_pair()
+        else:
+            self.say("this case has not ended yet")
+
+    async def _show_pair(self) -> None:
+        """Show the chosen pair of executions."""
+        result = self._result
+        if self._opened is None or result is None:
+            return
+        case, pairs, number = self._opened
+        sides = await asyncio.to_thread(self.tried.details, pairs[number])
+        names = self._against, result.name
+        about = f"{case_names(result)[case.case]} · {_runs(names, sides)}"
+        if len(pairs) > 1:
+            about += f" · {number + 1} of {len(pairs)}"
+        self._make = lambda view: sides_document(names, *sides, about, view)
+        self._show_details()
+
+    async def _show_files(self, variant: int) -> None:
+        trial, result = self.tried.trial, self._result
+        if trial is None or result is None:
+            return
+        try:
+            files = await asyncio.to_thread(trial.changed_files, variant)
+            source = (await asyncio.to_thread(lambda: trial.sources))[variant]
+        except OSError as error:
+            self.say(f"the files cannot be read: {error}", warning=True)
+            return
+        self._opened = None
+        self._make = lambda view: files_document(result.name, self._against, source, files, view)
+        self._show_details()
+
+    def _show_details(self) -> None:
+        self.go_right()
+        self.call_after_refresh(self._draw, 0)  # It has no size before.
+
+    # SplitScreen
+
+    def focus_details(self) -> None:
+        """Focus the details."""
+        self._body.focus()
+
+    def move_details(self, direction: str) -> bool:
+        """Scroll the details."""
+        return self._body.move(direction)
+
+    def enter_details(self) -> None:
+        """Show the next pair of executions of the case."""
+        if self._opened is None:
+            self.go_left()
+            return
+        case, pairs, number = self._opened
+        if len(pairs) < 2:
+            self.say("this case has run once in each variant")
+            return
+        self._opened = case, pairs, (number + 1) % len(pairs)
+        self.run_worker(self._show_pair(), group="details", exclusive=True)
+
+    def go_left(self) -> None:
+        """Go back to the cases, or to the variants if there are none."""
+        (self.cases if self.cases.rows and self._opened is not None else self.variants).focus()
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Show which side has the focus."""
+        event.prevent_default()  # The keys differ from those of other screens with two sides.
+        self.set_class(self.in_right, "-in-right")
+        self._show_keys()
+
+    def _show_keys(self) -> None:
+        going = self.tried.going
+        shown = footer("variants", ["cancel"] if going else (), without=["accept" if going else "cancel"])
+        if self.in_right:
+            place = "variants" if self._opened is None else "cases"
+            shown = [_labelled("back", f"back to {place}"), *(row for row in shown if row.id != "enter")]
+            if self._opened is not None and len(self._opened[1]) > 1:
+                shown.insert(1, _labelled("enter", "next run"))
+        elif self.tried.stage == "asking":
+            shown = [_labelled("enter", "start"), _labelled("back", "leave"), shown[-1]]
+        elif self.tried.stage == "refused":
+            shown = [_labelled("back", "leave"), shown[-1]]
+        elif not self.cases.has_focus:
+            shown = [_labelled("enter", "its cases") if row.id == "enter" else row for row in shown]
+        self.key_line.show_keys(shown, self._keys)
+
+    # Keys
+
+    def action_move(self, direction: str) -> None:
+        """Move in the variants, the cases or the details."""
+        if self.cases.has_focus:
+            if direction == "up" and self.cases.cursor == 0:
+                self.variants.focus()
+            else:
+                self.cases.move(direction)
+        elif self.variants.has_focus and direction == "down" and self.variants.cursor >= len(self.variants.rows) - 1:
+            self._focus_cases()
+        else:
+            super().action_move(direction)
+
+    def action_enter(self) -> None:
+        """Show both conversations of a case. On a variant, go to its cases. Before a costly try, start it."""
+        tried = self.tried
+        if self.in_right:
+            self.enter_details()
+        elif tried.stage == "asking" and tried.link is not None:
+            tried.link.allow()
+            self._show()
+        elif not self.cases.has_focus:
+            self._focus_cases()
+        elif (line := self.cases.row_or_none) is not None and line.case is not None:
+            self.run_worker(self._open(line.case), group="details", exclusive=True)
+        elif line is not None:
+            self._shows_same = True
+            self._show_cases()
+
+    action_open = action_enter
+
+    def _focus_cases(self) -> None:
+        if self.cases.rows:
+            self.cases.focus()
+        elif self.tried.found is not None:
+            self.say("no case to show here" + (" yet" if self.tried.going else ""))
+
+    def action_other_side(self) -> None:
+        """Move between the variants and their cases."""
+        if self.in_right:
+            self.go_left()
+        elif self.cases.has_focus:
+            self.variants.focus()
+        else:
+            self._focus_cases()
+
+    def action_problem(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) case that got worse."""
+        if not (self.cases.has_focus or self.in_right):  # Begin with the first one, or with the last one.
+            self.cases.move("bottom" if step > 0 else "top")
+        if not self.cases.next_worse(step):
+            self.say("no case got worse here" + (" so far" if self.tried.going else ""))
+        elif self.in_right and (line := self.cases.row_or_none) is not None and line.case is not None:
+            self.run_worker(self._open(line.case), group="details", exclusive=True)
+        else:
+            self.cases.focus()
+
+    def action_edit_outside(self) -> None:
+        """Show how the files of the variant differ from those of the first one."""
+        if self.tried.trial is None:
+            self.say("the copies are not made yet")
+        elif self.variants.variant == 0:
+            self.say(f"the others are compared with {self._against}: choose another variant")
+        else:
+            self.run_worker(self._show_files(self.variants.variant), group="details", exclusive=True)
+
+    def action_accept(self) -> None:
+        """Write the files of the variant into the project."""
+        if self.tried.trial is None:
+            self.say("the copies are not made yet")
+        elif self.tried.going:
+            self.say("it still runs: x cancels it", warning=True)
+        else:
+            self.run_worker(self._say_result(self._keep(self.variants.variant)), group="keep")
+
+    def action_undo(self) -> None:
+        """Undo the last edit."""
+        self.run_worker(self._say_result(self._undo()), group="keep")
+
+    async def _say_result(self, work: Awaitable[str]) -> None:
+        if words := await work:
+            self.say(words)
+
+    def action_cancel(self) -> None:
+        """Cancel the run. The second call kills it. What has ended is kept."""
+        if not self.tried.going:
+            self.say("nothing is running here")
+        else:
+            self.say(cancel_words("the try", kill=self.tried.cancel()))
+
+    def action_go_to_current(self) -> None:
+        """Show the case as it is now."""
+        line = self.cases.row_or_none
+        if line is None or line.case is None or not (self.cases.has_focus or self.in_right):
+            self.say("put the cursor on a case first")
+        elif self.tried.going:
+            self.say("it still runs: x cancels it", warning=True)
+        elif not self._go(line.case.case):
+            self.say("this case no longer exists", warning=True)
+
+    def action_copy_id(self) -> None:
+        """Copy the ID of the case."""
+        line = self.cases.row_or_none
+        if line is None or line.case is None or not (self.cases.has_focus or self.in_right):
+            self.say("put the cursor on a case first")
+        else:
+            self.copy("case ID", line.case.case.eval_id)
+
+    def action_copy(self) -> None:
+        """Copy the results as Markdown."""
+        found = self.tried.found
+        if found is None:
+            self.say("no results yet")
+        else:
+            self._copied = True
+            self.copy("results as Markdown", as_markdown(found, self.tried.prices))
+
+    def action_back(self) -> None:
+        """Go back to the cases, to the variants, or leave. Leaving a run or its results takes a second key."""
+        if self.in_right:
+            self.go_left()
+        elif self.cases.has_focus:
+            self.variants.focus()
+        elif self._keys_delivered == self._leaves_with or not (lost := self._lost()):
+            self.dismiss(None)
+        else:
+            self._leaves_with = self._keys_delivered + 1
+            self.say(lost, warning=True)
+
+    def _lost(self) -> str:
+        """Return what is lost by leaving now, and the way out, or "" if nothing is."""
+        if self.tried.stage == "running":
+            return "it still runs: esc again cancels it"
+        if self.tried.stage == "over" and self.tried.judged and not self._copied:
+            return "results are not stored: Y copies them, esc again discards them"
+        return ""
+
+    @property
+    def _keys_delivered(self) -> int:
+        return getattr(self.app, "keys_delivered", 0)
+
+    action_close = action_back
+
+
+def _labelled(action: str, label: str) -> Action:
+    return replace(BY_ID[action], label=label)
+
+
+def _refusal(tried: Try) -> list[tuple[str, str]]:
+    """Return why a try cannot run, and the way out. Hints about the command line are of no use here."""
+    refused = tried.refused
+    if refused is None:
+        return []
+    parts = [(one_line(refused.message, limit=500), "$status-error")]
+    if refused.hint and "--" not in refused.hint:
+        parts.append((one_line(refused.hint, limit=500), ""))
+    return [*parts, (_WAY_OUT, "")]
+
+
+def _runs(names: tuple[str, str], sides: tuple[CaseRecord | None, CaseRecord | None]) -> str:
+    """Return which executions are compared: `HEAD, run 2 → working tree, run 1`."""
+    words = [
+        f"{one_line(name, limit=40)}{f', run {record.ref.repeat}' if record is not None else ''}"
+        for name, record in zip(names, sides, strict=True)
+    ]
+    return " → ".join(words)
