@@ -124,6 +124,19 @@ def test_function_and_instruction_are_found_where_they_are_defined(tmp_path: Pat
     assert instruction_place(agent) == (folder / "prompts.py", 3)
 
 
+def test_instruction_of_a_named_sub_agent_comes_first(tmp_path: Path) -> None:
+    folder = tmp_path / "desk"
+    folder.mkdir()
+    source = "from google.adk import Agent\n\ninner = Agent(name='inner', instruction='Look up.')\n"
+    (folder / "agent.py").write_text(
+        f"{source}root_agent = Agent(name='desk', instruction='Be kind.', sub_agents=[inner])\n"
+    )
+    agent, _ = agent_at(folder)
+    assert agent is not None
+    assert instruction_place(agent, "desk") == (folder / "agent.py", 4)
+    assert instruction_place(agent, "inner") == instruction_place(agent, "gone") == (folder / "agent.py", 3)
+
+
 def test_call_of_a_plain_python_agent_is_where_its_name_is(tmp_path: Path) -> None:
     _declared(tmp_path, agent='def root_agent(message, session):\n    return session.tool("find", {}, len)\n')
     agent, _ = agent_at(tmp_path)

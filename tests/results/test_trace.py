@@ -13,7 +13,7 @@ from workbench.results.evidence import pane as evidence
 from workbench.results.rows import View
 from workbench.results.trace import pane, reading
 from workbench.results.trace.conversation import conversation_lines, messages, own_events
-from workbench.results.trace.pane import build, trace_lines
+from workbench.results.trace.pane import AGENT, build, trace_lines
 from workbench.results.trace.reading import read_again, read_trace
 from workbench.results.trace.row import duration, in_column, row_line
 from workbench.results.trace.sections import BRIEF, data_lines
@@ -233,6 +233,13 @@ def test_row_and_call_in_the_diff_link_to_each_other() -> None:
     assert tool.targets[0].pane == "Evidence"
     place = next(place for place in tool.targets[0].places if place in there.places)
     assert "find_order" in there.lines[there.places[place].start].plain
+
+
+def test_row_of_an_agent_names_the_agent_before_the_calls_in_it() -> None:
+    items = build(Subject(record()), View(76)).items
+    rows = [item for item in items if item.targets and item.targets[0].places[0].startswith(AGENT)]
+    assert [item.targets[0].places[0] for item in rows] == ["agent/0/desk", "agent/0/inner"]
+    assert not any(place.startswith(AGENT) for item in items if item not in rows for place in item.targets[0].places)
 
 
 def test_case_without_spans_has_a_tree_without_times_and_a_diff_without_cursor() -> None:

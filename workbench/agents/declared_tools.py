@@ -83,12 +83,18 @@ def tool_place(agent: AgentFolder, tool: str) -> tuple[Path, int] | None:
     return next(functions, None) or next(texts, None)
 
 
-def instruction_place(agent: AgentFolder) -> tuple[Path, int] | None:
-    """Return the file and line of the first instruction in the modules of an agent, or None."""
+def instruction_place(agent: AgentFolder, name: str = "") -> tuple[Path, int] | None:
+    """Return the file and line of the first instruction in the modules of an agent, or None.
+
+    With `name`, the instruction of the agent or sub-agent that is called so comes first.
+    """
     if agent.kind != "python":
         return _yaml_instruction(agent.definition)
-    for module in _modules_of(agent):
-        given = next((value for call in module.calls if (value := _keyword(call, "instruction")) is not None), None)
+    modules = _modules_of(agent)
+    named = [module for module in modules if any(_is_named(call, name) for call in module.calls)]
+    for module in [*named, *(module for module in modules if module not in named)]:
+        calls = sorted(module.calls, key=lambda call: not _is_named(call, name))
+        given = next((value for call in calls if (value := _keyword(call, "instruction")) is not None), None)
         origin = module.imported.get(given.id) if isinstance(given, ast.Name) else None
         if isinstance(given, ast.Name) and given.id in module.assigned:
             given = module.assigned[given.id]
@@ -100,6 +106,11 @@ def instruction_place(agent: AgentFolder) -> tuple[Path, int] | None:
         if given is not None:
             return module.file, given.lineno
     return None
+
+
+def _is_named(call: ast.Call, name: str) -> bool:
+    given = _keyword(call, "name")
+    return bool(name) and isinstance(given, ast.Constant) and given.value == name
 
 
 def _modules_of(agent: AgentFolder) -> "list[_Module]":

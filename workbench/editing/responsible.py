@@ -42,9 +42,12 @@ def criterion_place(entry: "EvalsetEntry", criterion: str) -> Place | None:
     return Place(config.edited_file, config.place(f"criteria.{criterion}")[0])
 
 
-def agent_place(agent: "AgentFolder") -> Place:
-    """Return the instruction of an agent, or its definition if the instruction is not a text in its files."""
-    found = instruction_place(agent)
+def agent_place(agent: "AgentFolder", name: str = "") -> Place:
+    """Return the instruction of an agent, or its definition if the instruction is not a text in its files.
+
+    With `name`, it is the instruction of the sub-agent that is called so, if its files have one.
+    """
+    found = instruction_place(agent, name)
     return Place(*found) if found is not None else Place(agent.definition)
 
 

@@ -76,6 +76,10 @@ class _Rows:
         return _places(self.turn.nodes[number])
 
 
+AGENT = "agent/"
+"""The beginning of the name of an agent's row, before its turn and its name."""
+
+
 def _scale(root: Node) -> Scale:
     """Return the time scale of the turn. A turn without an end lasts until its last known time."""
     reach = root.seconds
@@ -102,7 +106,8 @@ def _targets(node: Node) -> tuple[Target, ...]:
         above = next((part for part in reversed(node.path[1:-1]) if part.events), None)
         near = above or next((part for part in node.walk() if part.events), None)
         places += _places(near) if near is not None else ()
-    names = (*places, f"user/{node.turn}")
+    agent = [f"{AGENT}{node.turn}/{node.name}"] if node.kind == "agent" else []
+    names = (*agent, *places, f"user/{node.turn}")
     return (Target("Evidence", names), Target("Conversation", names))
 
 

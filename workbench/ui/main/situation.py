@@ -114,12 +114,16 @@ def responsible(session: "Session", rows: "Tree", right: "RightSide", *, exact: 
 
 
 def _of_item(session: "Session", row: "Row", names: "Sequence[str]") -> "Place | None":
-    """Return the place of the call or criterion with one of these names, as panes know it."""
-    from workbench.editing.responsible import call_place, criterion_place
+    """Return the place of the agent, call or criterion with one of these names, as panes know it."""
+    from workbench.editing.responsible import agent_place, call_place, criterion_place
+    from workbench.results.trace.pane import AGENT
 
     record, entry = session.record(row), session.entry(row.evalset)
     if record is None:
         return None
+    named = next((name for name in names if name.startswith(AGENT)), None)
+    if named is not None and entry.agent is not None:
+        return agent_place(entry.agent, named.split("/", 2)[2])
     shown = known_details(record)
     if shown is not None and entry.agent is not None and (tool := _tool(shown, names)):
         return call_place(entry.agent, tool)
