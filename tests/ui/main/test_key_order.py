@@ -75,7 +75,7 @@ WAYS = (
     Way("history/screen.py", "kept", "H/", "aaaa"),
     Way("detail/sides.py", "kept", "H\r/", "late"),
     Way("chat/screen.py", "agent", "T", "where is it? qjk"),
-    Way("chat/state_screen.py", "agent", "T\x1be", '"a": 1'),
+    Way("chat/screen.py", "agent", "T\x1be", '"a": 1'),
     Way("triage/dialog.py", "failed", "ntt", "seen by me"),
     Way("review/screen.py", "failed", "Vt", "seen by me"),
     Way("forking/dialog.py", "forkable", "nfe", "seen by me qjk"),
