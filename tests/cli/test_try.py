@@ -144,6 +144,16 @@ def test_swap_set_and_folder_are_variants_of_the_working_tree(desk: TriedProject
     ]
 
 
+def test_several_revisions_are_compared_with_the_first(desk: TriedProject) -> None:
+    for text in ("name the day", "be brief"):
+        desk.prompt(text)
+        desk.commit()
+    words = ("--against", "HEAD~2", "--against", "HEAD~1", "--against", "HEAD")
+    code, found = desk.tried(*words, variants=3)
+    names = [(one["name"], one.get("result")) for one in found["variants"]]
+    assert (code, names) == (0, [("HEAD~2", None), ("HEAD~1", "better"), ("HEAD", "worse")])
+
+
 def test_grid_tries_every_combination(desk: TriedProject) -> None:
     desk.write("drafts/clear.md", "name the day")
     desk.commit()

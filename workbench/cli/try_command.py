@@ -118,7 +118,12 @@ class _Request(Outputs):
 
 @common.command("try", _DESCRIPTION, "Compare variants of the project on the same cases.", _TryCommand)
 @click.argument("words", metavar="[TARGET]...", nargs=-1)
-@click.option("--against", metavar="REF", help="Git revision that the others are compared with.  [default: HEAD]")
+@click.option(
+    "--against",
+    metavar="REF",
+    multiple=True,
+    help="Git revision that the others are compared with. More of them are variants.  [default: HEAD]",
+)
 @click.option(
     "--swap",
     "swaps",
@@ -173,6 +178,9 @@ def try_command(**values: Any) -> int:
     refuse_empty_target(values["words"])
     options = RunOptions(**{item.name: values.pop(item.name) for item in fields(RunOptions) if item.name in values})
     named = {item.name: values.pop(item.name) for item in fields(Targets) if item.name in values}
+    named_revisions = values.pop("against")
+    values["against"] = next(iter(named_revisions), None)
+    values["revisions"] = named_revisions[1:]
     here = Path.cwd()
     wanted = Wanted(**{item.name: values.pop(item.name) for item in fields(Wanted) if item.name in values}, here=here)
     targets = Targets(**named, folder=here)

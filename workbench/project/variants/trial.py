@@ -238,13 +238,14 @@ def open_trial(plan: Plan, wanted: Wanted, read_before: Iterable[Path] = ()) -> 
     """
     _refuse_elsewhere(plan)
     root = plan.root
-    revision = find_revision(root, wanted.against)
+    named = (wanted.against, *wanted.revisions)
+    revisions = [found for name in named if (found := find_revision(root, name)) is not None]
     more = changed_variants(wanted, root)
-    if revision is None and not more:
+    if not revisions and not more:
         raise UsageFaultError(f"nothing to compare with: {root} has no git commit", _HINT)
     folder = TemporaryFolder()
     try:
-        variants, copies, tree = _copies(plan, revision, more, folder.path, read_before)
+        variants, copies, tree = _copies(plan, revisions, more, folder.path, read_before)
         environments = {setting.environment.file for setting in plan.agents.values()}
         for copy in copies:
             link_environment(copy, root, [file for file in environments if file is not None])
@@ -258,28 +259,27 @@ _HINT = "--swap FILE=OTHER, --set NAME=VALUE, --model NAME and --variant NAME=DI
 
 
 def _copies(
-    plan: Plan, revision: Revision | None, more: Sequence[Variant], folder: Path, read_before: Iterable[Path]
+    plan: Plan, revisions: Sequence[Revision], more: Sequence[Variant], folder: Path, read_before: Iterable[Path]
 ) -> tuple[list[Variant], list[Copy], Copy]:
     """Return the variants, a copy of the project for each, and the one of the working tree."""
     root = plan.root
     files = list(_project_files(plan, root))
     ignored = [] if _travels(plan) else _ignored(read_before, root, files)
     tree = copy_project(root, folder / "tree", [*files, *ignored])
-    variants, copies = [Variant(TREE)], [tree]
-    if revision is not None:
-        old = copy_revision(root, revision, folder / "revision", tree, ignored)
-        evalsets = {entry.ref.evalset_file for entry in plan.entries}
-        named = Variant(revision.name, revision.commit)
-        if _differing(old, tree, evalsets):
-            variants, copies = [named, *variants], [old, tree]
-        elif more:
-            variants, copies = [named], [old]
-        else:
-            raise UsageFaultError(
-                f"nothing to compare: apart from evalsets and criteria, the working tree is like {revision.name}",
-                f"Change a file, name an older revision with --against REF, or: {_HINT}",
-            )
-    refuse_same_names([*variants, *more])
+    variants = [Variant(one.name, one.commit) for one in revisions]
+    refuse_same_names([*variants, Variant(TREE), *more])
+    copies = [
+        copy_revision(root, one, folder / f"revision-{number}", tree, ignored) for number, one in enumerate(revisions)
+    ]
+    evalsets = {entry.ref.evalset_file for entry in plan.entries}
+    if all(_differing(old, tree, evalsets) for old in copies):
+        variants.append(Variant(TREE))
+        copies.append(tree)
+    elif len(copies) + len(more) == 1:
+        raise UsageFaultError(
+            f"nothing to compare: apart from evalsets and criteria, the working tree is like {variants[0].name}",
+            f"Change a file, name an older revision with --against REF, or: {_HINT}",
+        )
     for number, variant in enumerate(more, 1):
         goal = folder / str(number)
         if variant.folder is None:

@@ -30,9 +30,9 @@ class Swap:
 class Wanted:
     """What a user asks for, as the options of `try` say it.
 
-    `against` is a revision of git, None for HEAD where there is one. `swaps` (FILE, OTHER), `values` (NAME, VALUE) and
-    `models` each make a variant of the working tree. With `grid`, every combination of them does. `folders` (NAME, DIR)
-    are projects in other folders. Relative paths start from `here`.
+    `against` is a revision of git, None for HEAD where there is one. `revisions` are more of them. `swaps` (FILE,
+    OTHER), `values` (NAME, VALUE) and `models` each make a variant of the working tree. With `grid`, every combination
+    of them does. `folders` (NAME, DIR) are projects in other folders. Relative paths start from `here`.
     """
 
     against: str | None = None
@@ -42,6 +42,7 @@ class Wanted:
     folders: Sequence[tuple[str, str]] = ()
     grid: bool = False
     here: Path = field(default_factory=Path.cwd)
+    revisions: Sequence[str] = ()
 
     @property
     def has_changes(self) -> bool:
