@@ -19,6 +19,7 @@ from workbench.events.events import CaseFinished, CaseStarted, Event
 from workbench.files.prices import Price, Prices
 from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.project.project import Project
+from workbench.project.variants import trial as trial_module
 from workbench.project.variants.report import TryReport, report
 from workbench.project.variants.trial import Trial, open_trial
 from workbench.project.variants.variant import Wanted
@@ -67,6 +68,23 @@ async def test_variants_run_case_by_case_and_take_turns_at_being_first(desk: Tri
         await trial.run(project, publish).execute()
     assert started[:4] == [(0, "case_0", 1), (1, "case_0", 1), (1, "case_1", 1), (0, "case_1", 1)]
     assert [repeat for _, _, repeat in started] == [1] * 12 + [2] * 12
+
+
+async def test_large_file_that_git_ignores_is_named_and_not_copied(
+    desk: TriedProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.write(".gitignore", ".workbench\ndata/\n")
+    desk.commit()
+    desk.prompt("name the day")
+    files = [desk.write("data/small.txt", "x"), desk.write("data/large.txt", "x" * 2_000)]
+    monkeypatch.setattr(trial_module, "_COPIED", 1_000)
+    async with Project.open(desk.root) as project:
+        trial = await asyncio.to_thread(open_trial, await project.plan(), Wanted(here=desk.root), files)
+        notices = [notice.message for notice in trial.plan.notices]
+        copied = [path.name for path in trial.plan.agents["desk (HEAD)"].root.glob("data/*")]
+        trial.close()
+    assert copied == ["small.txt"]
+    assert "not copied, ignored by git and larger than 1,000 bytes: data/large.txt (1 kB)" in notices
 
 
 async def test_closed_trial_does_not_make_its_folder_again(desk: TriedProject) -> None:

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from workbench.agents.workspace.discovery import EVALSET_SUFFIXES, agent_at
 from workbench.agents.workspace.workspace import CONFIG_FILES
 from workbench.events.events import CaseError, CaseFinished, CaseRef, Event, Noticed
-from workbench.files.file_access import read_regular
+from workbench.files.file_access import read_regular, size_words
 from workbench.files.prices import Prices, total
 from workbench.files.run_options import UsageFaultError
 from workbench.files.walk import FROZEN_SUFFIX
@@ -48,6 +48,8 @@ from workbench.text.counting import counted, few
 
 Stopped: TypeAlias = Literal["", "cost", "unknown cost", "judge calls"]
 """The limit that ended a try, or ""."""
+_COPIED = 64 << 20
+"""Bytes of the largest file that is copied although git ignores it."""
 _MOST_DIFFED = 1 << 20
 """Bytes of the largest file whose lines are compared."""
 
@@ -249,6 +251,7 @@ def open_trial(plan: Plan, wanted: Wanted, read_before: Iterable[Path] = ()) -> 
         environments = {setting.environment.file for setting in plan.agents.values()}
         for copy in copies:
             link_environment(copy, root, [file for file in environments if file is not None])
+        plan = replace(plan, notices=(*plan.notices, *_missing_notices(plan, read_before)))
         return Trial(plan, variants, copies, tree, folder)
     except BaseException:
         folder.close()
@@ -264,7 +267,7 @@ def _copies(
     """Return the variants, a copy of the project for each, and the one of the working tree."""
     root = plan.root
     files = list(_project_files(plan, root))
-    ignored = [] if _travels(plan) else _ignored(read_before, root, files)
+    ignored = [] if _travels(plan) else [name for name, size in _ignored(read_before, root, files) if size <= _COPIED]
     tree = copy_project(root, folder / "tree", [*files, *ignored])
     variants = [Variant(one.name, one.commit) for one in revisions]
     refuse_same_names([*variants, Variant(TREE), *more])
@@ -341,10 +344,19 @@ def _refuse_elsewhere(plan: Plan) -> None:
         raise UsageFaultError(f"nothing to compare: {why}", "" if entry.blocked is None else entry.blocked.hint)
 
 
-def _ignored(read_before: Iterable[Path], root: Path, files: Iterable[str]) -> list[str]:
-    """Return the files that agents read before and that git ignores, relative to the root."""
-    inside = {os.path.relpath(file, root) for file in read_before if file.is_relative_to(root)}
-    return sorted(name for name in inside.difference(files) if is_copied(name))
+def _ignored(read_before: Iterable[Path], root: Path, files: Iterable[str]) -> list[tuple[str, int]]:
+    """Return the files that agents read before and that git ignores, relative to the root, with their bytes."""
+    inside = {os.path.relpath(file, root) for file in read_before if file.is_relative_to(root) and file.is_file()}
+    return [(name, (root / name).stat().st_size) for name in sorted(inside.difference(files)) if is_copied(name)]
+
+
+def _missing_notices(plan: Plan, read_before: Iterable[Path]) -> Iterator[Noticed]:
+    """Yield a notice about files that git ignores and that are too large to be copied for each variant."""
+    found = [] if _travels(plan) else _ignored(read_before, plan.root, project_files(plan.root))
+    names = [f"{name} ({size_words(size)})" for name, size in found if size > _COPIED]
+    if names:
+        text = f"not copied, ignored by git and larger than {size_words(_COPIED)}: {few(names, 5)}"
+        yield Noticed("warning", text, "An agent that needs it can read it by its absolute path")
 
 
 def _differing(before: Copy, after: Copy, evalsets: Iterable[str]) -> list[str]:

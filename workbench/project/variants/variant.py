@@ -44,11 +44,6 @@ class Wanted:
     here: Path = field(default_factory=Path.cwd)
     revisions: Sequence[str] = ()
 
-    @property
-    def has_changes(self) -> bool:
-        """Whether there are variants besides the revision and the working tree."""
-        return bool(self.swaps or self.values or self.models or self.folders)
-
 
 @dataclass(frozen=True, slots=True)
 class Variant:
