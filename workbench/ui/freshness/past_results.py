@@ -1,6 +1,7 @@
 """Results of past runs: the verdicts shown when the workbench opens, and the history of each case."""
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
 from workbench.text.collecting import collector_paused, spare_what_stays
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _MAX_RUNS = 20
 """Number of past runs shown for a case."""
+_SHOWN_EVERY = 0.3
+"""Seconds between two updates of the screen while runs are read."""
 _CURSOR_REST = 0.15
 """Seconds that the cursor must rest on a case before its past runs are read."""
 
@@ -64,7 +67,7 @@ class PastResults(Controller):
             self.view.show_facts()
 
     async def _read_verdicts(self) -> None:
-        """Show the verdicts run by run, then mark the stale ones."""
+        """Show the verdicts, in parts if that takes long, then mark the stale ones."""
         session, workspace = self.session, self.session.workspace
         if workspace is None:
             return
@@ -77,13 +80,16 @@ class PastResults(Controller):
 
         with collector_paused():
             reading = await asyncio.to_thread(read)
+            due = time.monotonic() + _SHOWN_EVERY
             while (part := await asyncio.to_thread(next, reading, None)) is not None:
                 parts.append(part)
                 session.recall(part)
-                self._show_verdicts()
+                if time.monotonic() > due:
+                    self._show_verdicts()
+                    due = time.monotonic() + _SHOWN_EVERY
             spare_what_stays()
-        session.loading = "changes"
-        self._show_verdicts()
+            session.loading = "changes"
+            self._show_verdicts()
         self.verdicts_shown.set()
         await asyncio.to_thread(_import_panes)
         if parts:
