@@ -3,7 +3,7 @@
     python -m benchmarks.many_cases [open|memory|linear ...] [--cases 10000] [--keep FOLDER]
 
 The agent is a Python function that answers at once. The machine may be busy, so CPU seconds are compared, not wall
-time. `open`: a terminal shows the last verdicts within three times the time to the first frame. `memory`: the
+time. `open`: a terminal shows the last verdicts within 1.5 times the time to the first frame. `memory`: the
 peak of a headless run grows by at most 8 KiB for each case, and reports add at most a tenth; also the size of the
 database, and the peak of a screen that shows the verdicts. `linear`: four times as
 many cases take at most five times as many CPU seconds, without the seconds that ten cases take.
