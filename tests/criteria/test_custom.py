@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.agents.worker.conftest import needs_adk
+from tests.worker.conftest import needs_adk
 from workbench.agents.functions import FunctionFailedError, Functions
 from workbench.agents.workspace.python_source import fails_in_adk
 from workbench.criteria.base import Bench, NotScorableError, Scored, ScoreRequest

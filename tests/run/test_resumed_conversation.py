@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.worker.conftest import needs_adk, needs_fork
 from tests.run.project import Outcome, Project, evalset, turn
 from tests.stored import sql
+from tests.worker.conftest import needs_adk, needs_fork
 from workbench.events.events import AgentActed, Event
 from workbench.files.run_options import RunOptions
 from workbench.run.processes.children import Children

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.agents.worker.test_matching import call, frame, gate, why
+from tests.worker.test_matching import call, frame, gate, why
 from workbench.store.cause import error_text, miss_text
 
 

@@ -288,7 +288,7 @@ def data_lines(value: Any, indent: int, view: View) -> Iterator[Line]:
 
 
 def _cut_off(value: Any) -> str | None:
-    """Return the beginning of a piece that was too long to store (`agents.worker.spans`), or None for other values."""
+    """Return the beginning of a piece that was too long to store (`worker.spans`), or None for other values."""
     if isinstance(value, dict) and value.keys() == {"cut_at", "characters", "begins"}:
         numbers = type(value["cut_at"]) is int and type(value["characters"]) is int
         return value["begins"] if numbers and isinstance(value["begins"], str) else None

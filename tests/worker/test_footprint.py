@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.worker.conftest import MakeAgent, needs_fork
+from tests.worker.conftest import MakeAgent, needs_fork
 
 SOURCE = """
     import json

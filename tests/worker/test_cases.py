@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.worker.client import Agent, Worker, is_alive, wait_until
-from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork, write
-from tests.agents.worker.test_adk_agents import SCRIPTED
+from tests.worker.client import Agent, Worker, is_alive, wait_until
+from tests.worker.conftest import MakeAgent, needs_adk, needs_fork, write
+from tests.worker.test_adk_agents import SCRIPTED
 
 
 @pytest.fixture

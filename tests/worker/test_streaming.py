@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.agents.worker.client import Outcome
-from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork
+from tests.worker.client import Outcome
+from tests.worker.conftest import MakeAgent, needs_adk, needs_fork
 
 pytestmark = [needs_adk, needs_fork]
 

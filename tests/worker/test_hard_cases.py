@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.worker.client import Outcome, is_alive, wait_until
-from tests.agents.worker.conftest import MakeAgent, needs_fork
+from tests.worker.client import Outcome, is_alive, wait_until
+from tests.worker.conftest import MakeAgent, needs_fork
 
 pytestmark = needs_fork
 

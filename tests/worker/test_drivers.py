@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.worker.client import Worker, is_alive, wait_until
-from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork, write
+from tests.worker.client import Worker, is_alive, wait_until
+from tests.worker.conftest import MakeAgent, needs_adk, needs_fork, write
 from workbench.worker.faults import install_adk
 
 pytestmark = needs_fork

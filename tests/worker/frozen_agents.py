@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.agents.worker.client import Outcome
+from tests.worker.client import Outcome
 from workbench.run.recordings.from_run import ends_of
 
 HEAD = '''

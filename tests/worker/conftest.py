@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.worker.client import Agent, Worker
+from tests.worker.client import Agent, Worker
 
 MakeAgent = Callable[..., Agent]
 

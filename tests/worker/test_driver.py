@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from tests.agents.worker.client import Outcome
-from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork
-from tests.agents.worker.test_adk_agents import run
+from tests.worker.client import Outcome
+from tests.worker.conftest import MakeAgent, needs_adk, needs_fork
+from tests.worker.test_adk_agents import run
 
 pytestmark = needs_fork
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork
-from tests.agents.worker.frozen_agents import HEAD, RECORDING, calls, differences, frozen, shown, tool_calls
+from tests.worker.conftest import MakeAgent, needs_adk, needs_fork
+from tests.worker.frozen_agents import HEAD, RECORDING, calls, differences, frozen, shown, tool_calls
 
 pytestmark = [needs_adk, needs_fork]
 

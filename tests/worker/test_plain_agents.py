@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.agents.worker.client import Agent
-from tests.agents.worker.conftest import MakeAgent, needs_fork
+from tests.worker.client import Agent
+from tests.worker.conftest import MakeAgent, needs_fork
 from workbench.events import event_json
 
 pytestmark = needs_fork

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.agents.worker.client import Agent, Outcome
-from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork
-from tests.agents.worker.frozen_agents import HEAD, RECORDING, differences, frozen, shown, tool_calls
+from tests.worker.client import Agent, Outcome
+from tests.worker.conftest import MakeAgent, needs_adk, needs_fork
+from tests.worker.frozen_agents import HEAD, RECORDING, differences, frozen, shown, tool_calls
 
 pytestmark = [needs_adk, needs_fork]
 

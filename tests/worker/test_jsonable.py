@@ -65,7 +65,7 @@ class BrokenModel:
         (Model(), {"a": [1]}),
         (BrokenModel(), "BrokenModel()"),
         (Unshowable(), "<Unshowable; its repr raises RuntimeError>"),
-        (Parcel, "<class 'tests.agents.worker.test_jsonable.Parcel'>"),
+        (Parcel, "<class 'tests.worker.test_jsonable.Parcel'>"),
     ],
 )
 def test_values_without_a_json_form_get_one(value: Any, expected: Any) -> None:

@@ -1,6 +1,6 @@
 """The frequency of garbage collection in an agent's process."""
 
-from tests.agents.worker.conftest import MakeAgent, needs_fork
+from tests.worker.conftest import MakeAgent, needs_fork
 
 
 @needs_fork

@@ -18,7 +18,7 @@ def _adk() -> None:
 
 
 def _lists_of_events() -> st.SearchStrategy[list[Any]]:
-    from tests.agents.worker.adk_events import EVENTS
+    from tests.worker.adk_events import EVENTS
 
     return st.lists(EVENTS, min_size=1, max_size=6)
 
@@ -29,7 +29,7 @@ def test_turn_is_recorded_as_adk_records_it(events: list[Any]) -> None:
     from google.adk.evaluation.evaluation_generator import EvaluationGenerator
     from google.adk.events.event import Event
 
-    from tests.agents.worker.adk_events import USER
+    from tests.worker.adk_events import USER
 
     message = Event(invocation_id="i-1", author="user", content=USER)
     (theirs,) = EvaluationGenerator.convert_events_to_eval_invocations([message, *events])

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.agents.worker.client import Agent, Outcome, user
+from tests.worker.client import Agent, Outcome, user
 from workbench.events.events import (
     AgentActed,
     CallsRecorded,

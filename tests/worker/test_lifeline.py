@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.worker.client import Agent, Worker, is_alive, wait_until
-from tests.agents.worker.conftest import needs_fork, write
+from tests.worker.client import Agent, Worker, is_alive, wait_until
+from tests.worker.conftest import needs_fork, write
 
 pytestmark = needs_fork
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.worker.conftest import needs_adk, needs_fork
+from tests.worker.conftest import needs_adk, needs_fork
 
 pytestmark = [needs_adk, needs_fork]
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.agents.worker.client import Outcome
-from tests.agents.worker.conftest import MakeAgent, needs_fork
-from tests.agents.worker.frozen_agents import RECORDING, calls, frozen, shown, tool_calls
+from tests.worker.client import Outcome
+from tests.worker.conftest import MakeAgent, needs_fork
+from tests.worker.frozen_agents import RECORDING, calls, frozen, shown, tool_calls
 
 pytestmark = needs_fork
 

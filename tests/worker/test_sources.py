@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.worker.client import Worker
-from tests.agents.worker.conftest import needs_fork, write
+from tests.worker.client import Worker
+from tests.worker.conftest import needs_fork, write
 from workbench.worker import project_files
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork
-from tests.agents.worker.forked import changed, fork, original
-from tests.agents.worker.frozen_agents import HEAD, RECORDING, calls
-from tests.agents.worker.test_frozen_adk import DESK as BIG_DESK
+from tests.worker.conftest import MakeAgent, needs_adk, needs_fork
+from tests.worker.forked import changed, fork, original
+from tests.worker.frozen_agents import HEAD, RECORDING, calls
+from tests.worker.test_frozen_adk import DESK as BIG_DESK
 from workbench.run.forking import CannotForkError, Fork
 
 pytestmark = [needs_fork]

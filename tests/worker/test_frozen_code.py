@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.agents.worker import forked
-from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork
-from tests.agents.worker.frozen_agents import HEAD, RECORDING, differences, frozen, shown, tool_calls
+from tests.worker import forked
+from tests.worker.conftest import MakeAgent, needs_adk, needs_fork
+from tests.worker.frozen_agents import HEAD, RECORDING, differences, frozen, shown, tool_calls
 from workbench.run.forking import Fork, OriginalCall
 from workbench.run.recordings.recording import ToolCall
 
