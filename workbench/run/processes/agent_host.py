@@ -154,12 +154,11 @@ class AgentHost:
         single = process.serves_one_case
         wanted = self._options.isolation == "run" and not (alone or single)
         if not (wanted or single or imported.can_fork):
-            self._notice_once(
-                f"the cases of {self._setting.agent.name} share a process: {imported.why}",
-                "Values that one case leaves in a module are visible to the next",
-            )
-        for warning in imported.warnings:
-            self._notice_once(f"{self._setting.agent.name}: {warning}")
+            message = f"the cases of {self._setting.agent.name} share a process: {imported.why}"
+            if message not in self._noticed:
+                self._noticed.add(message)
+                hint = "Values that one case leaves in a module are visible to the next"
+                self._notice(Noticed("warning", message, hint))
         share = wanted or not imported.can_fork
         return ProcessSlot(process, share, (alone or single) and share, here=self._only and not share)
 
@@ -194,11 +193,6 @@ class AgentHost:
         if isinstance(outcome, CaseError):
             raise NoAgentProcessError(outcome)
         return outcome
-
-    def _notice_once(self, message: str, hint: str = "") -> None:
-        if message not in self._noticed:
-            self._noticed.add(message)
-            self._notice(Noticed("warning", message, hint))
 
 
 def _is_lost(task: "asyncio.Task[ProcessSlot]") -> bool:

@@ -43,7 +43,6 @@ class Imported:
     adk: str | None
     can_fork: bool
     why: str
-    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -91,8 +90,6 @@ class AgentProcess:
         self._numbers = itertools.count(1)
         self._cases: dict[int, CaseProcess] = {}
         """Attempts that have not exited, by number."""
-        self._parent_ended: str | None = None
-        """The end of the process on another machine with which an attempt ended, as text, or None."""
         self._link: AgentLink
 
     async def start(self, place: Place, agent: AgentSetting, *, cases: int) -> None:
@@ -112,7 +109,7 @@ class AgentProcess:
     @property
     def how_it_ended(self) -> str:
         """A phrase such as "ended with exit code 1", once an attempt has ended with the process."""
-        return self._parent_ended or (self.gone.result() if self.gone.done() else "ended for no known reason")
+        return self.gone.result() if self.gone.done() else "ended for no known reason"
 
     @property
     def serves_one_case(self) -> bool:
@@ -169,7 +166,6 @@ class AgentProcess:
                 case.on_frame(frame, size)
             else:
                 del self._cases[frame["id"]]
-                self._parent_ended = frame.get("parent")
                 case.on_exit(frame["how"])
             return
         try:
@@ -180,11 +176,10 @@ class AgentProcess:
     def _take_of_process(self, frame: Frame) -> None:
         match frame:
             case {"op": "imported", "framework": str(framework), "can_fork": bool(can_fork)}:
-                warnings, adk = frame.get("warnings"), frame.get("adk")
-                told = tuple(map(str, warnings)) if isinstance(warnings, list) else ()
+                adk = frame.get("adk")
                 self.note_reads(Reads.from_frame(frame), own=True)
                 version = adk if isinstance(adk, str) else None
-                self._set(Imported(framework, version, can_fork, str(frame.get("why", "")), told))
+                self._set(Imported(framework, version, can_fork, str(frame.get("why", ""))))
             case {"op": "import_failed", "error": dict(error)}:
                 self.note_reads(Reads.from_frame(frame), own=True)
                 self._set(read_error(error))
@@ -209,8 +204,8 @@ class CaseProcess:
     """An attempt at a case in `agent`, in its own process, or in the agent's process with `share`.
 
     `on_frame` takes its messages. `on_exit` is called once after the last message. It gets a phrase that says how the
-    attempt ended, or None if the agent's process died first, and the loss of its machine, or None. `give_up` is called
-    if the process cannot be killed, for example because it waits for a dead disk.
+    attempt ended, or None if the agent's process died first. `give_up` is called if the process cannot be killed, for
+    example because it waits for a dead disk.
     """
 
     def __init__(
@@ -237,11 +232,7 @@ class CaseProcess:
         self._number = 0
 
     def start(self, case: dict[str, Any], *, attempt: int, here: bool) -> None:
-        """Start the case (the protocol's CaseSpec).
-
-        With `here`, the agent's process becomes the case's own. With `alone`, another machine runs no other case
-        meanwhile.
-        """
+        """Start the case (the protocol's CaseSpec). With `here`, the agent's process becomes the case's own."""
         self._number = self.agent.enter(self)
         command = {"op": "case", "id": self._number, "attempt": attempt, "case": case}
         self.agent.send({**command, "share": self.share, "here": here})
