@@ -5,12 +5,14 @@ import os
 import sys
 import textwrap
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from tests.agents.worker.conftest import needs_adk
+from workbench.agents.workspace.environment import JudgeEnvironment
 
 from tests.worker.conftest import needs_adk
 from workbench.agents.functions import FunctionFailedError, Functions
@@ -18,21 +20,11 @@ from workbench.agents.functions import FunctionFailedError, Functions
 QUESTION = {"kind": "rubrics", "prompt": "Is it?", "schema": None, "data": {"n": 1}}
 
 
-@dataclass(frozen=True)
-class Place:
-    """An agent's folder `desk` below a root, with its own environment variable."""
-
-    root: str
-    values: Mapping[str, str] = field(default_factory=lambda: {**os.environ, "DESK_MOOD": "kind"})
-    interpreter: str = sys.executable
-
-    @property
-    def folder(self) -> str:
-        return str(Path(self.root) / "desk")
-
-    @property
-    def cwd(self) -> str:
-        return self.root
+def place(root: str, **changed: Any) -> JudgeEnvironment:
+    """Return the environment of an agent in the folder `desk` below a root, with a variable of its own."""
+    values = {**os.environ, "DESK_MOOD": "kind"}
+    usual = JudgeEnvironment("desk", values, sys.executable, root, str(Path(root) / "desk"), root)
+    return replace(usual, **changed)
 
 
 Make = Callable[..., Functions]
@@ -43,12 +35,14 @@ async def make(tmp_path: Path) -> AsyncIterator[Make]:
     """Write `desk/own.py` (and other files) and return the functions of that agent."""
     made: list[Functions] = []
 
-    def write(source: str, *, within: float = 60.0, files: Mapping[str, str] | None = None, **place: Any) -> Functions:
+    def write(
+        source: str, *, within: float = 60.0, files: Mapping[str, str] | None = None, **changed: Any
+    ) -> Functions:
         for name, text in {"desk/own.py": source, **(files or {})}.items():
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(textwrap.dedent(text), encoding="utf-8")
-        made.append(Functions(Place(str(tmp_path), **place), within=within))
+        made.append(Functions(place(str(tmp_path), **changed), within=within))
         return made[-1]
 
     yield write
@@ -468,9 +462,9 @@ async def test_child_ends_with_its_parent(tmp_path: Path) -> None:
     script.write_text(
         f"""
 import asyncio
-from tests.agents.test_functions import Place
+from tests.agents.test_functions import place
 from workbench.agents.functions import Functions
-asyncio.run(Functions(Place({str(tmp_path)!r})).call("judge", "desk.own.hang", {{}}))
+asyncio.run(Functions(place({str(tmp_path)!r})).call("judge", "desk.own.hang", {{}}))
 """,
         encoding="utf-8",
     )

@@ -3,11 +3,11 @@
 import os
 import sys
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from workbench.agents.environment import JudgeEnvironment
 from workbench.agents.functions import FunctionFailedError, Functions
 from workbench.agents.workspace.python_source import (
     LARGEST_SOURCE,
@@ -100,15 +100,6 @@ FILES = {
 }
 
 
-@dataclass(frozen=True)
-class Place:
-    root: str
-    folder: str
-    cwd: str
-    values: dict[str, str] = field(default_factory=lambda: dict(os.environ))
-    interpreter: str = sys.executable
-
-
 @pytest.fixture(autouse=True)
 def _project(tmp_path: Path) -> None:
     for name, text in FILES.items():
@@ -143,7 +134,7 @@ async def test_existing_functions_are_found(path: str, file: str, tmp_path: Path
     root, folder = tmp_path, tmp_path / "desk"
     assert function_file(path, root, folder) == tmp_path / file
     assert missing_function(path, root, folder) == ""
-    functions = Functions(Place(str(root), str(folder), str(root)))
+    functions = Functions(JudgeEnvironment("", os.environ, sys.executable, str(root), str(folder), str(root)))
     try:
         assert await functions.call("judge", path, {}) in ("x", '"x"', "{}")
     finally:
@@ -154,7 +145,7 @@ async def test_existing_functions_are_found(path: str, file: str, tmp_path: Path
 async def test_certainly_missing_functions_are_reported(path: str, message: str, tmp_path: Path) -> None:
     root, folder = tmp_path, tmp_path / "desk"
     assert message in missing_function(path, root, folder)
-    functions = Functions(Place(str(root), str(folder), str(root)))
+    functions = Functions(JudgeEnvironment("", os.environ, sys.executable, str(root), str(folder), str(root)))
     try:
         with pytest.raises(FunctionFailedError):
             await functions.call("judge", path, {})

@@ -15,7 +15,7 @@ import shutil
 import sys
 from collections import ChainMap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 
@@ -197,6 +197,23 @@ class AgentEnvironment:
     names: tuple[str, ...]
     fingerprint: str
     warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeEnvironment:
+    """The environment of an agent for its judges and functions, which never use that of this process.
+
+    `key` is the fingerprint that identifies it. `values` are all environment variables of the agent, its `.env`
+    included. The others say where its own Python functions run: `interpreter` is the agent's Python, `root` the folder
+    that its modules are imported from, `folder` the agent's folder, `cwd` the working directory.
+    """
+
+    key: str
+    values: Mapping[str, str] = field(repr=False)
+    interpreter: str = ""
+    root: str = ""
+    folder: str = ""
+    cwd: str = ""
 
 
 def agent_environment(agent_folder: Path, base: Mapping[str, str]) -> AgentEnvironment:

@@ -8,10 +8,11 @@ import asyncio
 import contextlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from workbench.agents.answering_child import AnsweringChild, CallRefusedError, CallTimeoutError, ChildLostError
 from workbench.agents.child_process import Command
+from workbench.agents.environment import JudgeEnvironment
 from workbench.worker import WORKER_DIR
 
 _ANSWER_WITHIN = 240.0
@@ -38,34 +39,10 @@ class FunctionFailedError(Exception):
         self.printed = printed
 
 
-class CallEnvironment(Protocol):
-    """The environment of an agent's functions; `workbench.judges.base.JudgeEnvironment` implements it."""
-
-    @property
-    def values(self) -> Mapping[str, str]:
-        """The environment variables."""
-
-    @property
-    def interpreter(self) -> str:
-        """The path of the Python interpreter."""
-
-    @property
-    def root(self) -> str:
-        """The project's root."""
-
-    @property
-    def folder(self) -> str:
-        """The agent's folder."""
-
-    @property
-    def cwd(self) -> str:
-        """The working directory."""
-
-
 class Functions:
     """The functions of one agent. Each call has `within` seconds."""
 
-    def __init__(self, environment: CallEnvironment, *, within: float = _ANSWER_WITHIN) -> None:
+    def __init__(self, environment: JudgeEnvironment, *, within: float = _ANSWER_WITHIN) -> None:
         self._within = within
         self._child = AnsweringChild(_command(environment))
         self._retry_child = AnsweringChild(_command(environment))
@@ -143,7 +120,7 @@ def _failure(error: dict[str, Any]) -> FunctionFailedError:
     return FunctionFailedError(*(str(error.get(name, "")) for name in fields))
 
 
-def _command(environment: CallEnvironment) -> Command:
+def _command(environment: JudgeEnvironment) -> Command:
     places = ["--folder", environment.folder, "--root", environment.root]
     arguments = [environment.interpreter, "-X", "utf8", "-u", WORKER_DIR, "functions", *places]
     return Command(arguments, environment.values, Path(environment.cwd))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
+from workbench.agents.environment import JudgeEnvironment as JudgeEnvironment
 from workbench.events.events import Usage
 from workbench.store.judge_details import JudgedBy
 
@@ -190,23 +191,6 @@ def question_usage(question: Mapping[str, Any]) -> Usage:
         judge_input_tokens=sum(reply.get("input_tokens") or 0 for reply in uncached),
         judge_output_tokens=sum(reply.get("output_tokens") or 0 for reply in uncached),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeEnvironment:
-    """Environment of the agent that is judged. Judges use it, never the environment of this process.
-
-    `key` is the fingerprint that identifies it. `values` are all environment variables of the agent, its `.env`
-    included. The others say where its own Python functions run: `interpreter` is the agent's Python, `root` the folder
-    that its modules are imported from, `folder` the agent's folder, `cwd` the working directory.
-    """
-
-    key: str
-    values: Mapping[str, str] = field(repr=False)
-    interpreter: str = ""
-    root: str = ""
-    folder: str = ""
-    cwd: str = ""
 
 
 _THOUGHTS = re.compile(r"\s*<(think|thinking)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
