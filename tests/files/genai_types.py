@@ -1,4 +1,4 @@
-"""Generator of `workbench/model/genai_types.json`, from the installed google-genai.
+"""Generator of `workbench/files/genai_types.json`, from the installed google-genai.
 
 Run `python -m tests.files.genai_types` when google-genai has new fields, and read the difference.
 """

@@ -70,7 +70,7 @@ KINDS: dict[Input, Kind] = {
     "owner": Kind("run", "owner: "),
     "options": Kind("run"),
     "expected": Kind("score", "expected: ", "evalset"),
-    # Some criteria need only `decide`. `workbench.store.inputs` knows which.
+    # Some criteria need only `decide`. `workbench.criteria.registry.effect_of` knows which.
     "criteria": Kind("score", "criteria: "),
     "judge": Kind("score", "judge: "),
     "function": Kind("score", "function ", "name"),

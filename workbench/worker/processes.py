@@ -23,7 +23,7 @@ from .frames import Channel
 
 Command = Dict[str, Any]
 MARK = "AGENT_WORKBENCH_STARTED_BY"
-"""Environment variable of everything that a workbench starts; `agents/orphans.py` finds processes by it."""
+"""Environment variable of everything that a workbench starts; `agents/child_process.py` finds processes by it."""
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 # Numeric libraries whose thread pools survive a fork.

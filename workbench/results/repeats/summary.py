@@ -7,8 +7,8 @@ the pass rate, and are counted separately.
 A case is *flaky* if some of the repeats that count passed and others did not. For each criterion that passed in some
 and failed in others:
 
-- the **judge** varies if it judged the same evidence (`_evidence`) both ways, or if a verdict depended on
-  one vote (`workbench.results.repeats.summary`);
+- the **judge** varies if it judged the same evidence (`_evidence`) both ways, or if a verdict depended on one vote
+  (`Firmness.near`);
 - the **agent** varies if the firm verdicts include passes and failures: there the judge agreed with itself, so its
   evidence must have differed;
 - neither is known to vary if there is no firm pass with a firm failure and nothing was judged both ways. The usual
