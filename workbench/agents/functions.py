@@ -108,7 +108,7 @@ class Functions:
                 raise FunctionFailedError("timeout", message) from None
             else:
                 return answer
-        raise FunctionFailedError("import_failed", f"{request['path']} keeps changing")
+        raise FunctionFailedError("import_failed", f"{request['path']}: its files change too often to import it")
 
 
 def _crashed(request: Mapping[str, Any], lost: ChildLostError) -> FunctionFailedError:

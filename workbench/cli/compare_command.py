@@ -70,7 +70,7 @@ def compare_command(
 ) -> int:
     """Compare two runs and return the exit code."""
     if alpha is not None and not is_gate:
-        raise Refused("--alpha is the limit of --gate, and there is no --gate", try_help="agent-workbench compare")
+        raise Refused("--alpha works only with --gate", try_help="agent-workbench compare")
     if not 1 <= len(words) <= 2:
         raise Refused(f"name one or two runs, not {len(words)}", try_help="agent-workbench compare")
     first, second = words if len(words) == 2 else ("baseline", words[0])

@@ -86,7 +86,7 @@ def _migrate(
     conversations, others = saved_conversations(old)
     if conversations:
         if others:
-            raise Refused(f"{others[0]} is no conversation that ADK saved", hint="Convert the others separately")
+            raise Refused(f"{others[0]} is not a conversation that ADK saved", hint="Convert the others separately")
         if printed:
             raise Refused("standard output cannot hold the recordings", hint="Name the evalset with -o NEW")
         return _convert_conversations(conversations, new, rows, dry_run)

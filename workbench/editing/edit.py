@@ -50,7 +50,7 @@ class FileChange:
         old, new = (base64.b64decode(data[name], validate=True) for name in ("old", "new"))
         relative = Path(data["file"])
         if relative.is_absolute() or ".." in relative.parts:
-            raise ValueError("the file is not below the root")
+            raise ValueError("the file is outside of the project")
         return cls(root / relative, int(data["start"]), old, new, str(data["before"]), str(data["after"]))
 
 

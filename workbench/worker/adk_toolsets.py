@@ -376,8 +376,8 @@ def _checked(entry: Json) -> Json:
         "since": int,
     }
     for name, kind in kinds.items():
-        if not isinstance(whole.get(name), kind):
-            raise BrokenRecordingError(f"`{name}` of a recorded tool is {dumps(whole.get(name))[:100]}")
+        if not isinstance(value := whole.get(name), kind):
+            raise BrokenRecordingError(f"`{name}` of a recorded tool is {dumps(value)[:100]}, not {kind.__name__}")
     if whole["error"] is not None:
         check_error(whole["error"])
     return whole

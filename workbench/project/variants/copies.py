@@ -43,7 +43,7 @@ LINK = "link "
 """The beginning of the digest of a link."""
 _MODE_OF_LINK, _SUBMODULE = "120000", "160000"
 _POINTER = b"version https://git-lfs.github.com/spec/"
-_SMALLER = "A folder .workbench in a smaller folder makes that the project's root, and only that is copied"
+_SMALLER = "Make a folder .workbench in a smaller folder: it is then the project's root, and only it is copied"
 
 # The temporary folder
 

@@ -382,13 +382,13 @@ def _pieces(frame: Frame) -> dict[str, str]:
 
 def _int(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _LARGEST:
-        raise TypeError(f"{str(value)[:80]!r} is not a number of something")
+        raise TypeError(f"{str(value)[:80]!r} is not a count")
     return value
 
 
 def _stream(value: Any) -> Stream:
     if value not in ("stdout", "stderr"):
-        raise ValueError(f"{str(value)[:80]!r} is no stream")
+        raise ValueError(f"{str(value)[:80]!r} is neither stdout nor stderr")
     stream: Stream = value
     return stream
 

@@ -135,7 +135,7 @@ def _fork(item: dict[str, Any]) -> ForkOf | None:
         return None
     made = ForkOf(**{"call": 0, **fork})
     if not all(type(number) is int for number in (made.repeat, made.turn, made.call)):
-        raise _WrongShapeError("the point of its fork is no number")
+        raise _WrongShapeError("the place of its fork is not made of numbers")
     return replace(made, turn=made.turn - 1)
 
 
