@@ -175,7 +175,7 @@ def _ending(*events: dict[str, Any]) -> dict[str, Any]:
         ({"user_scenario": SCENARIO}, "note", "refuses a case without a message"),
     ],
 )
-def test_wrong_case_is_named_and_costs_only_itself(tmp_path: Path, case: Any, severity: str, said: str) -> None:
+def test_wrong_case_is_named_and_the_others_stay(tmp_path: Path, case: Any, severity: str, said: str) -> None:
     document = _open(tmp_path, {"eval_case_id": "fine", "prompt": _content("a")}, {"eval_case_id": "a", **case})
     (found,) = document.check()
     assert (found.severity, said in found.message, found.line > 0) == (severity, True, True), found.message

@@ -97,7 +97,7 @@ def numbers(record: object) -> Iterable[Any]:
         (lambda record: None, "TypeError: 'NoneType' object is not iterable"),
     ],
 )
-def test_broken_section_is_a_named_error_and_costs_only_itself(
+def test_broken_section_is_a_named_error_and_the_pane_stays(
     package: Package, monkeypatch: pytest.MonkeyPatch, text: Any, words: str
 ) -> None:
     package.add("broken", text)

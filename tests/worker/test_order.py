@@ -58,7 +58,7 @@ def done(order: Order, place: Place) -> None:
     order.end(place)
 
 
-def test_call_waits_for_all_that_ended_before_it_and_shows_first(clock: Clock) -> None:
+def test_call_waits_for_all_that_ended_before_it(clock: Clock) -> None:
     slow, quick = call("slow", "left"), call("quick", "right")
     order = loaded(Order(ended(*ENDS)), slow, quick)
     for branch in ("left", "right"):
