@@ -187,7 +187,7 @@ class WhatIf:
 
 
 def _decided(was: MetricResult, criterion: Criterion) -> MetricResult:
-    """Return the result of a metric of agents-cli, whose score alone decides, under another threshold or none."""
+    """Return the result of an agents-cli metric with another threshold, or without one. Only its score decides."""
     if criterion.is_informational:
         return replace(was, status="informational", threshold=None)
     return replace(was, status=status_of(was.score, criterion.threshold), threshold=criterion.threshold)
@@ -252,7 +252,7 @@ def _all_options(criterion: Criterion) -> Iterator[tuple[str, Options]]:
 
 
 def _ways(info: CriterionDescription, options: Options) -> Iterator[tuple[str, Options]]:
-    """Yield each choice of the deciding options, with the options: `IN_ORDER`; `EXACT by names only`."""
+    """Yield each choice of the deciding options as text (`EXACT by names only`), and the options with it."""
     chosen = ""
     for name, option in info.deciding.items():
         way, now = field_extra(option, "way"), getattr(options, name)

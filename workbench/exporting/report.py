@@ -315,7 +315,7 @@ def _calls(turns: Iterable[Iterable[tuple[str, str]]]) -> list[list[dict[str, An
 
 
 def _part(form: type[PartT], source: object, **others: Any) -> PartT:
-    """Return a part of the report with the fields of `source` that it has, except for `others`."""
+    """Return a part of the report. Fields that are not in `others` have the values of `source`."""
     values = {name: getattr(source, name) for name in form.model_fields if name not in others}
     return form(**values, **others)
 

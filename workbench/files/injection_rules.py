@@ -162,7 +162,7 @@ def _named(keys: Sequence[str]) -> str:
 
 
 def _class_breaches(name: str, location: Location) -> Iterator[Breach]:
-    """Yield why `name` cannot be a class of exceptions. Classes of modules are not looked up: nothing is imported."""
+    """Yield why `name` cannot name an exception. A class in a module is not looked up, as nothing is imported."""
     module, _, bare = name.rpartition(".")
     if module in ("", "builtins"):
         if not _is_exception(getattr(builtins, bare, None)):

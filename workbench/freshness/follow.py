@@ -77,7 +77,7 @@ class Follower:
         self.changes.close()
 
     def update(self, *, walk: bool) -> None:
-        """Find the folders to follow, with `walk` also new ones. Call it in a thread, because it reads folders."""
+        """Find the folders to follow. With `walk`, look for new ones. It reads folders, so call it in a thread."""
         workspace = self._workspace()
         inputs = list(self._inputs())
         if walk or not self.walked:

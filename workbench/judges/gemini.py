@@ -40,7 +40,7 @@ _LARGEST = 32 * 1024 * 1024
 class GeminiClient:
     """A client for one environment.
 
-    `session` carries its calls. None uses the client's own transport, because aiohttp is not installed.
+    `session` carries its calls. If it is None, because aiohttp is not installed, the client's own transport does.
     """
 
     def __init__(self, access: GoogleAccess, session: Any) -> None:

@@ -333,8 +333,8 @@ class Project:
     ) -> Running:
         """Prepare a run that scores the transcripts of a stored run again. No agent runs.
 
-        The criteria are the current ones, those of the file `config`, or `criteria`: thresholds or objects by name, as
-        in such a file. `run` is an id or the start of one, `last`, or the path of a JSON report.
+        `run` is an id or the start of one, `last`, or the path of a JSON report. The criteria are the current ones, or
+        those of the file `config`, or `criteria`, which has a threshold or an object for each name, as in such a file.
 
         Raises:
             UsageFaultError: the run or case does not exist, or the config is wrong.

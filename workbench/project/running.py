@@ -40,7 +40,7 @@ class Followed(Generic[NewsT]):
         self._came = asyncio.Event()
 
     async def execute(self) -> None:
-        """Do the work to its end, or wait for its end if it has started."""
+        """Do all the work. If it has started already, wait for its end."""
         await self._begun()
 
     def __aiter__(self) -> AsyncIterator[NewsT]:

@@ -55,7 +55,7 @@ class StoredOwners:
 
 
 def read_owners(state_dir: Path) -> StoredOwners:
-    """Read the stored owners. Empty before the first answer or run."""
+    """Read the stored owners. There are none before the first answer or run."""
     stored = database(state_dir)
     try:
         rows, damaged = stored.read(owners) or ([], 0)

@@ -189,7 +189,7 @@ class PingCheck:
         self._asked_at = self._seen = None
 
     def check(self, pid: int) -> str:
-        """Return why the process must be replaced, or "" if it answers or works."""
+        """Return why the process must be replaced, or "" if it answers or is busy."""
         now = self._clock()
         if self._asked_at is None:
             self._asked_at = now

@@ -146,7 +146,7 @@ class SplitScreen(ListScreen):
         raise NotImplementedError
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """Record which side has the focus, and show the way back from it."""
+        """Record which side has the focus, and show its keys."""
         self.set_class(self.in_right, "-in-right")
         here = {"back": f"back to {self.list_name}", "enter": "full text"} if self.in_right else {}
         shown = [*(BY_ID[name] for name in here if name == "back"), *footer(self.where)]

@@ -34,7 +34,7 @@ class OverviewView(View, Protocol):
 
     @property
     def overviews(self) -> "Showing":
-        """The overviews of rows."""
+        """What draws the overviews of rows."""
 
 
 @dataclass(frozen=True, slots=True)

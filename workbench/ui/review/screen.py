@@ -83,13 +83,13 @@ class Desk(Protocol):
         """Read what is shown of a case."""
 
     def shown(self) -> None:
-        """Note that the current case is on the screen."""
+        """React to the current case being shown."""
 
     def read_ahead(self, names: Sequence[CaseName]) -> None:
         """Read cases in the background that may be shown next."""
 
     def left(self) -> None:
-        """Note that the user left the review."""
+        """React to the user leaving the review."""
 
 
 class CaseReviewScreen(Screen[None]):
@@ -267,7 +267,7 @@ class CaseReviewScreen(Screen[None]):
             self._row = self._body.cursor
 
     def action_problem(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) case, or past the cause if the key was meant for all of it."""
+        """Go to the next (1) or previous (-1) case. If the whole cause is chosen, 1 skips its other cases."""
         whole = self.review.whole and step > 0
         self._drop_question()
         if self.review.step(self.review.rest() if whole else step):

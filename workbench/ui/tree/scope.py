@@ -1,4 +1,4 @@
-"""The cases that a place means: one rule for the overview, the table, the review, and every key that acts on cases."""
+"""The cases that an action acts on: one rule for the overview, the table, the review and all keys."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,8 +31,8 @@ _STATES: Mapping[str, Sequence[Status]] = {
 class Scope:
     """Some cases, by evalset and in the order of the rows. Verdicts are found by evalset and case.
 
-    `row` is the row of the tree that has them, and `total` the number of all cases at and below it. `query` is the text
-    of the filter, if one chose them. `marked`: marks did. `name` is the safe name of the item of the overview that did.
+    `row` is the row of the tree that has them, and `total` the number of all cases at and below it. What chose them is
+    the filter with the text `query`, the user's marks (`marked`), or the overview's item with the safe name `name`.
     """
 
     parts: tuple[Part, ...]
