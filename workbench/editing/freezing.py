@@ -77,7 +77,7 @@ def freezing_of(
 ) -> Freezing:
     """Prepare the freezing of the cases of runs, or only of those with these ids. It reads files and writes none.
 
-    Of several repeats in a run, the first that passed is taken, else the first that is complete. `models` also keeps
+    If a run has several repeats, the first that passed is taken, else the first that is complete. `models` also keeps
     the answers of models. `prune` drops recorded calls that a frozen run did not use, and without `cases` also the
     recordings of cases that are gone.
 

@@ -124,7 +124,7 @@ def read_prices(table: Mapping[str, Any], faults: list[str]) -> Prices:
 
 
 def prices_from(data: Mapping[str, Any]) -> Prices:
-    """Return the prices that `dataclasses.asdict` made this data of; {} is no prices."""
+    """Return the prices that `dataclasses.asdict` made this data of; {} means no prices."""
     models = {model: Price(**price) for model, price in mapping(data.get("models")).items()}
     return Prices(models, data.get("currency", CURRENCY))
 

@@ -198,7 +198,7 @@ class CurrentInputs:
     def other_files(
         self, config: CriteriaConfig, agent: AgentFolder | None, *, is_simulated: bool
     ) -> tuple[Bundle, ...]:
-        """Return the files besides evalset, config and agent, with `is_simulated` also those of the simulated user."""
+        """Return the files besides evalset, config and agent. `is_simulated` adds those of the simulated user."""
         bundles: list[Bundle] = []
         for kind, files in other_files(config, self.root, self.root if agent is None else agent.folder).items():
             if kind == "simulator" and not is_simulated:

@@ -64,7 +64,7 @@ class _Part:
 def merge_shards(paths: Sequence[Path]) -> Store:
     """Return the run whose shards wrote these reports, or are stored in these state folders or projects.
 
-    A folder is trusted because it is named. Of each shard of its newest plan, the newest run counts.
+    A folder is trusted because it is named. For each shard of its newest plan, the newest run counts.
 
     Its start is that of the first shard, its duration that of the longest one. The root is that of shard 1.
 

@@ -161,7 +161,7 @@ class Toolsets:
         return self._listings.get((agent, position), 0) + 1
 
     def failed(self, agent: str, position: int, error: Exception) -> None:
-        """Note that a toolset could not list its tools. ADK goes on without them in some versions."""
+        """Record that a toolset could not list its tools. ADK goes on without them in some versions."""
         if position and (agent, position) not in self._listed:
             self._failed[agent, position] = encoded_error(error)
 
@@ -387,7 +387,7 @@ def check_declarations(gate: Any) -> None:
     """Check all recorded declarations.
 
     Raises:
-        BrokenRecordingError: one is no declaration.
+        BrokenRecordingError: one is not a declaration.
     """
     for entries in gate.declarations.values():
         for entry in map(_checked, entries):

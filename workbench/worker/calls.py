@@ -52,7 +52,7 @@ class Call:
         self.data = data
 
     def ends(self) -> None:
-        """Note that the answer is given now. That of a model is taken long before its call is over."""
+        """Record that the answer is given now. That of a model is taken long before its call is over."""
         self.data["ended"] = self._calls.next_end()
 
     def answered(self, value: Any, effects: Optional[Json] = None) -> None:
@@ -300,7 +300,7 @@ class Order:
             return waits
 
     def released(self, place: Place) -> None:
-        """Note that the answer of a call is given now."""
+        """Record that the answer of a call is given now."""
         with self._lock:
             if place.ended is not None:
                 place.ended.released = time.monotonic()
@@ -309,7 +309,7 @@ class Order:
                 self._compare(place.recorded)
 
     def end(self, place: Place) -> None:
-        """Note that a call is over, so that its branch continues."""
+        """Record that a call is over, so that its branch continues."""
         with self._lock:
             if place in self._running:
                 self._running.remove(place)

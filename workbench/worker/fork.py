@@ -98,12 +98,12 @@ class Fork:
     # The conversation
 
     def begin_turn(self, turn: int) -> Optional[faults.Fault]:
-        """Note that a turn begins. At the turn of the point, return why the turns before it differ, or None."""
+        """Record that a turn begins. At the turn of the point, return why the turns before it differ, or None."""
         self._turn = turn
         return self._differing(turn) if turn == self.point else None
 
     def end_turn(self, turn: int) -> Optional[faults.Fault]:
-        """Note that a turn ended. If it is the turn of the point and ended before the point, return why it differs.
+        """Record that a turn ended. If it is the turn of the point and ended before the point, return why it differs.
 
         The models of plain Python are live before the point, too, so such an agent may do without the calls.
         """
@@ -163,7 +163,7 @@ class Fork:
     # Comparison
 
     def _find(self, asked: Asked) -> Optional[Recorded]:
-        """Return the next recorded call of the agent in this branch. Of parallel ones, an equal one comes first."""
+        """Return the next recorded call of the agent in this branch. Among parallel ones, an equal one comes first."""
         waiting = [call for call in self._open(asked.kind, asked.agent) if call.branch in (None, asked.branch)]
         waiting = [call for call in waiting if call.tool == asked.tool and call.turn == self._turn]
         if asked.kind == "tool" and len(waiting) > 1:

@@ -213,7 +213,7 @@ class SharedWire:
         return encode({**message, "id": self._number})
 
     def refill(self) -> bool:
-        """Note that the available data was read. Return True."""
+        """Record that the available data was read. Return True."""
         self._has_data.clear()
         return True
 

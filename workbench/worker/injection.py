@@ -113,7 +113,7 @@ def _with_wrong_types(value: Any) -> Any:
 def is_within(wanted: Any, given: Any) -> bool:
     """Return whether `given` has everything that `wanted` has: objects may have more keys, all else is equal.
 
-    Numbers are compared by value, so 1 equals 1.0. true and false are no numbers.
+    Numbers are compared by value, so 1 equals 1.0. true and false are not numbers.
     """
     if isinstance(wanted, dict):
         return isinstance(given, dict) and all(

@@ -2,9 +2,9 @@
 
 These are rubric_based_final_response_quality_v1, rubric_based_tool_use_quality_v1 and
 rubric_based_multi_turn_trajectory_quality_v1. For each rubric, most of the judge's votes decide: yes (1.0) or no (0.0).
-A tie is no, and `unclear` is no vote. A turn scores the mean of its rubrics. The case scores the mean over all rubrics
-of all turns, so a turn with more rubrics weighs more (ADK's rule). The trajectory criterion sends one question about
-the whole conversation, and the last turn shows its score. A rubric without any vote makes the criterion an error.
+A tie means no, and `unclear` is not counted. A turn scores the mean of its rubrics. The case scores the mean over all
+rubrics of all turns, so a turn with more rubrics weighs more (ADK's rule). The trajectory criterion sends one question
+about the whole conversation, and the last turn shows its score. A rubric without any vote is an error of the criterion.
 
 Details of a turn: `rubrics` [{"rubric_id", "text", "origin", "score", "verdict", "votes", "rationale", "asked", "of"}],
 `asked`, `of`, `split`, `questions`. Details of the case: `judge`, `rubrics` [{"rubric_id", "text", "score"}] with the

@@ -78,7 +78,7 @@ class Node:
     _members: dict[str | None, Child] | None = field(default=None, repr=False, compare=False)
 
     def value(self) -> Any:
-        """Return the value as Python data. Of duplicate keys the last one counts, as in every JSON reader here."""
+        """Return the value as Python data. If a key is there twice, the last one counts, as everywhere here."""
         if self.kind not in ("object", "array"):
             return self.scalar
         # Without recursion: a hostile file may be nested deeper than Python's stack.

@@ -185,7 +185,7 @@ def _short_key(ref: CaseRef) -> _Key:
 
 
 def _by_case(run: Summary, key_of: Callable[[CaseRef], _Key]) -> dict[_Key, Execution]:
-    """Return the executions that can be compared. Results of injected faults and forks are no verdicts.
+    """Return the executions that can be compared. Results of injected faults and forks are not verdicts.
 
     Cases whose key is short are not compared if another case has the same.
     """

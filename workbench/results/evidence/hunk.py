@@ -17,7 +17,7 @@ from workbench.text.safe_text import one_line
 
 
 def hunk_lines(hunk: Hunk, view: View) -> Iterator[Line]:
-    """Yield both sides of a difference. Of a call, it shows only what differs."""
+    """Yield both sides of a difference. It shows only the part of a call that differs."""
     match hunk.kind:
         case "answer":
             return answer_sides(_text(hunk.old), _text(hunk.new), view)

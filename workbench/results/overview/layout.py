@@ -325,7 +325,7 @@ def case_key(case: tuple[int, int]) -> str:
 
 
 def case_of(key: str) -> tuple[int, int] | None:
-    """Return the case of an item, or None if it is no case."""
+    """Return the case of an item, or None if it is not a case."""
     if not key.startswith(CASE):
         return None
     evalset, _, case = key.removeprefix(CASE).partition("/")
@@ -333,7 +333,7 @@ def case_of(key: str) -> tuple[int, int] | None:
 
 
 def criterion_of(key: str) -> tuple[str, bool] | None:
-    """Return the criterion of an item, and whether it is about frozen cases, or None if it is no criterion."""
+    """Return the criterion of an item, and whether it is about frozen cases, or None if it is not one."""
     for beginning in (CRITERION, FROZEN_CRITERION):
         if key.startswith(beginning):
             return key.removeprefix(beginning), beginning == FROZEN_CRITERION
@@ -341,7 +341,7 @@ def criterion_of(key: str) -> tuple[str, bool] | None:
 
 
 def _short_names(criteria: Collection[str]) -> dict[str, str]:
-    """Return the safe names of criteria, without their usual endings as far as they then still differ."""
+    """Return the safe names of criteria, without their usual endings if they still differ then."""
     short = {name: short_name(name) for name in criteria}
     counts = Counter(short.values())
     return {name: text if counts[text] == 1 else one_line(name, limit=200) for name, text in short.items()}

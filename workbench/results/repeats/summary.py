@@ -237,7 +237,7 @@ def summarize(executions: Iterable[Execution], until: float | None = None) -> Ca
 def summarize_all(records: Iterable[Execution], until: float | None = None) -> Iterator[CaseRepeats]:
     """Yield the summary of each case that was repeated, in the order of the records.
 
-    Executions with injected faults and tries of forks are no repeats.
+    Executions with injected faults and tries of forks are not repeats.
     """
     cases: dict[tuple[str, ...], list[Execution]] = {}
     for record in records:

@@ -49,7 +49,7 @@ class Cluster(Protocol):
         ...
 
     def refuse(self, worker: str, why: str) -> None:
-        """Note that a worker refused a task."""
+        """Record that a worker refused a task."""
         ...
 
     def counted(self, worker: str, *, lost: bool = False) -> None:
@@ -204,7 +204,7 @@ class DaskPart:
         self._execution.begin(worker or self._worker, lost)
 
     def _lose(self, why: str) -> None:
-        """Note that the current attempt is lost."""
+        """Record that the current attempt is lost."""
         self._pending = LostAttempt(self._attempts, self._worker, why)
         self._has_begun = False
         self._cluster.counted(self._worker, lost=True)

@@ -279,7 +279,7 @@ class DaskPlace:
             self._tell({"op": "answer", "talk": talk, "text": text})
 
     def refuse(self, worker: str, why: str) -> None:
-        """Note that a worker refused a task. It gets no more."""
+        """Record that a worker refused a task. It gets no more."""
         for one in self._workers.values():
             if one.name == worker:
                 self._refused[one.address] = why

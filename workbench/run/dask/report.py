@@ -83,7 +83,7 @@ def read_report(data: bytes, ref: CaseRef | None, root: Path) -> Report:
     """Return the report of the execution `ref` (None: of an import) of the project in `root`.
 
     Raises:
-        InvalidReportError: the text is no report, or a report about another case.
+        InvalidReportError: the text is not a report, or is about another case.
     """
     try:
         first, *rest = (json.loads(line) for line in data.split(b"\n"))

@@ -203,12 +203,12 @@ def take_over(connection: Connection, run: int, now: float) -> bool:
 
 
 def release(connection: Connection, run: int) -> None:
-    """Note that no process writes a run any more."""
+    """Record that no process writes a run any more."""
     connection.execute("UPDATE run SET writer = NULL, seen = NULL WHERE id = ?", (run,))
 
 
 def mark_alive(connection: Connection, run: int, now: float) -> None:
-    """Note that this process still writes a run, for processes on other machines."""
+    """Record that this process still writes a run, for processes on other machines."""
     connection.execute("UPDATE run SET seen = ? WHERE id = ?", (now, run))
 
 

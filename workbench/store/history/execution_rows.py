@@ -206,7 +206,7 @@ def _sometimes(execution: Execution) -> dict[str, Any]:
 
 
 def _handling(handling: FaultHandling) -> dict[str, Any]:
-    """Return what an agent did about a fault. Of the details, only the judge is kept."""
+    """Return what an agent did about a fault. Only the judge is kept of the details."""
     judge = judge_in(handling.details)
     details = {"judge": {name: judge.get(name) for name in ("model", "kind", "by")}} if judge else {}
     return {**fields_as_json(handling), "reason": handling.reason[:_LONGEST_REASON], "details": details}

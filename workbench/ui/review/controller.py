@@ -393,7 +393,7 @@ class Review(Controller):
         self._screen.show_in_full()
 
     def shown(self) -> None:
-        """Note that another case is on the screen."""
+        """Record that another case is on the screen."""
         state = self._state()
         if self._drawn[:1] != state[:1]:
             self._drawn = state

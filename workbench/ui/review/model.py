@@ -189,7 +189,7 @@ class Review:
     # What is on the screen
 
     def changed(self) -> int:
-        """Note that something else will be painted. Return the number to call `painted` with."""
+        """Record that something else will be painted. Return the number to call `painted` with."""
         self._painted_at = math.inf
         self._version += 1
         return self._version
@@ -258,7 +258,7 @@ class Review:
         return Step(choice, self.name, names, unseen)
 
     def save(self, step: Step, edit: Any) -> None:
-        """Note that verdicts were saved, and go to the next case that is left."""
+        """Record that verdicts were saved, and go to the next case that is left."""
         before = {name: self.given(name) for name in step.names}
         self.steps.append(replace(step, before=before, edit=edit))
         for name in step.names:

@@ -259,7 +259,7 @@ def run_facts(run: ListedRun, special: Sequence[str]) -> list[str]:
 
 
 def fork_facts(fork: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what a run forks and changes, as labelled safe texts; [] if it is no fork."""
+    """Return what a run forks and changes, as labelled safe texts; [] if it is not a fork."""
     if not fork:
         return []
     place = f"call {fork['call']}" if fork.get("call") else f"turn {fork.get('turn', 0) + 1}"

@@ -245,7 +245,7 @@ class Verdicts:
         return self.store.records[verdict.refs[repeat - 1] if 0 < repeat <= len(verdict.refs) else verdict.worst]
 
     def cause(self, evalset: int, case: int) -> Cause | None:
-        """Return why a case failed or ended in an error, else None. Of its repeats, the worst one counts."""
+        """Return why a case failed or ended in an error, else None. The worst of its repeats counts."""
         verdict = self.by_case.get((evalset, case))
         if verdict is None or verdict.state not in ("failed", "error"):
             return None
