@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from tests.agents.worker.conftest import needs_adk
-from workbench.agents.workspace.environment import JudgeEnvironment
 
 from tests.worker.conftest import needs_adk
+from workbench.agents.environment import JudgeEnvironment
 from workbench.agents.functions import FunctionFailedError, Functions
 
 QUESTION = {"kind": "rubrics", "prompt": "Is it?", "schema": None, "data": {"n": 1}}
