@@ -4,6 +4,7 @@ Agent processes are forks of a warm zygote, or fresh if forking is impossible.
 """
 
 import asyncio
+import functools
 import itertools
 import os
 import resource
@@ -18,7 +19,7 @@ from workbench.freshness.agent_inputs import Touched
 from workbench.run.place import NotStartedError, OnFrame
 from workbench.run.plan.plan import AgentSetting
 from workbench.run.processes.agent_clock import can_be_watched, done_within
-from workbench.run.processes.local_agent import LocalAgent, forked, solo
+from workbench.run.processes.local_agent import LocalAgent, Start, start_solo
 from workbench.run.processes.zygote import Ready, Zygote
 from workbench.run.scoring.client import Scorer
 from workbench.worker import WORKER_DIR
@@ -108,10 +109,10 @@ class LocalPlace:
         if not single:
             zygote = await self.warm(setting)
         if zygote is not None:
-            start = forked(zygote, setting.spec())
+            start: Start = functools.partial(zygote.fork, setting.spec())
         else:
             command = worker_command("solo", python, setting.process_folder, warm=await self._needs_adk(setting))
-            start = solo(command, self._lifeline, setting.spec())
+            start = functools.partial(start_solo, command, self._lifeline, setting.spec())
         try:
             found = LocalAgent(start, on_frame, zygote, serves_one_case=single)
         except OSError as error:

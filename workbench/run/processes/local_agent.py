@@ -20,28 +20,22 @@ OUTPUT_LIMIT = 16 * 1024 * 1024
 """Limit of a case's output in bytes."""
 
 
-def forked(zygote: Zygote, spec: dict[str, Any]) -> Start:
-    """Return a function that forks a warm zygote. `spec` is the protocol's AgentSpec."""
-    return lambda on_frame, stdout, stderr: zygote.fork(spec, on_frame, stdout, stderr)
+def start_solo(
+    command: Command, lifeline: int, spec: dict[str, Any], on_frame: Callable[[Frame], None], stdout: int, stderr: int
+) -> ChildProcess:
+    """Start a fresh process, for when forking is unsafe or not worth it. `spec` is the protocol's AgentSpec.
 
-
-def solo(command: Command, lifeline: int, spec: dict[str, Any]) -> Start:
-    """Return a function that starts a fresh process, for when forking is unsafe or not worth it.
-
-    The function raises OSError if the interpreter cannot be started.
+    Raises:
+        OSError: the interpreter cannot be started.
     """
-
-    def start(on_frame: Callable[[Frame], None], stdout: int, stderr: int) -> ChildProcess:
-        try:
-            worker = ChildProcess(command, lifeline, on_frame)
-        except OSError:
-            os.close(stdout)
-            os.close(stderr)
-            raise
-        worker.channel.send({"op": "agent", "id": 0, "spec": spec}, descriptors=[stdout, stderr])
-        return worker
-
-    return start
+    try:
+        worker = ChildProcess(command, lifeline, on_frame)
+    except OSError:
+        os.close(stdout)
+        os.close(stderr)
+        raise
+    worker.channel.send({"op": "agent", "id": 0, "spec": spec}, descriptors=[stdout, stderr])
+    return worker
 
 
 class LocalAgent:
