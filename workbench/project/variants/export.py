@@ -16,6 +16,7 @@ from workbench.exporting.comparison import MARK
 from workbench.exporting.report_shape import Count, Part, Words, output_schema
 from workbench.exporting.tables import code_span
 from workbench.files.prices import Prices
+from workbench.project.variants.lines import counts_text
 from workbench.project.variants.report import (
     MARKS,
     CaseChange,
@@ -23,7 +24,6 @@ from workbench.project.variants.report import (
     VariantResult,
     conclusion,
     cost_words,
-    counts_words,
     latency_words,
     left_out_words,
     pair_words,
@@ -200,7 +200,7 @@ def _changed_cases(variant: VariantResult, against: str) -> Iterator[str]:
     if not changed:
         return
     yield ""
-    yield f"<details><summary>{_plain(variant.name)} against {_plain(against)}: {counts_words(variant)}</summary>"
+    yield f"<details><summary>{_plain(variant.name)} against {_plain(against)}: {counts_text(variant)}</summary>"
     yield ""
     yield "| | case | passed | why |"
     yield "|---|---|---|---|"

@@ -34,6 +34,7 @@ from workbench.text.safe_text import one_line
 
 Row: TypeAlias = list[tuple[str, str]]
 _GAP = 2
+_BETWEEN = "   "
 _NAME = 12
 """Cells that a name has before other columns are left out for it."""
 _TITLE = 24
@@ -141,16 +142,26 @@ def is_to_come(case: CaseChange) -> bool:
 
 
 def counts_row(variant: VariantResult, against: str) -> Row:
-    """Return `working tree against HEAD   9 better  2 worse  49 the same`, and what is left out or to come."""
-    numbers = Counter("to come" if is_to_come(case) else case.direction for case in variant.cases)
+    """Return `working tree against HEAD   9 cases better   2 worse   49 the same`, and what is left out or to come."""
     row: Row = [(f"{one_line(variant.name)} against {one_line(against)}", "strong")]
-    row += [("   ", ""), (f"{counted(numbers['better'], 'case')} better", "passed" if numbers["better"] else "muted")]
-    row += [("   ", ""), (f"{numbers['worse']:,} worse", "failed" if numbers["worse"] else "muted")]
-    row += [("   ", ""), (f"{numbers['same']:,} the same", "muted")]
+    for piece in _counts(variant):
+        row += [(_BETWEEN, ""), piece]
+    return row
+
+
+def counts_text(variant: VariantResult) -> str:
+    """Return `9 cases better   2 worse   49 the same`, and what is left out or to come."""
+    return _BETWEEN.join(text for text, _ in _counts(variant))
+
+
+def _counts(variant: VariantResult) -> Iterator[tuple[str, str]]:
+    numbers = Counter("to come" if is_to_come(case) else case.direction for case in variant.cases)
+    yield f"{counted(numbers['better'], 'case')} better", "passed" if numbers["better"] else "muted"
+    yield f"{numbers['worse']:,} worse", "failed" if numbers["worse"] else "muted"
+    yield f"{numbers['same']:,} the same", "muted"
     for name, style in (("left out", "not-evaluated"), ("to come", "muted")):
         if numbers[name]:
-            row += [("   ", ""), (f"{numbers[name]:,} {name}", style)]
-    return row
+            yield f"{numbers[name]:,} {name}", style
 
 
 def listed_cases(variant: VariantResult, *, same: bool) -> list[CaseChange]:

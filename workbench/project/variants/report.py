@@ -192,13 +192,6 @@ def latency_words(seconds: float | None) -> str:
     return "–" if seconds is None else f"{seconds:.1f} s"
 
 
-def counts_words(result: VariantResult) -> str:
-    """Return `9 cases better   2 worse   49 the same`, and how many cannot be compared."""
-    numbers = Counter(case.direction for case in result.cases)
-    words = f"{counted(numbers['better'], 'case')} better   {numbers['worse']} worse   {numbers['same']} the same"
-    return f"{words}   {numbers['left out']} left out" if numbers["left out"] else words
-
-
 def case_names(result: VariantResult) -> dict[CaseRef, str]:
     """Return a safe name for each case: its ID, after the evalset's where several cases have the same."""
     ids = Counter(case.case.eval_id for case in result.cases)
