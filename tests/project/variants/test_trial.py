@@ -176,8 +176,9 @@ async def test_budget_of_judge_calls_ends_the_run_with_what_was_decided(desk: Tr
         records = list(trial.store.current_records())
         assert trial.stopped == "judge calls"
     ended = [one for one in records if one.state != "cancelled"]
-    # The answers of both variants to a case are the same here, so the judge is asked once for both.
-    assert len(ended) in ((9, 10) if works else (5, 6))
+    # The answers of both variants to a case are the same here, so the judge is asked once for both. An end is noticed
+    # when it is stored, so a few more start.
+    assert (9 if works else 5) <= len(ended) <= (16 if works else 12)
     assert sum(one.usage.judge_calls for one in ended) <= 5
     assert report(trial.layout, records).could_run == works
 
@@ -238,9 +239,11 @@ async def test_costs_are_known_per_variant_and_end_the_run(adk: TriedProject) ->
         await trial.run(project, prices=prices, max_cost=4.0).execute()
         found = report(trial.layout, trial.store.current_records(), trial.costs)
         assert trial.stopped == "cost"
-    assert [one.judged for one in found.variants] in ([2, 2], [2, 3], [3, 2])
+    judged = [one.judged for one in found.variants]
+    assert 4 <= sum(judged) < 12
+    assert abs(judged[0] - judged[1]) <= 1, "the variants have run in turn"
     assert found.variants[1].comparison is not None
-    assert found.variants[1].comparison.cases == 2
+    assert found.variants[1].comparison.cases == min(judged)
 
 
 async def test_cost_is_estimated_from_the_last_run_for_all_variants_and_repeats(adk: TriedProject) -> None:
