@@ -100,7 +100,9 @@ async def test_fork_of_a_live_conversation_changes_a_message_and_returns_to_it(t
     (folder / "orders.evalset.json").write_text('{"eval_set_id": "orders", "eval_cases": []}', "utf-8")
     async with opened(tmp_path) as (pilot, screen):
         await pilot.press("T")
-        await screen.until(pilot, lambda: isinstance(screen.app.screen, ChatScreen) and "python" in screen.text, 30)
+        await screen.until(
+            pilot, lambda: isinstance(screen.app.screen, ChatScreen) and "plain Python" in screen.text, 30
+        )
         for message in ("A1", "B2"):
             await pilot.press(*message, "enter")
             await screen.until(pilot, lambda message=message: f"{message} is in the shop" in screen.text)  # type: ignore[misc]
