@@ -11,6 +11,7 @@ from tests.hostile import HOSTILE, leaks
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen, case_json
 from tests.ui.feed import user
 from workbench.events.events import (
+    CaseError,
     CaseFinished,
     CaseRef,
     CaseStarted,
@@ -169,6 +170,18 @@ async def test_message_says_why_nothing_can_be_accepted(open_screen: OpenScreen,
         await pilot.press("j", "j", "j", "A")
         await screen.until(pilot, lambda: words in screen.text)
         assert not isinstance(screen.app.screen, AcceptScreen)
+
+
+async def test_case_that_broke_before_its_first_answer_is_not_said_to_need_a_run(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        ran(screen)
+        store = screen.session.store
+        ref = next(iter(store.records))
+        store.apply(CaseStarted(ref, 0.0, ({"user_content": user("x")},), {}))
+        store.apply(CaseFinished(ref, "error", CaseError("agent_raised", "ValueError: no key"), 0.5))
+        await pilot.press("j", "j", "j", "A")
+        await screen.until(pilot, lambda: "ended before the agent answered: nothing to accept" in screen.text)
 
 
 @pytest.mark.parametrize("size", [(60, 20), (120, 40)])

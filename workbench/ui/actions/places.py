@@ -57,6 +57,12 @@ PLACES: tuple[Place, ...] = (
         in_footer=4,
     ),
     Place(
+        "in a pane of a case that ended in an error",
+        lambda at: at.side == "panes" and at.state == "error",
+        ("back", "run", "cancel", "enter", "edit_outside", "copy", "next_problem", "next_turn", "to_event", "triage"),
+        in_footer=5,
+    ),
+    Place(
         "in a pane",
         lambda at: at.side == "panes",
         ("back", "run", "cancel", "enter", "accept", "edit_outside", "copy", "next_turn", "to_event", "fork", "triage"),
