@@ -80,6 +80,15 @@ def test_totals_are_cut_and_errors_stand_outside_of_the_rate() -> None:
     assert "1 not run" in apart
 
 
+def test_calls_of_judges_are_not_called_model_calls_because_a_function_may_judge() -> None:
+    found = replace(overview(), tally=replace(overview().tally, model_calls=0, judge_calls=34))
+    assert shown(overview_document(found, 60, 40))[1].startswith(" 41 s  34 judge calls  $0.12")
+    both = replace(found, tally=replace(found.tally, model_calls=1_318))
+    assert shown(overview_document(both, 60, 40))[1].strip() == "41 s  1,318 model calls  34 judge calls  $0.12"
+    narrow = shown(overview_document(both, 40, 40))[2:4]
+    assert [line.strip() for line in narrow] == ["41 s  1,318 model calls", "34 judge calls  $0.12"]
+
+
 def test_errors_are_named_as_outside_of_the_rate_where_there_is_room() -> None:
     few = replace(overview(), tally=Tally(Counter({"passed": 24, "failed": 48, "error": 7})), cases=79)
     lines = shown(overview_document(few, 60, 30))
@@ -267,7 +276,7 @@ def record(name: str, *scores: float, seconds: float = 1.0, calls: int = 2) -> l
     for repeat, score in enumerate(scores, 1):
         one = CaseRecord(PlannedCase(CaseRef("desk", "a.json", "a", name, repeat), None, ""))
         one.state, one.duration_seconds = "passed" if score >= 0.8 else "failed", seconds
-        one.usage = replace(one.usage, model_calls=calls)
+        one.usage = replace(one.usage, model_calls=calls, judge_calls=1)
         status = "passed" if score >= 0.8 else "failed"
         one.scores = {"match": MetricResult("match", status, score, 0.8)}  # type: ignore[arg-type]
         found.append(one)
@@ -280,7 +289,7 @@ def test_tally_of_parts_is_the_tally_of_the_whole() -> None:
     whole = tally(states, cases)
     halves = [tally({"failed": 5}, cases[:5]), tally({"passed": 2, "failed": 4}, cases[5:])]
     parts = added(halves)
-    assert (parts.states, parts.model_calls, parts.executions) == (whole.states, 24, 12)
+    assert (parts.states, parts.model_calls, parts.judge_calls, parts.executions) == (whole.states, 24, 12, 12)
     (one,), (other,) = parts.scores, whole.scores
     assert (one.cases, one.passed, one.threshold) == (other.cases, other.passed, 0.8) == (11, 2.5, 0.8)
     assert one.mean == pytest.approx(other.mean)

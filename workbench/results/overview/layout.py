@@ -11,7 +11,7 @@ from workbench.results.document import Document
 from workbench.results.faces import BY_FUNCTION, FACES, FROZEN, Status
 from workbench.results.file_view import fault_lines, file_faults, file_lines
 from workbench.results.frozen import frozen_total
-from workbench.results.lines import Line, cut_line, hang_text, joined, pad, shortened, wrap
+from workbench.results.lines import Line, cut_line, flow, hang_text, joined, pad, shortened, wrap
 from workbench.results.overview.criteria import BINS, Scores
 from workbench.results.overview.facts import LISTED_CHANGES, Changes, Overview
 from workbench.results.overview.tally import Tally
@@ -106,9 +106,13 @@ def _totals(overview: Overview, width: int) -> list[Row]:
     spent: list[Line] = [Text(overview.spent.time)] if overview.spent.time else []
     if found.model_calls:
         spent.append(Text(counted(found.model_calls, "model call")))
+    if found.judge_calls:
+        spent.append(Text(counted(found.judge_calls, "judge call")))
     if overview.spent.cost:
         spent.append(Text(overview.spent.cost))
-    left, within, apart = _spaced(spent), _with_errors(found), _spaced(_apart(overview))
+    *above, left = [*flow(spent, width, "  ")] or [Text()]
+    rows += above
+    within, apart = _with_errors(found), _spaced(_apart(overview))
     named = Text.assemble((_APART, "muted"), apart) if apart and (live or frozen) else apart
     right = _spaced(filter(None, (within, named)))
     if left.cell_len + 2 + right.cell_len > width:

@@ -16,9 +16,9 @@ class Tally:
     """Sums over cases.
 
     `states` counts the cases by status, without those that never ran. `scores` has the criteria in the order in which
-    they appear. `model_calls` are calls of agents and judges, `tokens` all that were reported, and `without_tokens` is
-    the number of executions that called a model and have none. `seconds` are the durations of all executions, and
-    `executions` is the number of finished ones.
+    they appear. `model_calls` are calls of agents, `judge_calls` those of judges, which may be functions, `tokens` all
+    that were reported, and `without_tokens` is the number of executions that called a model and have none. `seconds`
+    are the durations of all executions, and `executions` is the number of finished ones.
 
     Frozen verdicts say nothing about live ones: `frozen` has the states and scores of frozen cases, which are not in
     `live` and `scores`. `replays` says how each of their executions was replayed.
@@ -37,6 +37,7 @@ class Tally:
     failed_with_errors: int = 0
     tokens: int = 0
     without_tokens: int = 0
+    judge_calls: int = 0
 
     @property
     def live(self) -> Counter[Status]:
@@ -80,7 +81,7 @@ def tally(states: Mapping[Status, int], cases: Iterable[Sequence[Execution]]) ->
     return Tally(
         Counter(states),
         _scores(live),
-        sum((usage[number].model_calls + usage[number].judge_calls) * times for number, times in calls.items()),
+        sum(usage[number].model_calls * times for number, times in calls.items()),
         sum(record.duration_seconds for record in finished),
         len(finished),
         Counter(min((record.state for record in executions), key=_rank) for executions in replayed),
@@ -89,6 +90,7 @@ def tally(states: Mapping[Status, int], cases: Iterable[Sequence[Execution]]) ->
         sum(any(record.failed_with_errors for record in executions) for executions in cases),
         sum(usage[number].tokens * times for number, times in calls.items()),
         sum(usage[number].lacks_tokens * times for number, times in calls.items()),
+        sum(usage[number].judge_calls * times for number, times in calls.items()),
     )
 
 
@@ -121,6 +123,7 @@ def added(parts: Sequence[Tally]) -> Tally:
         sum(part.failed_with_errors for part in parts),
         sum(part.tokens for part in parts),
         sum(part.without_tokens for part in parts),
+        sum(part.judge_calls for part in parts),
     )
 
 
