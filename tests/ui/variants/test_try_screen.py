@@ -66,6 +66,7 @@ async def test_a_better_prompt_is_called_better_and_everything_can_be_looked_at(
         await screen.until(pilot, lambda: "1 of 3" in screen.text)
         assert "case_0 · HEAD, run 2 → working tree, run 1 · 1 of 3" in screen.text
         assert "✗ fail → ✓ pass" in screen.text
+        assert "enter next pair" in screen.text
         assert "Something else entirely" in screen.text
         await pilot.press("enter")
         await screen.until(pilot, lambda: "HEAD, run 1 → working tree, run 2 · 2 of 3" in screen.text)
@@ -74,8 +75,13 @@ async def test_a_better_prompt_is_called_better_and_everything_can_be_looked_at(
         assert "− You are kind." in screen.text
         assert "+ Always name the day." in screen.text
 
-        # HEAD is kept: written after a question, and taken back.
-        await pilot.press("escape", "k", "A")
+        # HEAD is kept: written after a question, and taken back. The working tree has its own files already.
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: "enter its cases" in screen.text)
+        assert "A keep it" not in screen.text
+        await pilot.press("k")
+        await screen.until(pilot, lambda: "A keep it" in screen.text)
+        await pilot.press("A")
         await screen.until(pilot, lambda: "write 1 file of HEAD" in screen.text)
         await pilot.press("enter")
         await screen.until(pilot, lambda: "1 file written" in screen.text)

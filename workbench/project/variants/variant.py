@@ -60,6 +60,11 @@ class Variant:
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
     model: str = ""
 
+    @property
+    def is_of_tree(self) -> bool:
+        """Whether its files are those of the working tree."""
+        return not (self.commit or self.folder or self.swaps)
+
 
 @dataclass(frozen=True, slots=True)
 class _Change:

@@ -151,7 +151,7 @@ class TryScreen(SplitScreen):
     def on_mount(self) -> None:
         """Start the try."""
         super().on_mount()
-        self.variants.when_moved = self._show_cases
+        self.variants.when_moved = self._moved
         self.set_interval(1.0, self._tick)
         self._show()
         self.tried.start(self._wake)
@@ -228,6 +228,10 @@ class TryScreen(SplitScreen):
         self._bar_parts = left, right
         gap = max(self.app.size.width - cell_len(left) - cell_len(right) - 2, 1)
         self._bar.update(Content(f" {left}{' ' * gap}{right}"))
+
+    def _moved(self) -> None:
+        self._show_cases()
+        self._show_keys()
 
     def _show_cases(self) -> None:
         """Show the cases of the variant under the cursor. The cursor stays on its case."""
@@ -392,11 +396,12 @@ class TryScreen(SplitScreen):
     def _show_keys(self) -> None:
         going = self.tried.going
         shown = footer("variants", ["cancel"] if going else (), without=["accept" if going else "cancel"])
+        shown = [row for row in shown if row.id != "accept" or self._can_keep]
         if self.in_right:
             place = "variants" if self._opened is None else "cases"
             shown = [_labelled("back", f"back to {place}"), *(row for row in shown if row.id != "enter")]
             if self._opened is not None and len(self._opened[1]) > 1:
-                shown.insert(1, _labelled("enter", "next run"))
+                shown.insert(1, _labelled("enter", "next pair"))
         elif self.tried.stage == "asking":
             shown = [_labelled("enter", "start"), _labelled("back", "leave"), shown[-1]]
         elif self.tried.stage == "refused":
@@ -404,6 +409,12 @@ class TryScreen(SplitScreen):
         elif not self.cases.has_focus:
             shown = [_labelled("enter", "its cases") if row.id == "enter" else row for row in shown]
         self.key_line.show_keys(shown, self._keys)
+
+    @property
+    def _can_keep(self) -> bool:
+        """Whether the variant under the cursor has files that the working tree may lack."""
+        trial = self.tried.trial
+        return trial is not None and not trial.variants[self.variants.variant].is_of_tree
 
     # Keys
 
