@@ -80,6 +80,7 @@ async def test_chosen_difference_is_previewed_and_saved(open_screen: OpenScreen)
         await opened(screen, pilot, actual("It is late.", CALL))
         assert "add the call refund" in screen.text
         assert "0 of 2" in screen.text
+        assert "c by a rule" not in screen.text, "no argument differs"
         assert "✗ fails" in screen.text
         await pilot.press("G", "space")
         await screen.until(pilot, lambda: "1 of 2" in screen.text)
@@ -107,6 +108,7 @@ async def test_value_is_accepted_by_a_rule_in_a_new_config(
     async with screen.open((120, 40)) as pilot:
         before = file_of(screen).read_bytes()
         await opened(screen, pilot, actual("It is late.", CALL))
+        assert "c by a rule" in screen.text
         await pilot.press("G", "c")
         await screen.until(pilot, lambda: "rules are for single arguments" in screen.text)
         await pilot.press("k", "c")

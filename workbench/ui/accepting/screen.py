@@ -290,7 +290,8 @@ class AcceptScreen(RowsScreen[bool]):
                 yield self._scroll
             yield self._outcome
             yield self.message
-            yield KeyLine(footer("accept"), self.keys_of)
+            rules = any(hunk.kind == "argument" for hunk in self._about.comparison.hunks)
+            yield KeyLine(footer("accept", without=() if rules else ["criteria"]), self.keys_of)
 
     def on_mount(self) -> None:
         """Show the differences, and what cannot be compared."""
