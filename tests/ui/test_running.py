@@ -106,6 +106,8 @@ async def test_x_asks_for_the_number_of_repeats(open_screen: OpenScreen) -> None
     async with screen.open() as pilot:
         await pilot.press("j", "j", "j", "X")
         assert "repeat 1 case" in screen.text
+        assert "e.g. 90" in screen.text
+        assert "5 runs of each case · enter runs" in screen.text
         await pilot.press("0", "enter")
         await pilot.press("backspace", "backspace", *"none", "enter")
         assert "a number from 1 to 1,000" in screen.text

@@ -71,7 +71,7 @@ class RepeatScreen(ModalScreen[RepeatOptions | None]):
         super().__init__()
         self._question = question
         self._times = PlainInput(_PROPOSED)
-        self._until = PlainInput(placeholder="90")
+        self._until = PlainInput(placeholder="e.g. 90")
         self._votes = Checkbox("ask for every judge vote, to tell a flaky agent from a flaky judge")
 
     def compose(self) -> ComposeResult:
@@ -86,7 +86,7 @@ class RepeatScreen(ModalScreen[RepeatOptions | None]):
                 yield self._until
                 yield Label("% pass", classes="unit")
             yield self._votes
-            yield Static(_HOW, classes="help", markup=False)
+            yield Static(_meaning(RepeatOptions(int(_PROPOSED))), classes="help", markup=False)
 
     def on_mount(self) -> None:
         """Select the proposed number, so that typing replaces it."""
@@ -135,7 +135,7 @@ class RepeatScreen(ModalScreen[RepeatOptions | None]):
 
 def _meaning(times: RepeatOptions) -> str:
     if times.until_sure is None:
-        return _HOW
+        return f"{counted(times.runs, 'run')} of each case · {_HOW}"
     needed = fewest_for_sure(times.until_sure)
     if needed is not None and needed > times.runs:
         passes = counted(needed, "pass", "passes")
