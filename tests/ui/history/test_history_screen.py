@@ -40,6 +40,7 @@ from workbench.store.history.run_writer import RunWriter
 from workbench.store.history.stored_runs import list_runs
 from workbench.store.history.summary import ListedRun, Summary
 from workbench.ui.history.compare_screen import ChangeRows
+from workbench.ui.history.controller import _why_none
 from workbench.ui.history.screen import HistoryScreen, RunRows
 from workbench.ui.session import relative_times
 
@@ -248,6 +249,21 @@ async def test_compare_offers_the_runs_that_answer_common_questions(
 
 def _listed(run_id: str, started: str, commit: str = "", *, dirty: bool = False) -> ListedRun:
     return ListedRun(run_id, f"/state/{run_id}", started, 1.0, commit=commit, dirty=dirty)
+
+
+@pytest.mark.parametrize(
+    ("frozen", "others", "why"),
+    [
+        (5, [0, 0], "no other is frozen"),
+        (0, [5, 3], "all others are frozen"),
+        (0, [0, 3], "none is comparable"),
+        (5, [0, 3], "none is comparable"),
+    ],
+)
+def test_comparison_says_why_no_run_answers_a_question(frozen: int, others: list[int], why: str) -> None:
+    run = _listed("now", "2026-01-05T12:00:00Z")
+    listed = [replace(run, frozen=number) for number in others]
+    assert _why_none(replace(run, frozen=frozen), listed) == why
 
 
 def test_questions_are_offered_only_if_a_run_answers_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,7 +174,7 @@ class History(Controller):
         pinned = await asyncio.to_thread(baseline, self.session.state_dir)
         others = [run for run in known if run.path != after.path and not (run.trouble or run.injected or run.fork)]
         if not others:
-            self.view.notify("no other run to compare with")
+            self.view.notify("no other run to compare with yet: r runs the cases again")
             return
         today = relative_times.now().date()
         named = await asyncio.to_thread(runs_by_question, self.session.state_dir, after, others, pinned, today)
@@ -184,7 +184,7 @@ class History(Controller):
         from workbench.ui.session import run_labels
 
         when = run_labels.exact_time(after.started, relative_times.now())
-        title = f"compare {when} with{'' if named else ' (none is comparable)'}"
+        title = f"compare {when} with{'' if named else f' ({_why_none(after, others)})'}"
         before = await self.view.pick(title, items)
         if before is not None:
             earlier, later = sorted([before, after], key=lambda run: run.started)
@@ -203,6 +203,12 @@ class History(Controller):
 async def _no_matrix(run: "ListedRun") -> bool:
     """Show nothing. The default of `show_matrix`."""
     return False
+
+
+def _why_none(run: "ListedRun", others: "Sequence[ListedRun]") -> str:
+    """Return why no other run decided the cases of `run`, which are compared only if they ran in the same way."""
+    alike = any(bool(other.frozen) == bool(run.frozen) for other in others)
+    return "none is comparable" if alike else "no other is frozen" if run.frozen else "all others are frozen"
 
 
 def _import_screens() -> None:
