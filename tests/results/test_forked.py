@@ -60,21 +60,31 @@ def test_no_line_of_a_try_is_wider_than_the_screen(width: int) -> None:
     assert all(line.cell_len <= width for line in document.lines)
 
 
+def test_message_that_the_fork_changed_is_no_difference_of_a_try() -> None:
+    record = tried("answer 1", "answer 2")
+    record.turns[1].user = {"role": "user", "parts": [{"text": "Thanks!"}]}
+    assert first_difference(conversation(original()), record, Point(1)) is None
+    assert first_difference(conversation(original()), record, Point(0)) == 1
+    other = tried("answer 1", "another")
+    other.turns[1].user = record.turns[1].user
+    assert first_difference(conversation(original()), other, Point(1)) == 1
+
+
 def test_running_try_differs_only_if_its_steps_do() -> None:
     then = conversation(original())
-    assert first_difference(then, tried("answer 1", "answer 2")) is None
-    assert first_difference(then, tried("answer 1", "another")) == 1
+    assert first_difference(then, tried("answer 1", "answer 2"), Point(0)) is None
+    assert first_difference(then, tried("answer 1", "another"), Point(0)) == 1
     going = tried("answer 1", ends=False)
-    assert first_difference(then, going) is None
+    assert first_difference(then, going, Point(0)) is None
     going.turns[0].actual = None
-    assert first_difference(then, going) is None
+    assert first_difference(then, going, Point(0)) is None
     assert lines_of(None, Point(1)) == ["  turn 1 =  A kettle", "", " try 1 waits"]
 
 
 def test_error_of_a_try_is_above_its_turns() -> None:
     record = tried("answer 1")
     record.state, record.error = "error", CaseError("fork_diverged", "not as recorded")
-    assert first_difference(conversation(original()), record) == 1
+    assert first_difference(conversation(original()), record, Point(0)) == 1
     assert lines_of(record, Point(0))[0].startswith(" ! not as recorded")
 
 

@@ -60,11 +60,17 @@ def conversation(original: Original) -> list[Turn]:
     return [Turn(turn.user, list(turn.events), turn.actual) for turn in original.turns]
 
 
-def first_difference(original: Sequence[Turn], record: CaseRecord) -> int | None:
-    """Return the first turn in which a try differs from the original, or None. Leave out a turn that still goes on."""
+def first_difference(original: Sequence[Turn], record: CaseRecord, point: Point) -> int | None:
+    """Return the first turn in which a try differs from the original, or None. Leave out a turn that still goes on.
+
+    A message that was changed at the point of the fork is no difference: only what follows from it is.
+    """
     for number, turn in enumerate(record.turns):
+        if number >= len(original):
+            return number
         goes_on = turn.actual is None and not record.finished
-        if number >= len(original) or not (goes_on or is_same(original[number], turn)):
+        then = replace(original[number], user=turn.user) if number == point.turn else original[number]
+        if not (goes_on or is_same(then, turn)):
             return number
     return len(record.turns) if record.finished and len(record.turns) < len(original) else None
 

@@ -110,7 +110,8 @@ class TryList(RowsOf[int]):
         scores = chips(decisive, max(width - _NAME - 24, 10)).plain
         if record is not None and record.broken_by is not None:
             scores = one_line(f"{record.broken_by.kind}: {record.broken_by.message}", limit=300)
-        differs = None if record is None else first_difference(conversation(self._tries.original), record)
+        then, point = conversation(self._tries.original), self._tries.point
+        differs = None if record is None else first_difference(then, record, point)
         right: list[Piece] = [] if differs is None else [(f"≠ from turn {differs + 1}", "failed")]
         colour = {"passed": "passed", "failed": "failed", "error": "error"}.get(status, "muted")
         return [(f"{name:<{_NAME}}", "label"), (f"{verdict:<8}", colour), (f"  {scores}", "muted")], right
