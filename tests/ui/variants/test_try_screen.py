@@ -224,7 +224,10 @@ async def test_many_executions_are_confirmed_first(desk: TriedProject) -> None:
         await screen.until(pilot, lambda: "2 variants × 12 cases × 5 runs = 120 executions" in screen.text)
         assert "enter starts it, esc leaves" in screen.text
         assert "0 of 120" not in screen.text
-        await pilot.press("x")
+        assert "E file diff" in screen.text
+        await pilot.press("E")
+        await screen.until(pilot, lambda: "+ Always name the day." in screen.text)
+        await pilot.press("escape", "x")
         await screen.until(pilot, lambda: "nothing is running here" in screen.text)
         await pilot.press("enter")
         await ended(screen, pilot)

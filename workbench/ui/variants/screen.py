@@ -403,7 +403,8 @@ class TryScreen(SplitScreen):
             if self._opened is not None and len(self._opened[1]) > 1:
                 shown.insert(1, _labelled("enter", "next pair"))
         elif self.tried.stage == "asking":
-            shown = [_labelled("enter", "start"), _labelled("back", "leave"), shown[-1]]
+            files = (row for row in shown if row.id == "edit_outside")
+            shown = [_labelled("enter", "start"), _labelled("back", "leave"), *files, shown[-1]]
         elif self.tried.stage == "refused":
             shown = [_labelled("back", "leave"), shown[-1]]
         elif not self.cases.has_focus:
