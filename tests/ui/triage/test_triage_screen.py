@@ -46,6 +46,7 @@ async def test_auto_advance_with_a_note_and_undo(
     async with screen.open((120, 30)) as pilot:
         await run_all(screen, pilot)
         await pilot.press("n", "t")
+        await screen.until(pilot, lambda: "esc close" in screen.text)
         await screen.until(pilot, lambda: isinstance(screen.app.screen, TriageScreen))
         await pilot.press("space", "t", *"seen tk-12345678", "enter", "a")
         await screen.until(pilot, lambda: len(entries(screen)) == 1 and "triage: worse" in screen.text)

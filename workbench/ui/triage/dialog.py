@@ -239,6 +239,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         ids += ["delete"] if self._can_clear or self._question.key() in self._earlier else []
         rows = {row.id: row for row in actions_in("triage")}
         parts = [key_words(key_label(self._keys[name][0]), rows[name].label) for name in ids if self._keys[name]]
+        parts += [key_words(key_label(self._keys["back"][0]), "close")] if self._keys["back"] else []
         self._key_lines.show([*flow(parts, self._room, "  ")])
 
     @property
