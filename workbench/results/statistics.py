@@ -177,7 +177,8 @@ def compare_rates(pairs: Iterable[CasePair], *, alpha: float = ALPHA) -> Compari
 def compare_scores(pairs: Iterable[tuple[Sequence[float], Sequence[float]]], *, alpha: float = ALPHA) -> Comparison:
     """Compare the scores of a criterion. Each pair has a case's scores before and after, one for each judged repeat.
 
-    Leave out executions without a score. A case without scores on one side is left out on both.
+    Leave out executions without a score. A case without scores on one side is left out on both. If no mean differs,
+    nothing is known about the noise: the interval is infinite, and `would_show` is None.
     """
     given = list(pairs)
     found = [(fmean(before), fmean(after)) for before, after in given if before and after]
@@ -186,8 +187,12 @@ def compare_scores(pairs: Iterable[tuple[Sequence[float], Sequence[float]]], *, 
         return Comparison(0, 0.0, 0.0, 0.0, nothing, 1.0, "unclear", None, 0, 0, {}, len(given))
     before, after = [pair[0] for pair in found], [pair[1] for pair in found]
     p = sign_flip_p([now - then for then, now in found])
-    compared = _compare(before, after, p=p, repeats=None, single=False, alpha=alpha)
-    return replace(compared, cases_left_out=len(given) - len(found))
+    compared = replace(
+        _compare(before, after, p=p, repeats=None, single=False, alpha=alpha), cases_left_out=len(given) - len(found)
+    )
+    if before == after:  # Nothing shows how much the scores vary.
+        return replace(compared, interval=(-math.inf, math.inf), would_show=None, spread=None)
+    return compared
 
 
 def _compare(

@@ -44,13 +44,13 @@ class Change(Part):
     change: float
     """The difference: of pass rates as shares of 1, of scores in their unit. 0 if nothing was compared."""
     interval: tuple[float | None, float | None]
-    """The 95% interval of the difference. Null: no limit is known."""
+    """The 95% interval of the difference. Null: no limit is known, as for scores that do not vary."""
     p: Share
     """How likely chance alone makes a difference as large, corrected for the number of variants (Holm)."""
     result: Result
     """`better`, `worse`, or `unclear` if chance may explain it."""
     would_show: float | None
-    """The smallest difference that these cases and repeats show in 8 of 10 tries; null if they can show none."""
+    """The smallest difference that these cases show in 8 of 10 tries; null if there is none, or scores do not vary."""
 
 
 class CriterionChange(Change):
