@@ -313,6 +313,8 @@ def test_killed_try_leaves_no_copy(desk: TriedProject) -> None:
     agent.write_text(agent.read_text().replace("    prompt =", "    import time; time.sleep(0.2)\n    prompt =", 1))
     process = desk.start("try", environment=desk.environment())
     assert process.stdout is not None
+    count, _, planned, *_ = out.decode().split("Stopped after ")[1].split()
+    assert 0 < int(count) < int(planned) == 72, "cancelled executions did not run"
     assert process.stdout.readline()
     assert scratch(desk)
     process.kill()

@@ -53,8 +53,8 @@ class VariantResult:
     """What is known about a variant.
 
     `pass_rate` is the mean of its cases' rates, None if none was judged. `cost` is None if it is not known. `seconds`
-    is the mean duration of an execution. `left_out` counts executions without a verdict by status. The first variant
-    has no `comparison`, and no cases.
+    is the mean duration of an execution. `left_out` counts executions without a verdict by status. `ended` counts all
+    executions that ended by themselves: none that was cancelled. The first variant has no `comparison`, and no cases.
     """
 
     name: str
@@ -138,7 +138,7 @@ def _variant(
         fmean(one.duration_seconds for one in judged) if judged else None,
         Counter(one.status for one in ended if one.status not in ("passed", "failed")),
         len(judged),
-        len(ended),
+        sum(one.status != "cancelled" for one in ended),
         comparison,
         tuple(cases),
         tuple(criteria),
