@@ -183,6 +183,14 @@ async def test_budget_of_judge_calls_ends_the_run_with_what_was_decided(desk: Tr
     assert report(trial.layout, records).could_run == works
 
 
+async def test_budget_of_no_judge_calls_runs_what_needs_no_judge(desk: TriedProject) -> None:
+    desk.prompt("name the day")
+    async with opened(desk.root, RunOptions(runs=1, max_judge_calls=0)) as (project, trial):
+        await trial.run(project).execute()
+        states = {one.state for one in trial.store.current_records()}
+        assert (trial.stopped, states <= {"passed", "failed"}) == ("", True)
+
+
 PRICED = """
 from google.adk.agents import LlmAgent
 from google.adk.models import BaseLlm, LlmResponse

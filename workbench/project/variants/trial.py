@@ -486,9 +486,9 @@ class _Limits:
             self._check_money(self._money)
         if self._calls is not None:
             self._asked += record.usage.judge_calls
-            # Calls that fail are in no usage.
+            # Calls that fail are in no usage. With 0, executions that need no judge are all run.
             refused = any("--max-judge-calls" in result.reason for result in record.metrics.values())
-            if refused or self._asked >= self._calls:
+            if refused or self._asked >= self._calls > 0:
                 self._stop("judge calls")
 
     def _check_money(self, most: float) -> None:
