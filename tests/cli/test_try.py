@@ -238,6 +238,18 @@ def test_renamed_agent_is_named(desk: TriedProject) -> None:
     assert "renamed or moved" in err
 
 
+def test_revision_whose_agent_cannot_be_read_is_refused_with_the_line(desk: TriedProject) -> None:
+    agent = desk.root / "desk/agent.py"
+    good = agent.read_text()
+    agent.write_text("def (")
+    desk.commit()
+    agent.write_text(good)
+    code, _, err = desk.said()
+    assert code == 2
+    assert "HEAD has no agent in desk. desk/agent.py: not valid Python (line 1: invalid syntax)" in err
+    assert "renamed" not in err
+
+
 def test_without_git_or_a_commit_variants_of_the_working_tree_can_be_tried(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     plain = Project(tmp_path / "plain")

@@ -400,15 +400,15 @@ def _plan_of(base: Plan, variants: Sequence[Variant], copies: Sequence[Copy]) ->
             keys[name, index], agents[key] = key, (index, name)
             setting = base.agents.get(name)
             found = None if setting is None else _setting(setting, variant, copy)
-            if found is not None:
+            if isinstance(found, AgentSetting):
                 settings[key] = found
-            elif setting is not None:
-                folder = setting.agent.folder.relative_to(base.root)
-                missing[key] = CaseError("no_agent", f"{variant.name} has no agent in {folder}", _RENAMED)
+            elif found is not None:
+                missing[key] = found
     for index in range(len(variants)):
         if not any(agents[key][0] == index for key in settings):
             why = next((missing[key] for key in missing if agents[key][0] == index), None)
-            raise UsageFaultError("nothing to compare" if why is None else why.message, _RENAMED)
+            message, hint = ("nothing to compare", _RENAMED) if why is None else (why.message, why.hint)
+            raise UsageFaultError(message, hint)
     ordered = sorted(base.entries, key=lambda entry: entry.ref.repeat)
     entries = tuple(
         _entry(entry, keys[entry.ref.agent, index], missing)
@@ -430,6 +430,7 @@ def _plan_of(base: Plan, variants: Sequence[Variant], copies: Sequence[Copy]) ->
     return plan, Layout(tuple(variant.name for variant in variants), cases, agents, base.options.runs)
 
 
+_UNREADABLE = "Name a revision in which it can be read with --against REF, or a folder with --variant NAME=DIR"
 _RENAMED = "An agent that was renamed or moved has no earlier variant. --variant NAME=DIR compares with another folder"
 
 
@@ -438,12 +439,17 @@ def _entry(entry: PlanEntry, key: str, missing: Mapping[str, CaseError]) -> Plan
     return replace(entry, planned=planned, blocked=entry.blocked or missing.get(key))
 
 
-def _setting(setting: AgentSetting, variant: Variant, copy: Copy) -> AgentSetting | None:
-    """Return an agent in a variant, or None if it has no such agent."""
+def _setting(setting: AgentSetting, variant: Variant, copy: Copy) -> AgentSetting | CaseError:
+    """Return an agent in a variant, or why the variant has no such agent."""
     root = setting.root
-    agent, _ = agent_at(copy.root / setting.agent.folder.relative_to(root))
+    folder = setting.agent.folder.relative_to(root)
+    agent, unreadable = agent_at(copy.root / folder)
     if agent is None:
-        return None
+        why = f"{variant.name} has no agent in {folder}"
+        if unreadable:
+            file = folder / unreadable[0].path.name
+            return CaseError("no_agent", f"{why}. {file}: {unreadable[0].reason}", _UNREADABLE)
+        return CaseError("no_agent", why, _RENAMED)
     here = Path.cwd()
     inside = copy.root / here.relative_to(root) if here.is_relative_to(root) else here
     environment = setting.environment
