@@ -313,6 +313,8 @@ def test_interrupted_try_shows_what_was_decided(desk: TriedProject, tmp_path: Pa
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, b"Stopped after " in out) == (130, True), err
+    count, _, planned, *_ = out.decode().split("Stopped after ")[1].split()
+    assert 0 < int(count) < int(planned) == 72, "cancelled executions did not run"
     found = json.loads(report.read_text())
     assert found["stopped"] == "interrupted"
     assert sum(case["before"][1] for case in found["variants"][1]["cases"]) > 0
@@ -325,8 +327,6 @@ def test_killed_try_leaves_no_copy(desk: TriedProject) -> None:
     agent.write_text(agent.read_text().replace("    prompt =", "    import time; time.sleep(0.2)\n    prompt =", 1))
     process = desk.start("try", environment=desk.environment())
     assert process.stdout is not None
-    count, _, planned, *_ = out.decode().split("Stopped after ")[1].split()
-    assert 0 < int(count) < int(planned) == 72, "cancelled executions did not run"
     assert process.stdout.readline()
     assert scratch(desk)
     process.kill()

@@ -16,7 +16,7 @@ from workbench.project.variants.lines import (
     sides_document,
     table_rows,
 )
-from workbench.project.variants.report import CaseChange, TryReport, VariantResult
+from workbench.project.variants.report import CaseChange, TryReport, VariantResult, conclusion
 from workbench.project.variants.trial import FileChange
 from workbench.results.cells import cell_len
 from workbench.results.rows import View
@@ -97,6 +97,16 @@ def test_cases_are_counted_and_those_that_have_not_ended_are_no_omissions() -> N
     assert [case.case.eval_id for case in listed_cases(result, same=True)] == ["one", "two", "four", "three"]
     assert left_out_text(result) == "left out: 1 cancelled, 2 errors in four"
     assert left_out_text(variant(cases[:3])) == ""
+
+
+def test_answer_says_how_many_cases_it_is_not_about() -> None:
+    lost = [change(name, CasePair((3, 3), (0, 0), ("error",) * 3)) for name in ("one", "two")]
+    to_come = change("three", CasePair((3, 3), (0, 0)))
+    words = conclusion(variant([*BETTER, *lost, to_come]), "HEAD")
+    assert words.startswith("better: ")
+    assert words.endswith(" points. 2 more cases could not be compared.")
+    assert conclusion(variant([*BETTER[:1], lost[0]]), "HEAD").endswith(" 1 more case could not be compared.")
+    assert "compared" not in conclusion(variant([*BETTER, to_come]), "HEAD")
 
 
 def test_rows_of_cases_are_aligned_and_tell_names_apart() -> None:

@@ -220,12 +220,14 @@ def conclusion(result: VariantResult, against: str) -> str:
     if not found.cases:
         return f"unclear: no case was judged both in {against} and in {result.name}."
     these = "this case" if found.cases == 1 else f"these {found.cases:,} cases"
+    lost = sum(bool(case.pair.left_out) and not case.pair.is_compared for case in result.cases)
+    more = f" {counted(lost, 'more case')} could not be compared." if lost else ""
     if found.result != "unclear":
         low, high = (abs(value) * 100 for value in found.interval)
         size = f"probably by {min(low, high):.0f} to {max(low, high):.0f} points"
         sure = found.interval[0] > 0 or found.interval[1] < 0
-        return f"{found.result}: {these} show it ({p_text(found.p)}){f', {size}' if sure else ''}."
-    return f"unclear: {unclear_text(found)}"
+        return f"{found.result}: {these} show it ({p_text(found.p)}){f', {size}' if sure else ''}.{more}"
+    return f"unclear: {unclear_text(found)}{more}"
 
 
 def title_words(variants: int, cases: int, runs: int) -> str:
