@@ -248,7 +248,12 @@ def test_gate_names_flaky_cases(project: Project, here: Here) -> None:
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [(["--alpha", "0.1"], "--alpha works only with --gate"), (["--gate", "--alpha", "0.9"], "0.9 is not in the range")],
+    [
+        (["--alpha", "0.1"], "--alpha works only with --gate"),
+        (["--gate", "--alpha", "0.9"], "--alpha must be from 0.000001 to 0.5, not 0.9"),
+        (["--gate", "--alpha", "1e-20"], "0.5, not 1e-20"),
+        (["--gate", "--alpha", "nan"], "0.5, not nan"),
+    ],
 )
 def test_wrong_limit_is_refused(project: Project, here: Here, words: list[str], said: str) -> None:
     done = here("compare", "last", "last", *words)

@@ -71,6 +71,8 @@ def compare_command(
     """Compare two runs and return the exit code."""
     if alpha is not None and not is_gate:
         raise Refused("--alpha works only with --gate", try_help="agent-workbench compare")
+    if alpha is not None and not 0.000001 <= alpha <= 0.5:  # NaN is in no range.
+        raise Refused(f"--alpha must be from 0.000001 to 0.5, not {alpha:g}", try_help="agent-workbench compare")
     if not 1 <= len(words) <= 2:
         raise Refused(f"name one or two runs, not {len(words)}", try_help="agent-workbench compare")
     first, second = words if len(words) == 2 else ("baseline", words[0])
