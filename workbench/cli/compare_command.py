@@ -53,7 +53,7 @@ Exit codes
 )
 @click.option(
     "--alpha",
-    type=click.FloatRange(0, 0.5, min_open=True),
+    type=float,
     metavar="SHARE",
     help="With --gate: how often a change without effect may fail.  [default: 0.05]",
 )
@@ -155,8 +155,8 @@ def _chance_lines(weighed: "Gate") -> Iterator[str]:
         yield from (f"  {_label(drop.ref)} {drop_text(drop)}" for drop in repeated)
     if single := [drop for drop in weighed.drops if drop.is_single]:
         yield (
-            f"{counted(len(single), 'case')} dropped from one run to one run, which says little about a case"
-            f" ({chance_text(single[0].chance)}). Repeat with --runs 3"
+            f"{counted(len(single), 'case')} passed in A and failed in B, in one run each. That says little about a"
+            f" case ({chance_text(single[0].chance)}). Repeat with --runs 3"
         )
     if not (rates := weighed.rates).cases:
         return
