@@ -36,9 +36,14 @@ def chance_text(chance: float) -> str:
     return f"chance alone: {'under 1%' if chance < 0.01 else f'{round(chance * 100)}%'}"
 
 
+def compared_cases(found: Comparison) -> str:
+    """Return `this case` or `these 60 cases`."""
+    return "this case" if found.cases == 1 else f"these {counted(found.cases, 'case')}"
+
+
 def unclear_text(found: Comparison) -> str:
     """Return what an unclear comparison would have found, and how many cases a small difference needs."""
-    cases = "this case" if found.cases == 1 else f"these {found.cases:,} cases"
+    cases = compared_cases(found)
     text = f"{cases} show no difference."
     if found.p < _CLOSE:
         text = f"chance may explain what {cases} show ({p_text(found.p)})."
@@ -47,7 +52,11 @@ def unclear_text(found: Comparison) -> str:
     else:
         text += f" They would show one of {_whole(found.would_show)} points or more in 8 of 10 tries"
         needed = found.cases_needed(_SMALL) if found.would_show > _SMALL else None
-        text += "." if needed is None else f"; for {_whole(_SMALL)} points you need about {_about(needed):,} cases."
+        text += (
+            "."
+            if needed is None
+            else f"; for {_whole(_SMALL)} points you need about {counted(_about(needed), 'case')}."
+        )
     if found.cases == 1:
         text = text.replace(" show ", " shows ", 1).replace("They are", "It is").replace("They ", "It ")
     return text

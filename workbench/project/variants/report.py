@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 from workbench.events.events import CaseRef, CaseStatus
 from workbench.files.prices import Prices, money, total
 from workbench.project.variants.trial import Layout
-from workbench.results.change_text import p_text, unclear_text
+from workbench.results.change_text import compared_cases, p_text, unclear_text
 from workbench.results.statistics import CasePair, Comparison, case_pair, compare_rates, compare_scores, corrected
 from workbench.store.execution import Execution
 from workbench.text.counting import counted, counted_status
@@ -219,7 +219,7 @@ def conclusion(result: VariantResult, against: str) -> str:
         return ""
     if not found.cases:
         return f"unclear: no case was judged both in {against} and in {result.name}."
-    these = "this case" if found.cases == 1 else f"these {found.cases:,} cases"
+    these = compared_cases(found)
     lost = sum(bool(case.pair.left_out) and not case.pair.is_compared for case in result.cases)
     more = f" {counted(lost, 'more case')} could not be compared." if lost else ""
     if found.result != "unclear":

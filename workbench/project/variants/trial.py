@@ -90,7 +90,7 @@ class FileChange:
         """Return the difference as the lines of a unified diff, raw. Binary and large files have one line about it."""
         sides = self.before or b"", self.after or b""
         if any(b"\0" in side or len(side) > _MOST_DIFFED for side in sides):
-            return [f"{self.path} differs ({len(sides[0]):,} and {len(sides[1]):,} bytes)"]
+            return [f"{self.path} differs ({len(sides[0]):,} and {counted(len(sides[1]), 'byte')})"]
         before, after = (side.decode("utf-8", "replace").splitlines() for side in sides)
         return list(difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}", lineterm=""))
 
