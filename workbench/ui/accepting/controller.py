@@ -148,8 +148,8 @@ class Accept(Controller):
         try:
             transcript = await asyncio.to_thread(self._transcript, row, record)
             if transcript is None:
-                failed = record is not None and record.state == "error"
-                why = "ended before the agent answered: nothing to accept" if failed else "has no transcript: r runs it"
+                broke = record is not None and record.state == "error"
+                why = "ended before the agent answered: nothing to accept" if broke else "has no transcript: r runs it"
                 self.view.say(f"this case {why}", warning=True)
                 return None
             criteria = self._criteria_of(entry)
