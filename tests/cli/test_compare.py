@@ -276,6 +276,12 @@ def test_comment_is_written_also_if_the_gate_fails(
     assert text.startswith("<!-- agent-workbench -->\n### agent-workbench: ❌ 1 case with new errors\n")
     assert "[Log and reports of this job](https://gitlab.example/jobs/7)" in text
     assert here("compare", "last", "last", "--markdown", "none/comment.md").returncode == 2
+    done = here("compare", "last", "last", "--markdown", "-", "--json")
+    assert (done.returncode, json.loads(done.stdout)["error"]["message"]) == (
+        2,
+        "--markdown cannot write to standard output",
+    )
+    assert not (project.root / "-").exists()
 
 
 def test_schema_fits_the_output_and_the_committed_file(project: Project, here: Here) -> None:

@@ -57,7 +57,13 @@ Exit codes
     metavar="SHARE",
     help="With --gate: how often a change without effect may fail.  [default: 0.05]",
 )
-@click.option("--markdown", type=common.FILE, metavar="FILE", help="Write a comment for a pull request to FILE.")
+@click.option(
+    "--markdown",
+    type=common.FILE,
+    metavar="FILE",
+    callback=common.checked_file("--markdown"),
+    help="Write a comment for a pull request to FILE.",
+)
 @common.AS_JSON
 @common.STATE_DIR
 def compare_command(
