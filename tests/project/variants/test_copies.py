@@ -334,3 +334,18 @@ def test_temporary_folder_goes_away_even_if_an_agent_locked_it() -> None:
     inner.chmod(0)
     folder.close()
     assert not folder.path.exists()
+
+
+def test_temporary_folder_that_was_made_again_goes_away_with_the_workbench(repository: Path) -> None:
+    code = (
+        "from workbench.project.variants.copies import TemporaryFolder\n"
+        "folder = TemporaryFolder()\n"
+        "folder.close()\n"
+        "assert not folder.path.exists()\n"
+        "folder.path.mkdir()\n"
+        "(folder.path / 'runs.db').touch()\n"
+        "print(folder.path)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=repository, capture_output=True, text=True, check=True)
+    assert done.stdout
+    assert not Path(done.stdout.strip()).exists()

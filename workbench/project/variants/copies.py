@@ -5,6 +5,7 @@ object by object (`workbench.files.git.object_reader`): there is no checkout, so
 used, and nothing is written to `.git`. The folder goes away even if the workbench is killed.
 """
 
+import atexit
 import contextlib
 import hashlib
 import os
@@ -77,7 +78,11 @@ class TemporaryFolder:
             raise
 
     def close(self) -> None:
-        """Remove the folder and all in it, and wait for that."""
+        """Remove the folder and all in it, and wait for that.
+
+        A process of an agent that is just ending may make it again. That is removed when the workbench ends.
+        """
+        atexit.register(shutil.rmtree, self.path, ignore_errors=True)
         shutil.rmtree(self.path, ignore_errors=True)
         with self._cleaner:  # It removes what could not be removed here.
             pass
