@@ -1,5 +1,6 @@
 """Copies of projects: what is in them, what stays out, and what no repository can make them do."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -349,3 +350,12 @@ def test_temporary_folder_that_was_made_again_goes_away_with_the_workbench(repos
     done = subprocess.run([sys.executable, "-c", code], cwd=repository, capture_output=True, text=True, check=True)
     assert done.stdout
     assert not Path(done.stdout.strip()).exists()
+
+
+def test_temporary_folder_that_nothing_uses_goes_away() -> None:
+    folder = TemporaryFolder()
+    path = folder.path
+    assert path.is_dir()
+    del folder
+    gc.collect()
+    assert not path.exists()

@@ -14,6 +14,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +56,7 @@ _CLEANER = (
 
 
 class TemporaryFolder:
-    """A new folder for this user only. It is removed by `close`, or when this process has ended, however it ended.
+    """A new folder for this user only. It is removed by `close`, when nothing uses it, or when this process has ended.
 
     Raises:
         OSError: it cannot be made.
@@ -65,7 +66,7 @@ class TemporaryFolder:
         self.path = Path(os.path.realpath(tempfile.mkdtemp(prefix="agent-workbench-try-")))
         try:
             # In a session of its own, no Ctrl-C and no kill of the group ends it with the workbench.
-            self._cleaner = subprocess.Popen(
+            cleaner = subprocess.Popen(
                 ["/bin/sh", "-c", _CLEANER, "sh", str(self.path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -76,6 +77,7 @@ class TemporaryFolder:
         except OSError:
             self.path.rmdir()
             raise
+        self._remove = weakref.finalize(self, _remove, self.path, cleaner)
 
     def close(self) -> None:
         """Remove the folder and all in it, and wait for that.
@@ -83,9 +85,13 @@ class TemporaryFolder:
         A process of an agent that is just ending may make it again. That is removed when the workbench ends.
         """
         atexit.register(shutil.rmtree, self.path, ignore_errors=True)
-        shutil.rmtree(self.path, ignore_errors=True)
-        with self._cleaner:  # It removes what could not be removed here.
-            pass
+        self._remove()
+
+
+def _remove(folder: Path, cleaner: "subprocess.Popen[bytes]") -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    with cleaner:  # It removes what could not be removed here.
+        pass
 
 
 # Revisions
