@@ -17,7 +17,7 @@ from workbench.store.store import Store
 
 
 class Cluster(Protocol):
-    """What `benchmarks.machines.Cluster` is used for here."""
+    """The part of `benchmarks.machines.Cluster` that is used here."""
 
     address: str
 

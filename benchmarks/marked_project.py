@@ -90,7 +90,7 @@ TURNS = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a case ended. `told` is its verdict, scores and transcript, without marks.
+    """The end of a case. `told` is its verdict, scores and transcript, without marks.
 
     `lost` counts attempts before, `waited` those of them that had no machine yet.
     `kind` and `why` are those of its error, or "". `answers` are the marks of the attempts that asked the model.

@@ -3,7 +3,6 @@
 import json
 import signal
 import sqlite3
-import time
 from pathlib import Path
 
 import jsonschema
@@ -13,6 +12,7 @@ from tests.cli.conftest import Here
 from tests.cli.projects import Project, case
 from tests.repositories import git
 from tests.tried import TriedProject
+from tests.worker.client import wait_until
 from workbench.project.variants.export import json_schema
 
 _DOCS = Path(__file__).parents[2] / "docs"
@@ -331,10 +331,7 @@ def test_killed_try_leaves_no_copy(desk: TriedProject) -> None:
     assert scratch(desk)
     process.kill()
     process.communicate()
-    until = time.monotonic() + 20
-    while scratch(desk) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert scratch(desk) == []
+    wait_until(lambda: not scratch(desk))
 
 
 def test_help_names_every_option_once(here: Here) -> None:

@@ -5,13 +5,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.repositories import PROGRAMS, git, make_hostile
+from tests.worker.client import wait_until
 from workbench.files.run_options import UsageFaultError
 from workbench.project.variants import copies
 from workbench.project.variants.copies import (
@@ -321,10 +321,7 @@ def test_temporary_folder_goes_away_after_a_kill(holder: "subprocess.Popen[str]"
     assert folder.stat().st_mode & 0o777 == 0o700
     holder.send_signal(number)
     holder.wait()
-    until = time.monotonic() + 10
-    while folder.exists() and time.monotonic() < until:
-        time.sleep(0.02)
-    assert not folder.exists()
+    wait_until(lambda: not folder.exists())
 
 
 def test_temporary_folder_goes_away_even_if_an_agent_locked_it() -> None:
