@@ -141,7 +141,7 @@ def test_run_loads_no_screen_and_no_framework(repository: Path, tmp_path: Path) 
 def test_opening_the_workbench_loads_no_framework(repository: Path) -> None:
     names = loaded(
         "import workbench.ui.app, workbench.ui.main.workbench_app; "
-        "import workbench.agents.workspace.workspace, workbench.run.run",
+        "import workbench.agents.workspace, workbench.run.run",
         repository,
     )
     assert "textual" in names

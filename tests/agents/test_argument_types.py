@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from workbench.agents.argument_types import argument_type
+from workbench.agents.declared_tools import argument_type
 
 
 def _allows(annotation: str, value: Any) -> bool | None:

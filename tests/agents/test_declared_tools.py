@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from workbench.agents.declared_tools import DeclaredTools, declared_tools, instruction_place, tool_place
-from workbench.agents.workspace.discovery import agent_at
+from workbench.agents.discovery import agent_at
 
 TOOL = "def find(order_id: str, tool_context: ToolContext, exact: bool = False) -> dict: ...\n"
 

@@ -9,14 +9,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.agents.conftest import AGENT, Tree, evalset
-from workbench.agents.workspace.discovery import (
+from workbench.agents.discovery import (
     AgentFolder,
     Discovery,
+    agent_at,
     discover,
-    find_definition,
     is_evalset_file,
     name_agents,
 )
+from workbench.agents.python_source import agent_attribute
 
 DATASET = '{"eval_cases": [{"eval_case_id": "a", "prompt": {"role": "user", "parts": [{"text": "hi"}]}}]}'
 
@@ -210,7 +211,7 @@ def test_json_that_looks_like_an_evalset_is_named(tree: Tree) -> None:
 
 
 def test_only_a_limited_number_of_json_files_is_checked(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.agents.workspace.discovery._HEADS_READ", 2)
+    monkeypatch.setattr("workbench.agents.discovery._HEADS_READ", 2)
     project = tree({f"data/{number}.json": evalset() for number in range(5)})
     reasons = _reasons(project, discover(project))
     assert sorted(reasons) == [".", "data/0.json", "data/1.json"]
@@ -297,8 +298,8 @@ def _attribute(folder: Path, **files: str) -> str | None:
     names = {"agent": "agent.py", "init": "__init__.py", "yaml": "root_agent.yaml", "main": "main.py"}
     for key, text in files.items():
         (folder / names[key]).write_text(text, encoding="utf-8")
-    definition, unreadable = find_definition(folder, {names[key] for key in files})
-    assert unreadable == []
+    definition, unreadable = agent_at(folder)
+    assert unreadable == ()
     return None if definition is None else definition.attribute
 
 
@@ -352,9 +353,9 @@ def test_known_names_define_an_agent(tmp_path: Path, source: str, attribute: str
 
 def test_agent_module_comes_before_the_package_that_imports_it(tmp_path: Path) -> None:
     _attribute(tmp_path, init="from . import agent", agent="root_agent = make()")
-    definition, _ = find_definition(tmp_path, {"__init__.py", "agent.py"})
+    definition, _ = agent_at(tmp_path)
     assert definition is not None
-    assert definition.file == tmp_path / "agent.py"
+    assert definition.definition == tmp_path / "agent.py"
 
 
 @pytest.mark.parametrize(
@@ -388,9 +389,9 @@ def test_python_definition_comes_before_yaml(tmp_path: Path) -> None:
 
 def test_broken_python_is_named_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text("import os\ndef f(:\n")
-    definition, unreadable = find_definition(tmp_path, {"agent.py"})
+    definition, unreadable = agent_at(tmp_path)
     assert definition is None
-    assert unreadable[0].file == tmp_path / "agent.py"
+    assert unreadable[0].path == tmp_path / "agent.py"
     assert "line 2" in unreadable[0].reason
 
 
@@ -405,7 +406,7 @@ def test_broken_python_is_named_with_its_line(tmp_path: Path) -> None:
 )
 def test_syntax_of_a_newer_python_does_not_hide_the_agent(tmp_path: Path, line: str) -> None:
     (tmp_path / "agent.py").write_text(f"{line}\nthis is not (valid\n")
-    definition, unreadable = find_definition(tmp_path, {"agent.py"})
+    definition, unreadable = agent_at(tmp_path)
     assert definition is not None
     assert definition.attribute == "root_agent"
     assert "treated as an agent" in unreadable[0].reason
@@ -416,17 +417,17 @@ def test_syntax_of_a_newer_python_does_not_hide_the_agent(tmp_path: Path, line: 
 )
 def test_bytes_that_are_not_python_are_reported(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "agent.py").write_bytes(content)
-    _, unreadable = find_definition(tmp_path, {"agent.py"})
+    _, unreadable = agent_at(tmp_path)
     assert "not valid Python" in unreadable[0].reason
 
 
 def test_other_encodings_and_a_byte_order_mark_are_read(tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_bytes("# coding: latin-1\nname = 'é'\nroot_agent = 1".encode("latin-1"))
-    definition, unreadable = find_definition(tmp_path, {"agent.py"})
+    definition, unreadable = agent_at(tmp_path)
     assert definition is not None
     assert not unreadable
     (tmp_path / "agent.py").write_bytes("\ufeffroot_agent = 1".encode())
-    definition, unreadable = find_definition(tmp_path, {"agent.py"})
+    definition, unreadable = agent_at(tmp_path)
     assert definition is not None
     assert not unreadable
 
@@ -443,6 +444,5 @@ def test_reading_imports_nothing(tmp_path: Path) -> None:
 
 def test_unreadable_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "agent.py").mkdir()
-    definition, unreadable = find_definition(tmp_path, {"agent.py"})
-    assert definition is None
-    assert "cannot be read" in unreadable[0].reason
+    assert agent_attribute(tmp_path / "agent.py")[0] == ""
+    assert "cannot be read" in agent_attribute(tmp_path / "agent.py")[1]

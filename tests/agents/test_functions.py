@@ -13,8 +13,8 @@ import pytest
 import pytest_asyncio
 
 from tests.worker.conftest import needs_adk
+from workbench.agents.answering_child import FunctionFailedError, Functions
 from workbench.agents.environment import JudgeEnvironment
-from workbench.agents.functions import FunctionFailedError, Functions
 
 QUESTION = {"kind": "rubrics", "prompt": "Is it?", "schema": None, "data": {"n": 1}}
 
@@ -462,7 +462,7 @@ async def test_child_ends_with_its_parent(tmp_path: Path) -> None:
         f"""
 import asyncio
 from tests.agents.test_functions import place
-from workbench.agents.functions import Functions
+from workbench.agents.answering_child import Functions
 asyncio.run(Functions(place({str(tmp_path)!r})).call("judge", "desk.own.hang", {{}}))
 """,
         encoding="utf-8",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.conftest import AGENT, Tree, evalset
-from workbench.agents.workspace.workspace import EvalsetEntry, Workspace, open_workspace, owners_of
+from workbench.agents.workspace import EvalsetEntry, Workspace, open_workspace, owners_of
 from workbench.store.owners import LastOwner, StoredOwners
 
 IMPORTS = "from . import agent\n"

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.agents.conftest import AGENT, Tree, evalset
-from workbench.agents.workspace.discovery import HEAD_BYTES, looks_like_evalset
-from workbench.agents.workspace.workspace import open_workspace
+from workbench.agents.discovery import HEAD_BYTES, looks_like_evalset
+from workbench.agents.workspace import open_workspace
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from workbench.agents.answering_child import FunctionFailedError, Functions
 from workbench.agents.environment import JudgeEnvironment
-from workbench.agents.functions import FunctionFailedError, Functions
-from workbench.agents.workspace.python_source import (
+from workbench.agents.python_source import (
     LARGEST_SOURCE,
     _usable,
     fails_in_adk,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.agents.conftest import AGENT, Tree, evalset
-from workbench.agents.workspace.targets import find_agent, find_root, project_around
-from workbench.agents.workspace.workspace import (
+from workbench.agents.discovery import find_agent, find_root, project_around
+from workbench.agents.workspace import (
     CriteriaChooser,
     Workspace,
     assign_agent,

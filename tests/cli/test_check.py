@@ -195,7 +195,7 @@ def test_problems_of_a_file_are_printed_before_the_next_file_is_read(
         said.append(capsys.readouterr().out)
         return real(path, **options)
 
-    monkeypatch.setattr("workbench.agents.workspace.workspace.open_evalset", open_evalset)
+    monkeypatch.setattr("workbench.agents.workspace.open_evalset", open_evalset)
     monkeypatch.chdir(project.root)
     assert execute(["check"]) == 2
     assert [text.count("error: echo/a.evalset.json") for text in said] == [0, 1]

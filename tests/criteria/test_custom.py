@@ -14,8 +14,8 @@ from typing import Any, cast
 import pytest
 
 from tests.worker.conftest import needs_adk
-from workbench.agents.functions import FunctionFailedError, Functions
-from workbench.agents.workspace.python_source import fails_in_adk
+from workbench.agents.answering_child import FunctionFailedError, Functions
+from workbench.agents.python_source import fails_in_adk
 from workbench.criteria.base import Bench, NotScorableError, Scored, ScoreRequest
 from workbench.criteria.custom import function_path, score
 from workbench.files.criteria import Criterion

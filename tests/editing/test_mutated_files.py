@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from benchmarks.mutations import mutated
 from workbench.agents.environment import agent_environment
-from workbench.agents.workspace.discovery import find_definition
-from workbench.agents.workspace.workspace import open_workspace
+from workbench.agents.python_source import agent_attribute
+from workbench.agents.workspace import open_workspace
 from workbench.editing.check.project import check_project
 from workbench.editing.migrate import AlreadyCurrentError, migrate
 from workbench.files.criteria import read_config
@@ -67,7 +67,7 @@ def test_damaged_config_or_session_has_faults(tmp_path_factory: pytest.TempPathF
 @settings(deadline=None, max_examples=60)
 def test_damaged_agent_or_env_is_read_without_running_it(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     file = _damaged(tmp_path_factory.mktemp("m"), _SOURCES, "python", seed)
-    find_definition(file.parent, [file.name])
+    agent_attribute(file)
     (file.parent / ".env").write_bytes(mutated(b"A=1\nB='${A} ${C:-x}'\n", "text", random.Random(seed))[1])
     agent_environment(file.parent, {})
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agents.workspace.workspace import open_workspace
+from workbench.agents.workspace import open_workspace
 from workbench.editing.responsible import Place, agent_place, call_place, case_place, changed_place, criterion_place
 from workbench.freshness.changed_files import ChangedFile
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agents.workspace.workspace import open_workspace
+from workbench.agents.workspace import open_workspace
 from workbench.files import settings as config
 from workbench.files.home import copy_samples, expanded, home, settings_folder, shipped
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from workbench.agents.workspace.workspace import open_workspace
+from workbench.agents.workspace import open_workspace
 from workbench.freshness import agent_inputs
 from workbench.freshness.agent_inputs import AgentFiles, files_in
 from workbench.freshness.staleness import compare

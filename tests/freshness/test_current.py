@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from workbench.agents.workspace.workspace import open_workspace
+from workbench.agents.workspace import open_workspace
 from workbench.freshness import agent_inputs
 from workbench.freshness.agent_inputs import packages_bundle
 from workbench.freshness.current import CurrentInputs, Options, PastRun

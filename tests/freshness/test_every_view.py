@@ -15,7 +15,7 @@ from tests.cli.projects import REPOSITORY, Project, PutBack
 from tests.freshness.edits import CHOSEN_SET, CONFIG, CONFIG_FILE, EDITS, EVALSET, Edit, fill
 from tests.stored import drop_events, event_texts, forget_rows
 from tests.ui.fake_view import FakeView
-from workbench.agents.workspace.workspace import open_workspace
+from workbench.agents.workspace import open_workspace
 from workbench.events.events import CaseName
 from workbench.files.run_options import RunOptions
 from workbench.freshness.changes import Batch

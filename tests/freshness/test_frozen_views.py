@@ -10,7 +10,7 @@ import pytest
 from tests.cli.projects import REPOSITORY, Project, PutBack
 from tests.cli.test_frozen import DESK, EVALSET, order
 from tests.freshness.test_every_view import named, not_resumed_with, opened
-from workbench.agents.workspace.workspace import Workspace, open_workspace
+from workbench.agents.workspace import Workspace, open_workspace
 from workbench.files.run_options import FrozenMode, RunOptions
 from workbench.freshness.changes import Batch
 from workbench.freshness.watcher import Watcher

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from workbench.agents.functions import FunctionFailedError, Functions
+from workbench.agents.answering_child import FunctionFailedError, Functions
 from workbench.judges.base import JudgeCallError, JudgeEnvironment, JudgeOptions, Question
 from workbench.judges.python_function import PythonFunction
 from workbench.judges.secret_forms import Scrubber

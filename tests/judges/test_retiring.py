@@ -8,8 +8,8 @@ import pytest
 
 from tests.run.plan.preflight.cases import KEY, config, criteria, looked, said, texts
 from tests.ui.judged import GEMINI, judged_case
+from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import agent_environment
-from workbench.agents.workspace.discovery import AgentFolder
 from workbench.editing.check.agent_rules import agent_problems
 from workbench.editing.check.criteria_rules import CaseCounts, retiring_models
 from workbench.events.event_json import from_json, to_json

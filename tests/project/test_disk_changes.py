@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.projects import BAD, GOOD, Project, case
-from workbench.agents.workspace.workspace import Workspace, open_workspace
+from workbench.agents.workspace import Workspace, open_workspace
 from workbench.files.file_access import replace_content
 from workbench.freshness.follow import DiskNews, disk_words, read_news
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.ui.conftest import case_json
 from workbench.__main__ import main
-from workbench.agents.workspace.workspace import Workspace, open_workspace
+from workbench.agents.workspace import Workspace, open_workspace
 from workbench.cli import following
 from workbench.cli.compare_command import compare_command as compare_parser
 from workbench.cli.export_command import export_command as export_parser

@@ -9,7 +9,7 @@ import pytest
 
 from tests.hostile import HOSTILE, leaks
 from tests.ui.transcripts import turn
-from workbench.agents.workspace.workspace import EvalsetEntry, open_workspace
+from workbench.agents.workspace import EvalsetEntry, open_workspace
 from workbench.results.document import Subject
 from workbench.results.evidence import pane as evidence
 from workbench.results.lines import Line

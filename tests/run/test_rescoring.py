@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.run.project import Outcome, Project, evalset, execute, turn
-from workbench.agents.workspace.discovery import AgentFolder, discover, name_agents
-from workbench.agents.workspace.workspace import CriteriaChoice, CriteriaChooser
+from workbench.agents.discovery import AgentFolder, discover, name_agents
+from workbench.agents.workspace import CriteriaChoice, CriteriaChooser
 from workbench.events.event_json import Line
 from workbench.events.events import (
     AgentActed,

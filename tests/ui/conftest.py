@@ -17,8 +17,8 @@ from tests.ui.fake_view import Bench, FakeView
 from tests.ui.feed import Feed, user
 from tests.ui.quiet import quick_pilots
 from tests.ui.shown import record_writes, shown_strips
-from workbench.agents.workspace.discovery import AgentFolder
-from workbench.agents.workspace.workspace import CriteriaChoice, EvalsetEntry, Workspace
+from workbench.agents.discovery import AgentFolder
+from workbench.agents.workspace import CriteriaChoice, EvalsetEntry, Workspace
 from workbench.events.events import (
     CaseFinished,
     CaseRef,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.ui.feed import Feed
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.editing.responsible import Place, case_place
 from workbench.events.events import CaseRef, PlannedCase, RunStarted
 from workbench.files import settings as config

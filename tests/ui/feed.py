@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.events.events import (
     CaseError,
     CaseFinished,

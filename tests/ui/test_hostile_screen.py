@@ -8,8 +8,8 @@ import pytest
 from tests.hostile import HOSTILE, leaks
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from tests.ui.shown import shown_strips
-from workbench.agents.workspace.discovery import Ignored
-from workbench.agents.workspace.workspace import CriteriaChoice, Workspace
+from workbench.agents.discovery import Ignored
+from workbench.agents.workspace import CriteriaChoice, Workspace
 from workbench.events.events import Noticed
 from workbench.files.criteria import CriteriaConfig, Criterion
 

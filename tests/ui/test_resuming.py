@@ -11,7 +11,7 @@ import pytest
 from tests.run.recorded_inputs import Recorded
 from tests.stored import sql
 from tests.ui.conftest import MakeWorkspace, OpenScreen
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.events.event_json import as_line
 from workbench.events.events import AgentActed, CaseFinished, CaseRef, CaseStarted, Event, RunFinished, RunStarted
 from workbench.files.run_options import RunOptions

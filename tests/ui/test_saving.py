@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
-from workbench.agents.workspace.workspace import CriteriaChoice, Workspace
+from workbench.agents.workspace import CriteriaChoice, Workspace
 from workbench.files.criteria import default_config, read_config
 
 TEXT = '{\n  "criteria": {\n    "response_match_score": 0.8,   "safety_v1": 0.5\n  }\n}\n'

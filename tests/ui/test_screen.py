@@ -11,7 +11,7 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from tests.ui.shown import shown_strips
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.files.settings import read_settings
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.main.navigation import JumpScreen
@@ -400,7 +400,7 @@ async def test_evalsets_appear_while_others_are_still_being_read(
 async def test_palette_lists_ignored_paths(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
     import dataclasses
 
-    from workbench.agents.workspace.discovery import Ignored
+    from workbench.agents.discovery import Ignored
 
     workspace = make_workspace()
     ignored = (Ignored(workspace.root / "venv", "a virtual environment"),)

@@ -1,1 +1,1 @@
-"""Agents and evalsets, found without running them, and the worker that runs an agent."""
+"""Agents and evalsets, found without running them, and the child processes that run agents."""

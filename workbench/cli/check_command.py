@@ -17,7 +17,7 @@ from workbench.text.safe_text import one_line, plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from workbench.agents.workspace.workspace import Workspace
+    from workbench.agents.workspace import Workspace
     from workbench.editing.check.problem import Problem
     from workbench.project.place_check import PlaceCheck
 
@@ -62,7 +62,7 @@ def check_command(
     """Check a project and return the exit code."""
     _refuse_missing(paths, config)
     choice = _choice(on, remote_python, env, lists=lists)
-    from workbench.agents.workspace.workspace import open_workspace, root_of
+    from workbench.agents.workspace import open_workspace, root_of
     from workbench.editing.check.project import ProjectCheck, in_order
     from workbench.project.extensions import extension_problems
     from workbench.store.owners import read_owners

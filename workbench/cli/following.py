@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from workbench.agents.workspace.targets import find_root
+from workbench.agents.discovery import find_root
 from workbench.cli.exit_codes import INTERRUPTED, PASSED, UNDECIDED, exit_code
 from workbench.cli.interruption import Interruption
 from workbench.cli.machine_lines import MachineLines, machine_lines

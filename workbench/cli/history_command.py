@@ -60,7 +60,7 @@ def history_command(
 
 def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
     """Delete, pin or unpin. Return whether it succeeded."""
-    from workbench.agents.workspace.targets import find_root
+    from workbench.agents.discovery import find_root
     from workbench.store.history.run_names import find_stored_run
     from workbench.store.history.state_dir import state_of, states_of
 
@@ -113,7 +113,7 @@ def _delete(state: Path, ids: list[str]) -> bool:
 
 
 def _root(words: tuple[str, ...]) -> Path:
-    from workbench.agents.workspace.targets import find_root
+    from workbench.agents.discovery import find_root
 
     return find_root(common.one_path([Path(word) for word in words], "agent-workbench history"))
 
@@ -160,7 +160,7 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
 
 
 def _of_adk(root: Path, kept: set[str]) -> "tuple[list[ListedRun], list[str]]":
-    from workbench.agents.workspace.targets import discover_for
+    from workbench.agents.discovery import discover_for
     from workbench.store.history.adk_results import adk_entries
     from workbench.store.history.agents_cli_results import agents_cli_entries
 

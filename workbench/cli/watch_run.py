@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.cli.consent import ask_if_typed
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
 from workbench.cli.interruption import Interruption

@@ -77,8 +77,7 @@ class Functions(Protocol):
         `kind` is "judge", "metric" or "evaluate".
 
         Raises:
-            workbench.agents.functions.FunctionFailedError: The function could not be imported, raised, or ended the
-                child.
+            FunctionFailedError: The function could not be imported, raised, or ended the child.
         """
         ...
 

@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from workbench.agents.functions import FunctionFailedError
+from workbench.agents.answering_child import FunctionFailedError
 from workbench.criteria.base import WHOLE, Bench, NotScorableError, Scored, ScoreRequest, same_length
 from workbench.events.events import MetricResult, MetricStatus
 from workbench.files.spelling import get

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.workspace.discovery import discover
-from workbench.agents.workspace.targets import absolute
+from workbench.agents.discovery import absolute, discover
 from workbench.files.evalset import BrokenFileError, EvalsetDocument, open_evalset
 from workbench.files.faults import Fault
 from workbench.files.file_access import real_path

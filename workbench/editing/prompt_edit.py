@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from workbench.agents.workspace.python_source import parse_source
+from workbench.agents.python_source import parse_source
 from workbench.files.file_access import read_regular
 from workbench.files.walk import relative_to
 

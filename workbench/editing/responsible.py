@@ -8,8 +8,8 @@ from workbench.agents.declared_tools import instruction_place, tool_place
 from workbench.files.faults import Breach
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.discovery import AgentFolder
-    from workbench.agents.workspace.workspace import EvalsetEntry
+    from workbench.agents.discovery import AgentFolder
+    from workbench.agents.workspace import EvalsetEntry
     from workbench.freshness.changed_files import ChangedFile
 
 _HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")

@@ -5,14 +5,13 @@ The same files get the same IDs of turns each time, so that a dry run shows what
 """
 
 import json
-import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.workspace.discovery import find_definition
+from workbench.agents.discovery import agent_at
 from workbench.editing.adk_session import NOT_IN_SESSIONS, NoSessionError, case_from_session, is_gated, responses_of
 from workbench.editing.capture import Captured, Choice, case_of, recording_of
 from workbench.editing.case_edit import free_name
@@ -177,10 +176,9 @@ def agent_of_test(path: Path) -> Path | None:
 def is_agent(folder: Path) -> bool:
     """Return whether a folder defines an agent."""
     try:
-        files = {entry.name for entry in os.scandir(folder) if entry.is_file()}
+        return agent_at(folder)[0] is not None
     except OSError:
         return False
-    return find_definition(folder, files)[0] is not None
 
 
 def conversations_in(folder: Path) -> Iterator[Path]:

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from workbench.agents.workspace.ownership import OwnerRule
+from workbench.agents.ownership import OwnerRule
 from workbench.events.event_json import to_json
 from workbench.events.events import ForkOf, Frozen, MetricResult, Thawed
 from workbench.exporting import SCHEMA

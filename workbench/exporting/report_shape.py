@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, create_model
 from pydantic.json_schema import models_json_schema
 
-from workbench.agents.workspace.ownership import OwnerRule
+from workbench.agents.ownership import OwnerRule
 from workbench.events.events import CaseStatus, ErrorKind, FaultOutcome, FaultWay, ForkChange, MetricStatus
 from workbench.store.judge_details import JudgedBy
 

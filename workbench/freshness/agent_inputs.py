@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from workbench.agents.discovery import DEFINITION_FILES, is_evalset_file
 from workbench.agents.environment import AgentEnvironment, package_folders
-from workbench.agents.workspace.discovery import DEFINITION_FILES, is_evalset_file
-from workbench.agents.workspace.python_source import LARGEST_SOURCE
-from workbench.agents.workspace.workspace import CONFIG_FILES
+from workbench.agents.python_source import LARGEST_SOURCE
+from workbench.agents.workspace import CONFIG_FILES
 from workbench.files.file_access import read_regular
 from workbench.files.walk import FROZEN_SUFFIX, Walk, relative_to
 from workbench.store.digests import Digests

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeAlias
 
-from workbench.agents.workspace.python_source import parse_source
+from workbench.agents.python_source import parse_source
 from workbench.store.database.database import database
 from workbench.store.database.values import get_content
 from workbench.store.history.summary import Summary

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import InterpreterError, agent_environment, choose_interpreter
-from workbench.agents.workspace.discovery import AgentFolder
-from workbench.agents.workspace.python_source import function_file
-from workbench.agents.workspace.workspace import EvalsetEntry
+from workbench.agents.python_source import function_file
+from workbench.agents.workspace import EvalsetEntry
 from workbench.criteria.description import JUDGE
 from workbench.criteria.registry import CRITERIA
 from workbench.events.events import Frozen

@@ -8,9 +8,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from workbench.agents.workspace.discovery import DEFINITION_FILES, is_evalset_file
-from workbench.agents.workspace.targets import is_project
-from workbench.agents.workspace.workspace import CONFIG_FILES, Workspace
+from workbench.agents.discovery import DEFINITION_FILES, is_evalset_file, is_project
+from workbench.agents.workspace import CONFIG_FILES, Workspace
 from workbench.files.file_access import DELETED, content_hash, last_written, read_regular
 from workbench.files.walk import TRIAGE_SUFFIX, Walk
 from workbench.freshness.changes import Changes, is_watched
@@ -21,7 +20,7 @@ from workbench.store.database.opening import BESIDE, FILE_NAME
 from workbench.text.counting import counted
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
+    from workbench.agents.workspace import EvalsetEntry, Workspace
 
 
 MOST_FOLDERS = 3000

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
+from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.events.events import CaseName
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import EvalsetDocument, case_or_none

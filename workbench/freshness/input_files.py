@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from workbench.store.inputs import KINDS
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import Workspace
+    from workbench.agents.workspace import Workspace
     from workbench.freshness.agent_inputs import Touched
     from workbench.store.history.latest import LatestRun
     from workbench.store.inputs import Bundle
@@ -22,8 +22,8 @@ Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 def workspace_files(workspace: "Workspace") -> tuple[Path, ...]:
     """Return the files that define a workspace (evalsets, configs, agents), even if they do not exist yet."""
     # Imported late, because the first frame of the screen does not need them.
-    from workbench.agents.workspace.discovery import DEFINITION_FILES
-    from workbench.agents.workspace.workspace import CONFIG_FILES
+    from workbench.agents.discovery import DEFINITION_FILES
+    from workbench.agents.workspace import CONFIG_FILES
 
     found = {entry.file for entry in workspace.evalsets}
     found |= {file for entry in workspace.evalsets for file in entry.criteria.config.files}

@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, agent_at
 from workbench.agents.environment import AgentEnvironment, agent_environment
-from workbench.agents.workspace.discovery import DEFINITION_FILES, AgentFolder, agent_at
-from workbench.agents.workspace.python_source import parse_source
-from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
+from workbench.agents.python_source import parse_source
+from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.criteria.registry import check_criteria
 from workbench.events.events import CaseName
 from workbench.files.criteria import CriteriaConfig

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from workbench.agents.environment import agent_environment
-from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
+from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.criteria.registry import effect_of
 from workbench.criteria.secrets import Secrets
 from workbench.events.events import CaseName, PlannedCase

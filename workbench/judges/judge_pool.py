@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workbench.agents.functions import Functions
+from workbench.agents.answering_child import Functions
 from workbench.files.plugins import resolve
 from workbench.judges.attempts import CallLimits, ModelQueue, Outcome, RetryPolicy, ask_until_answered, retry_policy_of
 from workbench.judges.base import (

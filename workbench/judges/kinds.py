@@ -15,7 +15,7 @@ from workbench.files.plugins import ExtensionPoint
 from workbench.judges.base import JudgeEnvironment, JudgeIdentity, JudgeOptions, NotAvailableError, Question, Scrub
 
 if TYPE_CHECKING:
-    from workbench.agents.functions import Functions
+    from workbench.agents.answering_child import Functions
 
 
 _WORDS_OF_NAMES = """

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from workbench.agents.environment import install_extra
-from workbench.agents.workspace.python_source import function_file
+from workbench.agents.python_source import function_file
 from workbench.files.file_access import read_regular
 from workbench.judges.base import JudgeEnvironment, JudgeIdentity, NotAvailableError, Question
 from workbench.judges.google_access import checked_address, gemini_access, shown_address, uses_vertex

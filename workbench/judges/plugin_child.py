@@ -7,7 +7,7 @@ import os
 from dataclasses import asdict
 from typing import Any
 
-from workbench.agents.functions import Functions
+from workbench.agents.answering_child import Functions
 from workbench.files.plugins import BrokenExtensionError, resolve
 from workbench.judges.base import (
     Answer,

@@ -6,7 +6,7 @@ The function runs in a child process with the agent's interpreter. It gets `{"ki
 
 import json
 
-from workbench.agents.functions import FunctionFailedError, Functions
+from workbench.agents.answering_child import FunctionFailedError, Functions
 from workbench.judges.base import Answer, FaultKind, JudgeCallError, JudgeOptions, Question, Scrub
 from workbench.judges.kinds import Connection
 from workbench.judges.own_kinds import FUNCTION

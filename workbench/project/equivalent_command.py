@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from workbench.agents.workspace.targets import find_root
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.discovery import find_root
+from workbench.agents.workspace import Workspace
 from workbench.files.run_options import OFF, RESULT_OPTIONS, PlaceChoice, RunOptions
 from workbench.files.settings import known_mode, known_places
 from workbench.run.plan.plan import Plan

@@ -18,7 +18,7 @@ def extension_problems() -> list[Problem]:
 def _troubles(point: Point) -> list[Trouble]:
     # An extension point is imported only if a package extends it.
     if point == "agents":
-        from workbench.agents.workspace.python_source import driver_troubles
+        from workbench.agents.python_source import driver_troubles
 
         return driver_troubles()
     if point == "criteria":

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.criteria.registry import descriptions
 from workbench.events.events import CaseName, CaseRef, Event
 from workbench.files.criteria import Criterion

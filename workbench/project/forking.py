@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.workspace.targets import find_root
+from workbench.agents.discovery import find_root
 from workbench.events.events import CaseRef, CaseStarted, Event, ForkChange, TurnFinished, TurnStarted
 from workbench.files.run_options import UsageFaultError
 from workbench.files.state_folder import state_dir

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from workbench.agents.workspace.targets import find_root
+from workbench.agents.discovery import find_root
 from workbench.editing.freezing import Freezing, freezing_of, taken_from
 from workbench.editing.saving import ChangedOnDiskError, Saver
 from workbench.editing.thawing import ThawedFile, thawed_file

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
+from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.events.events import CaseName, CaseRef, CaseStatus, Frozen
 from workbench.freshness.staleness import stale_cases
 from workbench.results.faces import FACES

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.criteria.secrets import Secrets
 from workbench.editing.check.problem import Problem, Rule
 from workbench.editing.check.project import checked_agents

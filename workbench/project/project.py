@@ -10,9 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from workbench.agents.workspace.discovery import AgentFolder
-from workbench.agents.workspace.targets import find_root
-from workbench.agents.workspace.workspace import EvalsetEntry, Workspace, open_workspace
+from workbench.agents.discovery import AgentFolder, find_root
+from workbench.agents.workspace import EvalsetEntry, Workspace, open_workspace
 from workbench.criteria.secrets import Secrets
 from workbench.editing.check.project import checked_agents
 from workbench.events.events import CaseName, ForkChange

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.events.events import RunStarted
 from workbench.files.run_options import PlaceChoice, UsageFaultError
 from workbench.project.project import Project

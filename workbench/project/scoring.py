@@ -6,10 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.workspace.discovery import name_agents
-from workbench.agents.workspace.ownership import Owner, Ownership
-from workbench.agents.workspace.targets import discover_for, find_root
-from workbench.agents.workspace.workspace import CriteriaChoice, CriteriaChooser, EvalsetEntry, Workspace, app_name
+from workbench.agents.discovery import discover_for, find_root, name_agents
+from workbench.agents.ownership import Owner, Ownership
+from workbench.agents.workspace import CriteriaChoice, CriteriaChooser, EvalsetEntry, Workspace, app_name
 from workbench.events.events import CaseError, CaseName, Noticed
 from workbench.files.criteria import parse_config
 from workbench.files.evalset import EvalCase, EvalsetDocument, case_or_none, open_evalset

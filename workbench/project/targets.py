@@ -14,7 +14,7 @@ from workbench.run.plan.selection import open_selection, refuse_unknown
 from workbench.run.plan.target_parser import Selection, parse_targets
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import Workspace
+    from workbench.agents.workspace import Workspace
     from workbench.run.plan.plan import Plan
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.events.events import CaseRef, Event, Noticed
 from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.files.walk import relative_to

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
+from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.criteria.base import Scored, status_of
 from workbench.criteria.registry import needs_bench
 from workbench.events.events import CaseName, CaseRef, MetricResult

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.criteria.base import Scored
 from workbench.events.events import (
     CaseFinished,

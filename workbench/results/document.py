@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlia
 
 from rich.text import Text
 
-from workbench.agents.workspace.workspace import EvalsetEntry
+from workbench.agents.workspace import EvalsetEntry
 from workbench.files.evalset import EvalCase
 from workbench.files.faults import Fault
 from workbench.files.prices import Prices

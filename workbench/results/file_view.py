@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from rich.text import Text
 
-from workbench.agents.workspace.workspace import EvalsetEntry
+from workbench.agents.workspace import EvalsetEntry
 from workbench.files.faults import Fault
 from workbench.results.document import Document, Subject
 from workbench.results.lines import Line, hang_text, safe

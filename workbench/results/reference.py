@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.text import Text
 
-from workbench.agents.workspace.workspace import EvalsetEntry
+from workbench.agents.workspace import EvalsetEntry
 from workbench.files.criteria import Criterion
 from workbench.files.evalset import EvalCase
 from workbench.results.json_text import compact, pretty, pretty_lines

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.workspace.discovery import AgentFolder
+from workbench.agents.discovery import AgentFolder
 from workbench.events.events import CaseFinished, CaseRef, FilesRead, Noticed, PlannedCase, Sources
 from workbench.files.run_options import stored_options
 from workbench.files.settings import FILE

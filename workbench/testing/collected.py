@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 
-from workbench.agents.workspace.targets import find_root
+from workbench.agents.discovery import find_root
 from workbench.files.evalset import EvalsetDocument, open_evalset
 from workbench.files.file_access import read_regular
 from workbench.files.run_options import FrozenMode, UsageFaultError

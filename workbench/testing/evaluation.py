@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.workspace.discovery import AgentFolder
-from workbench.agents.workspace.ownership import Owned
-from workbench.agents.workspace.python_source import driver_files
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.discovery import AgentFolder
+from workbench.agents.ownership import Owned
+from workbench.agents.python_source import driver_files
+from workbench.agents.workspace import Workspace
 from workbench.files.run_options import FrozenMode, OnMiss, PlaceChoice, RunOptions, UsageFaultError
 from workbench.project.project import Project
 from workbench.project.targets import Targets

@@ -50,7 +50,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     config = parent.config
     if not (config.getoption("evalsets") or config.getini("evalsets")):
         return None
-    from workbench.agents.workspace.discovery import is_evalset_file
+    from workbench.agents.discovery import is_evalset_file
 
     if not is_evalset_file(file_path):
         return None

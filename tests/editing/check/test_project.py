@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from workbench.agents.declared_tools import DeclaredTools
-from workbench.agents.workspace.workspace import open_workspace
+from workbench.agents.workspace import open_workspace
 from workbench.editing.check.problem import Problem
 from workbench.editing.check.project import check_project, recording_problems
 from workbench.run.recordings.recording import digest

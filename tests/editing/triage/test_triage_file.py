@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.agents.workspace.workspace import open_workspace
+from workbench.agents.workspace import open_workspace
 from workbench.editing.saving import Saver
 from workbench.editing.triage.entry import About, Entry, Judged, entry_json, entry_of
 from workbench.editing.triage.triage_file import (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.run.project import Project
-from workbench.agents.workspace.workspace import open_workspace
+from workbench.agents.workspace import open_workspace
 from workbench.events.events import AgentActed, Noticed, OutputCaptured, SpansRecorded, TurnFinished, TurnStarted
 from workbench.files.run_options import RunOptions
 from workbench.run.chat import Chat, ChatEnded, ChatEvent, ChatOpened, StateTold, TurnFailed

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.run.project import Project, evalset, turn
-from workbench.agents.workspace.workspace import EvalsetEntry
+from workbench.agents.workspace import EvalsetEntry
 from workbench.files.run_options import UsageFaultError
 from workbench.run.plan.selection import Chosen, choose, open_selection
 from workbench.run.plan.target_parser import Selection, Target, escape, parse_target, parse_targets

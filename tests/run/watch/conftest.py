@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workbench.agents.workspace.workspace import open_workspace
+from workbench.agents.workspace import open_workspace
 from workbench.events.events import CaseName
 from workbench.freshness.agent_inputs import Touched
 from workbench.freshness.impact import Impact, Saves, impact

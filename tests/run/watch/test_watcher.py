@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.run.watch.conftest import ALONE, SHARING, Shop
-from workbench.agents.workspace.workspace import Workspace, assign_agent, open_workspace
+from workbench.agents.workspace import Workspace, assign_agent, open_workspace
 from workbench.files.file_access import replace_content
 from workbench.freshness.changes import Batch
 from workbench.freshness.watcher import Saved, Watcher

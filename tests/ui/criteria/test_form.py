@@ -12,7 +12,7 @@ import pytest
 from tests.hostile import HOSTILE, leaks
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from tests.ui.feed import Feed
-from workbench.agents.workspace.workspace import CriteriaChoice, Workspace
+from workbench.agents.workspace import CriteriaChoice, Workspace
 from workbench.files.criteria import default_config, read_config
 from workbench.ui.criteria.form import CriteriaScreen
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from tests.ui.criteria.test_form import form, go, with_config
-from workbench.agents.workspace.workspace import CriteriaChoice
+from workbench.agents.workspace import CriteriaChoice
 from workbench.criteria.registry import descriptions
 from workbench.editing.criteria_change import edit_of, open_config, read_typed, stepped
 from workbench.editing.criteria_form import FormRow, rows_of

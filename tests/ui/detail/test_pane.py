@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from tests.hostile import HOSTILE, leaks
 from tests.ui.shown import shown_strips
 from tests.ui.transcripts import RAISED, execute, late_parcel, recorded, turn
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.events.events import CaseRef
 from workbench.results.document import Subject
 from workbench.store.execution import CaseRecord

@@ -9,7 +9,7 @@ import pytest
 
 from tests.hostile import HOSTILE, leaks
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen, case_json
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.editing.edit import Edit, change_of
 from workbench.editing.saving import UndoJournal
 from workbench.ui.dialogs.pick import PickScreen

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.projects import BAD, GOOD, REPOSITORY, Project, PutBack, case
 from tests.store.history.other import Other
 from tests.ui.fake_view import FakeView
-from workbench.agents.workspace.workspace import open_workspace
+from workbench.agents.workspace import open_workspace
 from workbench.files import settings as config
 from workbench.freshness.changes import Batch
 from workbench.freshness.follow import Follower, Touched

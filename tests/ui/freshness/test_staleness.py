@@ -9,7 +9,7 @@ import pytest
 from tests.cli.projects import BAD, GOOD, REPOSITORY, Project, PutBack
 from tests.ui.fake_view import FakeView
 from workbench.agents.environment import package_folders
-from workbench.agents.workspace.workspace import open_workspace
+from workbench.agents.workspace import open_workspace
 from workbench.events.events import CaseFinished, CaseRef, PlannedCase, RunFinished, RunStarted
 from workbench.freshness.input_files import signature_of
 from workbench.ui.freshness import staleness

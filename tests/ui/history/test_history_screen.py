@@ -12,7 +12,7 @@ import pytest
 from tests.run.recorded_inputs import Recorded
 from tests.stored import sql, stored_runs
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.events.event_json import as_line
 from workbench.events.events import (
     CaseFinished,

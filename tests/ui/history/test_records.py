@@ -12,7 +12,7 @@ import pytest
 from tests.cli.stores import ANSWER_PASSED, FAILED, PASSED, case_events
 from tests.store.history.test_stored_runs import keep_run
 from tests.ui.conftest import MakeWorkspace, case_json
-from workbench.agents.workspace.workspace import Workspace, open_workspace
+from workbench.agents.workspace import Workspace, open_workspace
 from workbench.files.criteria import Criterion
 from workbench.files.evalset import open_evalset
 from workbench.freshness.staleness import stale_cases

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workbench.agents.workspace.workspace import CriteriaChoice
+from workbench.agents.workspace import CriteriaChoice
 from workbench.editing.criteria_change import with_value, without
 from workbench.files.criteria import default_config, read_config
 from workbench.ui.next_run.draft import Draft

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from workbench.agents.workspace.workspace import open_workspace
+from workbench.agents.workspace import open_workspace
 from workbench.ui.actions import keymap
 from workbench.ui.overview.pages import no_evalsets_page
 

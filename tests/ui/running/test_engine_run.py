@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 
 from tests.stored import stored_runs
 from tests.ui.conftest import MakeWorkspace, Screen, case_json
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.files import settings as config
 from workbench.files.state_folder import make_state_dir
 from workbench.run.plan.selection import select_cases

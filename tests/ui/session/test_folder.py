@@ -11,7 +11,7 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace
 from tests.ui.fake_view import Bench, FakeView
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.store.owners import read_owners
 from workbench.ui.session.bar_facts import bar_facts
 from workbench.ui.session.session import Session
@@ -62,7 +62,7 @@ async def test_chosen_agent_is_saved_and_reported(loose: Bench) -> None:
 
 
 async def test_ignored_evalset_can_be_opened(bench: Bench) -> None:
-    from workbench.agents.workspace.discovery import Ignored
+    from workbench.agents.discovery import Ignored
 
     file = bench.workspace.root / "copy.json"
     ignored = (Ignored(file, "another name", evalset=True),)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.ui.feed import Feed
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.events.events import CaseError, CaseRef, MetricResult, PlannedCase
 from workbench.store.execution import CaseState, Execution
 from workbench.store.history.summary import ListedRun, Summary

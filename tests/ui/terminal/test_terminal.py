@@ -301,7 +301,7 @@ import sys
 from workbench.ui.terminal import terminal
 terminal.prepare()
 before = set(sys.modules)
-import workbench.ui.main.workbench_app, workbench.ui.detail.pane, workbench.agents.workspace.workspace
+import workbench.ui.main.workbench_app, workbench.ui.detail.pane, workbench.agents.workspace
 import workbench.ui.criteria.form
 loaded = set(sys.modules) - before
 heavy = [name for name in loaded if name.split(".")[0] in ("nltk", "numpy", "rouge_score", "scipy", "watchfiles")]

@@ -7,7 +7,7 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace
 from tests.ui.feed import Feed
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.editing.triage.entry import About, Entry, Judged
 from workbench.editing.triage.triage_file import Triage
 from workbench.events.events import CaseError, CaseFinished, CaseStatus, RepeatsDropped

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.ui.feed import Feed
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.store.store import Store
 from workbench.ui.actions import BY_ID
 from workbench.ui.overview.contents import Figures

@@ -6,7 +6,7 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace
 from tests.ui.feed import Feed
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.events.events import CaseError, CaseFinished
 from workbench.store.inputs import Change
 from workbench.store.store import Store

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from tests.ui.conftest import Screen, case_json
-from workbench.agents.workspace.workspace import open_workspace
+from workbench.agents.workspace import open_workspace
 from workbench.files import settings as config
 from workbench.ui.dialogs.name import NameScreen
 from workbench.ui.main.workbench_app import WorkbenchApp

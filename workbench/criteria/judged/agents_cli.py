@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from workbench.agents.functions import FunctionFailedError
+from workbench.agents.answering_child import FunctionFailedError
 from workbench.criteria.base import Bench, NotScorableError, Scored, ScoreRequest, mean, status_of
 from workbench.criteria.judged.evidence import agents, speaker
 from workbench.criteria.judged.reply_text import UnreadableError, as_text, json_objects, line_objects

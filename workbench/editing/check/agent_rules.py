@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from workbench.agents.discovery import PYTHON_FILES, AgentFolder
 from workbench.agents.environment import AgentEnvironment, choose_interpreter, python_version
-from workbench.agents.workspace.discovery import PYTHON_FILES, AgentFolder
-from workbench.agents.workspace.workspace import Workspace
+from workbench.agents.workspace import Workspace
 from workbench.editing.check.problem import Problem
 from workbench.files.faults import Fault, nearest
 from workbench.files.file_access import read_regular

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.workspace.python_source import fails_in_adk, missing_evaluate, missing_function
+from workbench.agents.python_source import fails_in_adk, missing_evaluate, missing_function
 from workbench.criteria.custom import function_path
 from workbench.criteria.description import JUDGE, RUBRICS
 from workbench.criteria.registry import described_criteria, rubric_types

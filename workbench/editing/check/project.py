@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.declared_tools import DeclaredTools, declared_tools
+from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import adk_version, agent_environment, choose_interpreter
-from workbench.agents.workspace.discovery import AgentFolder
-from workbench.agents.workspace.workspace import EvalsetEntry, Workspace, duplicate_set_ids
+from workbench.agents.workspace import EvalsetEntry, Workspace, duplicate_set_ids
 from workbench.criteria.registry import check_criteria
 from workbench.editing.check.agent_rules import agent_problems, source_problems, unreadable_definitions
 from workbench.editing.check.case_rules import SimulatedCases, case_problems, history_problem, splits_a_path

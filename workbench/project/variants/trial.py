@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from workbench.agents.workspace.discovery import EVALSET_SUFFIXES, agent_at
-from workbench.agents.workspace.workspace import CONFIG_FILES
+from workbench.agents.discovery import EVALSET_SUFFIXES, agent_at
+from workbench.agents.workspace import CONFIG_FILES
 from workbench.events.events import CaseError, CaseFinished, CaseRef, Event, Noticed
 from workbench.files.file_access import read_regular, size_words
 from workbench.files.prices import Prices, total

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from workbench.agents.workspace.workspace import EvalsetEntry
+from workbench.agents.workspace import EvalsetEntry
 from workbench.files.faults import Fault
 from workbench.results.cause_groups import CauseGroup
 from workbench.results.overview.tally import Tally

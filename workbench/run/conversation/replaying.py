@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.workspace.workspace import EvalsetEntry
+from workbench.agents.workspace import EvalsetEntry
 from workbench.events.events import CallsRecorded, CaseError, CaseRef, Frozen, SpansRecorded, Thawed, Usage
 from workbench.files.evalset import EvalCase
 from workbench.files.frozen_path import frozen_path

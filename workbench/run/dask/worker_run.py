@@ -18,8 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
+from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import AgentEnvironment, Interpreter
-from workbench.agents.workspace.discovery import AgentFolder
 from workbench.events.events import CaseError, CaseRef, Event, LostAttempt, TurnStarted, Usage
 from workbench.files.run_options import RunOptions
 from workbench.run.conversation.local_part import Execution, LocalPart

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from workbench.agents.workspace.ownership import Owner
-from workbench.agents.workspace.workspace import CriteriaChoice, EvalsetEntry, Workspace
+from workbench.agents.ownership import Owner
+from workbench.agents.workspace import CriteriaChoice, EvalsetEntry, Workspace
 from workbench.criteria.registry import check_criteria, descriptions
 from workbench.events.events import CaseError, CaseStatus, ErrorKind, MetricResult, MetricStatus, Noticed
 from workbench.files.criteria import CriteriaConfig, Criterion, instruction_faults

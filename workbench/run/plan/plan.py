@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import (
     AgentEnvironment,
     Interpreter,
@@ -15,9 +16,8 @@ from workbench.agents.environment import (
     choose_interpreter,
     working_directory,
 )
-from workbench.agents.workspace.discovery import AgentFolder
-from workbench.agents.workspace.python_source import driver_files
-from workbench.agents.workspace.workspace import CriteriaChoice
+from workbench.agents.python_source import driver_files
+from workbench.agents.workspace import CriteriaChoice
 from workbench.criteria.base import Scored
 from workbench.criteria.secrets import holds_secrets
 from workbench.events.events import (

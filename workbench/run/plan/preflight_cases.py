@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.workspace.python_source import missing_function
+from workbench.agents.python_source import missing_function
 from workbench.criteria.custom import function_path
 from workbench.criteria.registry import described_criteria, descriptions, rubric_types
 from workbench.events.events import Noticed

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from workbench.agents.workspace.discovery import AgentFolder
-from workbench.agents.workspace.workspace import CriteriaChoice
+from workbench.agents.discovery import AgentFolder
+from workbench.agents.workspace import CriteriaChoice
 from workbench.events.events import CaseError, Noticed
 from workbench.files.criteria import stored_config
 from workbench.files.run_options import RunOptions, UsageFaultError

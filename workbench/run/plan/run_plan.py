@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from workbench.agents.workspace.targets import find_agent, project_around
-from workbench.agents.workspace.workspace import CriteriaChoice, EvalsetEntry, Workspace, app_name
+from workbench.agents.discovery import find_agent, project_around
+from workbench.agents.workspace import CriteriaChoice, EvalsetEntry, Workspace, app_name
 from workbench.events.events import CaseName, CaseRef, Noticed
 from workbench.files.criteria import default_config
 from workbench.files.evalset import open_evalset

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from workbench.agents.workspace.discovery import Ignored, agent_at
-from workbench.agents.workspace.targets import absolute, canonical_path, discover_for, find_agent, find_root
+from workbench.agents.discovery import Ignored, absolute, agent_at, canonical_path, discover_for, find_agent, find_root
 from workbench.files.file_access import read_regular
 from workbench.files.run_options import UsageFaultError
 from workbench.files.walk import relative_to
@@ -21,7 +20,7 @@ from workbench.text.counting import counted
 from workbench.text.json_values import case_id, string
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import Workspace
+    from workbench.agents.workspace import Workspace
     from workbench.store.owners import StoredOwners
 
 MOST_BYTES = 1 << 22
@@ -159,7 +158,7 @@ def open_selection(
         UsageFaultError: a path does not exist.
     """
     # Usage errors, which end before this, do not need its imports.
-    from workbench.agents.workspace.workspace import assign_agent, open_workspace
+    from workbench.agents.workspace import assign_agent, open_workspace
 
     paths = searched(selection, folder)
     try:

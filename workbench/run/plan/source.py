@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from workbench.agents.workspace.workspace import EvalsetEntry
+from workbench.agents.workspace import EvalsetEntry
 from workbench.criteria.base import Scored
 from workbench.criteria.secrets import Secrets
 from workbench.events.events import CaseFinished, CaseRef, Event, Usage

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
-from workbench.agents.workspace.discovery import DEFINITION_FILES
-from workbench.agents.workspace.targets import find_agent
+from workbench.agents.discovery import DEFINITION_FILES, find_agent
 from workbench.files.run_options import UsageFaultError
 from workbench.files.walk import relative_to
 from workbench.text.counting import few

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.agents.workspace.discovery import AgentFolder
+from workbench.agents.discovery import AgentFolder
 from workbench.criteria.secrets import Secrets
 from workbench.events.events import CaseError, ErrorKind, Noticed
 from workbench.files.run_options import RunOptions

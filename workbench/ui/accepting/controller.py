@@ -16,7 +16,7 @@ from workbench.ui.session.view import Controller, View
 from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import EvalsetEntry
+    from workbench.agents.workspace import EvalsetEntry
     from workbench.editing.accept_turn import Hunk
     from workbench.editing.criteria_change import ConfigDraft
     from workbench.editing.whole_cases import Proposal

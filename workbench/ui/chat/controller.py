@@ -19,8 +19,8 @@ from workbench.ui.session.view import Controller, View
 from workbench.ui.tree.labels import label
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.discovery import AgentFolder
-    from workbench.agents.workspace.workspace import EvalsetEntry
+    from workbench.agents.discovery import AgentFolder
+    from workbench.agents.workspace import EvalsetEntry
     from workbench.editing.capture import Captured
     from workbench.editing.saving import Saver
     from workbench.run.recordings.recording import Recording

@@ -13,7 +13,7 @@ from workbench.ui.running.run import Run, Targets, cases
 from workbench.ui.session.view import Controller, View
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import EvalsetEntry
+    from workbench.agents.workspace import EvalsetEntry
     from workbench.editing.criteria_change import ConfigDraft
     from workbench.ui.criteria.changes import FormChanges
     from workbench.ui.criteria.leaving import EditorMode

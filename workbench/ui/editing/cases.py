@@ -14,7 +14,7 @@ from workbench.ui.tree.labels import label
 from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import EvalsetEntry
+    from workbench.agents.workspace import EvalsetEntry
     from workbench.editing.evalset_file import EvalsetFile
     from workbench.editing.saving import Contents
 

@@ -16,7 +16,7 @@ from workbench.ui.session.folder import Folder
 from workbench.ui.session.view import Controller, View
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import EvalsetEntry
+    from workbench.agents.workspace import EvalsetEntry
     from workbench.editing.edit import Edit
     from workbench.editing.evalset_file import EvalsetFile
     from workbench.editing.saving import Contents, Saver

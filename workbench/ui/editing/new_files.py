@@ -12,7 +12,7 @@ from workbench.ui.session.view import Controller, View
 from workbench.ui.tree.labels import label
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import EvalsetEntry
+    from workbench.agents.workspace import EvalsetEntry
     from workbench.editing.migrate import Migration
 
 

@@ -14,7 +14,7 @@ from workbench.ui.running.run_thread import RunThread
 from workbench.ui.session.view import Controller, View
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.discovery import AgentFolder
+    from workbench.agents.discovery import AgentFolder
     from workbench.editing.prompt_edit import Prompt
     from workbench.events.events import CaseRef
     from workbench.run.forking import Choice, Original, Point

@@ -14,7 +14,7 @@ from workbench.ui.running.engine_run import Engine
 from workbench.ui.session.view import Controller, Stoppable, View
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import Workspace
+    from workbench.agents.workspace import Workspace
     from workbench.store.history.other_runs import OtherRun
     from workbench.store.history.other_runs import OtherRuns as Runs
     from workbench.ui.session.recall import Recalled

@@ -12,7 +12,7 @@ from workbench.ui.session.view import Controller, Stoppable, View
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from workbench.agents.workspace.workspace import Workspace
+    from workbench.agents.workspace import Workspace
     from workbench.events.events import CaseRef
     from workbench.results.changed import Earlier
     from workbench.results.compare.compare import ComparedCase, Comparison

@@ -12,7 +12,7 @@ from workbench.text.safe_text import one_line
 from workbench.ui.session.view import Controller, View
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import Workspace
+    from workbench.agents.workspace import Workspace
     from workbench.events.events import CaseName
     from workbench.freshness.staleness import Changes
     from workbench.store.history.latest import LatestRun

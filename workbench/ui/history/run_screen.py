@@ -9,8 +9,8 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.content import Content
 
-from workbench.agents.workspace.discovery import AgentFolder
-from workbench.agents.workspace.workspace import CriteriaChoice, EvalsetEntry, Workspace
+from workbench.agents.discovery import AgentFolder
+from workbench.agents.workspace import CriteriaChoice, EvalsetEntry, Workspace
 from workbench.events.events import CaseName, CaseRef
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import CaseSummary, EvalsetDocument

@@ -31,7 +31,7 @@ from workbench.ui.widgets.split import Split
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from workbench.agents.workspace.workspace import Workspace
+    from workbench.agents.workspace import Workspace
     from workbench.editing.responsible import Place
     from workbench.events.events import CaseRef
     from workbench.results.changed import Change

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.text.counting import exact
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import CriteriaChoice
+    from workbench.agents.workspace import CriteriaChoice
     from workbench.files.criteria import CriteriaConfig
 
 Content = dict[str, Any]

@@ -12,8 +12,8 @@ from workbench.ui.widgets.page import Line
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from workbench.agents.workspace.discovery import AgentFolder
-    from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
+    from workbench.agents.discovery import AgentFolder
+    from workbench.agents.workspace import EvalsetEntry, Workspace
     from workbench.ui.tree.import_results import ImportResults
 
 _NAMED = 5

@@ -13,8 +13,8 @@ from workbench.ui.next_run.recording_options import RecordingOptions
 from workbench.ui.running.run_thread import Build, Publish, Runnable
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.discovery import AgentFolder
-    from workbench.agents.workspace.workspace import Workspace
+    from workbench.agents.discovery import AgentFolder
+    from workbench.agents.workspace import Workspace
     from workbench.files.prices import Prices
     from workbench.files.run_options import RunOptions
     from workbench.files.settings import Settings

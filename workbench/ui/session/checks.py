@@ -9,7 +9,7 @@ from workbench.ui.session.findings import MOST_CASES, Findings, check
 from workbench.ui.session.view import Controller, Stoppable, View, read_in_thread
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import Workspace
+    from workbench.agents.workspace import Workspace
     from workbench.files.faults import Fault
     from workbench.project.project import TrialImport
 

@@ -16,8 +16,8 @@ from workbench.ui.tree.labels import label
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from workbench.agents.workspace.discovery import AgentFolder
-    from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
+    from workbench.agents.discovery import AgentFolder
+    from workbench.agents.workspace import EvalsetEntry, Workspace
 
 
 _SHOWN_EVERY = 0.3

@@ -11,7 +11,7 @@ from workbench.store.history.latest import LatestRun, latest_runs
 from workbench.store.store import RunSummary
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import Workspace
+    from workbench.agents.workspace import Workspace
 
 _MAX_PREVIOUS = 20
 """Number of runs before the newest one that are searched for the previous verdicts of its cases."""

@@ -25,8 +25,8 @@ from workbench.ui.tree.outline import Row
 from workbench.ui.tree.verdicts import Verdicts
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.discovery import AgentFolder
-    from workbench.agents.workspace.workspace import EvalsetEntry, OnEvalset, Workspace
+    from workbench.agents.discovery import AgentFolder
+    from workbench.agents.workspace import EvalsetEntry, OnEvalset, Workspace
     from workbench.editing.saving import Saver
     from workbench.events.events import CaseName
     from workbench.files.evalset import EvalCase
@@ -233,7 +233,7 @@ class Session:
         Raises:
             OSError, ValueError: the path does not exist.
         """
-        from workbench.agents.workspace.workspace import open_workspace
+        from workbench.agents.workspace import open_workspace
         from workbench.files.state_folder import state_dir
         from workbench.store.owners import read_owners
 

@@ -16,7 +16,7 @@ from workbench.ui.tree.outline import Row
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from workbench.agents.workspace.workspace import Workspace
+    from workbench.agents.workspace import Workspace
     from workbench.editing.responsible import Place
     from workbench.results.document import Subject
     from workbench.ui.actions import Situation

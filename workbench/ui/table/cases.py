@@ -18,7 +18,7 @@ from workbench.ui.tree.outline import Pair
 from workbench.ui.tree.verdicts import Verdicts
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import EvalsetEntry
+    from workbench.agents.workspace import EvalsetEntry
 
 Name: TypeAlias = tuple[str, str]
 """A case as (evalset file, ID), which stays the same when the folder is read again."""

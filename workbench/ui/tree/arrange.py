@@ -11,7 +11,7 @@ from workbench.ui.tree.query import CHANGED, FLAKY, FROZEN, MARKED, STALE, TRIAG
 from workbench.ui.tree.verdicts import Verdicts
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import EvalsetEntry
+    from workbench.agents.workspace import EvalsetEntry
 
 Sort: TypeAlias = Literal["file", "status", "score", "time"]
 SORTS: tuple[Sort, ...] = get_args(Sort)

@@ -13,7 +13,7 @@ from workbench.ui.tree.verdicts import Verdicts
 from workbench.ui.widgets.rows import Piece, RowView
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import Workspace
+    from workbench.agents.workspace import Workspace
 
 
 _FLASH_SECONDS = 0.8

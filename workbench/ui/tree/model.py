@@ -14,7 +14,7 @@ from workbench.ui.tree.query import Query
 from workbench.ui.tree.verdicts import Verdicts
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import EvalsetEntry, Workspace
+    from workbench.agents.workspace import EvalsetEntry, Workspace
 
 
 class Marks:

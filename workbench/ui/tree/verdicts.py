@@ -27,7 +27,7 @@ from workbench.ui.tree.import_results import ImportResults
 from workbench.ui.tree.triage_index import TriageIndex, TriageMark
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import EvalsetEntry
+    from workbench.agents.workspace import EvalsetEntry
     from workbench.editing.triage.entry import Entry
     from workbench.results.repeats.summary import CaseRepeats
     from workbench.store.inputs import Change

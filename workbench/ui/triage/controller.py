@@ -17,7 +17,7 @@ from workbench.ui.tree.labels import label
 from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import EvalsetEntry
+    from workbench.agents.workspace import EvalsetEntry
     from workbench.editing.edit import Edit
     from workbench.editing.triage.entry import Entry
     from workbench.editing.triage.triage_file import Change

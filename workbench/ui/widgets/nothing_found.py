@@ -16,7 +16,7 @@ from workbench.ui.actions import BY_ID
 from workbench.ui.widgets.keys import bindings
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace.workspace import Workspace
+    from workbench.agents.workspace import Workspace
 
 _NAMED = 5
 _MOST_IGNORED = 1000

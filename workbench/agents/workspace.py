@@ -7,9 +7,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from workbench.agents.workspace.discovery import DEFINITION_FILES, AgentFolder, Ignored, name_agents
-from workbench.agents.workspace.ownership import Owned, Owner, Ownership
-from workbench.agents.workspace.targets import absolute, canonical_path, discover_for, find_root
+from workbench.agents.discovery import (
+    DEFINITION_FILES,
+    AgentFolder,
+    Ignored,
+    absolute,
+    canonical_path,
+    discover_for,
+    find_root,
+    name_agents,
+)
+from workbench.agents.ownership import Owned, Owner, Ownership
 from workbench.events.events import CaseName
 from workbench.files.criteria import CriteriaConfig, default_config, read_config
 from workbench.files.evalset import BrokenCaseError, EvalsetDocument, open_evalset

@@ -1,4 +1,7 @@
-"""Other people's Python sources, parsed within limits of size and depth, and found without importing anything.
+"""Other people's Python sources: what they define, within limits of size and depth, and without importing anything.
+
+An agent is `root_agent`, `app` or `get_agent_async` as a top-level name of `agent.py` or `__init__.py`: assigned,
+imported or defined, also inside `if`, `try` and `with`.
 
 The places of a user's functions are the same as in `worker/functions.py`. Functions outside the project, such as those
 of installed packages, are not searched for, and nothing is reported about them. The driver of an agent kind runs in the
@@ -6,6 +9,7 @@ agent's interpreter, which may lack its package. Only the driver's file is used 
 """
 
 import ast
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -51,6 +55,130 @@ def read_source(file: Path) -> ast.Module:
         SyntaxError, ValueError: as in `parse_source`.
     """
     return parse_source(read_regular(file, LARGEST), str(file))
+
+
+_AGENT_NAMES = ("app", "root_agent", "get_agent_async")
+"""The names of an agent, in the order of ADK. Web frameworks also use `app`, so it counts only if it can be ADK's."""
+_MENTIONED = re.compile(rb"\b(?:app|root_agent|get_agent_async)\b")
+# For files that this Python cannot parse; the agent's own Python may be newer.
+_LINE = re.compile(
+    r"^(?:(?P<assigned>app|root_agent|get_agent_async)\b[^=\n]*=(?!=)|(?:async\s+)?def\s+(?P<defined>root_agent|get_agent_async)\b"
+    r"|from\s[^\n]*\bimport\b[^\n]*\b(?P<imported>root_agent|get_agent_async)\b)",
+    re.MULTILINE,
+)
+
+
+def agent_attribute(file: Path) -> tuple[str, str]:
+    """Return the top-level name by which a module defines an agent, and why the file could not be read; "" if none."""
+    try:
+        source = read_regular(file)
+    except OSError as error:
+        return "", f"cannot be read: {error.strerror or error}"
+    if file.name != "agent.py" and not _MENTIONED.search(source):
+        return "", ""
+    try:
+        names = _module_names(parse_source(source), file)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        where = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) and error.lineno else str(error)
+        match = _LINE.search(source.decode("utf-8", errors="replace"))
+        guess = next(filter(None, match.groups())) if match else ""
+        taken = f"; treated as an agent because one line defines {guess}" if guess else ""
+        return guess, f"not valid Python ({where}){taken}"
+    return next((name for name in _AGENT_NAMES if name in names), ""), ""
+
+
+def _module_names(module: ast.Module, file: Path) -> set[str]:
+    """Return the attributes that the module has at its top level after import."""
+    statements = list(_top_level(module.body))
+    imports = {bound: origin for statement in statements for bound, origin in _imported_names(statement)}
+    names = {bound for bound, origin in imports.items() if bound != "app" or _imports_app(origin, file)}
+    for statement in statements:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            names |= {statement.name} - {"app"}
+        elif isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            bound_here = {name for target in targets for name in _target_names(target)}
+            names |= bound_here if _may_be_app(statement.value, imports, file) else bound_here - {"app"}
+    return names
+
+
+def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.If):
+            if not _never_when_imported_names(statement.test):
+                yield from _top_level(statement.body)
+            yield from _top_level(statement.orelse)
+        elif isinstance(statement, ast.Try | ast.TryStar):
+            for handler in statement.handlers:
+                yield from _top_level(handler.body)
+            yield from _top_level(statement.body + statement.orelse + statement.finalbody)
+        elif isinstance(statement, ast.With | ast.AsyncWith | ast.For | ast.While):
+            yield from _top_level(statement.body)
+
+
+def _never_when_imported_names(test: ast.expr) -> bool:
+    """Return whether the test is `TYPE_CHECKING` or `__name__ == "__main__"`."""
+    words = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    words |= {node.attr for node in ast.walk(test) if isinstance(node, ast.Attribute)}
+    return isinstance(test, ast.Name | ast.Attribute | ast.Compare) and bool(words & {"TYPE_CHECKING", "__name__"})
+
+
+def _target_names(target: ast.expr) -> Iterator[str]:
+    if isinstance(target, ast.Name):
+        yield target.id
+    elif isinstance(target, ast.Tuple | ast.List):
+        for element in target.elts:
+            yield from _target_names(element)
+    elif isinstance(target, ast.Starred):
+        yield from _target_names(target.value)
+
+
+def _imported_names(statement: ast.stmt) -> Iterator[tuple[str, str]]:
+    """Yield each name that an import binds, with its dotted path. Relative paths keep their leading dots."""
+    if isinstance(statement, ast.Import):
+        for alias in statement.names:
+            first = alias.name.partition(".")[0]
+            yield alias.asname or first, alias.name if alias.asname else first
+    elif isinstance(statement, ast.ImportFrom):
+        module = "." * statement.level + (statement.module or "")
+        for alias in statement.names:
+            yield alias.asname or alias.name, f"{module}.{alias.name}" if statement.module else module + alias.name
+
+
+def _may_be_app(value: ast.expr, imports: dict[str, str], file: Path) -> bool:
+    """Return whether `app = <value>` can be ADK's App.
+
+    Yes if something from `google.adk.apps` or the project makes it. If something in this file makes it, yes if the file
+    uses ADK at all. No for imports from other packages, such as `FastAPI()` or `typer.Typer()`.
+    """
+    path = ""
+    while isinstance(value, ast.Call | ast.Attribute | ast.Await):
+        path = f".{value.attr}{path}" if isinstance(value, ast.Attribute) else path
+        value = value.func if isinstance(value, ast.Call) else value.value
+    if isinstance(value, ast.Constant):
+        return False
+    origin = imports[value.id] + path if isinstance(value, ast.Name) and value.id in imports else None
+    if origin is None:
+        return any(known.startswith("google.adk") or known == "google" for known in imports.values())
+    return origin.startswith((".", "google.adk.apps")) or origin.partition(".")[0] in file.parts
+
+
+def _imports_app(origin: str, file: Path) -> bool:
+    """Return whether the `app` imported from `origin` counts.
+
+    The named module is read if it is beside `file`. An `app` from anywhere else is not ADK's.
+    """
+    module, _, name = origin.rpartition(".")
+    module = module.removeprefix(f"{file.parent.name}.").removeprefix(".")
+    if name != "app" or not module.isidentifier():
+        return False
+    source = file.parent / f"{module}.py"
+    try:
+        return "app" in _module_names(read_source(source), source)
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        # Importing the module will report what is wrong with it.
+        return False
 
 
 END_STATE = "final_session_state"

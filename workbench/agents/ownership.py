@@ -27,8 +27,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from workbench.agents.workspace.discovery import DEFINITION_FILES, AgentFolder, Ignored, agent_at
-from workbench.agents.workspace.python_source import LARGEST_SOURCE, parse_source, read_source
+from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored, agent_at
+from workbench.agents.python_source import LARGEST_SOURCE, parse_source, read_source
 from workbench.files.file_access import read_regular
 from workbench.files.walk import relative_to
 from workbench.store.owners import LastOwner, StoredOwners

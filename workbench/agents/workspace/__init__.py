@@ -1,1 +1,0 @@
-"""The agents and evalsets in a folder, and which agent each evalset belongs to."""
