@@ -344,7 +344,7 @@ def open_screen(
 
     Its runs record no inputs, so their verdicts do not become stale at a time that depends on the machine.
     """
-    monkeypatch.setattr(staleness, "stale_records", lambda records, workspace, state: {})
+    monkeypatch.setattr(staleness, "stale_transcripts", lambda cases, workspace, state: {})
     file = tmp_path_factory.mktemp("settings") / "config.toml"
 
     def make(workspace: Workspace | None = None, **options: Any) -> Screen:

@@ -13,7 +13,7 @@ import secrets
 import stat
 from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from workbench.text.counting import counted
 
@@ -78,6 +78,23 @@ def open_regular(path: Path, limit: int | None = None) -> BinaryIO:
         file.close()
         raise
     return file
+
+
+Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
+"""Modification time, size and inode of each file, or None if it does not exist."""
+
+
+def signature_of(files: Iterable[Path]) -> Signature:
+    """Return a value that differs once one of these files or folders has changed."""
+    found: list[tuple[int, int, int] | None] = []
+    for file in files:
+        try:
+            status = file.stat()
+        except (OSError, ValueError):
+            found.append(None)
+        else:
+            found.append((status.st_mtime_ns, status.st_size, status.st_ino))
+    return tuple(found)
 
 
 def size_words(size: int) -> str:

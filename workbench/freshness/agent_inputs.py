@@ -29,50 +29,22 @@ _FAMILIES = re.compile(
     re.IGNORECASE,
 )
 """Variables that models, clients and interpreters read, even if the agent's sources do not name them."""
-
-
 _OF_THE_TERMINAL = frozenset({"PWD", "OLDPWD", "SHLVL", "TERM", "COLUMNS", "LINES", "WINDOWID", "DISPLAY"})
-
-
 _NAMED = re.compile(rb"\b[A-Z][A-Z0-9_]{2,}\b")
-
-
 _LARGEST_SOURCE = 1 << 20
-
-
 _MOST_NAMES = 500
-
-
 MANY_NAMES = "*"
 """Placeholder for the names of unset variables if there are too many. They are then read from the sources again."""
-
-
 _INSTALLED = (".dist-info", ".egg-info", ".egg-link")
-
-
 _IN_PLACE = "in place"
-
-
 _OWN = "workbench"
 """The name of the workbench's own version among the packages."""
-
-
 _MOST_FILES = 2000
 """Limit of files of a folder with separate digests. More files share one digest, under the folder's name with "/"."""
-
-
 _MODULES = (".py", ".pyi", ".so")
-
-
 _PAPERS = re.compile(r"(readme|changelog|changes|license|licence|contributing|authors|notice|todo)\b", re.IGNORECASE)
-
-
 _TEST_FILE = re.compile(r"(test_.*|.*_test|conftest)\.py")
-
-
 _SOURCES_READ = 200
-
-
 _NOT_THE_AGENTS = (".triage.json", ".evalset_result.json", ".pyc", ".frozen.json")
 
 
@@ -296,19 +268,17 @@ class AgentFileFilter:
         self._beside = {(path.parent, path.suffix) for path in read or () if path.parent not in results}
 
     def counts(self, path: Path) -> bool:
-        """Return whether the agent may depend on a file."""
+        """Return whether the agent may depend on a file.
+
+        In its folder, a module that it did not read counts, because other cases may import it. Another file counts if
+        a file of the same type was read in its folder, unless the agent writes there.
+        """
         if self._read is not None and path in self._read:
             return True
         if _is_no_source(path) or not path.is_relative_to(self._folder):
             return False
-        return not any(path.is_relative_to(other) for other in self._inside) and self._is_own(path)
-
-    def _is_own(self, path: Path) -> bool:
-        """Return whether an unread file of the agent's folder counts.
-
-        A module counts, because other cases may import it. Another file counts if a file of the same type was read in
-        its folder, unless the agent writes there.
-        """
+        if any(path.is_relative_to(other) for other in self._inside):
+            return False
         folder = self._folder
         if path.name in DEFINITION_FILES and path.parent == folder:
             return True
@@ -345,7 +315,16 @@ def may_name(path: Path, folder: Path, others: Iterable[Path]) -> bool:
         names = {path.stem, path.parent.name} - {"__init__"}
     else:
         names = {path.name}
-    return _named_in_sources(names, folder)
+    word = re.compile("|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in names))
+    for number, source in enumerate(folder.rglob("*.py")):
+        if number >= _SOURCES_READ:
+            return True
+        try:
+            if word.search(read_regular(source, LARGEST_SOURCE).decode("utf-8", "replace")):
+                return True
+        except OSError:
+            continue  # The import of the agent gives a better message.
+    return False
 
 
 def _is_no_source(path: Path) -> bool:
@@ -359,16 +338,3 @@ def _is_no_source(path: Path) -> bool:
         or path.parent.name.endswith(FROZEN_SUFFIX)
         or bool(_PAPERS.match(name))
     )
-
-
-def _named_in_sources(names: Iterable[str], folder: Path) -> bool:
-    word = re.compile("|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in names))
-    for number, source in enumerate(folder.rglob("*.py")):
-        if number >= _SOURCES_READ:
-            return True
-        try:
-            if word.search(read_regular(source, LARGEST_SOURCE).decode("utf-8", "replace")):
-                return True
-        except OSError:
-            continue  # The import of the agent gives a better message.
-    return False

@@ -3,34 +3,218 @@
 Folders are watched one by one, not as trees, so that `.git`, environments and caches are never read. A batch is
 complete after a few milliseconds without a change. It takes longer while a file looks half written, while git works, or
 while many files change, as in a branch switch.
-
-The contents of watched files by hash, and the links to them, show whether a file really changed, also behind a link,
-and what it contained when a verdict was made.
 """
 
 import asyncio
 import contextlib
+import errno
 import os
+import re
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
+from time import monotonic
+from typing import TypeAlias
 
-from workbench.files.file_access import content_hash, read_regular
 from workbench.files.state_folder import STATE_FOLDER
-from workbench.freshness.file_events import (
-    PROMPT,
-    Effort,
-    NoEventsError,
-    native_changes,
-    poll,
-    polling_forced,
-    remote_kind,
-    scan,
-)
 from workbench.freshness.rereading import looks_unfinished
-from workbench.store.digests import LOG
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """A compromise between noticing changes soon and using little processor time.
+
+    Times are in milliseconds. A batch ends after `step` without a change, at most after `debounce`. `tick` is the time
+    between two empty results, which let the caller check its state. Polled folders are read every `interval`, and less
+    often if that takes more than this `share` of a processor.
+    """
+
+    step: int = 5
+    debounce: int = 100
+    tick: int = 3000
+    interval: int = 300
+    share: float = 0.1
+
+
+PROMPT = Effort()
+"""The effort of a watch, which reruns cases as soon as a file is saved."""
+CALM = Effort(step=300, debounce=900, tick=10_000, interval=2000, share=0.003)
+"""The effort of a screen, which is idle most of the time."""
+_HELD_UP = 2.0
+_LOST_FROM = 2000
+"""Number of files at once above which events may be lost: the system keeps 16,384 events, about five for each file."""
+
+
+class NoEventsError(Exception):
+    """A failure of the system's events. The text says why, and how to fix it."""
+
+
+async def native_changes(
+    folders: Collection[Path], stop: asyncio.Event, armed: asyncio.Event, effort: Effort = PROMPT
+) -> AsyncIterator[tuple[set[Path], bool]]:
+    """Yield changed paths directly in the folders, regularly also none, until `stop`.
+
+    True means that some changes may be missing, because this process was stopped or there were too many changes.
+
+    Raises:
+        NoEventsError: the system cannot report changes.
+        FileNotFoundError: a folder was just deleted.
+    """
+    from watchfiles import awatch
+
+    watching = awatch(
+        *folders,
+        # No filter, because any event shows that this process is not stopped.
+        watch_filter=None,
+        debounce=effort.debounce,
+        step=effort.step,
+        stop_event=stop,
+        rust_timeout=effort.tick,
+        yield_on_timeout=True,
+        recursive=False,
+        # We poll ourselves if it is requested or necessary.
+        force_polling=False,
+        # True would also hide the end of the system's watches.
+        ignore_permission_denied=False,
+    )
+    armed.set()
+    checked = monotonic()
+    try:
+        async for changes in watching:
+            was_stopped = monotonic() - checked > effort.tick / 1000 + _HELD_UP
+            yield {Path(path) for _, path in changes}, was_stopped or len(changes) >= _LOST_FROM
+            checked = monotonic()
+    except FileNotFoundError:
+        raise
+    except (OSError, RuntimeError) as error:  # `watchfiles` raises RuntimeError for unknown errors.
+        raise NoEventsError(_why(error)) from error
+
+
+def _why(error: Exception) -> str:
+    text = str(error)
+    if "watch limit" in text:
+        return "the system has no free file watches (allow more: sysctl fs.inotify.max_user_watches=524288)"
+    if os.strerror(errno.EMFILE) in text:
+        return "too many programs watch files (allow more: sysctl fs.inotify.max_user_instances=512)"
+    return f"the system does not report changes: {text}"
+
+
+_FORCED = "WATCHFILES_FORCE_POLLING"
+Listing: TypeAlias = dict[str, tuple[int, int, int]]
+"""Path → time in nanoseconds, size, inode."""
+
+
+def _timed_scan(folders: Collection[Path]) -> tuple[Listing, float]:
+    """Return the entries of the folders, and the seconds of processor time for reading them."""
+    began = time.thread_time()
+    return scan(folders), time.thread_time() - began
+
+
+def scan(folders: Collection[Path]) -> Listing:
+    """Return the direct entries of the folders."""
+    found: Listing = {}
+    for folder in folders:
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    try:
+                        status = entry.stat()
+                    except OSError:
+                        continue  # Deleted since the listing.
+                    folder_like = entry.is_dir()
+                    found[entry.path] = (
+                        (0, 0, status.st_ino) if folder_like else (status.st_mtime_ns, status.st_size, status.st_ino)
+                    )
+        except OSError:
+            found[str(folder)] = (0, 0, 0)
+    return found
+
+
+async def poll(
+    folders: Collection[Path], stop: asyncio.Event, before: Listing, effort: Effort = PROMPT
+) -> AsyncIterator[set[Path]]:
+    """Yield created, deleted and changed paths, regularly also none, until `stop`. `before` is the last scan."""
+    while not stop.is_set():
+        began = time.monotonic()
+        now, spent = await asyncio.to_thread(_timed_scan, folders)
+        yield {Path(path) for path in before.keys() | now.keys() if before.get(path) != now.get(path)}
+        before = now
+        # A slow file server is used at most half of the time.
+        pause = max(effort.interval / 1000, spent / effort.share, time.monotonic() - began)
+        try:
+            await asyncio.wait_for(stop.wait(), pause)
+        except TimeoutError:
+            continue
+
+
+_MOUNTS = Path("/proc/self/mountinfo")
+_SERVERS = (
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb2",
+    "smb3",
+    "smbfs",
+    "ncpfs",
+    "davfs",
+    "afs",
+    "ceph",
+    "glusterfs",
+    "lustre",
+    "gpfs",
+)
+_HOSTS = ("9p", "drvfs", "virtiofs", "vboxsf", "vmhgfs", "prl_fs", "osxfs", "grpcfuse")
+"""File systems that a virtual machine shares with its host: 9p is also WSL's /mnt, virtiofs also Docker Desktop's."""
+_REMOTE = frozenset((*_SERVERS, *_HOSTS))
+_LOCAL_FUSE = frozenset(
+    ("fuseblk", "fuse.fuse-overlayfs", "fuse.mergerfs", "fuse.gocryptfs", "fuse.encfs", "fuse.cryfs")
+)
+"""FUSE file systems on a local disk. All writes go through them, so that the kernel reports the changes."""
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+
+
+def remote_kind(folders: Collection[Path], mounts: Path = _MOUNTS) -> str:
+    """Return the kind (such as `nfs4`) of the first folder's file system that may not report changes, or ""."""
+    found = _mounted(mounts)
+    if not any(_is_remote(kind) for kind in found.values()):
+        return ""
+    for folder in folders:
+        kind = _kind_of(os.path.realpath(folder), found)
+        if _is_remote(kind):
+            return kind
+    return ""
+
+
+def _is_remote(kind: str) -> bool:
+    # The name of a FUSE file system usually does not tell whether other machines write to it.
+    return kind in _REMOTE or (kind.startswith("fuse") and kind not in _LOCAL_FUSE)
+
+
+def _mounted(mounts: Path) -> dict[str, str]:
+    """Return mount point → kind of file system. The last one at a mount point hides the others."""
+    try:
+        lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return {}
+    found = {}
+    for line in lines:
+        left, _, right = line.partition(" - ")
+        words = left.split()
+        if len(words) >= 5 and right.split():
+            found[_ESCAPED.sub(lambda match: chr(int(match[1], 8)), words[4])] = right.split()[0]
+    return found
+
+
+def _kind_of(folder: str, mounted: dict[str, str]) -> str:
+    """Return the kind of the file system at the folder, or at the nearest mount point above it."""
+    while folder not in mounted:
+        above = os.path.dirname(folder)  # noqa: PTH120 (a string, for each of many folders)
+        if above == folder:
+            return ""
+        folder = above
+    return mounted[folder]
+
 
 _UNFINISHED = 0.15
 _MANY = 20
@@ -182,14 +366,14 @@ class Changes:
         asyncio.get_running_loop().call_later(_BETWEEN, self._queue.put_nowait, Batch(frozenset(), True))
 
     def _check_root(self) -> None:
-        gone = not self._root.is_dir()
-        if gone != self.gone:
-            self.gone = gone
+        if self.gone == self._root.is_dir():
+            self.gone = not self.gone
             self.on_gone()
 
     def _why_polling(self, folders: Collection[Path]) -> str:
-        if polling_forced():
-            return "WATCHFILES_FORCE_POLLING is set"
+        # The same variable as for `watchfiles`.
+        if os.environ.get(_FORCED, "").lower() not in ("", "0", "false", "disable", "disabled"):
+            return f"{_FORCED} is set"
         kind = remote_kind([self._root, *folders])
         return f"{kind} does not report changes made by other machines" if kind else ""
 
@@ -283,122 +467,3 @@ def _age(path: Path) -> float:
         return abs(time.time() - path.stat().st_mtime)
     except (OSError, ValueError):
         return float("inf")
-
-
-_KEPT_FILE = 1 << 20
-_KEPT_ALL = 64 << 20
-ABSENT = ""
-
-Moment = Mapping[Path, str]
-"""The state of all files at one moment: path → hash, or `ABSENT` for a missing file."""
-
-
-class Contents:
-    """The hashes and contents of files.
-
-    Contents up to a megabyte are kept, so that two moments can be compared. In total, the newest 64 megabytes are kept.
-    """
-
-    def __init__(self) -> None:
-        self._hashes: dict[Path, str] = {}
-        self._kept: dict[str, bytes] = {}
-        self._size = 0
-        self._moment: Moment | None = None
-
-    def take(self, paths: Iterable[Path]) -> set[Path]:
-        """Read files and return those that changed since they were last read. A new file counts as changed."""
-        changed = set()
-        for path in paths:
-            now = self._read(path)
-            if now == ABSENT and path not in self._hashes:
-                continue  # A temporary file of an editor, which is gone already.
-            if now is not None and self._hashes.get(path) != now:
-                self._hashes[path] = now
-                self._moment = None
-                changed.add(path)
-        return changed
-
-    def known(self) -> set[Path]:
-        """Return all files that were read."""
-        return set(self._hashes)
-
-    def hash(self, path: Path) -> str | None:
-        """Return the hash of a file when it was last read, or None if it never was."""
-        return self._hashes.get(path)
-
-    @property
-    def moment(self) -> Moment:
-        """The current state of the files."""
-        if self._moment is None:
-            self._moment = MappingProxyType(dict(self._hashes))
-        return self._moment
-
-    def text(self, digest: str) -> str | None:
-        """Return the text with a hash: "" for a missing file, None if it is not kept or not text."""
-        if digest == ABSENT:
-            return ""
-        content = self._kept.get(digest)
-        if content is None or b"\0" in content:
-            return None
-        return content.decode("utf-8", "replace")
-
-    def _read(self, path: Path) -> str | None:
-        """Return the hash of a file, or None if the path is not a file."""
-        try:
-            content = read_regular(path)
-        except (FileNotFoundError, NotADirectoryError):
-            return ABSENT
-        except OSError:
-            return None
-        if not content and path.name.endswith(LOG):
-            return ABSENT
-        digest = content_hash(content)
-        if len(content) <= _KEPT_FILE and digest not in self._kept:
-            self._kept[digest] = content
-            self._size += len(content)
-            while self._size > _KEPT_ALL:
-                self._size -= len(self._kept.pop(next(iter(self._kept))))
-        return digest
-
-
-class Links:
-    """The files behind links (linked files, and files in linked folders), and the paths that lead to them."""
-
-    def __init__(self) -> None:
-        self._names: dict[Path, set[Path]] = {}
-        self._real: dict[Path, Path] = {}
-
-    def take(self, paths: Iterable[Path]) -> None:
-        """Resolve these paths again."""
-        folders: dict[Path, str] = {}
-        for path in paths:
-            if path in self._real:
-                self._names[self._real.pop(path)].discard(path)
-            if path.parent not in folders:
-                folders[path.parent] = os.path.realpath(path.parent)
-            real = Path(os.path.realpath(path)) if path.is_symlink() else Path(folders[path.parent], path.name)
-            if real != path:
-                self._real[path] = real
-                self._names.setdefault(real, set()).add(path)
-
-    def names(self, paths: Iterable[Path]) -> set[Path]:
-        """Return the other paths of these files."""
-        return {name for path in paths for name in self._names.get(path, ())}
-
-    def folders(self) -> set[Path]:
-        """Return the folders of the linked files."""
-        return {real.parent for real, names in self._names.items() if names}
-
-
-def without_twins(folders: Iterable[Path], others: Iterable[Path]) -> frozenset[Path]:
-    """Return `folders` and those of `others` that are not the same folder under another path.
-
-    The system reports changes of a folder under only one of its paths.
-    """
-    others = sorted(others)
-    if not others:
-        return frozenset(folders)
-    found = {os.path.realpath(folder): folder for folder in folders}
-    for folder in others:
-        found.setdefault(os.path.realpath(folder), folder)
-    return frozenset(found.values())

@@ -250,7 +250,9 @@ class CurrentInputs:
         """Return the criteria, and with `is_simulated` the settings of the simulated user."""
         file = None if config.path is None else relative_to(config.path, self.root)
         simulator = self._clean(config.user_simulator_config) if is_simulated else None
-        return criteria_bundle(_cleaned(config, self._clean), file), simulator_bundle(simulator, file)
+        stored = {item.name: item.value for item in config.criteria}
+        as_stored = stored_config(self._clean(stored), self._clean(config.custom_metrics), None)
+        return criteria_bundle(as_stored, file), simulator_bundle(simulator, file)
 
     def _of_agent(self, agent: AgentFolder, then: Record) -> tuple[Bundle, ...]:
         # Usually all executions of a run share these bundles.
@@ -282,12 +284,6 @@ def case_at(document: EvalsetDocument, index: int | None, clean: Clean) -> Bundl
     session, state = clean(case.session_input or {}), clean(case.final_session_state)
     given = clean(case.dataset_case)
     return case_bundle(turns, clean(scenario), session, clean(list(case.rubrics)), state, given)
-
-
-def _cleaned(config: CriteriaConfig, clean: Clean) -> CriteriaConfig:
-    """Return the config as a run stores it."""
-    criteria = {item.name: item.value for item in config.criteria}
-    return stored_config(clean(criteria), clean(config.custom_metrics), None)
 
 
 def _values(record: Record, kind: Any) -> Mapping[str, str]:
@@ -345,15 +341,14 @@ def frozen_bundles_like(then: Record, root: Path, digests: Digests) -> tuple[Bun
 
     A tool that differed is expected to be equal. So the verdict is stale until the case is frozen again.
     """
-    return tuple(_like(bundle, root, digests) for bundle in then.bundles if "frozen" in bundle.inputs)
-
-
-def _like(then: Bundle, root: Path, digests: Digests) -> Bundle:
-    if then.file is None:
-        return then
-    file = root / then.file
-    values = {name: _current(name, file, digests) for name in then.inputs["frozen"]}
-    return Bundle({"frozen": values}, then.file)
+    found = []
+    for bundle in (bundle for bundle in then.bundles if "frozen" in bundle.inputs):
+        if bundle.file is not None:
+            file = root / bundle.file
+            values = {name: _current(name, file, digests) for name in bundle.inputs["frozen"]}
+            bundle = Bundle({"frozen": values}, bundle.file)
+        found.append(bundle)
+    return tuple(found)
 
 
 def _current(name: str, file: Path, digests: Digests) -> str:
@@ -368,22 +363,16 @@ _NAME = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
 def other_files(config: CriteriaConfig, root: Path, folder: Path) -> dict[Input, list[Path]]:
     """Return sorted files by kind of input. `folder` is the agent's.
 
-    Files of the kind `simulator` count only for cases with a simulated user.
-    """
-    return {
-        "function": _judging_files(config, root, folder),
-        "simulator": _files(config.user_simulator_config, root, folder),
-    }
-
-
-def _judging_files(config: CriteriaConfig, root: Path, folder: Path) -> list[Path]:
-    """Return the files of custom metrics and judges, of the project and of other packages.
-
-    Modules of the project that they import count too.
+    Those of the kind `function` are the files of custom metrics and judges, of the project and of other packages, with
+    the modules of the project that they import. Those of the kind `simulator` count only for cases with a simulated
+    user.
     """
     named = [root / file for entry in config.custom_metrics.values() if (file := own_entry(entry).get("file"))]
     values = [{item.name: item.value for item in config.criteria}, config.custom_metrics]
-    return sorted({*_files(values, root, folder, named), *_plugin_files(config)})
+    return {
+        "function": sorted({*_files(values, root, folder, named), *_plugin_files(config)}),
+        "simulator": _files(config.user_simulator_config, root, folder),
+    }
 
 
 def _files(settings: Any, root: Path, folder: Path, named: Iterable[Path] = ()) -> list[Path]:

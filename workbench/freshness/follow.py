@@ -6,25 +6,21 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Itera
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from workbench.agents.discovery import DEFINITION_FILES, is_evalset_file, is_project
-from workbench.agents.workspace import CONFIG_FILES, Workspace
-from workbench.files.file_access import DELETED, content_hash, last_written, read_regular
+from workbench.agents.workspace import CONFIG_FILES, EvalsetEntry, Workspace
+from workbench.files.file_access import DELETED, content_hash, last_written, read_regular, signature_of
 from workbench.files.walk import TRIAGE_SUFFIX, Walk
-from workbench.freshness.changes import Changes, is_watched
-from workbench.freshness.file_events import CALM
-from workbench.freshness.input_files import signature_of, workspace_files
+from workbench.freshness.changes import CALM, Changes, is_watched
 from workbench.freshness.rereading import reread
+from workbench.freshness.staleness import workspace_files
 from workbench.store.database.opening import BESIDE, FILE_NAME
 from workbench.text.counting import counted
 
-if TYPE_CHECKING:
-    from workbench.agents.workspace import EvalsetEntry, Workspace
-
-
 MOST_FOLDERS = 3000
 """Limit of followed folders. In a larger project, only the folders of its evalsets and agents are followed."""
+_DEFINING_NAMES = frozenset((*CONFIG_FILES, *DEFINITION_FILES, ".gitignore"))
+"""Names of files that say where agents and evalsets are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +65,12 @@ class Follower:
         self._comparing = Lock()
         self.complete = False
         """Whether every input of a verdict is in a followed folder, and the system reports changes."""
-        self.changes = Changes(workspace().root, self._current_folders, CALM, self._is_relevant)
+        self.changes = Changes(
+            workspace().root,
+            lambda: self._of_runs if self._watched() else self._folders | self._of_runs,
+            CALM,
+            lambda path: self._is_about_runs(path) or is_watched(path),
+        )
 
     def close(self) -> None:
         """End `touched`."""
@@ -104,14 +105,8 @@ class Follower:
             if found:
                 yield found
 
-    def _current_folders(self) -> frozenset[Path]:
-        return self._of_runs if self._watched() else self._folders | self._of_runs
-
     def _is_about_runs(self, path: Path) -> bool:
         return path == self._state or path in self._stored
-
-    def _is_relevant(self, path: Path) -> bool:
-        return self._is_about_runs(path) or is_watched(path)
 
     def _signatures(self) -> dict[Path, object]:
         paths = [*self.walked, *workspace_files(self._workspace())]
@@ -183,7 +178,11 @@ def read_news(
     known = set(workspace_files(old))
     own = {path for path in touched if _is_own(path)}
     folders = {path for path in touched if path in walked or path.is_dir()}
-    defining = [path for path in touched if path in known or path in folders or _is_found_by_name(path)]
+    defining = [
+        path
+        for path in touched
+        if path in known or path in folders or is_evalset_file(path) or path.name in _DEFINING_NAMES
+    ]
     now = reread(old, defining, reopen) if defining else old
     triage = tuple(sorted(path for path in touched if path.name.endswith(TRIAGE_SUFFIX)))
     shown = {file for entry in old.evalsets for file in (entry.file, *entry.criteria.config.files)}
@@ -204,10 +203,6 @@ def _is_own(path: Path) -> bool:
         return written == DELETED
     except OSError:
         return False
-
-
-def _is_found_by_name(path: Path) -> bool:
-    return is_evalset_file(path) or path.name in (*CONFIG_FILES, *DEFINITION_FILES, ".gitignore")
 
 
 def _folders_of(workspace: Workspace) -> frozenset[Path]:
@@ -256,12 +251,15 @@ def disk_words(changes: Collection[DiskChange]) -> str:
     return "; ".join([*words, f"{' and '.join(what)} changed on disk{f': {told}' if told else ''}"])
 
 
-def workspace_changes(before: "Workspace", now: "Workspace") -> list[DiskChange]:
-    """Return how the evalsets, criteria and agents of two readings differ."""
-    return [*_evalset_changes(before, now), *_config_changes(before, now), *_agent_changes(before, now)]
+def _agent_changes(before: Workspace, now: Workspace) -> Iterator[DiskChange]:
+    old, new = ({agent.folder: agent.name for agent in found.agents} for found in (before, now))
+    for folder in new.keys() - old.keys():
+        yield DiskChange(f"agent {new[folder]}", None, "appeared on disk")
+    for folder in old.keys() - new.keys():
+        yield DiskChange(f"agent {old[folder]}", None, "is gone")
 
 
-def is_same(before: "Workspace", now: "Workspace") -> bool:
+def is_same(before: Workspace, now: Workspace) -> bool:
     """Return whether two readings would look the same on the screen."""
     if len(before.evalsets) != len(now.evalsets) or before.agents != now.agents or before.ignored != now.ignored:
         return False
@@ -275,7 +273,7 @@ def is_same(before: "Workspace", now: "Workspace") -> bool:
     )
 
 
-def same_content(before: "EvalsetEntry", now: "EvalsetEntry") -> bool:
+def same_content(before: EvalsetEntry, now: EvalsetEntry) -> bool:
     """Return whether two readings of an evalset show the same cases and the same faults."""
     old, new = before.document, now.document
     if old is new:
@@ -290,14 +288,14 @@ def same_content(before: "EvalsetEntry", now: "EvalsetEntry") -> bool:
     )
 
 
-def _evalset_changes(before: "Workspace", now: "Workspace") -> Iterator[DiskChange]:
+def workspace_changes(before: Workspace, now: Workspace) -> Iterator[DiskChange]:
+    """Yield how the evalsets, criteria and agents of two readings differ."""
     old = {entry.relative: entry for entry in before.evalsets}
     new = {entry.relative: entry for entry in now.evalsets}
     for relative, entry in new.items():
         if relative not in old:
-            yield DiskChange(
-                entry.file.name, entry.file, "appeared on disk", cases=Counter(new=len(entry.document.cases))
-            )
+            number = Counter(new=len(entry.document.cases))
+            yield DiskChange(entry.file.name, entry.file, "appeared on disk", cases=number)
         elif not same_content(old[relative], entry):
             broken = entry.document.broken and not old[relative].document.broken
             detail = "it is broken now" if broken else ""
@@ -305,9 +303,17 @@ def _evalset_changes(before: "Workspace", now: "Workspace") -> Iterator[DiskChan
     for relative, entry in old.items():
         if relative not in new:
             yield DiskChange(entry.file.name, entry.file, "is gone", cases=Counter(gone=len(entry.document.cases)))
+    cases: Counter[Path] = Counter()
+    for relative in filter(old.__contains__, new):
+        earlier, config = old[relative].criteria.config, new[relative].criteria.config
+        if earlier != config and (path := config.path or earlier.path) is not None:
+            cases[path] += len(new[relative].document.cases)
+    for path, count in cases.items():
+        yield DiskChange(path.name, path, detail=f"criteria of {counted(count, 'case')}")
+    yield from _agent_changes(before, now)
 
 
-def _case_changes(before: "EvalsetEntry", now: "EvalsetEntry") -> Counter[str]:
+def _case_changes(before: EvalsetEntry, now: EvalsetEntry) -> Counter[str]:
     old, new = before.document, now.document
     places = {case.eval_id: case.index for case in old.cases}
     found: Counter[str] = Counter()
@@ -319,22 +325,3 @@ def _case_changes(before: "EvalsetEntry", now: "EvalsetEntry") -> Counter[str]:
             found["changed"] += 1
     found["gone"] = len(places)
     return +found
-
-
-def _config_changes(before: "Workspace", now: "Workspace") -> Iterator[DiskChange]:
-    old = {entry.relative: entry.criteria.config for entry in before.evalsets}
-    cases: Counter[Path] = Counter()
-    for entry in now.evalsets:
-        earlier, config = old.get(entry.relative), entry.criteria.config
-        if earlier is not None and earlier != config and (path := config.path or earlier.path) is not None:
-            cases[path] += len(entry.document.cases)
-    for path, number in cases.items():
-        yield DiskChange(path.name, path, detail=f"criteria of {counted(number, 'case')}")
-
-
-def _agent_changes(before: "Workspace", now: "Workspace") -> Iterator[DiskChange]:
-    old, new = ({agent.folder: agent.name for agent in found.agents} for found in (before, now))
-    for folder in new.keys() - old.keys():
-        yield DiskChange(f"agent {new[folder]}", None, "appeared on disk")
-    for folder in old.keys() - new.keys():
-        yield DiskChange(f"agent {old[folder]}", None, "is gone")

@@ -15,7 +15,7 @@ from workbench.files.evalset import EvalsetDocument, case_or_none
 from workbench.files.frozen_path import FILE_SUFFIX, frozen_folder, frozen_path
 from workbench.files.walk import relative_to
 from workbench.freshness.agent_inputs import AgentFileFilter, Touched, environment_bundles, may_name
-from workbench.freshness.current import FROZEN, RECORDING, case_at, other_files, recording_files
+from workbench.freshness.current import RECORDING, case_at, other_files, recording_files
 from workbench.freshness.rereading import Snapshot, has_lost_agent, is_invalid, with_last_valid
 from workbench.freshness.staleness import compare
 from workbench.store.case_inputs import criteria_bundle, simulator_bundle
@@ -24,6 +24,8 @@ from workbench.store.inputs import KINDS, Bundle, Change, Effect, Input, Record,
 
 _UNSALTED = Digests("")
 """Digests without a salt, because they are only compared and never stored."""
+OWNER_CHANGE = Change("owner", "agent", None, KINDS["owner"].effect)
+"""The change of an evalset's owner to another agent or to none."""
 
 
 @dataclass
@@ -63,10 +65,6 @@ class Impact:
     def without(self, keys: Collection[CaseName]) -> "Impact":
         """Return the impact on all cases but these."""
         return replace(self, changes={key: found for key, found in self.changes.items() if key not in keys})
-
-    def cases_needing(self, depth: Effect) -> set[CaseName]:
-        """Return the cases that need exactly this effect."""
-        return {key for key, found in self.depths.items() if found == depth}
 
 
 @dataclass(frozen=True)
@@ -128,19 +126,9 @@ def _entry_changes(
             found.add((now.relative, eval_id), changes)
     if before is not None:
         if before.agent != now.agent and not has_lost_agent(now):
-            _add_to_all(found, now, [owner_change()])
+            _add_to_all(found, now, [OWNER_CHANGE])
         used |= _criteria_changes(found, before, now, root) & changed
     return used
-
-
-def owner_change() -> Change:
-    """Return the change of an evalset's owner to another agent or to none."""
-    return Change("owner", "agent", None, KINDS["owner"].effect)
-
-
-def frozen_change(file: str) -> Change:
-    """Return the change of the project's mode of `--frozen` in its settings `file`."""
-    return Change("options", FROZEN, file, KINDS["options"].effect)
 
 
 def _changed_cases(old: EvalsetDocument | None, now: EvalsetEntry) -> Iterator[tuple[str, tuple[Change, ...]]]:
@@ -184,7 +172,7 @@ def _recording_changes(found: Impact, entry: EvalsetEntry, changed: set[Path], w
         names = [RECORDING] if file in mine else []
         if values and not names:
             names = [path.name for path in recording_files(file) if path in values]
-        changes = [Change("frozen", name, relative(file, workspace), KINDS["frozen"].effect) for name in names]
+        changes = [Change("frozen", name, relative_to(file, workspace.root), KINDS["frozen"].effect) for name in names]
         found.add((entry.relative, case.eval_id), changes)
     return mine
 
@@ -203,7 +191,11 @@ def _agent_changes(found: Impact, old: Snapshot, new: Snapshot, saves: Saves, ch
     for folder, mine in entries.items():
         touched = saves.touched.get(folder, Touched())
         reads = _read_by(folder, changed - touched.written, touched, saves, new.workspace)
-        changes = [_file_change(path, saves, touched, new.workspace) for path in sorted(reads)]
+        changes: list[Change] = []
+        for path in sorted(reads):
+            kind: Input = "agent_folder" if path in saves.made and path not in touched.files else "agent_file"
+            name = relative_to(path, new.workspace.root)
+            changes.append(Change(kind, name, name, KINDS[kind].effect))
         environments = (snapshot.environments.get(folder) for snapshot in (old, new))
         bundles = [
             environment_bundles(environment, new.workspace.root, (), _UNSALTED)
@@ -234,12 +226,6 @@ def _read_by(
     }
 
 
-def _file_change(path: Path, saves: Saves, touched: Touched, workspace: Workspace) -> Change:
-    kind: Input = "agent_folder" if path in saves.made and path not in touched.files else "agent_file"
-    name = relative(path, workspace)
-    return Change(kind, name, name, KINDS[kind].effect)
-
-
 def _other_changes(
     found: Impact, before: EvalsetEntry, entry: EvalsetEntry, workspace: Workspace, changed: set[Path]
 ) -> set[Path]:
@@ -255,7 +241,9 @@ def _other_changes(
     for kind in {**then, **now}:
         files = set(now.get(kind, ()))
         mine = files & changed
-        names = sorted(relative(path, workspace) for path in mine | files.symmetric_difference(then.get(kind, ())))
+        names = sorted(
+            relative_to(path, workspace.root) for path in mine | files.symmetric_difference(then.get(kind, ()))
+        )
         add = _add_to_scenarios if kind == "simulator" else _add_to_all
         add(found, entry, [Change(kind, name, name, KINDS[kind].effect) for name in names])
         used |= mine
@@ -268,16 +256,12 @@ def _add_to_all(found: Impact, entry: EvalsetEntry, changes: Collection[Change])
 
 
 def _add_to_scenarios(found: Impact, entry: EvalsetEntry, changes: Collection[Change]) -> None:
-    for case in entry.document.cases if changes else ():
-        if _is_scenario(entry, case.index):
-            found.add((entry.relative, case.eval_id), changes)
-
-
-def _is_scenario(entry: EvalsetEntry, index: int) -> bool:
-    if not entry.document.mentions("conversation_scenario", "conversationScenario"):
-        return False
-    case = case_or_none(entry.document, index)
-    return case is not None and case.scenario is not None
+    if not changes or not entry.document.mentions("conversation_scenario", "conversationScenario"):
+        return
+    for item in entry.document.cases:
+        case = case_or_none(entry.document, item.index)
+        if case is not None and case.scenario is not None:
+            found.add((entry.relative, item.eval_id), changes)
 
 
 def _compare(evalset: str, then: Iterable[Bundle], now: Iterable[Bundle]) -> tuple[Change, ...]:
@@ -288,8 +272,3 @@ def other_dependencies(entry: EvalsetEntry, workspace: Workspace) -> dict[Input,
     """Return the files on which an evalset's verdicts depend, besides evalset, config and agent."""
     folder = workspace.root if entry.agent is None else entry.agent.folder
     return other_files(entry.criteria.config, workspace.root, folder)
-
-
-def relative(path: Path, workspace: Workspace) -> str:
-    """Return a path relative to the root of the workspace."""
-    return relative_to(path, workspace.root)

@@ -1,4 +1,7 @@
-"""Partial rereading of the workspace after a change, and what is unusable in it.
+"""What is read again after a change: the contents of files, and the part of the workspace that they define.
+
+Contents by hash, and the links to them, show whether a file really changed, also behind a link, and what it contained
+when a verdict was made.
 
 A file may be half written, invalid Python or JSON, or a wrong evalset or config, and the agent of an evalset may be
 gone. Their cases wait.
@@ -9,8 +12,9 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
-from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, agent_at
+from workbench.agents.discovery import DEFINITION_FILES, agent_at
 from workbench.agents.environment import AgentEnvironment, agent_environment
 from workbench.agents.python_source import parse_source
 from workbench.agents.workspace import EvalsetEntry, Workspace
@@ -19,8 +23,9 @@ from workbench.events.events import CaseName
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.evalset import open_evalset
 from workbench.files.faults import Fault
-from workbench.files.file_access import read_regular
+from workbench.files.file_access import content_hash, read_regular
 from workbench.files.walk import FROZEN_SUFFIX
+from workbench.store.digests import LOG
 
 
 @dataclass(frozen=True)
@@ -38,8 +43,6 @@ def take_snapshot(workspace: Workspace) -> Snapshot:
 
 
 _PARSED_UP_TO = 1 << 20
-
-
 _OPENERS = {ord("{"): ord("}"), ord("["): ord("]")}
 
 
@@ -69,7 +72,7 @@ def reread(old: Workspace, changed: Collection[Path], reopen: Callable[[], Works
     entries = {entry.file: entry for entry in old.evalsets}
     if all(path in entries and path.is_file() for path in changed):
         # Only texts of cases changed, so owners and criteria stay the same.
-        fresh = {path: _again(entries[path]) for path in changed}
+        fresh = {path: replace(entries[path], document=open_evalset(path)) for path in changed}
         if all(_same_app(entries[path], fresh[path]) for path in changed):
             return replace(old, evalsets=tuple(fresh.get(entry.file, entry) for entry in old.evalsets))
     new = reopen()
@@ -85,17 +88,10 @@ def _is_irrelevant(path: Path, workspace: Workspace) -> bool:
     if path.name not in DEFINITION_FILES:
         return True
     before = next((agent for agent in workspace.agents if agent.folder == path.parent), None)
-    return _same_agent(before, agent_at(path.parent)[0])
-
-
-def _same_agent(before: AgentFolder | None, now: AgentFolder | None) -> bool:
+    now = agent_at(path.parent)[0]
     if before is None or now is None:
         return before is now
     return replace(now, name=before.name) == before
-
-
-def _again(entry: EvalsetEntry) -> EvalsetEntry:
-    return replace(entry, document=open_evalset(entry.file))
 
 
 def _same_app(before: EvalsetEntry, now: EvalsetEntry) -> bool:
@@ -197,3 +193,121 @@ def faults_of(entries: Iterable[EvalsetEntry]) -> list[FileFault]:
 
 def _first(faults: Iterable[Fault]) -> list[Fault]:
     return [fault for fault in faults if fault.severity == "error"][:1]
+
+
+_KEPT_FILE = 1 << 20
+_KEPT_ALL = 64 << 20
+ABSENT = ""
+Moment = Mapping[Path, str]
+"""The state of all files at one moment: path → hash, or `ABSENT` for a missing file."""
+
+
+class Contents:
+    """The hashes and contents of files.
+
+    Contents up to a megabyte are kept, so that two moments can be compared. In total, the newest 64 megabytes are kept.
+    """
+
+    def __init__(self) -> None:
+        self._hashes: dict[Path, str] = {}
+        self._kept: dict[str, bytes] = {}
+        self._size = 0
+        self._moment: Moment | None = None
+
+    def take(self, paths: Iterable[Path]) -> set[Path]:
+        """Read files and return those that changed since they were last read. A new file counts as changed."""
+        changed = set()
+        for path in paths:
+            now = self._read(path)
+            if now == ABSENT and path not in self._hashes:
+                continue  # A temporary file of an editor, which is gone already.
+            if now is not None and self._hashes.get(path) != now:
+                self._hashes[path] = now
+                self._moment = None
+                changed.add(path)
+        return changed
+
+    def known(self) -> set[Path]:
+        """Return all files that were read."""
+        return set(self._hashes)
+
+    def hash(self, path: Path) -> str | None:
+        """Return the hash of a file when it was last read, or None if it never was."""
+        return self._hashes.get(path)
+
+    @property
+    def moment(self) -> Moment:
+        """The current state of the files."""
+        if self._moment is None:
+            self._moment = MappingProxyType(dict(self._hashes))
+        return self._moment
+
+    def text(self, digest: str) -> str | None:
+        """Return the text with a hash: "" for a missing file, None if it is not kept or not text."""
+        if digest == ABSENT:
+            return ""
+        content = self._kept.get(digest)
+        if content is None or b"\0" in content:
+            return None
+        return content.decode("utf-8", "replace")
+
+    def _read(self, path: Path) -> str | None:
+        """Return the hash of a file, or None if the path is not a file."""
+        try:
+            content = read_regular(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return ABSENT
+        except OSError:
+            return None
+        if not content and path.name.endswith(LOG):
+            return ABSENT
+        digest = content_hash(content)
+        if len(content) <= _KEPT_FILE and digest not in self._kept:
+            self._kept[digest] = content
+            self._size += len(content)
+            while self._size > _KEPT_ALL:
+                self._size -= len(self._kept.pop(next(iter(self._kept))))
+        return digest
+
+
+class Links:
+    """The files behind links (linked files, and files in linked folders), and the paths that lead to them."""
+
+    def __init__(self) -> None:
+        self._names: dict[Path, set[Path]] = {}
+        self._real: dict[Path, Path] = {}
+
+    def take(self, paths: Iterable[Path]) -> None:
+        """Resolve these paths again."""
+        folders: dict[Path, str] = {}
+        for path in paths:
+            if path in self._real:
+                self._names[self._real.pop(path)].discard(path)
+            if path.parent not in folders:
+                folders[path.parent] = os.path.realpath(path.parent)
+            real = Path(os.path.realpath(path)) if path.is_symlink() else Path(folders[path.parent], path.name)
+            if real != path:
+                self._real[path] = real
+                self._names.setdefault(real, set()).add(path)
+
+    def names(self, paths: Iterable[Path]) -> set[Path]:
+        """Return the other paths of these files."""
+        return {name for path in paths for name in self._names.get(path, ())}
+
+    def folders(self) -> set[Path]:
+        """Return the folders of the linked files."""
+        return {real.parent for real, names in self._names.items() if names}
+
+
+def without_twins(folders: Iterable[Path], others: Iterable[Path]) -> frozenset[Path]:
+    """Return `folders` and those of `others` that are not the same folder under another path.
+
+    The system reports changes of a folder under only one of its paths.
+    """
+    others = sorted(others)
+    if not others:
+        return frozenset(folders)
+    found = {os.path.realpath(folder): folder for folder in folders}
+    for folder in others:
+        found.setdefault(os.path.realpath(folder), folder)
+    return frozenset(found.values())

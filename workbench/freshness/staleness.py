@@ -1,31 +1,40 @@
-"""Stale verdicts: inputs that have changed since the verdicts were made, by comparing two records of inputs."""
+"""Stale verdicts: inputs that have changed since the verdicts were made, by comparing two records of inputs.
+
+Also the files with these inputs, so that a change of one of them is noticed soon.
+"""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from workbench.agents.environment import agent_environment
-from workbench.agents.workspace import EvalsetEntry, Workspace
+from workbench.agents.discovery import DEFINITION_FILES
+from workbench.agents.environment import agent_environment, package_folders
+from workbench.agents.workspace import CONFIG_FILES, EvalsetEntry, Workspace
 from workbench.criteria.registry import effect_of
 from workbench.criteria.secrets import Secrets
 from workbench.events.events import CaseName, PlannedCase
 from workbench.files.settings import FILE, known_mode
+from workbench.files.walk import up_to
+from workbench.freshness.agent_inputs import ALL, LISTED, Touched
 from workbench.freshness.current import CurrentInputs, Options, PastRun
 from workbench.store.case_inputs import started_bundles
 from workbench.store.digests import project_digests
-from workbench.store.execution import CaseRecord, Execution
+from workbench.store.execution import Execution
 from workbench.store.history.latest import LatestRun, newest_options
 from workbench.store.history.state_dir import state_of
 from workbench.store.history.summary import Summary
 from workbench.store.inputs import CODE, INTERPRETER, KINDS, Bundle, Change, Effect, Input, Record, not_recorded
-from workbench.store.transcripts import StoredCase, stored_case
+from workbench.store.transcripts import StoredCase
 from workbench.text.counting import counted
 
 _COMPARISONS = 100
 """Limit of comparisons that a bundle keeps."""
 _NAMED = 2
 """Limit of packages that are named. Of more, only the number is shown."""
+_BY_PATH = tuple(kind for kind, treated in KINDS.items() if treated.place == "name")
+"""The kinds of inputs whose names are paths relative to the root."""
+_MOST_FILES = 20_000
 
 
 class _Placed(NamedTuple):
@@ -99,14 +108,9 @@ def _changes(kind: Input, old: dict[str, _Placed], new: dict[str, _Placed], eval
         if before is None or after is None or before.value != after.value:
             # A new file in a folder that counts.
             of: Input = "agent_folder" if kind == "agent_file" and before is None else kind
-            yield Change(of, name, _file(of, name, after or before, evalset), KINDS[of].effect)
-
-
-def _file(kind: Input, name: str, placed: _Placed | None, evalset: str) -> str | None:
-    place = KINDS[kind].place
-    if place == "name":
-        return name
-    return evalset if place == "evalset" or placed is None else placed.file
+            placed = after or before
+            files = {"name": name, "evalset": evalset, "source": evalset if placed is None else placed.file}
+            yield Change(of, name, files[KINDS[of].place], KINDS[of].effect)
 
 
 def _of_criteria(old: dict[str, _Placed], new: dict[str, _Placed]) -> Iterator[Change]:
@@ -179,12 +183,6 @@ def stale_cases(latest: Iterable[LatestRun], workspace: Workspace) -> dict[CaseN
     return stale
 
 
-def stale_records(records: Iterable[Execution], workspace: Workspace, state: Path) -> dict[CaseName, Changes]:
-    """Return the stale verdicts of this session that are not stored, with their changed inputs."""
-    whole = (record for record in records if isinstance(record, CaseRecord))
-    return stale_transcripts(map(stored_case, whole), workspace, state)
-
-
 def stale_transcripts(cases: Iterable[StoredCase], workspace: Workspace, state: Path) -> dict[CaseName, Changes]:
     """Return the stale transcripts and their changed inputs."""
     stale: dict[CaseName, Changes] = {}
@@ -244,3 +242,61 @@ class _Entry:
             return ()
         given = planned.case.agent if planned.matched_by == "given" else None
         return compare(then, self._now.record(self._entry, number, PastRun(then, planned.text, given)))
+
+
+def workspace_files(workspace: Workspace) -> tuple[Path, ...]:
+    """Return the files that define a workspace (evalsets, configs, agents), even if they do not exist yet."""
+    found = {entry.file for entry in workspace.evalsets}
+    found |= {file for entry in workspace.evalsets for file in entry.criteria.config.files}
+    parents = {entry.file.parent for entry in workspace.evalsets}
+    folders = {folder for parent in parents for folder in up_to(parent, workspace.root)}
+    found.update(folder / name for folder in folders for name in (*CONFIG_FILES, *DEFINITION_FILES))
+    return tuple(sorted(found))
+
+
+def input_files(latest: Iterable[LatestRun], workspace: Workspace) -> tuple[Path, ...]:
+    """Return the files on which the verdicts of these runs depend, and folders in which such files may appear.
+
+    Folders of installed packages are included.
+    """
+    bundles = [bundle.inputs for run in latest for _, bundle in _recorded(run)]
+    recorded = {workspace.root / name for inputs in bundles for kind in _BY_PATH for name in inputs.get(kind, ())}
+    found = {workspace.root / FILE, *workspace_files(workspace), *recorded, *(path.parent for path in recorded)}
+    interpreters = {packages.get(INTERPRETER) for inputs in bundles if (packages := inputs.get("packages"))}
+    found.update(folder for python in interpreters if python for folder in package_folders(Path(python)))
+    folders = {entry.agent.folder for entry in workspace.evalsets if entry.agent is not None}
+    found.update(
+        above / name for folder in folders for above in up_to(folder, workspace.root) for name in (".env", ".venv")
+    )
+    return tuple(sorted(found)[:_MOST_FILES])
+
+
+def touched_in(latest: Iterable[LatestRun], workspace: Workspace) -> dict[Path, Touched]:
+    """Return the files that agents read and listed in these runs, grouped by agent folder.
+
+    An agent is left out if its record has only one digest for many files, because such a record
+    does not tell which files the agent read.
+    """
+    agents = {agent.name: agent.folder for agent in workspace.agents}
+    found = {folder: Touched() for folder in agents.values()}
+    unknown: set[Path] = set()
+    for run in latest:
+        for name, bundle in _recorded(run):
+            if name not in agents:
+                continue
+            inputs = bundle.inputs
+            files, folders = inputs.get("agent_file", {}), inputs.get("agent_folder", {})
+            if any(scope == ALL and f"{folder}/" in files for folder, scope in folders.items()):
+                unknown.add(agents[name])
+            touched = found[agents[name]]
+            touched.files.update(workspace.root / file for file, digest in files.items() if digest != LISTED)
+            touched.folders.update(workspace.root / folder for folder, scope in folders.items() if scope == LISTED)
+    return {folder: touched for folder, touched in found.items() if touched.files and folder not in unknown}
+
+
+def _recorded(run: LatestRun) -> Iterator[tuple[str, Bundle]]:
+    """Yield the inputs of the executions, each once with each agent that has it."""
+    shared = {(one.ref.agent, id(one.inputs)): one.inputs for one in run.executions}
+    found = {(agent, id(bundle)): bundle for (agent, _), inputs in shared.items() for bundle in inputs}
+    for (agent, _), bundle in found.items():
+        yield agent, bundle

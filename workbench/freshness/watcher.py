@@ -15,10 +15,15 @@ from workbench.files.run_options import FrozenMode, RunOptions
 from workbench.files.settings import FILE, known_mode
 from workbench.files.walk import Walk
 from workbench.freshness.agent_inputs import Touched
-from workbench.freshness.changes import ABSENT, Batch, Changes, Contents, Links, Moment, files_in, without_twins
-from workbench.freshness.impact import Impact, Saves, frozen_change, impact, other_dependencies, owner_change
+from workbench.freshness.changes import Batch, Changes, files_in
+from workbench.freshness.current import FROZEN
+from workbench.freshness.impact import OWNER_CHANGE, Impact, Saves, impact, other_dependencies
 from workbench.freshness.rereading import (
+    ABSENT,
+    Contents,
     FileFault,
+    Links,
+    Moment,
     Snapshot,
     faults_of,
     has_lost_agent,
@@ -27,7 +32,9 @@ from workbench.freshness.rereading import (
     syntax_fault,
     take_snapshot,
     waiting_cases,
+    without_twins,
 )
+from workbench.store.inputs import KINDS, Change
 
 _MOST_FILES = 20_000
 """Limit of files whose contents are read when the watch starts."""
@@ -74,7 +81,8 @@ class Watcher:
         """The project's setting for `--frozen` when it could last be read."""
         self.contents = Contents()
         self._links = Links()
-        self._snapshot = take_snapshot(workspace)
+        self.snapshot = take_snapshot(workspace)
+        """The project at the last check."""
         self._reopen = reopen
         self._touched = touched
         self._screen_files = frozenset(screen_files)
@@ -82,22 +90,13 @@ class Watcher:
         self._known_folders: frozenset[Path] = frozenset()
         self.ignored: set[Path] = set()
         """Files whose changes are ignored."""
-        self._broken: dict[Path, FileFault] = {}
+        self._source_faults: dict[Path, FileFault] = {}
         self._gone = False
-        self._faults: tuple[FileFault, ...] = ()
+        self.broken: tuple[FileFault, ...] = ()
+        """Faults in sources, evalsets and configs at the last save."""
         self._last_valid: dict[str, EvalsetEntry] = {}
         self._store_valid()
         self.changes = Changes(workspace.root, self._folders)
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The project at the last check."""
-        return self._snapshot
-
-    @property
-    def broken(self) -> tuple[FileFault, ...]:
-        """Faults in sources, evalsets and configs at the last save."""
-        return self._faults
 
     def close(self) -> None:
         """End `saves`."""
@@ -112,7 +111,7 @@ class Watcher:
         new_files = self._dependencies() - self.contents.known()
         self.contents.take(new_files)
         self._links.take(new_files)
-        known = {path.parent for path in self.contents.known()} | self._links.folders() | {*self._snapshot.environments}
+        known = {path.parent for path in self.contents.known()} | self._links.folders() | {*self.snapshot.environments}
         self._known_folders = without_twins(self._walked, (known | self._recordings()) - self._walked)
 
     async def saves(self) -> AsyncIterator[Saved]:
@@ -130,19 +129,19 @@ class Watcher:
             replace(entry, agent=chosen.agent, agent_reason=chosen.agent_reason, owned=chosen.owned)
             if (chosen := now.get(entry.relative)) is not None
             else entry
-            for entry in self._snapshot.workspace.evalsets
+            for entry in self.snapshot.workspace.evalsets
         )
-        self._snapshot = take_snapshot(replace(self._snapshot.workspace, evalsets=entries))
+        self.snapshot = take_snapshot(replace(self.snapshot.workspace, evalsets=entries))
         self._store_valid()
 
     def check(self, batch: Batch) -> Saved | None:
         """Return the impact of a batch, or None if no file really changed. Call it in a thread: it reads files."""
         paths = batch.paths | self._links.names(batch.paths)
-        root, was_gone = self._snapshot.workspace.root, self._gone
+        root, was_gone = self.snapshot.workspace.root, self._gone
         self._gone = not root.is_dir()
         if self._gone:
             # Keep the known contents, because most files will be unchanged when the folder comes back.
-            return None if was_gone else Saved(self._snapshot, frozenset(), trouble=f"{root} does not exist")
+            return None if was_gone else Saved(self.snapshot, frozenset(), trouble=f"{root} does not exist")
         if batch.all_files or was_gone:
             paths = paths | self.contents.known() | self._dependencies()
         folders = {path for path in paths if path.is_dir()}
@@ -153,16 +152,16 @@ class Watcher:
         # A link may lead elsewhere now, even to the same content.
         self._links.take(path for path in paths if self.contents.hash(path))
         if batch.all_files or folders or any(self.contents.hash(path) == ABSENT for path in changed):
-            self._walked = _folders_of(self._snapshot.workspace)
+            self._walked = _folders_of(self.snapshot.workspace)
         own = {path for path in changed if last_written(path) == self.contents.hash(path) != ABSENT}
         if not (changed or folders or was_gone):
             return None
-        old = self._snapshot
+        old = self.snapshot
         try:
             workspace = reread(old.workspace, [*changed - self._screen_files, *folders], self._reopen)
         except (OSError, ValueError) as error:
             return Saved(old, frozenset(changed), trouble=str(error), moment=self.contents.moment)
-        new = self._snapshot = take_snapshot(workspace)
+        new = self.snapshot = take_snapshot(workspace)
         if workspace is not old.workspace or (self._frozen and folders):
             self._update_files()
         self._note_faults(changed)
@@ -173,14 +172,19 @@ class Watcher:
         saves = self._saves(changed - own, were_there)
         found = impact(before, new, saves)
         for key in _newly_lost(old.workspace, new.workspace):
-            found.add(key, [owner_change()])
+            found.add(key, [OWNER_CHANGE])
         if self._setting_changed(changed):
             found.idle.discard(new.workspace.root / FILE)
             for name in new.workspace.case_names:
-                found.add(name, [frozen_change(FILE)])
-        broken = impact(new, new, replace(saves, changed=frozenset(self._broken))) if self._broken else Impact()
-        blocked = frozenset(broken.cases_needing("run") | waiting_cases(new.workspace.evalsets, self._last_valid))
-        faults = self._faults = (*self._broken.values(), *faults_of(new.workspace.evalsets))
+                found.add(name, [Change("options", FROZEN, FILE, KINDS["options"].effect)])
+        broken = (
+            impact(new, new, replace(saves, changed=frozenset(self._source_faults)))
+            if self._source_faults
+            else Impact()
+        )
+        unusable = {key for key, depth in broken.depths.items() if depth == "run"}
+        blocked = frozenset(unusable | waiting_cases(new.workspace.evalsets, self._last_valid))
+        faults = self.broken = (*self._source_faults.values(), *faults_of(new.workspace.evalsets))
         return Saved(
             new,
             frozenset(changed),
@@ -188,7 +192,10 @@ class Watcher:
             blocked,
             tuple(fault for fault in faults if fault.path in changed or not blocked.isdisjoint(found.depths)),
             moment=self.contents.moment,
-            environments=_environments_differ(old, new),
+            environments=any(
+                old.environments[key].fingerprint != new.environments[key].fingerprint
+                for key in old.environments.keys() & new.environments.keys()
+            ),
         )
 
     @property
@@ -199,9 +206,9 @@ class Watcher:
 
     def _setting_changed(self, changed: Collection[Path]) -> bool:
         """Return whether a save changed how the next run replays its cases."""
-        if self._snapshot.workspace.root / FILE not in changed:
+        if self.snapshot.workspace.root / FILE not in changed:
             return False
-        before, now = self._setting, known_mode(self._snapshot.workspace.root)
+        before, now = self._setting, known_mode(self.snapshot.workspace.root)
         self._setting = before if now is None else now
         options = self._options()
         if before == self._setting or options.frozen is not None or options.thaw:
@@ -225,18 +232,18 @@ class Watcher:
         """Return the watched files with the reason for each, by agent."""
         listed: dict[str, list[tuple[Path, str]]] = {}
         touched = self._touched()
-        for entry in self._snapshot.workspace.evalsets:
+        for entry in self.snapshot.workspace.evalsets:
             name = entry.agent.name if entry.agent is not None else "(no agent)"
             mine = listed.setdefault(name, [])
             begun = bool(mine)
             mine.append((entry.file, "evalset"))
             mine += [(path, "recording") for path in files_in(self._recordings() & {frozen_folder(entry.file)})]
             mine += [(file, "criteria") for file in entry.criteria.config.files]
-            for kind, files in other_dependencies(entry, self._snapshot.workspace).items():
+            for kind, files in other_dependencies(entry, self.snapshot.workspace).items():
                 mine += [(path, kind) for path in files]
             if entry.agent is None or begun:
                 continue
-            environment = self._snapshot.environments.get(entry.agent.folder)
+            environment = self.snapshot.environments.get(entry.agent.folder)
             if environment is not None and environment.file is not None:
                 mine.append((environment.file, "environment"))
             read = sorted(touched.get(entry.agent.folder, Touched()).files)
@@ -246,7 +253,7 @@ class Watcher:
 
     def _store_valid(self) -> None:
         """Store the last usable version of each evalset, its agent and its criteria."""
-        for entry in self._snapshot.workspace.evalsets:
+        for entry in self.snapshot.workspace.evalsets:
             previous = self._last_valid.get(entry.relative, entry)
             owner = previous if has_lost_agent(entry) else entry
             self._last_valid[entry.relative] = replace(
@@ -258,23 +265,23 @@ class Watcher:
 
     def _note_faults(self, changed: Iterable[Path]) -> None:
         for path in changed:
-            self._broken.pop(path, None)
+            self._source_faults.pop(path, None)
             if path.suffix == ".py" and self.contents.hash(path) != ABSENT:
                 try:
                     fault = syntax_fault(path, read_regular(path))
                 except OSError:
                     continue
                 if fault is not None:
-                    self._broken[path] = fault
+                    self._source_faults[path] = fault
 
     def _dependencies(self) -> set[Path]:
         """Return all files that are known to matter."""
-        workspace = self._snapshot.workspace
+        workspace = self.snapshot.workspace
         files = {workspace.root / FILE, *(entry.file for entry in workspace.evalsets)}
         files |= {file for entry in workspace.evalsets for file in entry.criteria.config.files}
         others = (other_dependencies(entry, workspace).values() for entry in workspace.evalsets)
         files.update(*itertools.chain.from_iterable(others))
-        files |= {item.file for item in self._snapshot.environments.values() if item.file is not None}
+        files |= {item.file for item in self.snapshot.environments.values() if item.file is not None}
         files |= {path for touched in self._touched().values() for path in touched.files}
         files |= self._screen_files | set(files_in(self._recordings()))
         agents = {entry.agent.folder for entry in workspace.evalsets if entry.agent is not None}
@@ -283,12 +290,16 @@ class Watcher:
                 break
             inside = any(folder.is_relative_to(agent) for agent in agents)
             # In other folders, only names of agents, evalsets and configs matter. An unknown file counts as new later.
-            files.update(path for path in files_in([folder]) if inside or _is_found_by_name(path))
+            files.update(
+                path
+                for path in files_in([folder])
+                if inside or is_evalset_file(path) or path.name in (*CONFIG_FILES, *DEFINITION_FILES)
+            )
         return files
 
     def _recordings(self) -> set[Path]:
         """Return the existing folders with recordings, if the cases are replayed."""
-        folders = (frozen_folder(entry.file) for entry in self._snapshot.workspace.evalsets if self._frozen)
+        folders = (frozen_folder(entry.file) for entry in self.snapshot.workspace.evalsets if self._frozen)
         return {folder for folder in folders if folder.is_dir()}
 
     def _folders(self) -> frozenset[Path]:
@@ -313,27 +324,17 @@ def _newly_lost(old: Workspace, new: Workspace) -> Iterator[CaseName]:
             yield from entry.case_names
 
 
-def _is_found_by_name(path: Path) -> bool:
-    return is_evalset_file(path) or path.name in (*CONFIG_FILES, *DEFINITION_FILES)
-
-
 def _without(old: Snapshot, new: Snapshot, own: Collection[Path]) -> Snapshot:
     """Return `old` with the current version of files that the workbench itself wrote, which need no action."""
     if not own:
         return old
-    now = {entry.relative: entry for entry in new.workspace.evalsets}
-
-    def is_settled(relative: str) -> bool:
-        entry = now.get(relative)
-        return entry is not None and (any(file in own for file in (entry.file, *entry.criteria.config.files)))
-
-    entries = tuple(now[entry.relative] if is_settled(entry.relative) else entry for entry in old.workspace.evalsets)
+    settled = {
+        entry.relative: entry
+        for entry in new.workspace.evalsets
+        if any(file in own for file in (entry.file, *entry.criteria.config.files))
+    }
+    entries = tuple(settled.get(entry.relative, entry) for entry in old.workspace.evalsets)
     return replace(old, workspace=replace(old.workspace, evalsets=entries))
-
-
-def _environments_differ(old: Snapshot, new: Snapshot) -> bool:
-    shared = old.environments.keys() & new.environments.keys()
-    return any(old.environments[key].fingerprint != new.environments[key].fingerprint for key in shared)
 
 
 TIMES = 8

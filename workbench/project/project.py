@@ -550,7 +550,7 @@ class Project:
 
     def load_touched(self, workspace: Workspace) -> None:
         """Load the files that agents used in the runs of the last verdicts. Call it in a thread: it reads files."""
-        from workbench.freshness.input_files import touched_in
+        from workbench.freshness.staleness import touched_in
 
         cases = workspace.case_ids
         latest = latest_runs(state_of(workspace.root, self._explicit_state), cases)

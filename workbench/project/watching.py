@@ -27,8 +27,8 @@ from workbench.events.events import (
 from workbench.files.prices import Prices
 from workbench.files.run_options import RunOptions
 from workbench.files.settings import Settings
+from workbench.files.walk import relative_to
 from workbench.freshness.agent_inputs import Touched
-from workbench.freshness.impact import relative
 from workbench.freshness.watcher import Recurring, Saved, Watcher
 from workbench.project.watch_cost import estimate
 from workbench.project.watch_queue import Estimate, Job, JobQueue, Limit
@@ -46,7 +46,6 @@ DEPTH_WORDS: dict[Effect, str] = {
     "score": "scoring the transcripts",
     "decide": "comparing stored scores",
 }
-
 _LONGEST_NOTICE = 5.0
 """Seconds within which a save is noticed. A file that is older was moved here."""
 _JUST = 1.0
@@ -164,7 +163,7 @@ class Watching:
         running = bool(self.jobs.under_way) or time.monotonic() - self._ended < _JUST
         found = self._recurring.take(saved.changed - saved.impact.idle, running=running)
         self.watcher.ignored |= found
-        self.ignored = sorted(relative(path, self.watcher.snapshot.workspace) for path in found)
+        self.ignored = sorted(relative_to(path, self.watcher.snapshot.workspace.root) for path in found)
 
     def notices(self, saved: Saved) -> list[Noticed]:
         """Return notices about a save that was handled."""
@@ -177,7 +176,7 @@ class Watching:
             for ignored in self.ignored
         ]
         for fault in saved.faults:
-            place = relative(fault.path, saved.snapshot.workspace) + (f":{fault.line}" if fault.line else "")
+            place = relative_to(fault.path, saved.snapshot.workspace.root) + (f":{fault.line}" if fault.line else "")
             found.append(Noticed("error", f"{place}: {fault.message}", stay))
         return found
 

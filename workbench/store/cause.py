@@ -13,19 +13,11 @@ from workbench.text.safe_text import one_line
 KINDS = ("address", "value", "path", "time", "number", "id")
 """The kinds of values, as they are named in a cause."""
 Layer: TypeAlias = Literal["error", "calls", "answer", "judged", "other"]
-
-
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 """The layers in order. A case counts under a cause of the first layer that has one."""
-
-
 TEXT_LIMIT = 200
-
-
 _SEPARATORS = re.compile(rf"(?:<(?:{'|'.join(KINDS)})>|\W)+")
 """Kinds of values separate, too: an order may have the id `7` in one case and `A-7` in another."""
-
-
 _BY_FUNCTION = "-by-function"
 
 
@@ -73,12 +65,8 @@ def slug_of(text: str) -> str:
 
 UNKNOWN = make_cause("other", "cause not recorded")
 """The cause of a failing case without a failed criterion, as in damaged runs."""
-
-
 ONE_OF_A_KIND = make_cause("other", "one of a kind")
 """The cause of the group that holds all cases whose cause no other case has."""
-
-
 _LONGEST = 2_000
 _SAYS_NOTHING = re.compile(r"^(?:RuntimeError|Exception): (?=\S)|\bturn \d+: ")
 _REPLY = re.compile(r"[\s:.-]{0,4}\{.{0,100}?(['\"])message\1: ?(['\"])(.{1,400}?)\2[,}].*", re.DOTALL)

@@ -21,7 +21,6 @@ _SMALLEST = 2_000
 _LEAST = 3
 """Executions whose details stay in memory whatever their size: a screen needs two of them at a time."""
 _LOST = "the database is damaged: the conversation of this case is lost"
-
 _lock = threading.Lock()
 _recent: OrderedDict[int, tuple[Execution, CaseRecord]] = OrderedDict()
 """The executions whose details were used last, by identity, the least recently used first."""

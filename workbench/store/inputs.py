@@ -132,7 +132,6 @@ Values = Mapping[str, str]
 """Name of an input → its value: a digest, or short JSON text."""
 CODE = "custom_metrics"
 """The option of a criterion that names the user's own function. The function gets the threshold and decides itself."""
-
 INTERPRETER = "interpreter"
 """The name of Python's path among the packages."""
 ONLY_SENT = "only variables that travel"

@@ -7,7 +7,6 @@ from workbench.text.json_values import mapping, objects, string
 
 JudgedBy: TypeAlias = Literal["rules", "model", "function"]
 """The kind of a judge."""
-
 _WORDS: dict[str, JudgedBy] = {by: by for by in get_args(JudgedBy)}
 
 

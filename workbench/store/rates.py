@@ -25,7 +25,6 @@ _FAR = 100
 _OF_THE_AGENT: frozenset[ErrorKind] = frozenset(
     {"agent_raised", "timeout", "crashed", "too_large", "output_flood", "turn_count"}
 )
-
 _BEFORE_THE_AGENT: frozenset[ErrorKind] = frozenset(
     {"broken_file", "no_agent", "no_framework", "import_failed", "config"}
 )

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 import watchfiles
 
-from workbench.freshness.changes import Batch, Changes, is_watched
-from workbench.freshness.file_events import native_changes, remote_kind
+from workbench.freshness.changes import Batch, Changes, is_watched, native_changes, remote_kind
 from workbench.freshness.rereading import looks_unfinished
 
 WITHIN = 20.0
@@ -334,7 +333,7 @@ async def test_all_files_are_checked_after_a_stop_or_lost_events(
     few, many = {(1, "/x")}, {(1, f"/{number}") for number in range(3000)}
     monkeypatch.setattr("watchfiles.awatch", _Told(few, many, few, set()))
     clock = iter([0.0, 1.0, 1.0, 2.0, 2.0, 30.0, 30.0, 33.0, 33.0])
-    monkeypatch.setattr("workbench.freshness.file_events.monotonic", lambda: next(clock))
+    monkeypatch.setattr("workbench.freshness.changes.monotonic", lambda: next(clock))
     told = [more async for _, more in native_changes([tmp_path], asyncio.Event(), asyncio.Event())]
     assert told == [False, True, True, False]
 

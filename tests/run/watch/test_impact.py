@@ -32,7 +32,7 @@ def test_unread_file_runs_nothing(shop: Shop, name: str, seen: bool) -> None:
 def test_shared_module_runs_exactly_its_two_agents(shop: Shop) -> None:
     name = "shared/words.py"
     found = shop.changes(lambda: shop.write(name, "def reply(message):\n    return ''\n"), name)
-    assert found.cases_needing("run") == set(found.depths) == shop.keys(["desk", "router"])
+    assert found.depths == dict.fromkeys(shop.keys(["desk", "router"]), "run")
     assert {change.name for changes in found.changes.values() for change in changes} == {name}
 
 
@@ -51,7 +51,7 @@ def test_before_the_first_run_another_agents_file_runs_only_agents_that_name_it(
 
 def test_module_in_an_agents_folder_runs_only_that_agent(shop: Shop) -> None:
     found = shop.changes(lambda: shop.write("desk/agent.py", ALONE), "desk/agent.py")
-    assert found.cases_needing("run") == set(found.depths) == shop.keys(["desk"])
+    assert found.depths == dict.fromkeys(shop.keys(["desk"]), "run")
 
 
 def test_new_module_in_the_agents_folder_counts(shop: Shop) -> None:
@@ -90,7 +90,7 @@ def test_deleted_read_file_counts(shop: Shop) -> None:
 
 def test_env_file_affects_the_agents_below_it(shop: Shop) -> None:
     found = shop.changes(lambda: shop.write("desk/.env", "GREETING=hello\n"), "desk/.env")
-    assert found.cases_needing("run") == set(found.depths) == shop.keys(["desk"])
+    assert found.depths == dict.fromkeys(shop.keys(["desk"]), "run")
     same = shop.changes(lambda: shop.write("desk/.env", "# a word\nGREETING=hello\n"), "desk/.env")
     assert same.depths == {}
     everybody = shop.changes(lambda: shop.write(".env", "GREETING=good day\n"), ".env")
@@ -102,7 +102,8 @@ def test_only_changed_cases_run(shop: Shop) -> None:
         lambda: shop.cases("desk", one=turn("one"), two=turn("something else"), three=turn("three")),
         "desk/talk.evalset.json",
     )
-    assert found.cases_needing("run") == set(found.depths) == found.edited == shop.keys(["desk"], "two", "three")
+    assert found.depths == dict.fromkeys(found.edited, "run")
+    assert found.edited == shop.keys(["desk"], "two", "three")
     assert found.gone == set()
 
 
@@ -204,7 +205,7 @@ def test_files_of_a_new_kind_of_input_are_known_to_the_watch(shop: Shop, monkeyp
     monkeypatch.setattr(impact_module, "other_files", lambda config, root, folder: {"function": [fixtures]})
     shop.write("fixtures.json", "{}")
     found = shop.changes(lambda: shop.write("fixtures.json", "[]"), "fixtures.json")
-    assert set(found.depths) == shop.snapshot().workspace.case_names == found.cases_needing("run")
+    assert found.depths == dict.fromkeys(shop.snapshot().workspace.case_names, "run")
     assert not found.idle
 
 

@@ -11,7 +11,7 @@ from tests.ui.fake_view import FakeView
 from workbench.agents.environment import package_folders
 from workbench.agents.workspace import open_workspace
 from workbench.events.events import CaseFinished, CaseRef, PlannedCase, RunFinished, RunStarted
-from workbench.freshness.input_files import signature_of
+from workbench.files.file_access import signature_of
 from workbench.ui.freshness import staleness
 from workbench.ui.freshness.past_results import PastResults
 from workbench.ui.freshness.staleness import Staleness

@@ -133,8 +133,6 @@ def find_revision(root: Path, name: str | None) -> Revision | None:
 
 
 _WITHOUT_GIT = "--swap, --set, --model and --variant need no commit"
-
-
 _REFETCH = "The clone is partial: `git fetch --refetch` gets all objects"
 
 

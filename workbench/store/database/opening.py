@@ -29,8 +29,6 @@ _WORDS = {
 }
 _GENERIC = 1
 _LOST_TABLE = ("no such table", "no such column", "malformed", "no such index")
-
-
 SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """Errors of SQLite. Python cannot decode the text of an error that quotes a damaged schema."""
 

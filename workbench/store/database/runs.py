@@ -146,8 +146,6 @@ _PUT_EXECUTION = (
     f"INSERT OR REPLACE INTO execution ({_EXECUTION}) VALUES ({', '.join('?' * len(ExecutionRow._fields))})"
 )
 _PUT_EVENT = "INSERT INTO event (id, run, execution, name, data, crc) VALUES (?, ?, ?, ?, ?, ?)"
-
-
 Unread: TypeAlias = Literal["none", "steps", "decided"]
 """Events that are read without their data.
 

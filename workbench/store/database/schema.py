@@ -6,14 +6,12 @@ VERSION = 1
 """Version of the schema, as `PRAGMA user_version`."""
 OLDEST_SQLITE = (3, 31, 0)
 """The oldest SQLite that works: it can refuse functions in the schema that are not safe (`trusted_schema`)."""
-
 PAGE_SIZE = 8192
 """Bytes of a page. Smaller pages leave more room unused behind long rows."""
 RUN_BITS = 24
 """An execution's id is its run's id, shifted by so many bits, plus its number in the run."""
 EVENT_BITS = 32
 """The same for events and pieces."""
-
 TABLES = {
     "meta": """CREATE TABLE meta (
         name TEXT PRIMARY KEY,
@@ -131,7 +129,6 @@ TABLES = {
     )""",
 }
 """The tables by name."""
-
 INDEXES = (
     "CREATE INDEX run_by_name ON run (run_id)",
     "CREATE INDEX execution_by_case ON execution (evalset_file, eval_id)",

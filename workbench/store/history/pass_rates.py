@@ -18,7 +18,6 @@ _MAX_EXECUTIONS = 100_000
 """Maximum number of executions to read. A summary of 10,000 takes about 0.1 s."""
 _MAX_RUNS = 20
 """Number of past runs whose summaries are read for a comparison, the newest first."""
-
 ReadVotes: TypeAlias = Callable[[Path, ListedRun], dict[Case, float]]
 """Returns the votes of a run of the list, {} if it cannot be read."""
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.freshness.input_files import Signature, input_files, signature_of
+from workbench.files.file_access import Signature, signature_of
+from workbench.store.execution import CaseRecord
 from workbench.text.safe_text import one_line
 from workbench.ui.session.view import Controller, View
 
@@ -186,8 +187,9 @@ class Staleness(Controller):
             self.view.show_facts()
 
     def _read(self, known: Comparison | None, latest: "tuple[LatestRun, ...] | None") -> Comparison | None:
-        from workbench.freshness.staleness import stale_cases, stale_records
+        from workbench.freshness.staleness import input_files, stale_cases, stale_transcripts
         from workbench.store.history.latest import latest_runs
+        from workbench.store.transcripts import stored_case
 
         session, workspace = self.session, self._workspace()
         if workspace is None:
@@ -205,7 +207,9 @@ class Staleness(Controller):
             for record in list(session.store.records.values())
             if record.run_id not in stored_runs and record.has_verdict
         ]
-        stale = stale_cases(latest, workspace) | stale_records(records, workspace, session.state_dir)
+        # Of those that are not stored, the transcripts are in memory.
+        here = (stored_case(record) for record in records if isinstance(record, CaseRecord))
+        stale = stale_cases(latest, workspace) | stale_transcripts(here, workspace, session.state_dir)
         unreadable = {entry.relative for entry in workspace.evalsets if entry.document.broken}
         unreadable_marks = {name: why for name, why in session.stale.items() if name[0] in unreadable}
         runs = {one.ref.name: one.run_id for run in latest for one in run.executions}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from workbench.events.events import CaseFinished, CaseRef, Event, JudgeWaits, MetricScored, RunStarted, UserSimulated
+from workbench.files.file_access import Signature, signature_of
 from workbench.files.prices import Prices, criterion_cost, money, simulation_cost, total
 from workbench.results.changed import ChangedVerdicts
 from workbench.results.judged import count, is_function
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from workbench.editing.saving import Saver
     from workbench.events.events import CaseName
     from workbench.files.evalset import EvalCase
-    from workbench.freshness.input_files import Signature
     from workbench.freshness.staleness import Changes
     from workbench.project.equivalent_command import Shell, ShellCommand
     from workbench.project.watching import Watching
@@ -263,7 +263,7 @@ class Session:
     def set_workspace(self, workspace: "Workspace") -> None:
         """Replace the workspace."""
         # Imported here and below, because the first frame has no workspace.
-        from workbench.freshness.input_files import signature_of, workspace_files
+        from workbench.freshness.staleness import workspace_files
 
         self.workspace = workspace
         self.findings = Findings()
@@ -273,8 +273,6 @@ class Session:
 
     def outdated(self) -> bool:
         """Return whether a file of the workspace has changed since it was read."""
-        from workbench.freshness.input_files import signature_of
-
         return self.workspace is not None and signature_of(self._files) != self._signature
 
     @property
