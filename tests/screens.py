@@ -106,7 +106,7 @@ SCENES = (
     Scene("compare", "C"),
     Scene("talk", "g j j T", lasts=True),
     Scene("new-case", "g j j j +"),
-    Scene("new-evalset", "g j j j new_files.new_evalset"),
+    Scene("new-evalset", "g j j j cases.new_evalset"),
     Scene("rename", "g n cases.rename"),
     Scene("move", "g n m"),
     Scene("agreement", "g triage.agreement"),

@@ -30,7 +30,7 @@ from workbench.store.history.state_dir import run_path
 from workbench.store.history.stored_runs import load_summary
 from workbench.store.history.summary import Summary
 from workbench.store.inputs import Change, Input, describe, describe_few
-from workbench.ui.freshness.past_results import PastResults
+from workbench.ui.freshness.results import PastResults
 from workbench.ui.freshness.staleness import Staleness
 from workbench.ui.tree.labels import Labels
 from workbench.ui.tree.outline import Row

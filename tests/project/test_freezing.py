@@ -10,7 +10,7 @@ from workbench.project.freezing import freezing_of_cases
 from workbench.project.project import Project as OpenProject
 from workbench.run.recordings.recording import ToolCall
 from workbench.store.details import read_details
-from workbench.ui.chat.capturing import captured_from_record, with_recording
+from workbench.ui.chat.conversation import captured_from_record, with_recording
 
 AGENT = """
 def root_agent(message, session):

@@ -10,8 +10,8 @@ from workbench.files.settings import known_places
 from workbench.run.dask.machines import MachineState, Sending, is_confirmed
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.next_run.place_options import PlaceOptions, read_place
 from workbench.ui.running.dialogs import MachinesScreen
+from workbench.ui.session.next_run import PlaceOptions, read_place
 
 CLUSTER = PlaceChoice("dask://one:8786", env=("MODE",), name="cluster")
 SETTING = '[tool.agent-workbench.places.cluster]\nat = "dask://one:8786"\nenv = ["MODE"]\n'

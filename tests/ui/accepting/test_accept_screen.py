@@ -25,7 +25,7 @@ from workbench.events.events import (
 )
 from workbench.files import settings as config
 from workbench.ui.accepting.screen import AcceptScreen
-from workbench.ui.accepting.several import SeveralScreen
+from workbench.ui.editing.proposals import SeveralScreen
 from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.themes import Themes

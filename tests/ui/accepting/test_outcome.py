@@ -11,8 +11,7 @@ from workbench.criteria.session_state import rules_of
 from workbench.editing.accept import Comparison, NotComparableError
 from workbench.files.criteria import Criterion
 from workbench.files.dataset import in_evalset_form
-from workbench.ui.accepting.outcome import concerns, outcomes
-from workbench.ui.accepting.transcript import Transcript
+from workbench.ui.accepting.outcome import Transcript, concerns, outcomes
 
 FIND = ("find_order", {"id": "A-7"})
 

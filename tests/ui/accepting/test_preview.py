@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.ui.accepting.screen import DiffLine, file_diff
+from workbench.ui.editing.proposals import DiffLine, file_diff
 
 
 def test_diff_has_three_lines_of_context() -> None:

@@ -22,13 +22,12 @@ from workbench.files.evalset import EvalCase
 from workbench.results.rows import View
 from workbench.run.chat import ChatEnded, ChatOpened, StateTold, Streamed, TurnFailed
 from workbench.store.execution import CaseRecord, Turn
-from workbench.ui.chat.capturing import captured_from_conversation, captured_from_record
-from workbench.ui.chat.conversation import Conversation
+from workbench.ui.chat.conversation import Conversation, captured_from_conversation, captured_from_record
 from workbench.ui.chat.conversation_view import PAGES, ConversationView
 from workbench.ui.chat.review import Destination, ReviewList
 from workbench.ui.chat.screen import read_object
 from workbench.ui.detail.body import Body
-from workbench.ui.editing.values import UnreadableError
+from workbench.ui.editing.drafts import UnreadableError
 
 REF = CaseRef("desk", "", "", "chat")
 

@@ -15,7 +15,7 @@ from workbench.editing.criteria_form import FormRow, rows_of
 from workbench.files.criteria import read_config
 from workbench.judges.base import DEFAULT_SAMPLES
 from workbench.ui.criteria.changes import Addition, FormChanges
-from workbench.ui.next_run.draft import Draft
+from workbench.ui.session.next_run import Draft
 
 NAME = "final_response_match_v2"
 

@@ -16,7 +16,7 @@ from workbench.editing.case_rows import CaseRow, Form
 from workbench.editing.saving import Saver
 from workbench.files.file_access import replace_content
 from workbench.ui.editing.conflicts import save_error_message
-from workbench.ui.editing.values import (
+from workbench.ui.editing.drafts import (
     UnreadableError,
     as_json,
     field_text,

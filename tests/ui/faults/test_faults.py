@@ -5,8 +5,7 @@ from pathlib import Path
 
 from tests.function_judge import OPTIONS, write_judge
 from tests.ui.running.test_engine_run import opened
-from workbench.ui.faults.dialog import FaultDialog
-from workbench.ui.faults.screen import FaultScreen
+from workbench.ui.faults.screen import FaultDialog, FaultScreen
 from workbench.ui.history.screen import HistoryScreen
 
 AGENT = """

@@ -10,9 +10,9 @@ from tests.ui.conftest import Screen
 from tests.ui.running.test_engine_run import opened
 from workbench.files.frozen_path import frozen_path
 from workbench.run.recordings.frozen_file import read_frozen
-from workbench.ui.accepting.several import SeveralScreen
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.pick import PickScreen
+from workbench.ui.editing.proposals import SeveralScreen
 from workbench.ui.freezing.screen import FreezeScreen
 
 

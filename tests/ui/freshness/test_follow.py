@@ -17,11 +17,9 @@ from workbench.files import settings as config
 from workbench.freshness.changes import Batch
 from workbench.freshness.follow import Follower, Touched
 from workbench.store.database.database import database
-from workbench.ui.freshness import follow, staleness
-from workbench.ui.freshness.follow import Follow
-from workbench.ui.freshness.other_runs import OtherRuns
-from workbench.ui.freshness.past_results import PastResults
-from workbench.ui.freshness.staleness import Staleness
+from workbench.ui.freshness import staleness
+from workbench.ui.freshness.results import OtherRuns, PastResults
+from workbench.ui.freshness.staleness import Follow, Staleness
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.session.folder import Folder
 
@@ -95,7 +93,7 @@ class Opened:
 async def opened(kept: PutBack, monkeypatch: pytest.MonkeyPatch) -> Opened:
     project = await asyncio.to_thread(kept.project)
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
-    monkeypatch.setattr(follow, "_BETWEEN", 0.0)
+    monkeypatch.setattr(staleness, "_BETWEEN", 0.0)
     monkeypatch.setattr(staleness, "_PAUSE_FACTOR", 0.0)
     return await Opened(project).open()
 

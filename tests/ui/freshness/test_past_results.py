@@ -7,8 +7,8 @@ import pytest
 from tests.ui.conftest import MakeWorkspace
 from tests.ui.fake_view import FakeView
 from tests.ui.history.test_history_screen import keep
-from workbench.ui.freshness import past_results
-from workbench.ui.freshness.past_results import PastResults
+from workbench.ui.freshness import results
+from workbench.ui.freshness.results import PastResults
 from workbench.ui.freshness.staleness import Staleness
 
 
@@ -23,7 +23,7 @@ async def test_many_runs_are_shown_one_by_one_only_if_reading_them_takes_long(
     async def updates(seconds: float) -> int:
         view = FakeView(workspace)
         view.tree_view.show_verdicts = Mock()
-        monkeypatch.setattr(past_results, "_SHOWN_EVERY", seconds)
+        monkeypatch.setattr(results, "_SHOWN_EVERY", seconds)
         PastResults(view, Staleness(view)).load_verdicts()
         await view.settled()
         assert view.session.verdicts.total([0]) == {"passed": len(names)}

@@ -13,7 +13,7 @@ from workbench.agents.workspace import open_workspace
 from workbench.events.events import CaseFinished, CaseRef, PlannedCase, RunFinished, RunStarted
 from workbench.files.file_access import signature_of
 from workbench.ui.freshness import staleness
-from workbench.ui.freshness.past_results import PastResults
+from workbench.ui.freshness.results import PastResults
 from workbench.ui.freshness.staleness import Staleness
 
 PROMPTED = """

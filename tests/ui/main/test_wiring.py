@@ -22,8 +22,7 @@ from workbench.ui.chat.screen import ChatScreen
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.editing.conflicts import ConflictScreen
 from workbench.ui.editing.editor import EditorScreen
-from workbench.ui.faults.dialog import FaultDialog
-from workbench.ui.faults.screen import FaultScreen
+from workbench.ui.faults.screen import FaultDialog, FaultScreen
 from workbench.ui.forking.dialog import ForkDialog
 from workbench.ui.forking.screen import ForkScreen
 from workbench.ui.freezing.screen import FreezeScreen

@@ -2,8 +2,8 @@
 
 from workbench.results.review.last_page import last_page
 from workbench.ui.actions import keymap
+from workbench.ui.review.key_lines import rows_of
 from workbench.ui.review.model import Outcome
-from workbench.ui.review.next_actions import rows_of
 
 NAMES = [("refunds.json", str(number)) for number in range(30)]
 OUTCOME = Outcome(

@@ -9,8 +9,7 @@ import pytest
 
 from workbench.events.events import CaseRef, Noticed
 from workbench.run.dask.machines import MachineState
-from workbench.ui.running.run_thread import Build, Ended, News, Publish, Refused, RunThread
-from workbench.ui.running.side_run import SideRun
+from workbench.ui.running.run_thread import Build, Ended, News, Publish, Refused, RunThread, SideRun
 
 
 class Run:

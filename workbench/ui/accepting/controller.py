@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from workbench.editing.whole_cases import Proposal
     from workbench.files.criteria import Criterion
     from workbench.store.execution import CaseRecord, Execution
+    from workbench.ui.accepting.outcome import Transcript
     from workbench.ui.accepting.screen import Acceptance
-    from workbench.ui.accepting.transcript import Transcript
 
 
 Pair = tuple[int, int]
@@ -66,7 +66,7 @@ class Accept(Controller):
     async def accept_cases(self, pairs: Sequence[Pair]) -> bool:
         """Let the user choose differences of several cases, and save them as one edit. Return whether any was saved."""
         from workbench.editing.whole_cases import written
-        from workbench.ui.accepting.several import SeveralScreen
+        from workbench.ui.editing.proposals import SeveralScreen
 
         proposals, left_out = await asyncio.to_thread(self._proposals, pairs)
         note = _left_out(left_out)
@@ -189,7 +189,7 @@ class Accept(Controller):
         return config, one_line(f"{self._criteria.below_root(config.file)} ({new}for {governed})")
 
     def _transcript(self, row: Row, record: "CaseRecord | None") -> "Transcript | None":
-        from workbench.ui.accepting.transcript import of_last_run, of_record
+        from workbench.ui.accepting.outcome import of_last_run, of_record
 
         found = of_record(record) if record is not None else None
         if found is not None:

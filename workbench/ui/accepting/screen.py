@@ -4,12 +4,11 @@ It shows the differences, the change of the file for the chosen ones, and the ne
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import unified_diff
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -22,22 +21,17 @@ from workbench.criteria.call_rows import CallRules
 from workbench.editing.accept import CRITERION, Comparison, Offer, accepted_by, offers, rules_of, with_rules
 from workbench.editing.accept_turn import Hunk
 from workbench.editing.criteria_change import ConfigDraft, ConfigRejectedError, edit_of
-from workbench.editing.edit import change_of
 from workbench.editing.evalset_file import RejectedError
 from workbench.editing.saving import ChangedOnDiskError, Saver
 from workbench.files.criteria import Criterion, parse_config
 from workbench.files.invocation import content_text
 from workbench.files.json_text.json_edit import EditError
 from workbench.results.cells import cell_len, fit
-from workbench.results.document import Document
-from workbench.results.evidence.hunk import hunk_lines
 from workbench.results.lines import Line, flow, pieces
-from workbench.results.rows import View
 from workbench.results.scores import short_name
 from workbench.text.counting import counted, cut_score
-from workbench.text.safe_text import one_line, plain
-from workbench.ui.accepting.outcome import Outcome, Results, outcomes
-from workbench.ui.accepting.transcript import Transcript
+from workbench.text.safe_text import one_line
+from workbench.ui.accepting.outcome import Outcome, Results, Transcript, outcomes
 from workbench.ui.actions import footer
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.items import Item, searching
@@ -45,109 +39,11 @@ from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.editing.conflicts import save_error_message
 from workbench.ui.editing.drafts import CaseDraft
+from workbench.ui.editing.proposals import BOXES, DiffLine, file_diff, show_hunks, shown_change
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.keys import bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 from workbench.ui.widgets.titled import Titled
-
-CONTEXT = 3
-MAX_LINES = 400
-"""Maximum number of lines in a preview. One more line says how many are left out."""
-_LONG = 400
-"""Maximum length, in characters, of a line that is shown in full. Of a longer line, only the part around the
-change is shown."""
-_AROUND = 60
-_COMPARED = 4_000
-"""Maximum number of lines that are compared one by one."""
-
-
-@dataclass(frozen=True, slots=True)
-class DiffLine:
-    """A line of a diff. `text` is safe."""
-
-    sign: Literal["-", "+", " ", "@"]
-    text: str
-
-
-def file_diff(before: bytes, after: bytes) -> list[DiffLine]:
-    """Return the differing lines of two contents of a file, with context, or [] if there are none.
-
-    Their common start and end are skipped, so a file of 50 MB takes no longer than its case.
-    """
-    if before == after:
-        return []
-    start, old, new = _changed(before, after)
-    first = before.count(b"\n", 0, start) + 1
-    if max(map(len, (*old, *new)), default=0) > _LONG:
-        lines = [DiffLine("@", f"line {first}, around the change"), *_cut_out(before, after)]
-    elif max(len(old), len(new)) > _COMPARED:
-        lines = [DiffLine("@", f"line {first}"), *(DiffLine("-", line) for line in old)]
-        lines += [DiffLine("+", line) for line in new]
-    else:
-        lines = _closer(list(_unified(old, new, first)))
-    if len(lines) > MAX_LINES:
-        lines[MAX_LINES:] = [DiffLine("@", f"… {counted(len(lines) - MAX_LINES, 'more line')}")]
-    return lines
-
-
-def _changed(before: bytes, after: bytes) -> tuple[int, list[str], list[str]]:
-    """Return the offset of the first differing line (with its context), and the lines of both contents."""
-    start, gone, _ = _span(before, after)
-    end = start + len(gone)
-    for _ in range(CONTEXT + 1):
-        start = before.rfind(b"\n", 0, max(start - 1, 0)) + 1
-    for _ in range(CONTEXT + 1):
-        found = before.find(b"\n", end)
-        end = len(before) if found < 0 else found + 1
-    tail = len(before) - end
-    return start, _lines(before[start:end]), _lines(after[start : len(after) - tail])
-
-
-def _closer(lines: list[DiffLine]) -> list[DiffLine]:
-    """Remove the indentation that all lines share.
-
-    Deep parts of a case would start far to the right.
-    """
-    texts = [line.text for line in lines if line.sign != "@" and line.text.strip()]
-    unit = min((len(text) - len(text.lstrip(" ")) for text in texts), default=0)
-    return [line if line.sign == "@" else DiffLine(line.sign, line.text[unit:]) for line in lines]
-
-
-def _span(before: bytes, after: bytes) -> tuple[int, bytes, bytes]:
-    """Return the offset of the change, and the old and new bytes."""
-    change = change_of(Path(), before, after)
-    return change.start, change.old, change.new
-
-
-def _lines(content: bytes) -> list[str]:
-    return content.decode("utf-8", "replace").removesuffix("\n").split("\n") if content else []
-
-
-def _unified(old: list[str], new: list[str], first: int) -> Iterator[DiffLine]:
-    for number, line in enumerate(unified_diff(old, new, lineterm="", n=CONTEXT)):
-        if number < 2:
-            continue
-        sign, text = line[:1], line[1:]
-        if sign == "@":
-            row = int(text.split()[1].lstrip("-").split(",")[0])
-            yield DiffLine("@", f"line {max(first + row - 1, 1)}")
-        elif sign in ("-", "+", " "):
-            yield DiffLine(sign, plain(text.rstrip("\r"), limit=_LONG))  # type: ignore[arg-type]
-
-
-def _cut_out(before: bytes, after: bytes) -> Iterator[DiffLine]:
-    start, old, new = _span(before, after)
-    from_, to = max(start - _AROUND, 0), start + len(old)
-    left = before[from_:start].decode("utf-8", "ignore")
-    right = before[to : to + _AROUND].decode("utf-8", "ignore")
-    for sign, part in (("-", old), ("+", new)):
-        text = f"…{left}{part.decode('utf-8', 'ignore')}{right}…"
-        for line in text.split("\n"):
-            yield DiffLine("-" if sign == "-" else "+", plain(line, limit=4_000))
-
-
-BOXES: Mapping[str, str] = {"none": "[ ] ", "some": "[-] ", "all": "[x] ", "rule": "[~] "}
-"""Checkboxes of a line, by how much of it is chosen. "rule": a rule was chosen that accepts it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +124,6 @@ class HunkList(RowsOf[Row]):
 
 
 _UNSAVABLE = (RejectedError, ConfigRejectedError, EditError, OSError)
-_LOOKS = {"-": "$diff-missing", "+": "$diff-extra", "@": "$status-muted", " ": ""}
-_HUNKS = 20
-"""Maximum number of differences of a case or turn that are shown at once."""
 
 
 @dataclass(frozen=True)
@@ -436,24 +329,6 @@ class AcceptScreen(RowsScreen[bool]):
         transcript = about.transcript
         scores = outcomes(about.criteria, *case, transcript.turns, about.verdicts, changed, transcript.state)
         return criteria, trouble or lines, scores
-
-
-def show_hunks(body: Body, hunks: Iterable[Any]) -> None:
-    """Show differences in the form of the evidence, in a body that is as high as they are."""
-    shares = body.planned("never")
-    view = View(max(shares.width, 24), narrow=shares.narrow)
-    found = [hunk for hunk in hunks if isinstance(hunk, Hunk)][:_HUNKS]
-    document = Document(line for hunk in found for line in hunk_lines(hunk, view))
-    body.styles.height = len(document.lines) + 1  # With the line above it.
-    body.display = bool(found)
-    body.show(document, 0)
-
-
-def shown_change(lines: Sequence[DiffLine]) -> Content:
-    """Return the change of a file in colours, or how to choose something if there is none."""
-    if not lines:
-        return Content.styled("Choose differences with space to see how the file changes.", "$status-muted")
-    return Content.assemble(*((f"{line.sign.replace('@', '⋯')} {line.text}\n", _LOOKS[line.sign]) for line in lines))
 
 
 def _scores(found: Sequence[Outcome], width: int) -> Content:

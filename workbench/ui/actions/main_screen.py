@@ -329,13 +329,9 @@ MAIN_SCREEN: tuple[Action, ...] = (
     Action("cases.delete", "D", "delete", "Delete the marked or current cases. Undo with u.", EDIT),
     Action("cases.move_cases", "m", "move cases", "Move the marked or current cases to another evalset.", EDIT),
     Action("cases.rename", "", "rename case", "Change the ID of the case.", EDIT),
-    Action("new_files.new_evalset", "", "new evalset", "Create an empty evalset beside the current one.", EDIT),
-    Action(
-        "new_files.new_test_file", "", "new test file", "Create an empty test file beside the current evalset.", EDIT
-    ),
-    Action(
-        "new_files.migrate", "", "migrate evalset", "Convert an evalset in an old format to the current schema.", EDIT
-    ),
+    Action("cases.new_evalset", "", "new evalset", "Create an empty evalset beside the current one.", EDIT),
+    Action("cases.new_test_file", "", "new test file", "Create an empty test file beside the current evalset.", EDIT),
+    Action("cases.migrate", "", "migrate evalset", "Convert an evalset in an old format to the current schema.", EDIT),
     Action("talk.talk", "T", "talk", "Talk to the agent. You can keep the conversation as a case.", EDIT),
     Action(
         "fork.fork",

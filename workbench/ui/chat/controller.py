@@ -2,17 +2,18 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from workbench.files.file_access import read_regular
+from workbench.files.home import expanded
 from workbench.store.details import read_details
 from workbench.text.json_values import case_id
 from workbench.text.safe_text import one_line
-from workbench.ui.dialogs.items import Item
+from workbench.ui.dialogs.items import Item, searching
+from workbench.ui.editing.cases import Cases
 from workbench.ui.editing.files import Files
-from workbench.ui.editing.new_files import NewFiles
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.run_thread import RunThread
 from workbench.ui.session.view import Controller, View
@@ -25,13 +26,14 @@ if TYPE_CHECKING:
     from workbench.editing.saving import Saver
     from workbench.run.recordings.recording import Recording
     from workbench.store.execution import CaseRecord, Execution
-    from workbench.ui.chat.conversation import Conversation
-    from workbench.ui.chat.link import ChatLink
+    from workbench.ui.chat.conversation import ChatLink, Conversation
     from workbench.ui.chat.review import Destination
     from workbench.ui.tree.outline import Row
 
 ForkChat: TypeAlias = "Callable[[Conversation, dict[str, Any], tuple[str, ...]], Awaitable[None]]"
 _USER = "user"
+_MOST_SESSIONS = 500
+"""Maximum number of saved conversations offered."""
 _SAMPLED_CASES = 20
 """Number of cases that are read to find out how a file records steps."""
 
@@ -39,9 +41,9 @@ _SAMPLED_CASES = 20
 class Talk(Controller):
     """Conversations with agents. They are saved as cases only if the user asks for it."""
 
-    def __init__(self, view: View, files: Files, new_files: NewFiles, engine: Engine, thread: RunThread) -> None:
+    def __init__(self, view: View, files: Files, cases: Cases, engine: Engine, thread: RunThread) -> None:
         super().__init__(view)
-        self._files, self._new_files, self._engine, self._thread = files, new_files, engine, thread
+        self._files, self._cases, self._engine, self._thread = files, cases, engine, thread
         self.fork_chat: ForkChat = _no_fork
         """Forks a conversation. Set when the controllers are connected."""
 
@@ -65,7 +67,7 @@ class Talk(Controller):
         self.view.work(self._keep_run(row, record), "talk")
 
     async def _keep_run(self, row: "Row", record: "Execution") -> None:
-        from workbench.ui.chat.capturing import captured_from_record
+        from workbench.ui.chat.conversation import captured_from_record
 
         entry = self.session.entry(row.evalset)
         case = self.session.case(row.evalset, row.case)
@@ -85,7 +87,7 @@ class Talk(Controller):
     async def _keep_record(
         self, record: "CaseRecord", captured: "Captured", agent: "AgentFolder | None", first: Path | None
     ) -> None:
-        from workbench.ui.chat.capturing import with_recording
+        from workbench.ui.chat.conversation import with_recording
 
         assert self.session.workspace is not None
         root, state = self.session.workspace.root, self.session.state_dir
@@ -107,7 +109,7 @@ class Talk(Controller):
         from workbench.ui.chat.screen import ChatScreen, ForkAsked
 
         def connect(state: dict[str, Any], wake: Callable[[], None]) -> "ChatLink":
-            from workbench.ui.chat.link import ChatLink
+            from workbench.ui.chat.conversation import ChatLink
 
             given = {"app_name": agent.folder.name, "user_id": _USER, "state": state}
             return ChatLink(self._thread, self._engine.chat(agent, given), wake)
@@ -156,11 +158,10 @@ class Talk(Controller):
     async def _keep_session(self) -> None:
         from workbench.editing.adk_session import NoSessionError
         from workbench.editing.saved_conversations import agent_of_test, read_conversation
-        from workbench.ui.chat.session_file import choose_session
 
         workspace = self.session.workspace
         assert workspace is not None
-        file = await choose_session(self.view.ask, workspace.root, [agent.folder for agent in workspace.agents])
+        file = await self._choose_session(workspace.root, [agent.folder for agent in workspace.agents])
         if file is None:
             return
         try:
@@ -181,6 +182,31 @@ class Talk(Controller):
         if agent is not None:
             await self.review_case(captured, agent, saved.name, self._file_under_cursor(agent))
 
+    async def _choose_session(self, base: Path, folders: Iterable[Path]) -> Path | None:
+        """Ask for a saved conversation. Return None if the user left.
+
+        The list has the files `*.session.json` in these folders, where `adk run --save_session` writes them, and what
+        is in their folders `tests`. The user can also type another path, relative to `base`.
+        """
+        from workbench.editing.saved_conversations import SPEC
+        from workbench.ui.dialogs.pick import PickScreen
+
+        def fault(name: str) -> str:
+            if not name:
+                return "type a path, absolute or relative to the project's root"
+            path = base / expanded(name)
+            return "" if path.is_file() or (path / SPEC).is_file() else f"file not found: {name}"
+
+        if found := await asyncio.to_thread(_sessions, [base, *folders]):
+            shown = [file.relative_to(base) if file.is_relative_to(base) else file for file in found]
+            search = searching([Item(label(str(name)), file) for name, file in zip(shown, found, strict=True)])
+            title = "choose a conversation saved by ADK"
+            chosen = await self.view.ask(PickScreen(title, lambda query: [*search(query), Item("other file", "")]))
+            if chosen is None or isinstance(chosen, Path):
+                return chosen
+        name = await self.view.name_for("session (JSON) or conformance test (folder)", fault)
+        return None if name is None else base / expanded(name)
+
     async def review_case(
         self, captured: "Captured", agent: "AgentFolder | None", wanted: str, first: Path | None = None
     ) -> bool:
@@ -189,7 +215,7 @@ class Talk(Controller):
 
         destinations = await asyncio.to_thread(self._destinations, agent, first)
         if not destinations:
-            folder = agent.folder if agent is not None else self._new_files.folder()
+            folder = agent.folder if agent is not None else self._cases.folder()
             file = folder / "chats.evalset.json"
             destinations = [Destination(file, self._files.folder.below_root(str(file)), there=False)]
 
@@ -229,9 +255,9 @@ class Talk(Controller):
     async def _new_destination(self, agent: "AgentFolder | None", suffix: str) -> "Destination | None":
         from workbench.ui.chat.review import Destination
 
-        folder = agent.folder if agent is not None else self._new_files.folder()
+        folder = agent.folder if agent is not None else self._cases.folder()
         question = f"name of the new file in {label(folder.name)}, without {suffix}"
-        file = await self._new_files.ask_name(question, folder, suffix)
+        file = await self._cases.ask_name(question, folder, suffix)
         return None if file is None else Destination(file, self._files.folder.below_root(str(file)), there=False)
 
     def _file_under_cursor(self, agent: "AgentFolder") -> Path | None:
@@ -245,7 +271,7 @@ async def _no_fork(talk: "Conversation", session: dict[str, Any], names: tuple[s
 
 
 def _captured(talk: "Conversation", agent: "AgentFolder") -> "Captured":
-    from workbench.ui.chat.capturing import captured_from_conversation
+    from workbench.ui.chat.conversation import captured_from_conversation
 
     return captured_from_conversation(talk, agent.folder.name, _USER)
 
@@ -290,3 +316,17 @@ def _write(saver: "Saver", case: dict[str, Any], recording: "Recording | None", 
     except RecursionError:
         return "a recorded value is nested too deeply: leave out the recording"
     return ""
+
+
+def _sessions(folders: Iterable[Path]) -> list[Path]:
+    """Return the files and folders of saved conversations, the newest first."""
+    from workbench.editing.saved_conversations import TESTS, conversations_in
+
+    found: list[tuple[float, Path]] = []
+    for folder in dict.fromkeys(folders):
+        try:
+            sessions = [file for file in folder.glob("*.session.json") if file.is_file()]
+            found += [(file.stat().st_mtime, file) for file in (*sessions, *conversations_in(folder / TESTS))]
+        except OSError:
+            continue
+    return [file for _, file in sorted(found, reverse=True)[:_MOST_SESSIONS]]

@@ -1,8 +1,13 @@
-"""The state of a conversation, built from its events, without widgets."""
+"""A conversation without widgets: its state, its link to the thread for runs, and new cases made from it."""
 
+import traceback
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from workbench.editing.capture import Captured, of_turns
 from workbench.events.events import (
     AgentActed,
     CallsRecorded,
@@ -13,13 +18,20 @@ from workbench.events.events import (
     TurnFinished,
     TurnStarted,
 )
+from workbench.files.evalset import EvalCase
+from workbench.files.invocation import content_text
 from workbench.files.prices import Prices
 from workbench.run.chat import ChatEnded, ChatEvent, ChatOpened, StateTold, Streamed, TurnFailed, has_text
-from workbench.store.execution import Turn
+from workbench.store.execution import CaseRecord, Turn
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
+from workbench.ui.running.run_thread import RunThread
 
 if TYPE_CHECKING:
     from workbench.results.document import Document
     from workbench.results.rows import View
+    from workbench.run.chat import Chat, ChatEvent
+
 
 _OUTPUT_KEPT = 200_000
 """Maximum number of characters kept per output stream."""
@@ -136,3 +148,157 @@ def _as_step(streamed: Streamed) -> dict[str, Any]:
     """Return streamed text in the form of a finished step."""
     parts = [{"text": text, **({"thought": True} if thought else {})} for text, thought in streamed.passages]
     return {"author": streamed.author, "content": {"role": "model", "parts": parts}}
+
+
+MakeChat: TypeAlias = "Callable[[Callable[[ChatEvent], None]], Chat]"
+
+
+class ChatLink:
+    """The screen's side of a conversation, which starts at once.
+
+    `wake` is called from the run's thread whenever there are events to `take`.
+    """
+
+    def __init__(self, runs: RunThread, make: MakeChat, wake: Callable[[], None]) -> None:
+        self._runs, self._make, self._wake = runs, make, wake
+        self._news: deque[ChatEvent] = deque()
+        self._chat: Chat | None = None
+        self._waiting: list[Callable[[Chat], None]] = []
+        """Calls to make once the conversation exists. Used by the run's thread only, like `_chat`."""
+        runs.also(self._execute)
+
+    def listen(self, wake: Callable[[], None]) -> None:
+        """Replace the function that is called on new events, and call it once."""
+        self._wake = wake
+        wake()
+
+    def say(self, content: dict[str, Any]) -> None:
+        """Send the user's next message, an ADK content."""
+        self._with(lambda chat: chat.say(content))
+
+    def stop_turn(self) -> None:
+        """Ask the agent to stop the turn."""
+        self._with(lambda chat: chat.stop_turn())
+
+    def kill(self) -> None:
+        """Kill the agent's process during a turn, which ends the conversation."""
+        from workbench.events.events import CaseError
+
+        error = CaseError("cancelled", "the agent did not stop and was killed", "r starts a new conversation")
+        self._with(lambda chat: chat.end(error, kill=True))
+
+    def end(self) -> None:
+        """End the conversation if it is not over."""
+        self._wake = _no_screen
+        self._with(lambda chat: chat.end())
+
+    def take(self) -> "list[ChatEvent]":
+        """Return all events since the last call."""
+        news: list[ChatEvent] = []
+        while self._news:
+            news.append(self._news.popleft())
+        return news
+
+    def _with(self, do: "Callable[[Chat], None]") -> None:
+        def now() -> None:
+            if self._chat is not None:
+                do(self._chat)
+            else:
+                self._waiting.append(do)
+
+        self._runs.call(now)
+
+    async def _execute(self) -> None:
+        from workbench.events.events import CaseError
+        from workbench.run.chat import ChatEnded
+
+        try:
+            self._chat = self._make(self._publish)
+            for do in self._waiting:
+                do(self._chat)
+            await self._chat.execute()
+        except Exception as fault:
+            hint = getattr(fault, "hint", "")
+            trace = "" if hint else traceback.format_exc()
+            self._publish(ChatEnded(CaseError("internal", str(fault) or repr(fault), hint, trace)))
+
+    def _publish(self, event: "ChatEvent") -> None:
+        self._news.append(event)
+        self._wake()
+
+
+def _no_screen() -> None:
+    """Ignore events after the screen was closed."""
+
+
+def captured_from_conversation(conversation: Conversation, app_name: str, user_id: str) -> Captured:
+    """Return the answered turns of a conversation. Its notes name the turns without an answer."""
+    notes = [
+        f"“{one_line(content_text(item.turn.user), limit=40)}” has no answer and is left out: "
+        f"{one_line(item.error.message, limit=200)}. Its changes to the session are not in the case."
+        for item in conversation.turns
+        if item.error is not None
+    ]
+    finished = conversation.finished
+    turns = tuple(turn.actual for turn in finished if turn.actual is not None)
+    states = tuple(turn.state for turn in finished)
+    return Captured(app_name, user_id, turns, conversation.initial, tuple(notes), states=states)
+
+
+def captured_from_try(record: CaseRecord, app_name: str) -> Captured:
+    """Return the answered turns of a fork's try, with the session that it began with."""
+    session = record.session or {}
+    state = session.get("state")
+    turns = tuple(turn.actual for turn in record.turns if turn.actual is not None)
+    without = len(record.turns) - len(turns)
+    return Captured(
+        str(session.get("app_name") or app_name),
+        str(session.get("user_id") or "user"),
+        turns,
+        state if isinstance(state, dict) else {},
+        (f"{counted(without, 'turn')} without an answer left out",) if without else (),
+        states=_states(record),
+    )
+
+
+def captured_from_record(record: CaseRecord, case: EvalCase | None, app_name: str) -> Captured:
+    """Return the answered turns of a finished case, with the session input of the case."""
+    session: dict[str, Any] = (case.session_input if case is not None else None) or {}
+    finished = [turn.actual for turn in record.turns if turn.actual is not None]
+    without = len(record.turns) - len(finished)
+    notes = []
+    if without:
+        notes.append(f"{counted(without, 'turn')} without an answer left out")
+    state = session.get("state")
+    if case is None:
+        notes.append("initial state unknown: the case is no longer in its file")
+    elif state and record.expected is not None and list(record.expected) != list(case.turns or ()):
+        notes.append("the case has changed since that run: this is its current initial state")
+    return Captured(
+        str(session.get("app_name") or app_name),
+        str(session.get("user_id") or "user"),
+        tuple(finished),
+        state if isinstance(state, dict) else {},
+        tuple(notes),
+        states=_states(record),
+    )
+
+
+def _states(record: CaseRecord) -> tuple[dict[str, Any] | None, ...]:
+    """Return the session's state after each answered turn, as far as it is known."""
+    return tuple(turn.state for turn in record.turns if turn.actual is not None)
+
+
+def with_recording(captured: Captured, record: CaseRecord, root: Path, state: Path) -> Captured:
+    """Return what `captured_from_record` captured, with the recorded calls of its turns if the run has them.
+
+    They are kept by default if the case was replayed or has a recording. Reads files, so call it in a thread.
+    """
+    from workbench.project.freezing import recording_of_run
+
+    recording, has_one = recording_of_run(record, root, state)
+    if recording is None:
+        return captured
+    answered = [number for number, turn in enumerate(record.turns, 1) if turn.actual is not None]
+    keeps = has_one or record.frozen is not None
+    return replace(captured, recording=of_turns(recording, answered), keeps_recording=keeps)

@@ -35,7 +35,7 @@ from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.name import NameScreen
 from workbench.ui.dialogs.pick import PickScreen, show_keys
 from workbench.ui.dialogs.rows_screen import RowsScreen
-from workbench.ui.editing.values import in_short
+from workbench.ui.editing.drafts import in_short
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.keys import bindings, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf

@@ -19,11 +19,10 @@ from textual.widgets.text_area import Edit, EditResult
 from workbench.results.cells import cell_len
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer
-from workbench.ui.chat.conversation import Conversation
+from workbench.ui.chat.conversation import ChatLink, Conversation
 from workbench.ui.chat.conversation_view import ConversationView
-from workbench.ui.chat.link import ChatLink
 from workbench.ui.dialogs.pick import show_keys
-from workbench.ui.editing.values import UnreadableError
+from workbench.ui.editing.drafts import UnreadableError
 from workbench.ui.terminal.pace import Pace
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.keys import bindings, bindings_of

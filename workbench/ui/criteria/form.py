@@ -25,14 +25,13 @@ from workbench.files.run_options import PlaceChoice
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer, key_label
 from workbench.ui.criteria.changes import NOT_EDITABLE, Addition, FormChanges, items_for, needed_options
-from workbench.ui.criteria.form_list import FormList
+from workbench.ui.criteria.form_list import FORMS, IN_NUMBERS, FormList, NumberTyping, judge_items, take, typed_value
 from workbench.ui.criteria.leaving import EditorMode, Ending, Leaving
 from workbench.ui.criteria.preview import ConfigEdit, PreviewPanel, concerns_row
-from workbench.ui.criteria.value_field import FORMS, IN_NUMBERS, NumberTyping, judge_items, take, typed_value
 from workbench.ui.dialogs.items import searching
 from workbench.ui.dialogs.pick import PickScreen, show_keys
+from workbench.ui.editing.drafts import UnreadableError, json_text
 from workbench.ui.editing.field import FieldScreen
-from workbench.ui.editing.values import UnreadableError, json_text
 from workbench.ui.widgets.keys import bindings, bindings_of
 
 STEP = 0.05

@@ -25,8 +25,7 @@ from workbench.ui.dialogs.items import Item
 from workbench.ui.dialogs.pick import Ask
 from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.editing.conflicts import choose_version, save, save_error_message
-from workbench.ui.next_run.place_options import PlaceOptions
-from workbench.ui.next_run.recording_options import RecordingOptions
+from workbench.ui.session.next_run import PlaceOptions, RecordingOptions
 
 Ending: TypeAlias = Literal["applied", "run", "try"]
 """The way in which the editor was closed, unless the changes were discarded."""

@@ -26,7 +26,7 @@ from workbench.text.safe_text import one_line, plain
 from workbench.ui.criteria.changes import FormChanges
 from workbench.ui.criteria.form_list import FormList
 from workbench.ui.editing.conflicts import save_error_message
-from workbench.ui.editing.values import json_text
+from workbench.ui.editing.drafts import json_text
 
 # The explanation of a row
 

@@ -22,7 +22,7 @@ from workbench.ui.actions import footer
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import Ask, PickScreen
 from workbench.ui.dialogs.rows_screen import RowsScreen
-from workbench.ui.editing.values import json_text
+from workbench.ui.editing.drafts import json_text
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.keys import bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf

@@ -33,9 +33,22 @@ from workbench.text.safe_text import one_line, plain
 from workbench.ui.actions import Action, footer
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen, show_keys
-from workbench.ui.editing.drafts import CaseDraft, Draft, NotSavedError, label_of, place_in_words, unchanged, with_row
+from workbench.ui.editing.drafts import (
+    LONGEST,
+    CaseDraft,
+    Draft,
+    NotSavedError,
+    UnreadableError,
+    as_json,
+    field_text,
+    json_head,
+    label_of,
+    place_in_words,
+    place_of,
+    unchanged,
+    with_row,
+)
 from workbench.ui.editing.field import FieldScreen, RowList, ValueField
-from workbench.ui.editing.values import LONGEST, UnreadableError, as_json, field_text, json_head, place_of
 from workbench.ui.widgets.keys import bindings, bindings_of
 from workbench.ui.widgets.titled import Titled
 

@@ -9,9 +9,9 @@ from workbench.store.details import read_details
 from workbench.text.counting import counted, few
 from workbench.text.safe_text import one_line
 from workbench.ui.history.controller import History
-from workbench.ui.next_run.recording_options import RecordingOptions
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.run import Run, Targets
+from workbench.ui.session.next_run import RecordingOptions
 from workbench.ui.session.view import Controller, View
 from workbench.ui.terminal.host import Host
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from workbench.events.events import CaseName
     from workbench.project.fault_matrix import FaultMatrix, Outlook
     from workbench.store.history.summary import ListedRun
-    from workbench.ui.faults.dialog import Offer
-    from workbench.ui.faults.matrix import Matrix
-    from workbench.ui.running.side_run import SideRun
+    from workbench.ui.faults.grid import Matrix
+    from workbench.ui.faults.screen import Offer
+    from workbench.ui.running.run_thread import SideRun
 
 
 class Faults(Controller):
@@ -44,7 +44,7 @@ class Faults(Controller):
             self.view.work(self._offer(pairs), "faults")
 
     async def _offer(self, pairs: Targets) -> None:
-        from workbench.ui.faults.dialog import FaultDialog
+        from workbench.ui.faults.screen import FaultDialog
 
         matrix = await self._matrix(pairs, frozen=False)
         if matrix is None:
@@ -122,7 +122,7 @@ class Faults(Controller):
 
     def _show(self, matrix: "FaultMatrix") -> None:
         from workbench.files.run_options import UsageFaultError
-        from workbench.ui.faults.matrix import Matrix
+        from workbench.ui.faults.grid import Matrix
 
         try:
             plan = matrix.plan()
@@ -177,7 +177,7 @@ def _stored(run: "ListedRun", state: "Path") -> "Matrix | None":
     """Return the matrix of a stored run, or None if it is not one or cannot be read. Reads files."""
     from workbench.files.run_options import UsageFaultError
     from workbench.store.history.reading import open_summary
-    from workbench.ui.faults.matrix import stored_matrix
+    from workbench.ui.faults.grid import stored_matrix
 
     try:
         summary, _ = open_summary(run.word, state, state)
@@ -189,7 +189,7 @@ def _stored(run: "ListedRun", state: "Path") -> "Matrix | None":
 def _offered(outlook: "Outlook", calls: int, tokens: int) -> "Offer":
     """Return the texts of the dialog."""
     from workbench.run.injection.outcome import WAYS
-    from workbench.ui.faults.dialog import Offer
+    from workbench.ui.faults.screen import Offer
 
     known = sum(1 for executions in outlook.executions.values() if executions)
     heading = f"{counted(outlook.total, 'execution')}: {counted(len(outlook.tools), 'tool')} × {len(WAYS)} ways to fail"

@@ -1,15 +1,18 @@
-"""The screen with the table of tool faults, and each of its executions."""
+"""The dialog before tool faults are tried, and the screen with their table and each of its executions."""
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Static
 
@@ -23,14 +26,87 @@ from workbench.store.details import known_details, read_details
 from workbench.store.execution import Execution
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
+from workbench.ui.actions import footer
 from workbench.ui.detail.sides import Right
+from workbench.ui.dialogs.pick import show_keys
 from workbench.ui.dialogs.split_screen import SplitScreen
-from workbench.ui.faults.grid import FaultGrid, Titles
-from workbench.ui.faults.matrix import Matrix
-from workbench.ui.running.side_run import SideRun, cancel_words
+from workbench.ui.faults.grid import FaultGrid, Matrix, Titles
+from workbench.ui.running.run_thread import SideRun, cancel_words
 from workbench.ui.terminal.host import Host
 from workbench.ui.terminal.pace import Pace
+from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.keys import bindings, bindings_of
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A description of what would run. `lines` are safe texts, `heading` is the first one."""
+
+    heading: str
+    live: Sequence[str]
+    """The lines if tools are called."""
+    frozen: Sequence[str]
+    """The lines if tools are answered from the recordings, or () if no case has one."""
+    more: Sequence[str] = ()
+    """Lines that hold in both modes."""
+
+
+class FaultDialog(ModalScreen[bool | None]):
+    """Its result says whether tools are frozen, or is None if the user left. `title` is safe text."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("back", "close", "keys"), *bindings_of("try_faults")]
+
+    def __init__(self, title: str, offer: Offer, frozen: bool, keys: Mapping[str, tuple[str, ...]]) -> None:
+        super().__init__()
+        self._title, self._offer, self._keys = title, offer, keys
+        self._frozen = frozen and bool(offer.frozen)
+        self._text = Static("", classes="text", markup=False)
+        self._line = KeyLine(footer("try_faults"), keys)
+
+    def compose(self) -> ComposeResult:
+        """Lay out the text and the keys."""
+        with Vertical(classes="dialog -faults") as dialog:
+            dialog.border_title = Content(self._title)
+            dialog.border_subtitle = Content("esc closes")
+            yield self._text
+            yield self._line
+
+    def on_mount(self) -> None:
+        """Show what would run."""
+        self._show()
+
+    def _show(self) -> None:
+        offer = self._offer
+        lines = [*(offer.frozen if self._frozen else offer.live), *offer.more]
+        parts: list[str | tuple[str, str]] = [(offer.heading, "bold")]
+        for line in lines:
+            parts.append(f"\n{line}")
+        self._text.update(Content.assemble(*parts))
+
+    # Keys
+
+    def action_enter(self) -> None:
+        """Start."""
+        self.dismiss(self._frozen)
+
+    def action_freeze(self) -> None:
+        """Switch between live and frozen tools."""
+        if self._offer.frozen:
+            self._frozen = not self._frozen
+            self._show()
+        else:
+            self._line.say("no case here has a recording: K freezes cases", warning=True)
+
+    def action_keys(self) -> None:
+        """Show the keys that work here."""
+        show_keys(self, "try_faults", self._keys)
+
+    def action_back(self) -> None:
+        """Close the dialog."""
+        self.dismiss(None)
+
+    action_close = action_back
+
 
 _BATCH = 0.05
 """Seconds during which events are collected before they are shown."""

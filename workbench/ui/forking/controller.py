@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.ui.chat.conversation import Conversation
     from workbench.ui.forking.dialog import Offer, Wanted
     from workbench.ui.forking.screen import Tries, Verdict
-    from workbench.ui.running.side_run import SideRun
+    from workbench.ui.running.run_thread import SideRun
 
 """Cells of the longest name in a title."""
 
@@ -159,7 +159,7 @@ class Fork(Controller):
         """Try a fork and show it. Return whether the user wants to change something else."""
         from workbench.run.forking import Point
         from workbench.ui.forking.screen import ForkScreen, Tries
-        from workbench.ui.running.side_run import SideRun
+        from workbench.ui.running.run_thread import SideRun
 
         point = Point(fork.turn, fork.call)
         tries = Tries(_title(fork, wanted), self._siblings(fork.original), fork.original, point, wanted.tries, verdict)
@@ -183,7 +183,7 @@ class Fork(Controller):
 
     async def _keep(self, record: "CaseRecord", agent: "AgentFolder", tries: "Tries") -> None:
         """Let the user review a try as a new case."""
-        from workbench.ui.chat.capturing import captured_from_try
+        from workbench.ui.chat.conversation import captured_from_try
 
         captured = captured_from_try(record, agent.folder.name)
         workspace, file = self.session.workspace, record.ref.evalset_file

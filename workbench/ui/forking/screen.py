@@ -23,8 +23,7 @@ from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.rows_screen import RowsScreen
-from workbench.ui.running.run_thread import Refused
-from workbench.ui.running.side_run import SideRun, cancel_words
+from workbench.ui.running.run_thread import Refused, SideRun, cancel_words
 from workbench.ui.terminal.pace import Pace
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.keys import bindings, bindings_of

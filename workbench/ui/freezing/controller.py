@@ -13,9 +13,9 @@ from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
-from workbench.ui.next_run.recording_options import RecordingOptions, lacks_recording
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.run import Run
+from workbench.ui.session.next_run import RecordingOptions, lacks_recording
 from workbench.ui.session.view import Controller, View
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class Freezing(Controller):
         from workbench.editing.saving import ChangedOnDiskError
         from workbench.editing.thawing import accepted_contents
         from workbench.project.freezing import thawed_files
-        from workbench.ui.accepting.several import SeveralScreen
+        from workbench.ui.editing.proposals import SeveralScreen
 
         if ask:
             items = [

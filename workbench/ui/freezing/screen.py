@@ -19,10 +19,10 @@ from workbench.results.document import Document
 from workbench.results.freezing import call_words, case_lines, total_words
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
-from workbench.ui.accepting.screen import BOXES
 from workbench.ui.actions import footer
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.rows_screen import RowsScreen
+from workbench.ui.editing.proposals import BOXES
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.keys import bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf

@@ -99,7 +99,7 @@ class History(Controller):
 
     def _keep_stored(self, record: "CaseRecord") -> None:
         """Create a case from a case of a stored run."""
-        from workbench.ui.chat.capturing import captured_from_record
+        from workbench.ui.chat.conversation import captured_from_record
 
         workspace = self.session.workspace
         assert workspace is not None

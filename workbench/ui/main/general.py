@@ -31,7 +31,7 @@ from workbench.ui.actions import (
 from workbench.ui.dialogs.items import Item, Search, best, searching
 from workbench.ui.running.news import News
 from workbench.ui.running.run import Run, cases
-from workbench.ui.running.side_run import cancel_words
+from workbench.ui.running.run_thread import cancel_words
 from workbench.ui.session.view import Controller, View
 from workbench.ui.terminal.clipboard import copy
 from workbench.ui.terminal.host import Host

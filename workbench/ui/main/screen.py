@@ -167,7 +167,7 @@ class MainScreen(Shell):
         """
         from textual.app import SuspendNotSupported
 
-        from workbench.ui.editing.external_editor import NoEditorError
+        from workbench.ui.editing.edit import NoEditorError
 
         try:
             with self.app.suspend():

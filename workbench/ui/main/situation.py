@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 from workbench.store.details import known_details
 from workbench.text.json_values import parts_of
 from workbench.ui.actions import Situation
-from workbench.ui.next_run.recording_options import lacks_recording
+from workbench.ui.session.next_run import lacks_recording
 from workbench.ui.tree.scope import targets_of
 
 if TYPE_CHECKING:

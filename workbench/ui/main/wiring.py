@@ -6,20 +6,17 @@ from workbench.ui.criteria.controller import Criteria
 from workbench.ui.editing.cases import Cases
 from workbench.ui.editing.edit import Edit
 from workbench.ui.editing.files import Files
-from workbench.ui.editing.new_files import NewFiles
+from workbench.ui.editing.replacing import Replace
 from workbench.ui.faults.controller import Faults
 from workbench.ui.forking.controller import Fork
 from workbench.ui.freezing.controller import Freezing
-from workbench.ui.freshness.follow import Follow
-from workbench.ui.freshness.other_runs import OtherRuns
-from workbench.ui.freshness.past_results import PastResults
-from workbench.ui.freshness.staleness import Staleness
+from workbench.ui.freshness.results import OtherRuns, PastResults
+from workbench.ui.freshness.staleness import Follow, Staleness
 from workbench.ui.freshness.watch import Watch
 from workbench.ui.history.controller import History
 from workbench.ui.main.general import General
 from workbench.ui.main.restoring import Restoring
 from workbench.ui.overview.controller import Overview, OverviewView
-from workbench.ui.replacing.controller import Replace
 from workbench.ui.review.controller import Review
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.news import News
@@ -49,7 +46,6 @@ class Controllers:
         self.edit = Edit(view, self.files)
         self.cases = Cases(view, self.files, self.edit)
         self.replace = Replace(view, self.files)
-        self.new_files = NewFiles(view, self.files)
         self.criteria = Criteria(view, self.files, self.run)
         self.accept = Accept(view, self.files, self.edit, self.run, self.criteria)
         self.freezing = Freezing(view, self.files, self.run, engine)
@@ -63,7 +59,7 @@ class Controllers:
         self.other_runs.when_shown = [self.watch.show_flags, lambda: self.review.after_news(False)]
         self.follow = Follow(view, self.folder, self.staleness, engine, self.triage.loaded)
         self.follow.runs_changed = self.other_runs.look
-        self.talk = Talk(view, self.files, self.new_files, engine, thread)
+        self.talk = Talk(view, self.files, self.cases, engine, thread)
         self.fork = Fork(view, self.files, self.talk, engine, thread)
         self.talk.fork_chat = self.fork.fork_chat
         self.history = History(view, self.talk, self.fork, host)

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from workbench.events.events import CaseName
     from workbench.results.document import Subject
     from workbench.results.review.last_page import Row as LastRow
-    from workbench.ui.review.cases import ReviewedCases
     from workbench.ui.review.key_lines import Offered
-    from workbench.ui.review.model import Judgeable, Section, Step
+    from workbench.ui.review.model import Judgeable, ReviewedCases, Section, Step
     from workbench.ui.review.model import Review as Model
     from workbench.ui.review.screen import CaseReviewScreen
     from workbench.ui.triage.question import Option
@@ -63,7 +62,7 @@ class Review(Controller):
         """Review failures: of the marked cases, of the row under the cursor, or of all cases shown if it is a case."""
         if self.workspace() is None:
             return
-        from workbench.ui.review.cases import ReviewedCases
+        from workbench.ui.review.model import ReviewedCases
 
         self._cases = ReviewedCases(self.session, self.view.rows)
         pairs, row = self.view.targets("review"), self.view.rows.cursor
@@ -415,7 +414,7 @@ class Review(Controller):
 
     def rows(self) -> "list[LastRow]":
         """Return the rows of the last page."""
-        from workbench.ui.review.next_actions import rows_of
+        from workbench.ui.review.key_lines import rows_of
 
         assert self._model is not None
         return rows_of(self._model.outcome(), self.view.keys, passes=self._model.passes)

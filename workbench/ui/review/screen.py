@@ -28,7 +28,7 @@ from workbench.ui.detail.pane import CaseDetail
 from workbench.ui.dialogs.pick import show_keys
 from workbench.ui.review.key_lines import KeyLines, Offered
 from workbench.ui.review.model import Review
-from workbench.ui.triage.note import NoteInput
+from workbench.ui.triage.dialog import NoteInput
 from workbench.ui.triage.question import Option
 from workbench.ui.widgets.keys import bindings, bindings_of
 from workbench.ui.widgets.textual_private import SparseApp

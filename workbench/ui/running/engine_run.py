@@ -8,9 +8,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from workbench.ui.next_run.draft import Draft
-from workbench.ui.next_run.recording_options import RecordingOptions
 from workbench.ui.running.run_thread import Build, Publish, Runnable
+from workbench.ui.session.next_run import Draft, RecordingOptions
 
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder

@@ -10,11 +10,10 @@ from workbench.files.prices import Prices
 from workbench.store.remaining import STARTING_AGENTS
 from workbench.text.counting import counted
 from workbench.ui.dialogs.items import Item
-from workbench.ui.next_run.draft import Draft
 from workbench.ui.running.engine_run import Engine, RepeatOptions
-from workbench.ui.running.run_thread import Build, RunThread
-from workbench.ui.running.side_run import SideRun, cancel_words
+from workbench.ui.running.run_thread import Build, RunThread, SideRun, cancel_words
 from workbench.ui.session.folder import Folder
+from workbench.ui.session.next_run import Draft
 from workbench.ui.session.view import Controller, View
 
 if TYPE_CHECKING:

@@ -18,10 +18,8 @@ from workbench.store.store import Store
 from workbench.text.counting import counted
 from workbench.text.json_values import mapping
 from workbench.text.safe_text import one_line
-from workbench.ui.next_run.draft import Draft
-from workbench.ui.next_run.place_options import PlaceOptions
-from workbench.ui.next_run.recording_options import RecordingOptions
 from workbench.ui.session.findings import Findings
+from workbench.ui.session.next_run import Draft, PlaceOptions, RecordingOptions
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.verdicts import Verdicts
 

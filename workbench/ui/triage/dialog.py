@@ -1,4 +1,4 @@
-"""The triage dialog: a question with options in columns, which the user answers with one key."""
+"""The triage dialog: a question whose options are answered with one key, and the field for a note."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.events import Click, Resize
@@ -24,12 +24,40 @@ from workbench.text.safe_text import one_line
 from workbench.ui.actions import ACTIONS, actions_in, key_label
 from workbench.ui.detail.line_view import LineView
 from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
-from workbench.ui.triage.note import NoteInput
 from workbench.ui.triage.question import Option, Question
 from workbench.ui.widgets.keys import bindings, bindings_of
+from workbench.ui.widgets.plain_input import PlainInput
 from workbench.ui.widgets.titled import Titled
 
-# The options of a triage question, in as many columns as fit
+
+class NoteInput(PlainInput):
+    """The field for a note. Enter keeps the note and goes back; esc restores the earlier note."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter,up,down,tab", "done"),
+        Binding("escape", "discard"),
+    ]
+
+    class Done(Message):
+        """The user goes back."""
+
+    def __init__(self, *, placeholder: str) -> None:
+        super().__init__(placeholder=placeholder)
+        self._before = ""
+
+    def on_focus(self) -> None:
+        """Remember the note, so that esc can restore it."""
+        self._before = self.value
+
+    def action_done(self) -> None:
+        """Keep the note and go back."""
+        self.post_message(self.Done())
+
+    def action_discard(self) -> None:
+        """Restore the earlier note and go back."""
+        self.value = self._before
+        self.post_message(self.Done())
+
 
 _MARK = 2
 _MOST_COLUMNS = 3

@@ -15,8 +15,7 @@ from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.store import Store
 from workbench.text.counting import counted
-from workbench.ui.running.run_thread import Publish, Refused, Runnable, RunThread
-from workbench.ui.running.side_run import SideRun
+from workbench.ui.running.run_thread import Publish, Refused, Runnable, RunThread, SideRun
 from workbench.ui.session.run_labels import seconds
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from workbench.text.safe_text import one_line
 from workbench.ui.actions import BY_ID, Action, footer
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.split_screen import SplitScreen
-from workbench.ui.running.side_run import cancel_words
+from workbench.ui.running.run_thread import cancel_words
 from workbench.ui.terminal.host import Host
 from workbench.ui.terminal.pace import Pace
 from workbench.ui.variants.model import Try, question

@@ -56,7 +56,7 @@ class Replace(Controller):
     async def _replace(self, pairs: Sequence[Pair]) -> None:
         from workbench.editing.replacing import PARTS, replaced, replacements
         from workbench.editing.whole_cases import Proposal, written
-        from workbench.ui.accepting.several import SeveralScreen
+        from workbench.ui.editing.proposals import SeveralScreen
 
         cases = counted(len(pairs), "case")
         old = await self.view.name_for(f"find in {cases}", lambda text: "" if text else "type what to find")

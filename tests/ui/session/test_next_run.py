@@ -10,7 +10,7 @@ import pytest
 from workbench.agents.workspace import CriteriaChoice
 from workbench.editing.criteria_change import with_value, without
 from workbench.files.criteria import default_config, read_config
-from workbench.ui.next_run.draft import Draft
+from workbench.ui.session.next_run import Draft
 
 CONFIG: dict[str, Any] = {
     "criteria": {

@@ -11,7 +11,7 @@ import pytest
 from tests.ui.conftest import OpenScreen
 from tests.ui.feed import Feed
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.editing.external_editor import NoEditorError, edit_text, editor_command, open_file
+from workbench.ui.editing.edit import NoEditorError, edit_text, editor_command, open_file
 
 
 def test_visual_wins_over_editor() -> None:

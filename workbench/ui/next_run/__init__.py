@@ -1,1 +1,0 @@
-"""Options of the next run: criteria, recordings, place, repeats."""
