@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from benchmarks.figures import Figure, record
 from workbench.results.statistics import (
     CasePair,
-    Comparison,
+    PairedChange,
     case_pair,
     compare_rates,
     corrected,
@@ -48,7 +48,7 @@ class Setup:
     gain: float = 0.0
     cases: int = CASES
 
-    def compare(self, draw: random.Random) -> list[Comparison]:
+    def compare(self, draw: random.Random) -> list[PairedChange]:
         """Return the comparison of each variant with the baseline, corrected for their number."""
         return corrected([compare_rates(pairs) for pairs in self.pairs(draw)])
 
@@ -73,7 +73,7 @@ class Setup:
         ]
 
 
-def share(setup: Setup, count: int, is_hit: Callable[[list[Comparison]], bool], seed: int = 31) -> float:
+def share(setup: Setup, count: int, is_hit: Callable[[list[PairedChange]], bool], seed: int = 31) -> float:
     """Return the share of `count` experiments for which `is_hit` is true."""
     draw = random.Random(seed)
     return sum(is_hit(setup.compare(draw)) for _ in range(count)) / count
@@ -86,12 +86,12 @@ def fails(setup: Setup, count: int, broken: int = 0, seed: int = 31) -> float:
     return sum(losses([*setup.pairs(draw)[0], *lost]).found for _ in range(count)) / count
 
 
-def calls_different(found: list[Comparison]) -> bool:
+def calls_different(found: list[PairedChange]) -> bool:
     """Return whether any variant is called better or worse."""
     return any(one.result != "unclear" for one in found)
 
 
-def calls_better(found: list[Comparison]) -> bool:
+def calls_better(found: list[PairedChange]) -> bool:
     """Return whether the first variant is called better."""
     return found[0].result == "better"
 
@@ -173,7 +173,7 @@ def intervals(count: int) -> Iterator[Figure]:
         yield Figure("variants", name, share(setup, count, holds(setup.change())))
 
 
-def holds(change: float) -> Callable[[list[Comparison]], bool]:
+def holds(change: float) -> Callable[[list[PairedChange]], bool]:
     """Return a function that tells whether the first interval holds this change."""
     return lambda found: found[0].interval[0] <= change <= found[0].interval[1]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks import figures
 from workbench.events.events import CaseRef, MetricResult, PlannedCase, Usage
-from workbench.results.overview.layout import overview_document
+from workbench.results.overview import overview_document
 from workbench.store.cause import make_cause
 from workbench.store.execution import Execution, short_score
 from workbench.store.store import RunSummary

@@ -59,8 +59,8 @@ def _sentence(number: int) -> dict[str, Any]:
 def layout_seconds(sentences: int, rounds: int = 9) -> float:
     """Return the shortest time that the layout of the pane takes, in seconds."""
     from workbench.results.document import Subject
-    from workbench.results.judges.pane import build
-    from workbench.results.rows import View
+    from workbench.results.judges import build
+    from workbench.results.lines import View
     from workbench.store.details import read_details
     from workbench.store.store import Store
 

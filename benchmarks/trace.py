@@ -28,8 +28,8 @@ from workbench.events.events import (
 )
 from workbench.files.prices import Price, Prices
 from workbench.results.document import Subject
-from workbench.results.rows import View
-from workbench.results.trace.pane import build
+from workbench.results.lines import View
+from workbench.results.trace import build
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord
 from workbench.store.history.run_writer import RunWriter

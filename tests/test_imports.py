@@ -164,7 +164,7 @@ def test_no_lower_package_imports_the_screen(repository: Path) -> None:
 
 
 def test_rendering_text_needs_no_screen(repository: Path) -> None:
-    assert not loaded("import workbench.results.plain_case", repository) & (HEAVY | SCREEN)
+    assert not loaded("import workbench.results.panes", repository) & (HEAVY | SCREEN)
 
 
 def test_worker_needs_only_the_standard_library(repository: Path) -> None:

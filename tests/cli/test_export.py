@@ -42,9 +42,9 @@ from workbench.exporting.case_table import SCRIPT, SCRIPT_DIGEST
 from workbench.exporting.exporter import Pieces, RunContext
 from workbench.exporting.html import STYLE, build_html
 from workbench.exporting.tables import build_csv, build_markdown, code_span
+from workbench.results import evidence
 from workbench.results.document import Subject
-from workbench.results.evidence import pane as evidence
-from workbench.results.rows import View
+from workbench.results.lines import View
 from workbench.store.details import read_details
 from workbench.store.history.pass_rates import RunRate, Trend
 

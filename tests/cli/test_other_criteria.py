@@ -15,7 +15,7 @@ from workbench.exporting.junit import junit_pieces
 from workbench.exporting.report import report_pieces
 from workbench.exporting.tables import build_csv, build_markdown
 from workbench.results.document import Subject
-from workbench.results.plain_case import plain_case
+from workbench.results.panes import plain_case
 from workbench.results.plain_lines import case_line
 from workbench.results.title import notes
 from workbench.store.details import read_details, read_records

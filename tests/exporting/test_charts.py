@@ -7,7 +7,7 @@ import pytest
 from workbench.events.events import CaseRef, MetricResult, PlannedCase, Usage
 from workbench.exporting.case_table import distribution, most_expensive, most_tokens, slowest, trend_words
 from workbench.results.costs import Costs
-from workbench.results.overview.criteria import scores
+from workbench.results.tally import scores
 from workbench.store.execution import CaseRecord
 from workbench.store.history.pass_rates import RunRate, Trend
 

@@ -8,9 +8,8 @@ import pytest
 
 from tests.results.runs import run
 from workbench.exporting.comparison import comparison_markdown
-from workbench.results.change_text import gate_text
-from workbench.results.compare.compare import compare
-from workbench.results.compare.gate import gate
+from workbench.results.compare import compare
+from workbench.results.gate import gate, gate_text
 from workbench.store.history.summary import Summary
 
 GITHUB = {

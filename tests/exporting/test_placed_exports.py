@@ -6,9 +6,9 @@ import io
 from workbench.events.events import LostAttempt
 from workbench.exporting.exporter import EXPORTERS, ExportedRun
 from workbench.results.document import Subject
-from workbench.results.placed import placed_texts, placed_words
-from workbench.results.rows import View
-from workbench.results.trace.pane import build as build_trace
+from workbench.results.lines import View
+from workbench.results.machines import placed_texts, placed_words
+from workbench.results.trace import build as build_trace
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord
 from workbench.store.store import Store

@@ -21,7 +21,7 @@ from workbench.files.run_options import RunOptions
 from workbench.freshness.changes import Batch
 from workbench.freshness.watcher import Watcher
 from workbench.project.project import Project as Engine
-from workbench.results.compare.changed_inputs import changed_inputs
+from workbench.results.change_causes import changed_inputs
 from workbench.run.plan.plan import Plan
 from workbench.run.plan.run_plan import make_plan
 from workbench.run.plan.target_parser import Selection, Target

@@ -11,7 +11,7 @@ from workbench import Project, RunOptions, UsageFaultError
 from workbench.cli.exit_codes import exit_code
 from workbench.events.events import FaultOutcome
 from workbench.files.injection_rules import parse_injection
-from workbench.results.fault_table import fault_rows
+from workbench.results.faults import fault_rows
 from workbench.run.injection.outcome import WAYS
 from workbench.store.details import read_details
 from workbench.store.history.run_names import run_ids

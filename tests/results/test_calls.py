@@ -12,9 +12,8 @@ from workbench.events.events import MetricResult
 from workbench.files.criteria import Criterion
 from workbench.results.calls import call_lines, match_type_words
 from workbench.results.document import Subject
-from workbench.results.evidence.pane import build
-from workbench.results.lines import Line, pieces
-from workbench.results.rows import View
+from workbench.results.evidence import build
+from workbench.results.lines import Line, View, pieces
 
 Texts = Callable[[Iterable[Line]], list[str]]
 FIND, REFUND = ("find_order", {"id": "A-7"}), ("refund", {"amount": 12.5})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.results.change_text import (
+from workbench.results.gate import (
     chance_text,
     change_text,
     left_out_text,

@@ -9,8 +9,8 @@ from tests.ui.judged import CLAIMS, FUNCTION, SENTENCES, claims, events, judged_
 from workbench.events.events import MetricResult
 from workbench.results.document import Document, Item, Subject, Target
 from workbench.results.faces import LABELS
-from workbench.results.judges.pane import build
-from workbench.results.rows import View
+from workbench.results.judges import build
+from workbench.results.lines import View
 from workbench.store.execution import CaseRecord
 
 

@@ -15,14 +15,14 @@ from workbench.files.evalset import EvalCase
 from workbench.files.invocation import content_text
 from workbench.freshness.changed_files import ChangedFile
 from workbench.results.cells import cell_len
+from workbench.results.change_causes import Cause
 from workbench.results.changed import Change
-from workbench.results.compare.causes import Cause
-from workbench.results.compare.compare import ChangedCase, ComparedCase
+from workbench.results.compare import ChangedCase, ComparedCase
+from workbench.results.compared import is_as_expected
 from workbench.results.document import Subject
 from workbench.results.error import error_lines
-from workbench.results.evidence.compared import is_as_expected
-from workbench.results.evidence.pane import build, place_in_case
-from workbench.results.rows import View
+from workbench.results.evidence import build, place_in_case
+from workbench.results.lines import View
 from workbench.store.execution import CaseRecord
 
 FIND = ("find_order", {"id": "A-7"})

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.hostile import HOSTILE, leaks
 from workbench.events.events import CaseRef, FaultHandling, FaultOutcome, FaultWay, PlannedCase, ToolFault
 from workbench.results.cells import cell_len
-from workbench.results.fault_grid import (
+from workbench.results.faults import (
     FULL,
     SHORT,
     TIGHT,

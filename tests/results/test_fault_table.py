@@ -30,7 +30,7 @@ from workbench.exporting.html import build_html
 from workbench.exporting.junit import junit_pieces
 from workbench.exporting.report import json_schema, report_pieces
 from workbench.exporting.tables import build_csv, build_markdown
-from workbench.results.fault_table import table_lines
+from workbench.results.faults import table_lines
 from workbench.results.plain_lines import case_line
 from workbench.results.plain_summary import summary_lines
 from workbench.run.injection.outcome import STATUS

@@ -10,11 +10,10 @@ import pytest
 from tests.hostile import HOSTILE, leaks
 from tests.ui.transcripts import turn
 from workbench.agents.workspace import EvalsetEntry, open_workspace
+from workbench.results import evidence
 from workbench.results.document import Subject
-from workbench.results.evidence import pane as evidence
-from workbench.results.lines import Line
+from workbench.results.lines import Line, View
 from workbench.results.panes import PANES
-from workbench.results.rows import View
 from workbench.results.title import notes, verdict
 
 Texts = Callable[[Iterable[Line]], list[str]]

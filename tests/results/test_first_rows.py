@@ -9,8 +9,8 @@ from tests.ui.judged import RUBRICS, judged_case, only, record_of, scenario_even
 from tests.ui.transcripts import Call, execute, recorded, turn
 from workbench.events.events import CaseError, MetricResult, SpansRecorded
 from workbench.results.document import Subject
-from workbench.results.evidence.pane import build
-from workbench.results.rows import View
+from workbench.results.evidence import build
+from workbench.results.lines import View
 from workbench.store.execution import CaseRecord
 from workbench.ui.detail.body import Position
 

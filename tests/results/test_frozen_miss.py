@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from workbench.events.events import CallsRecorded, CaseError, CaseRef, Frozen, PlannedCase
-from workbench.results.evidence.recording import case_error_lines, miss_lines
-from workbench.results.rows import View
+from workbench.results.evidence_reasons import case_error_lines, miss_lines
+from workbench.results.lines import View
 from workbench.run.recordings.miss import MissedCall, MissedRequest, missed_call, missed_request
 from workbench.store.execution import CaseRecord, Turn
 

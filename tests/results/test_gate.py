@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.results.runs import Cases, run, store_run
-from workbench.results.change_text import drop_text, gate_text, notes
-from workbench.results.compare.compare import compare
-from workbench.results.compare.gate import Gate, gate
+from workbench.results.compare import compare
+from workbench.results.gate import Gate, drop_text, gate, gate_text, notes
 
 P, F, E = "passed", "failed", "error"
 

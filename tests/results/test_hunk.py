@@ -6,8 +6,8 @@ import pytest
 
 from tests.hostile import HOSTILE, leaks
 from workbench.editing.accept import Comparison
-from workbench.results.evidence.hunk import hunk_lines
-from workbench.results.rows import View
+from workbench.results.evidence_turn import hunk_lines
+from workbench.results.lines import View
 
 
 def turn(calls: list[dict[str, Any]], answer: str, texts: list[Any] = []) -> dict[str, Any]:  # noqa: B006

@@ -6,11 +6,10 @@ from tests.ui.transcripts import execute, recorded, turn
 from workbench.events.events import MetricResult
 from workbench.judges.base import JudgeFault, Reply, reply_record
 from workbench.results.document import Subject
-from workbench.results.judge_texts import cost_words
-from workbench.results.judges.pane import build
-from workbench.results.judges.questions import question_lines
-from workbench.results.lines import joined
-from workbench.results.rows import View
+from workbench.results.judged import cost_words
+from workbench.results.judges import build
+from workbench.results.lines import View, joined
+from workbench.results.questions import question_lines
 
 KEY = f"question/{MATCH}/0/0"
 

@@ -20,14 +20,13 @@ from workbench.events.events import (
     SpansRecorded,
     UserSimulated,
 )
+from workbench.results import trace
 from workbench.results.cells import cell_len
 from workbench.results.document import Subject
 from workbench.results.faces import LABELS
-from workbench.results.panes import PANES
-from workbench.results.plain_case import plain_case
-from workbench.results.rows import View
+from workbench.results.lines import View
+from workbench.results.panes import PANES, plain_case
 from workbench.results.title import notes, title, verdict
-from workbench.results.trace import pane as trace
 from workbench.store.execution import CaseRecord, Turn
 
 WIDTHS = (24, 30, 46, 60, 76, 100, 140)

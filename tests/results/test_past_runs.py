@@ -6,10 +6,10 @@ import pytest
 
 from workbench.events.events import CaseRef, MetricResult, MetricStatus, PlannedCase
 from workbench.files.criteria import Criterion
+from workbench.results.definition import _criterion
 from workbench.results.document import Subject
 from workbench.results.history import build, past_run_lines
-from workbench.results.reference import _criterion
-from workbench.results.rows import View
+from workbench.results.lines import View
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.history.latest import PastRun
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.ui.judged import FUNCTION, judged_case, record_of, scenario_events
 from tests.ui.transcripts import RAISED, execute, late_parcel, recorded, turn
 from workbench.events.events import MetricResult, Usage
-from workbench.results.plain_case import plain_case
+from workbench.results.panes import plain_case
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -36,7 +36,7 @@ def test_singular_is_used_for_one_call() -> None:
 
 
 def test_plain_case_does_not_import_textual(repository: Path) -> None:
-    code = "import sys, workbench.results.plain_case, workbench.results.panes; print('textual' in sys.modules)"
+    code = "import sys, workbench.results.panes, workbench.results.panes; print('textual' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=repository, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

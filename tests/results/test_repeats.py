@@ -7,9 +7,9 @@ from workbench.events.events import CaseError, CaseRef, MetricResult, PlannedCas
 from workbench.results.cells import cell_len
 from workbench.results.document import Subject
 from workbench.results.history import bar, build
+from workbench.results.lines import View
 from workbench.results.panes import panes_of
-from workbench.results.repeats.summary import summarize
-from workbench.results.rows import View
+from workbench.results.repeats import summarize
 from workbench.results.title import notes, title, verdict
 from workbench.store.execution import CaseRecord, CaseState, Turn
 

@@ -3,10 +3,9 @@
 from tests.results.conftest import Texts
 from tests.ui.judged import RUBRICS, events, record_of, rubric, rubrics
 from workbench.results.document import Document, Subject, Target
-from workbench.results.judge_texts import vote_words
-from workbench.results.judges.pane import build
-from workbench.results.lines import joined
-from workbench.results.rows import View
+from workbench.results.judged import vote_words
+from workbench.results.judges import build
+from workbench.results.lines import View, joined
 
 
 def shown(count: int = 3, width: int = 76, *opened: str) -> Document:

@@ -14,9 +14,8 @@ from tests.ui.transcripts import late_parcel
 from workbench.files.plugins import ExtensionPoint, listing
 from workbench.results import sections
 from workbench.results.document import Subject
-from workbench.results.panes import PANES
-from workbench.results.plain_case import plain_case
-from workbench.results.rows import View
+from workbench.results.lines import View
+from workbench.results.panes import PANES, plain_case
 from workbench.results.sections import PaneName, Section
 
 

@@ -7,10 +7,10 @@ import pytest
 from tests.results.conftest import Texts
 from tests.ui.judged import USER, record_of, scenario_events
 from workbench.events.events import CaseError
+from workbench.results import evidence
 from workbench.results.document import Subject
-from workbench.results.evidence import pane as evidence
-from workbench.results.judges.pane import build
-from workbench.results.rows import View
+from workbench.results.judges import build
+from workbench.results.lines import View
 from workbench.store.execution import CaseRecord
 
 

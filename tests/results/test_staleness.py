@@ -6,7 +6,7 @@ from tests.cli.stores import FAILED, all_statuses
 from tests.hostile import HOSTILE
 from workbench.results.cells import cell_len
 from workbench.results.document import Subject
-from workbench.results.staleness import stale_count, stale_line, stale_mark
+from workbench.results.faces import stale_count, stale_line, stale_mark
 from workbench.results.title import ending, title
 from workbench.store.details import read_details
 from workbench.store.inputs import Change

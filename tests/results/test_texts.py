@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable
 
 from rich.text import Text
 
-from workbench.results.lines import Line, pieces
-from workbench.results.rows import View
+from workbench.results.lines import Line, View, pieces
 from workbench.results.texts import both_sides, text_lines
 
 Texts = Callable[[Iterable[Line]], list[str]]

@@ -6,9 +6,9 @@ import pytest
 
 from tests.hostile import FORBIDDEN, HOSTILE
 from workbench.events.events import Thawed, drift_count
-from workbench.results.evidence.recording import thawed_lines
-from workbench.results.rows import View
-from workbench.results.thawed import change_texts, thawed_mark, thawed_total
+from workbench.results.evidence_reasons import thawed_lines
+from workbench.results.frozen import change_texts, thawed_mark, thawed_total
+from workbench.results.lines import View
 
 CALL = {"kind": "changed", "about": "call", "agent": "desk", "tool": "find", "call": "find(a=1)", "turn": 1}
 WHERE = [{"path": "answer.id", "then": '"R-1"', "now": '"R-2"'}, {"path": "answer.at", "then": None, "now": "9"}]

@@ -9,8 +9,7 @@ import pytest
 from workbench.events.events import CaseError, CaseRef, Frozen, MetricResult, PlannedCase
 from workbench.results.cells import cell_len
 from workbench.results.document import Subject
-from workbench.results.scores import chips
-from workbench.results.status import score_text
+from workbench.results.faces import chips, score_text
 from workbench.results.title import ending, notes, title
 from workbench.store.execution import CaseRecord
 from workbench.text.counting import amount

@@ -8,15 +8,13 @@ import pytest
 from tests.ui.transcripts import execute, turn
 from workbench.events.events import SpansRecorded
 from workbench.files.prices import Price, Prices
+from workbench.results import evidence, trace, trace_reading
 from workbench.results.document import Document, Subject
-from workbench.results.evidence import pane as evidence
-from workbench.results.rows import View
-from workbench.results.trace import pane, reading
-from workbench.results.trace.conversation import conversation_lines, messages, own_events
-from workbench.results.trace.pane import AGENT, build, trace_lines
-from workbench.results.trace.reading import read_again, read_trace
-from workbench.results.trace.row import duration, in_column, row_line
-from workbench.results.trace.sections import BRIEF, data_lines
+from workbench.results.lines import View
+from workbench.results.trace import AGENT, build, trace_lines
+from workbench.results.trace_drawing import duration, in_column, row_line
+from workbench.results.trace_reading import conversation_lines, messages, own_events, read_again, read_trace
+from workbench.results.trace_sections import BRIEF, data_lines
 from workbench.store.execution import CaseRecord, Turn
 from workbench.store.spans import read_turn
 
@@ -163,7 +161,7 @@ def test_only_visible_rows_of_a_long_trace_are_laid_out(monkeypatch: pytest.Monk
         made.append(args[0].number)
         return row_line(*args, **told)
 
-    monkeypatch.setattr(pane, "row_line", counted)
+    monkeypatch.setattr(trace, "row_line", counted)
     case = record()
     more = [{**SPANS[2], "id": number, "request": {"more": ["asked"] * number}} for number in range(7, 2000)]
     case.turns[0].spans = SpansRecorded(
@@ -188,7 +186,7 @@ def test_finished_turns_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         read.append(number)
         return read_turn(number, *told)
 
-    monkeypatch.setattr(reading, "read_turn", counted)
+    monkeypatch.setattr(trace_reading, "read_turn", counted)
     turns = [case.turns[0], Turn({"parts": [{"text": "And now?"}]})]
     for _ in range(2):
         read_again(turns, None, None)

@@ -18,8 +18,8 @@ from workbench.text.safe_text import one_line, plain
 
 if TYPE_CHECKING:
     from workbench.events.events import CaseRef, MetricResult
-    from workbench.results.compare.compare import ChangedCase, Comparison
-    from workbench.results.compare.gate import Gate
+    from workbench.results.compare import ChangedCase, Comparison
+    from workbench.results.gate import Gate
     from workbench.store.execution import Execution
     from workbench.store.history.summary import Summary
 
@@ -84,9 +84,8 @@ def compare_command(
     first, second = words if len(words) == 2 else ("baseline", words[0])
 
     state = common.known_runs((first, second), state_dir)
-    from workbench.results.change_text import gate_text
-    from workbench.results.compare.compare import compare
-    from workbench.results.compare.gate import gate
+    from workbench.results.compare import compare
+    from workbench.results.gate import gate, gate_text
     from workbench.results.statistics import ALPHA
     from workbench.store.history.reading import open_summary
 
@@ -147,7 +146,7 @@ def _lines(found: "Comparison", weighed: "Gate") -> Iterator[str]:
 
 def _chance_lines(weighed: "Gate") -> Iterator[str]:
     """Yield what chance explains: for each case with repeats that dropped, and for all cases together."""
-    from workbench.results.change_text import (
+    from workbench.results.gate import (
         chance_text,
         change_text,
         drop_text,

@@ -38,7 +38,7 @@ def exit_code(store: "Store") -> int:
 
 def _sureness_code(store: "Store", wanted: float) -> int:
     """Return the exit code of a run that was to establish whether each case passes at a rate of at least `wanted`."""
-    from workbench.results.repeats.summary import summarize_all
+    from workbench.results.repeats import summarize_all
 
     found = {case.sure for case in summarize_all(store.current_records(), wanted)}
     if not found or None in found:

@@ -272,7 +272,7 @@ def exported(name: str, store: Store, prices: Prices) -> Iterable[bytes]:
 
 def write_details(store: Store, results: TextIO) -> None:
     """Write each conversation with its verdicts."""
-    from workbench.results.plain_case import plain_case
+    from workbench.results.panes import plain_case
 
     fallback = (_WIDTH_WITHOUT_TERMINAL, 24)
     width = shutil.get_terminal_size(fallback).columns if results.isatty() else _WIDTH_WITHOUT_TERMINAL

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from workbench.events.events import AttemptLost, CaseFinished, CasePlaced, Event, Noticed, RunFinished, RunStarted
 from workbench.files.run_options import RunOptions
 from workbench.project.project import Project
-from workbench.results.machines import fleet_busy, fleet_line, machine_line, place_words
-from workbench.results.placed import lost_words
+from workbench.results.machines import fleet_busy, fleet_line, lost_words, machine_line, place_words
 from workbench.results.plain_lines import label
 from workbench.run.dask.machines import MachineState
 from workbench.store.store import Store

@@ -65,9 +65,9 @@ def status_command(paths: tuple[Path, ...], as_json: bool, fail_stale: bool, sta
 
 def _print(verdicts: "Iterable[LastVerdict]") -> None:
     """Write one line for each case to standard output, and the counts to standard error."""
+    from workbench.results.faces import stale_line
     from workbench.results.frozen import frozen_mark
     from workbench.results.plain_lines import VERDICTS, label
-    from workbench.results.staleness import stale_line
 
     cases = stale = without = 0
     for verdict in verdicts:

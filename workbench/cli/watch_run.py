@@ -22,10 +22,10 @@ from workbench.project.project import Project
 from workbench.project.watch import News, RunningWatch, Waiting
 from workbench.project.watch_cost import limit_words
 from workbench.project.watching import Start
+from workbench.results.changed import Outcome, differs, outcome
 from workbench.results.faces import COUNTED
 from workbench.results.plain_lines import label
-from workbench.results.repeat_lines import repeat_lines, repeats_of
-from workbench.results.repeats.outcome_change import Outcome, differs, outcome
+from workbench.results.plain_summary import repeat_lines, repeats_of
 from workbench.run.plan.plan import Plan
 from workbench.store.execution import Execution
 from workbench.store.remaining import latency_words

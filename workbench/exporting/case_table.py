@@ -13,12 +13,22 @@ from html import escape
 
 from workbench.editing.triage.agreement import JudgeAgreement, left_out_text
 from workbench.events.events import CaseName
-from workbench.results.case_table.cells import Cell, Rank, criterion_cell, seconds_cell, tokens_cell
-from workbench.results.case_table.columns import CASE, TIME, TOKENS, Column, criterion_columns
+from workbench.results.case_table import (
+    CASE,
+    TIME,
+    TOKENS,
+    Cell,
+    Column,
+    Rank,
+    criterion_cell,
+    criterion_columns,
+    seconds_cell,
+    tokens_cell,
+)
 from workbench.results.costs import Costs
 from workbench.results.faces import FACES
-from workbench.results.overview.criteria import BINS, STEPS, Scores
 from workbench.results.plain_lines import case_label
+from workbench.results.tally import BINS, STEPS, Scores
 from workbench.store.execution import Execution
 from workbench.store.history.pass_rates import RunRate, Trend
 from workbench.text.counting import compared, counted, cut_score, cut_to_tenths, percent

@@ -8,17 +8,17 @@ from urllib.parse import quote
 
 from workbench.events.events import CaseRef
 from workbench.exporting.tables import code_span
-from workbench.results.cause_groups import group_by_cause
-from workbench.results.cause_lines import cause_text
-from workbench.results.change_text import (
+from workbench.results.causes import cause_text, group_by_cause
+from workbench.results.compare import Comparison
+from workbench.results.gate import (
+    Drop,
+    Gate,
     chance_text,
     change_text,
     notes,
     p_text,
     rate_text,
 )
-from workbench.results.compare.compare import Comparison
-from workbench.results.compare.gate import Drop, Gate
 from workbench.results.plain_lines import commit_words
 from workbench.store.cause import UNKNOWN, Cause
 from workbench.store.execution import Execution

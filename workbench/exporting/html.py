@@ -23,21 +23,18 @@ from workbench.exporting.case_table import (
 )
 from workbench.exporting.exporter import Exporter, RunContext
 from workbench.files.prices import Prices, money
-from workbench.results.cause_lines import by_cause, cause_text, failing_groups, is_shared
+from workbench.results.causes import by_cause, cause_text, failing_groups, is_shared
 from workbench.results.costs import NO_PRICES, costs, not_known
-from workbench.results.explain import other_criteria, reasons, score_text
-from workbench.results.fault_table import cell_text, fault_rows, handling_text
-from workbench.results.frozen import frozen_mark, frozen_total
+from workbench.results.faults import cell_text, fault_rows, handling_text
+from workbench.results.frozen import drift_texts, frozen_mark, frozen_total, thawed_total
 from workbench.results.lines import Line, pieces
-from workbench.results.overview.criteria import scores
-from workbench.results.placed import placed_texts
-from workbench.results.plain_case import case_lines
-from workbench.results.plain_lines import case_label, label, marks
-from workbench.results.plain_summary import count_text
-from workbench.results.repeat_lines import by_need, repeats_of
-from workbench.results.repeats.repeat_texts import cells
-from workbench.results.thawed import drift_texts, thawed_total
-from workbench.results.trace.pane import trace_lines
+from workbench.results.machines import placed_texts
+from workbench.results.panes import case_lines
+from workbench.results.plain_lines import case_label, label, marks, other_criteria, reasons, score_text
+from workbench.results.plain_summary import by_need, count_text, repeats_of
+from workbench.results.repeat_texts import cells
+from workbench.results.tally import scores
+from workbench.results.trace import trace_lines
 from workbench.run.injection.outcome import STATUS, WAYS
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution

@@ -13,17 +13,16 @@ from xml.etree import ElementTree as Tree
 
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.report import OUTPUT_LIMIT
-from workbench.results.explain import criteria_and_source, matched_by_location, other_criteria, reasons
 from workbench.results.faces import BY_FUNCTION
-from workbench.results.fault_table import by_function as fault_by_function
-from workbench.results.fault_table import fault_title, handling_text
-from workbench.results.frozen import FROZEN, frozen_words
+from workbench.results.faults import by_function as fault_by_function
+from workbench.results.faults import fault_title, handling_text
+from workbench.results.frozen import FROZEN, drift_texts, frozen_words
 from workbench.results.judged import is_function
-from workbench.results.placed import lost_words, placed_words
-from workbench.results.plain_case import plain_case
-from workbench.results.repeats.repeat_texts import sentence
-from workbench.results.repeats.summary import summarize_all
-from workbench.results.thawed import drift_texts
+from workbench.results.machines import lost_words, placed_words
+from workbench.results.panes import plain_case
+from workbench.results.plain_lines import criteria_and_source, matched_by_location, other_criteria, reasons
+from workbench.results.repeat_texts import sentence
+from workbench.results.repeats import summarize_all
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.store import RunSummary, Store

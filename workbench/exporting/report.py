@@ -45,9 +45,9 @@ from workbench.exporting.report_shape import (
 )
 from workbench.files.prices import Prices, case_cost, criterion_cost, total
 from workbench.judges.retiring import retires
-from workbench.results.fault_table import fault_rows, outcomes
+from workbench.results.faults import fault_rows, outcomes
 from workbench.results.judged import judge_questions, versions
-from workbench.results.repeats.summary import CaseRepeats, summarize_all
+from workbench.results.repeats import CaseRepeats, summarize_all
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.judge_details import judged_by
 from workbench.store.store import Store

@@ -9,19 +9,24 @@ from dataclasses import replace
 from typing import Final
 
 from workbench.exporting.exporter import Exporter, RunContext
-from workbench.results.cause_lines import by_cause, cause_text, failing_groups, is_shared
+from workbench.results import evidence
+from workbench.results.causes import by_cause, cause_text, failing_groups, is_shared
 from workbench.results.document import Subject
-from workbench.results.evidence import pane as evidence
-from workbench.results.explain import matched_by_location, other_criteria, reasons, verdict
-from workbench.results.fault_table import cell_text, fault_rows, handling_text
-from workbench.results.frozen import FROZEN, frozen_total, frozen_words
-from workbench.results.placed import lost_words, placed_texts
-from workbench.results.plain_lines import case_label, label, marks
-from workbench.results.plain_summary import count_text
-from workbench.results.repeat_lines import by_need, repeats_of
-from workbench.results.repeats.repeat_texts import cells
-from workbench.results.rows import View
-from workbench.results.thawed import drift_texts, thawed_total
+from workbench.results.faults import cell_text, fault_rows, handling_text
+from workbench.results.frozen import FROZEN, drift_texts, frozen_total, frozen_words, thawed_total
+from workbench.results.lines import View
+from workbench.results.machines import lost_words, placed_texts
+from workbench.results.plain_lines import (
+    case_label,
+    label,
+    marks,
+    matched_by_location,
+    other_criteria,
+    reasons,
+    verdict,
+)
+from workbench.results.plain_summary import by_need, count_text, repeats_of
+from workbench.results.repeat_texts import cells
 from workbench.run.injection.outcome import WAYS
 from workbench.store.cause import Cause
 from workbench.store.details import read_details

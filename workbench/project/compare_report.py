@@ -14,9 +14,9 @@ from workbench.events.events import CaseRef, CaseStatus, MetricResult, MetricSta
 from workbench.exporting.report_shape import Count, Object, Part, Words, output_schema
 from workbench.freshness.changed_files import FileKind
 from workbench.results import statistics
-from workbench.results.compare.causes import CauseKind
-from workbench.results.compare.compare import Change, ChangedCase, Comparison
-from workbench.results.compare.gate import Gate
+from workbench.results.change_causes import CauseKind
+from workbench.results.compare import Change, ChangedCase, Comparison
+from workbench.results.gate import Gate
 from workbench.results.statistics import Result
 from workbench.store.execution import Execution
 from workbench.store.history.summary import Summary
@@ -253,7 +253,7 @@ def _ref(execution: Execution) -> CompareRef:
     return CompareRef(**dataclasses.asdict(execution.ref))
 
 
-def _rates(found: statistics.Comparison) -> CompareRates | None:
+def _rates(found: statistics.PairedChange) -> CompareRates | None:
     if not found.cases:
         return None
     names = [name for name in CompareRates.model_fields if name != "interval"]

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from workbench.editing.freezing import Freezing
     from workbench.project.fault_matrix import FaultMatrix
     from workbench.project.last_verdicts import LastVerdict
-    from workbench.results.compare.compare import Comparison
-    from workbench.results.compare.gate import Gate
+    from workbench.results.compare import Comparison
+    from workbench.results.gate import Gate
 
 __all__ = ["Project", "Running", "TrialImport"]
 
@@ -458,7 +458,7 @@ class Project:
         Raises:
             UsageFaultError: a run does not exist.
         """
-        from workbench.results.compare.compare import compare
+        from workbench.results.compare import compare
         from workbench.store.history.reading import open_summary
 
         folder = self.targets().folder
@@ -478,7 +478,7 @@ class Project:
         Raises:
             UsageFaultError: a run does not exist.
         """
-        from workbench.results.compare.gate import gate
+        from workbench.results.gate import gate
 
         found = await self.compare(before, after)
         state = state_of(find_root(self.targets().folder), self._explicit_state)

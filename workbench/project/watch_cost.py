@@ -8,7 +8,7 @@ from workbench.events.events import CaseRef
 from workbench.files.criteria import CriteriaConfig
 from workbench.files.prices import Prices, criterion_cost, judge_name, money, simulation_cost, total
 from workbench.project.watch_queue import Estimate, Limit
-from workbench.results.trace.totals import ConversationCost, conversation_cost
+from workbench.results.costs import ConversationCost, conversation_cost
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.inputs import Effect

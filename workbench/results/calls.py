@@ -12,10 +12,21 @@ from workbench.criteria.trajectory import used_rules
 from workbench.events.events import MetricResult
 from workbench.files.invocation import ToolCall, tool_calls, with_inner_calls
 from workbench.results.cells import cell_len
-from workbench.results.frame import side, side_room
-from workbench.results.json_text import INDENT, beginning, compact, is_marked, pretty, step
-from workbench.results.lines import Line, cut_line, fold, has_style, joined, pad, shortened, wrap, wrap_indented
-from workbench.results.rows import GLYPHS, View
+from workbench.results.evidence_frame import side, side_room
+from workbench.results.lines import (
+    GLYPHS,
+    Line,
+    View,
+    cut_line,
+    fold,
+    has_style,
+    joined,
+    pad,
+    shortened,
+    wrap,
+    wrap_indented,
+)
+from workbench.results.texts import INDENT, beginning, compact, is_marked, pretty, step
 from workbench.store.execution import Turn
 from workbench.text.counting import counted, cut_score
 from workbench.text.json_values import objects, string

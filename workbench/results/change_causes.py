@@ -1,68 +1,314 @@
-"""The likely causes of a changed verdict, with the lines of files that differ."""
+"""Likely causes of a different outcome of the same case in two runs, and the inputs that differ.
 
-import re
-from collections.abc import Iterable, Iterator
+Only inputs that can have had an effect are named as causes. If the agent said the same, made the same calls and got the
+same answers, a change of its files is not a cause.
+"""
 
-from rich.text import Text
+import json
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
-from workbench.freshness.changed_files import ChangedFile
-from workbench.results.compare.compare import ComparedCase
-from workbench.results.document import Document
-from workbench.results.lines import Line, hang_text, safe
-from workbench.results.rows import View, remark
-from workbench.text.safe_text import one_line
+from workbench.files.run_options import RESULT_OPTIONS
+from workbench.freshness.changed_files import ChangedFile, FileKind
+from workbench.freshness.staleness import compare, criterion_of
+from workbench.store.case_inputs import LONG
+from workbench.store.execution import Execution
+from workbench.store.history.adk_results import SALT_ID as ADK_SALT
+from workbench.store.history.summary import Summary
+from workbench.store.inputs import KINDS, Bundle, Change, Input, Record, describe, describe_few
+from workbench.store.judge_details import judge_name
+from workbench.text.counting import counted, few
 
-_CAUSE = 13
-_PART = re.compile(r"@@ -[0-9,]+ \+([0-9]+)(?:,[0-9]+)? @@")
-
-
-def add_causes(document: Document, compared: ComparedCase, view: View) -> set[str]:
-    """Add the likely causes of a change with the changed lines of files. Return the kinds of the causes."""
-    case = compared.case
-    causes = case.causes if case is not None else ()
-    kinds: set[str] = {cause.kind for cause in causes}
-    for cause in causes:
-        files = [file for file in compared.files if file.kind == cause.kind]
-        if not any(file.path == cause.what for file in files):
-            lead = Text.styled(f" {cause.kind.replace('_', ' ')}", "label")
-            document.add(hang_text(lead, safe(cause.what), view.width - 1, _CAUSE))
-        document.add(file_lines(files, view))
-    if compared.trouble:
-        document.add(remark(f"The two runs cannot be compared: {one_line(compared.trouble)}", view))
-    elif case is not None and case.change == "unfinished":
-        document.add(remark("One of the runs has no verdict for this case, so any change is unknown.", view))
-    elif not causes:
-        document.add(remark("The cause is unknown: no recorded input differs.", view))
-    return kinds
+Side = tuple[Summary, Execution]
+"""A run and one of its executions."""
+_WITH_VALUES: frozenset[Input] = frozenset({"criteria", "judge", "simulator"})
+"""Kinds of input whose values are shown."""
+_REPORTED_ELSEWHERE = frozenset({"agent_file", "agent_folder", "options"})
 
 
-def file_lines(files: Iterable[ChangedFile], view: View) -> Iterator[Line]:
-    """Yield the files of agents that differ, each at its first changed line, with the lines that differ."""
-    for file in files:
-        first = next(filter(None, map(_line_number, file.lines)), "")
-        place = one_line(f"{file.path}:{first}" if first else file.path)
-        yield from hang_text(Text.styled(f" {file.kind}", "label"), safe(place, "strong"), view.width - 1, _CAUSE)
-        if not file.lines:
-            yield from remark("Its content was not stored.", view)
-        yield from difference_lines(file.lines, view, 3)
+def changed_inputs(before: Side, after: Side) -> tuple[list[Change], frozenset[Input]]:
+    """Return the inputs that differ between two executions, and the kinds that one of them did not record."""
+    # With different salts, only values stored in full can be compared.
+    known = before[0].salt_id == after[0].salt_id
+    then, now = (summary.record(one, known=known) for summary, one in (before, after))
+    is_adks = [summary.salt_id == ADK_SALT for summary, _ in (before, after)]
+    shared = _kinds(then) & _kinds(now) if is_adks[0] == is_adks[1] else frozenset()
+    found = compare(_only(then, shared), _only(now, shared))
+    recorded = _kinds(before[0].record(before[1])) | _kinds(after[0].record(after[1]))
+    unknown = recorded - shared - {"frozen"}  # A live execution has no recording.
+    return [*found, *(() if "criteria" in shared else _thresholds(before[1], after[1]))], unknown
 
 
-def difference_lines(lines: Iterable[str], view: View, gutter: int) -> Iterator[Line]:
-    """Yield the lines of a unified diff as `− old` and `+ new`, and between its parts the number of the next line."""
-    begun = False
-    for line in lines:
-        if number := _line_number(line):
-            if begun:
-                yield from hang_text(Text(), Text.styled(f"line {number}", "muted"), view.width, gutter)
-            begun = True
+def _kinds(record: Record) -> frozenset[Input]:
+    return frozenset(kind for bundle in record.bundles for kind in bundle.inputs)
+
+
+def describe_with_values(change: Change, before: Side, after: Side) -> str:
+    """Describe a change with its values: `response_match_score threshold 0.95 -> 1.0`, `safety_v1 is new`."""
+    name = change.name
+    old, new = (_value(side, change) for side in (before, after))
+    if change.input == "criteria" and criterion_of(change) == name:
+        return f"{name} is {'new' if change.effect == 'score' else 'removed'}"
+    if change.input not in _WITH_VALUES or LONG in f"{old}{new}":
+        return name
+    return f"{name} {_short(old)} -> {_short(new)}"
+
+
+def describe_input_differences(
+    before: Summary, after: Summary, pairs: Iterable[tuple[Execution, Execution]]
+) -> Iterator[str]:
+    """Describe all input differences of the same cases, whether or not they changed a verdict."""
+    for name in (name for name in RESULT_OPTIONS if name in before.options and name in after.options):
+        old, new = before.options[name], after.options[name]
+        if old != new:
+            yield f"{RESULT_OPTIONS[name]} {_short(json.dumps(old), 'none')} -> {_short(json.dumps(new), 'none')}"
+    times_found: Counter[str] = Counter()
+    unknown: set[Input] = set()
+    known: dict[Hashable, list[str]] = {}
+    cases = 0
+    for old, new in pairs:
+        cases += 1
+        sides = (before, old), (after, new)
+        # The cases of an evalset mostly share all inputs but their own text.
+        key = old.given[1:], id(old.inputs), new.given[1:], id(new.inputs)
+        if not (old.given and new.given) or _case(before, old) != _case(after, new):
+            times_found.update(_descriptions(*sides, unknown))
             continue
-        begun = True
-        sign, style = {"+": ("+ ", "diff-extra"), "-": ("− ", "diff-missing")}.get(line[:1], ("  ", ""))
-        lead = Text.assemble(" " * gutter, (sign, style))
-        yield from hang_text(lead, safe(line[1:], style), view.width, gutter + 2)
+        if key not in known:
+            known[key] = _descriptions(*sides, unknown)
+        times_found.update(known[key])
+    for text, times in times_found.items():
+        yield text if times == cases else f"{text} ({counted(times, 'case')})"
+    if unknown:
+        yield f"not recorded by both runs: {', '.join(sorted(kind.replace('_', ' ') for kind in unknown))}"
 
 
-def _line_number(line: str) -> str:
-    """Return the number of the first line of a part of a unified diff, if this is its heading, else ""."""
-    found = _PART.match(line)
-    return found[1] if found is not None else ""
+def _descriptions(before: Side, after: Side, unknown: set[Input]) -> list[str]:
+    changes, kinds = changed_inputs(before, after)
+    if before[1].given and after[1].given:
+        unknown |= kinds
+    return [_description(change, before, after) for change in changes if change.input not in _REPORTED_ELSEWHERE]
+
+
+def _case(run: Summary, execution: Execution) -> object:
+    """Return the input that is the case's own text. A lost one equals no other."""
+    try:
+        return run.bundles.texts[execution.given[0]]
+    except LookupError:
+        return object()
+
+
+def _description(change: Change, before: Side, after: Side) -> str:
+    text, name = describe(change), change.name
+    return text[: len(text) - len(name)] + describe_with_values(change, before, after) if text.endswith(name) else text
+
+
+def _only(record: Record, kinds: frozenset[Input]) -> Record:
+    if all(kinds.issuperset(bundle.inputs) for bundle in record.bundles):
+        return record
+    kept = (
+        Bundle({kind: values for kind, values in bundle.inputs.items() if kind in kinds}, bundle.file)
+        for bundle in record.bundles
+    )
+    return Record(record.evalset, tuple(bundle for bundle in kept if bundle.inputs))
+
+
+def _thresholds(old: Execution, new: Execution) -> Iterator[Change]:
+    """Yield changed thresholds found in the verdicts, for runs without stored criteria, such as reports."""
+    for name, result in new.scores.items():
+        before = old.scores.get(name)
+        if before is not None and before.threshold != result.threshold:
+            yield Change("criteria", f"{name} threshold", None, "decide")
+
+
+def _value(side: Side, change: Change) -> str | None:
+    summary, execution = side
+    found = summary.record(execution).value(change.input, change.name)
+    if found is None and change.name.endswith(" threshold"):
+        result = execution.scores.get(criterion_of(change))
+        found = None if result is None or result.threshold is None else json.dumps(float(result.threshold))
+    return found
+
+
+def _short(value: str | None, nothing: str = "default") -> str:
+    """Return the JSON of a value as people read it."""
+    if value is None or value == "null":
+        return nothing
+    return value[1:-1] if value.startswith('"') else value
+
+
+CauseKind: TypeAlias = Literal["prompt", "code", "model", "data", "versions", "tool_output", "agent"] | Input
+"""Kind of cause: an input kind. `prompt`, `code`, `model` and `data` distinguish kinds of agent files."""
+_FILE_INPUTS: tuple[Input, ...] = ("agent_file", "agent_folder")
+_OTHER_AGENT_INPUTS: tuple[Input, ...] = tuple(
+    name for name, kind in KINDS.items() if kind.effect == "run" and name not in (*_FILE_INPUTS, "environment")
+)
+"""Kinds of input that reach the agent, besides files and environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One likely cause. `what` describes the difference; for files, it lists them."""
+
+    kind: CauseKind
+    what: str
+
+
+def causes(before: Side, after: Side, files: dict[str, list[ChangedFile]]) -> Iterator[Cause]:
+    """Yield the likely causes for one case in two runs. `files` is the result of `changed_files`."""
+    (_, old), (_, new) = before, after
+    changes, _ = changed_inputs(before, after)
+    by_kind: dict[Input, list[Change]] = {}
+    for change in changes:
+        by_kind.setdefault(change.input, []).append(change)
+    named: list[Cause] = []
+    if "expected" in by_kind:
+        named.append(Cause("expected", "the reference of the case"))
+    decisive = _decisive(old, new)
+    decided = [change for change in by_kind.get("criteria", ()) if _decided(change, before, after, decisive)]
+    if decided:
+        named.append(Cause("criteria", ", ".join(describe_with_values(change, before, after) for change in decided)))
+    named += _judges(before, after, by_kind.get("judge", ()), decisive)
+    if decisive and "function" in by_kind:
+        named.append(Cause("function", _names([change.name for change in by_kind["function"]])))
+    yield from named
+    if _steps_differ(old, new) or _broke(old) != _broke(new):
+        yield from _agent_causes(before, after, by_kind, files)
+    elif not named and _judged(new):
+        yield Cause("judge", "the judge scored the same transcript differently")
+
+
+def _decisive(old: Execution, new: Execution) -> set[str]:
+    """Return the criteria that made the difference.
+
+    These are the criteria with another status, else those with another score, else all. There are none if a run of the
+    case broke off.
+    """
+    if _broke(old) or _broke(new):
+        return set()
+    one, other = old.scores, new.scores
+    names = {**one, **other}
+    alone = one.keys() ^ other.keys()
+    both = one.keys() & other.keys()
+    return (
+        alone | {name for name in both if one[name].status != other[name].status}
+        or {name for name in both if one[name].score != other[name].score}
+        or set(names)
+    )
+
+
+def _decided(change: Change, before: Side, after: Side, decisive: set[str]) -> bool:
+    """Return whether a change of a criterion can have made the difference.
+
+    A new threshold made no difference if the score is on the same side of both thresholds.
+    """
+    old, new, criterion = before[1], after[1], criterion_of(change)
+    judged = criterion in old.scores or criterion in new.scores
+    if not decisive or (judged and criterion not in decisive):
+        return False
+    one, other = old.scores.get(criterion), new.scores.get(criterion)
+    if not change.name.endswith(" threshold") or one is None or other is None or one.status == other.status:
+        return True
+    if other.score is None or one.threshold is None:
+        return True
+    return (other.score >= one.threshold) != (other.status == "passed")
+
+
+def describe_run_differences(before: Summary, after: Summary) -> Iterator[str]:
+    """Yield the differences between two runs as a whole, as text. Files are not included."""
+    for name in sorted({*before.versions, *after.versions}):
+        old, new = before.versions.get(name), after.versions.get(name)
+        if before.versions and after.versions and old != new:
+            yield f"{name} {old or 'none'} -> {new or 'none'}"
+    for agent in sorted({*before.models} & {*after.models}):
+        if before.models[agent] != after.models[agent]:
+            yield f"models of {agent}: {_names(before.models[agent])} -> {_names(after.models[agent])}"
+    if before.git and after.git and before.git.get("commit") != after.git.get("commit"):
+        yield f"commit {str(before.git.get('commit'))[:12]} -> {str(after.git.get('commit'))[:12]}"
+
+
+def _agent_causes(
+    before: Side, after: Side, by_kind: dict[Input, list[Change]], files: dict[str, list[ChangedFile]]
+) -> Iterator[Cause]:
+    """Yield the likely causes for the agent's different behavior."""
+    (old_run, old), (new_run, new) = before, after
+    agent = new.ref.agent
+    found = [*_file_causes(old_run, new_run, agent, files.get(agent, ()))]
+    listed = {file.path for file in files.get(agent, ())}
+    others = [change.name for kind in _FILE_INPUTS for change in by_kind.get(kind, ()) if change.name not in listed]
+    if others:
+        found.append(Cause("agent_file", _names(others)))
+    if old_run.versions and new_run.versions and old_run.versions != new_run.versions:
+        names = {*old_run.versions, *new_run.versions}
+        differ = sorted(name for name in names if old_run.versions.get(name) != new_run.versions.get(name))
+        found.append(Cause("versions", _names(differ)))
+    if "environment" in by_kind:
+        found.append(Cause("environment", describe_few(by_kind["environment"])))
+    found += [
+        Cause(kind, _names([change.name for change in by_kind[kind]]))
+        for kind in _OTHER_AGENT_INPUTS
+        if kind in by_kind
+    ]
+    if _tools_answered_differently(old, new):
+        found.append(Cause("tool_output", "the same tool calls returned different answers"))
+    yield from found
+    if not found and "expected" not in by_kind:
+        why = "no recorded input differs" if agent in files else "its files were not recorded in both runs"
+        yield Cause("agent", f"the agent behaved differently; {why}")
+
+
+def _file_causes(before: Summary, after: Summary, agent: str, files: Iterable[ChangedFile]) -> Iterator[Cause]:
+    files = list(files)
+    kinds: tuple[FileKind, ...] = ("prompt", "code", "data")
+    for kind in kinds:
+        paths = [file.path for file in files if file.kind == kind]
+        if paths:
+            yield Cause(kind, _names(paths))
+    model_files = [file.path for file in files if file.kind == "model"]
+    known = agent in before.models and agent in after.models
+    if known and before.models[agent] != after.models[agent]:
+        yield Cause("model", f"{_names(before.models[agent])} -> {_names(after.models[agent])}")
+    elif model_files:
+        yield Cause("model", _names(model_files))
+
+
+def _judges(before: Side, after: Side, changes: Iterable[Change], decisive: set[str]) -> Iterator[Cause]:
+    old, new = before[1].scores, after[1].scores
+    named = set()
+    for name in (name for name in new if name in decisive and name in old):
+        one, other = judge_name(old[name].details), judge_name(new[name].details)
+        if one and other and one != other:
+            named.add(name)
+            yield Cause("judge", f"{name}: {one} -> {other}")
+    for change in changes:
+        criterion = criterion_of(change)
+        if criterion not in named and (criterion in decisive or criterion not in new):
+            yield Cause("judge", describe_with_values(change, before, after))
+
+
+def _steps_differ(old: Execution, new: Execution) -> bool:
+    """Return whether the tool calls, their answers or what the agent said differ."""
+    return old.steps is not None and new.steps is not None and old.steps != new.steps
+
+
+def _tools_answered_differently(old: Execution, new: Execution) -> bool:
+    """Return whether the first difference between the runs is a tool's answer."""
+    steps = zip(old.steps or (), new.steps or (), strict=False)
+    first = next(((one, other) for one, other in steps if one != other), None)
+    return first is not None and all(step.startswith("r") for step in first)
+
+
+def _broke(execution: Execution) -> bool:
+    return execution.error is not None and execution.error.kind not in ("judge", "quota", "metric_crashed")
+
+
+def _judged(execution: Execution) -> bool:
+    return any(judge_name(result.details) for result in execution.scores.values())
+
+
+def _names(names: Any) -> str:
+    if not isinstance(names, list):
+        return str(names)
+    return few(map(str, names), 5) or "none"

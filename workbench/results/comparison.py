@@ -10,21 +10,19 @@ from typing import Any
 from rich.text import Text
 
 from workbench.freshness.changed_files import ChangedFile
-from workbench.results.change_causes import add_causes, difference_lines, file_lines
-from workbench.results.change_text import (
+from workbench.results.compare import ChangedCase, ComparedCase, Comparison
+from workbench.results.compared import add_causes, add_compared, difference_lines, file_lines
+from workbench.results.document import Document
+from workbench.results.gate import (
+    Gate,
     change_text,
     drop_text,
     notes,
     p_text,
     rate_text,
 )
-from workbench.results.compare.compare import ChangedCase, ComparedCase, Comparison
-from workbench.results.compare.gate import Gate
-from workbench.results.document import Document
-from workbench.results.evidence.compared import add_compared
-from workbench.results.lines import Line, flow, hang, hang_text, heading, safe
+from workbench.results.lines import Line, View, flow, hang, hang_text, heading, remark, safe
 from workbench.results.plain_lines import commit_words
-from workbench.results.rows import View, remark
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.history.summary import Summary
 from workbench.text import counting

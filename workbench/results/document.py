@@ -14,17 +14,15 @@ from workbench.files.faults import Fault
 from workbench.files.prices import Prices
 from workbench.results.changed import Change
 from workbench.results.lines import Line, has_style
-from workbench.results.repeats.summary import CaseRepeats
+from workbench.results.repeats import CaseRepeats
 from workbench.store.execution import CaseRecord
 
 if TYPE_CHECKING:
     from workbench.editing.triage.entry import Entry
-    from workbench.results.compare.compare import ComparedCase
+    from workbench.results.compare import ComparedCase
     from workbench.store.history.latest import PastRun
     from workbench.store.inputs import Change as InputChange
 
-
-# A list whose values are created on first use
 
 T = TypeVar("T")
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 from rich.text import Text
 
 from workbench.events.events import CaseError
-from workbench.results.lines import Line, cut_line, hang, hang_text, safe
-from workbench.results.rows import View
+from workbench.results.lines import Line, View, cut_line, hang, hang_text, safe
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 

@@ -1,14 +1,24 @@
-"""The look of each status: one glyph, one word and one theme variable. A status is never shown by colour alone.
+"""The look of verdicts: glyph, word and colour, scores beside thresholds, and why a verdict is stale.
 
-All panes, the bar and the notices use this table. The words are those of the command line in lower case.
+A status is never shown by colour alone. All panes, the bar and the notices use the table of statuses. Its words are
+those of the command line in lower case.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
 
-from workbench.events.events import MetricStatus
+from rich.text import Text
+
+from workbench.events.events import MetricResult, MetricStatus
+from workbench.results.cells import cell_len, cut, cut_name
+from workbench.results.lines import Line, cut_line, joined
 from workbench.store.execution import CaseState
+from workbench.store.inputs import KINDS, Change, describe_few
+from workbench.text.counting import amount, compared, sign
+from workbench.text.safe_text import one_line
 
 Status: TypeAlias = CaseState | MetricStatus | Literal["not_run"]
 
@@ -92,3 +102,134 @@ FROZEN = Face("❅", "frozen", "status-informational", 0)
 """Calls of the case were answered from its recording."""
 BY_FUNCTION = Face("ƒ", "function", "status-not-evaluated", 0)
 """A function judged, not a language model."""
+
+
+def badge(status: Status) -> Line:
+    """Return `✗ FAIL`."""
+    face = FACES[status]
+    return Text.styled(f"{face.glyph} {face.word.upper()}", face.variable)
+
+
+def glyph(status: Status) -> Text:
+    """Return `✗`."""
+    return Text.styled(FACES[status].glyph, FACES[status].variable)
+
+
+def worst(statuses: Iterable[MetricStatus]) -> MetricStatus | None:
+    """Return the most important verdict, or None if there is none."""
+    verdicts = [status for status in statuses if status not in ("informational", "not_applicable")]
+    return min(verdicts, key=lambda status: FACES[status].rank, default=None)
+
+
+def score_text(result: MetricResult) -> str:
+    """Return `0.50 < 1.00`, `0.93 ≥ 0.80`, `3`, or nothing without a score."""
+    score, threshold = result.score, result.threshold
+    if score is None:
+        return ""
+    if threshold is None or result.status == "informational":
+        return amount(score)
+    shown, limit = compared(score, threshold, 2, 2)
+    return f"{shown} {sign(score, threshold)} {limit}"
+
+
+_BETWEEN = "   "
+_SHORTEST_NAME = 8
+_SUFFIX = re.compile("(_avg)?(_score)?(_v[0-9]+)?$")
+
+
+def by_weight(results: Sequence[MetricResult]) -> list[MetricResult]:
+    """Return the results, the worst first. Equal ones keep their order."""
+    return sorted(results, key=lambda result: FACES[result.status].rank)
+
+
+def chip(result: MetricResult, *, short: bool = False, width: int = 0) -> Line:
+    """Return `✗ response_match_score 0.61 < 0.80`, on one line. In `width` cells, the name loses its middle."""
+    sign, score = glyph(result.status), score_line(result)
+    name = f" {short_name(result.name) if short else one_line(result.name, limit=60)}"
+    room = width - sign.cell_len - score.cell_len - 1
+    if width and room < cell_len(name):
+        name = cut_words(name, max(room, _SHORTEST_NAME))
+    return Text.assemble(sign, name, " ", score)
+
+
+def score_line(result: MetricResult) -> Text:
+    """Return `0.61 < 0.80`, or the status in words without a score. Only a score that did not pass has a colour."""
+    style = "" if result.status == "passed" else FACES[result.status].variable
+    return Text.styled(score_text(result) or FACES[result.status].word, style)
+
+
+def short_name(criterion: str) -> str:
+    """Return `response_match` for `response_match_score`, as safe text."""
+    name = one_line(criterion, limit=60)
+    return _SUFFIX.sub("", name) or name
+
+
+def cut_words(name: str, width: int) -> str:
+    """Return the safe name of a criterion in at most `width` cells, without words in its middle: `rubric…quality`.
+
+    A name whose first and last word have no room loses letters in its middle.
+    """
+    if cell_len(name) <= width:
+        return name
+    words = name.split("_")
+    ends = [(first, last) for first in range(1, len(words)) for last in range(1, len(words) - first)]
+    short = [f"{'_'.join(words[:first])}…{'_'.join(words[-last:])}" for first, last in ends]
+    return max((one for one in short if cell_len(one) <= width), key=cell_len, default="") or cut_name(name, width)
+
+
+def chips(results: Sequence[MetricResult], width: int) -> Line:
+    """Return as many chips as fit on one line, the worst first, and the number of others."""
+    ordered = by_weight(results)
+    for count in range(len(ordered), 0, -1):
+        more: Line = Text.styled(f"  +{len(ordered) - count}", "muted") if count < len(ordered) else Text()
+        for short in (False, True):
+            line = joined([chip(result, short=short) for result in ordered[:count]], _BETWEEN) + more
+            if line.cell_len <= width:
+                return line
+    if not ordered:
+        return Text()
+    # The score of the worst is whole, even if nothing says how many others there are.
+    more = Text.styled(f"  +{len(ordered) - 1}", "muted") if len(ordered) > 1 else Text()
+    line = chip(ordered[0], short=True, width=width - more.cell_len) + more
+    return line if line.cell_len <= width else cut_line(chip(ordered[0], short=True, width=width), width)
+
+
+_LONGEST = 200
+_SHORTEST_REASON = 10
+"""The minimum width of a reason, in cells. A shorter reason says less than the word `stale`."""
+
+
+def stale_mark(changes: Collection[Change], room: int) -> str:
+    """Return `stale: .env GEMINI_MODEL, prompt.txt` in at most `room` cells, or a shorter form of it.
+
+    The shorter forms are, in this order: files without their folders, the first change alone, `~prompt.txt`, `~stale`
+    and `~`.
+    """
+    short = [_without_folder(change) for change in changes]
+    reasons = [describe_few(changes), describe_few(short), describe_few(short, 1)]
+    marks = [f"{STALE.word}: {one_line(reason, limit=_LONGEST)}" for reason in reasons]
+    first = one_line(describe_few(short[:1]), limit=_LONGEST)
+    if room > _SHORTEST_REASON:
+        marks.append(f"{STALE.glyph}{cut(first, room - 1)}")
+    marks.append(f"{STALE.glyph}{STALE.word}")
+    return next((mark for mark in marks if cell_len(mark) <= room), STALE.glyph)
+
+
+def stale_count(stale: Collection[Iterable[Change]]) -> tuple[str, str]:
+    """Return `3 stale: .env GEMINI_MODEL, prompt.txt` for the changes of each stale case, and `3 stale`."""
+    if not stale:
+        return "", ""
+    count = f"{len(stale):,} {STALE.word}"
+    seen = dict.fromkeys(_without_folder(change) for changes in stale for change in changes)
+    return f"{count}: {one_line(describe_few(seen, 2), limit=_LONGEST)}", count
+
+
+def stale_line(changes: Collection[Change]) -> str:
+    """Return `stale: order_desk/prompt.txt, .env GEMINI_MODEL and 2 more` as one safe line."""
+    return f"{STALE.word}: {one_line(describe_few(changes), limit=_LONGEST)}"
+
+
+def _without_folder(change: Change) -> Change:
+    if KINDS[change.input].place != "name":
+        return change
+    return replace(change, name=PurePosixPath(change.name).name)

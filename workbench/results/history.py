@@ -8,17 +8,28 @@ from typing import Any
 from rich.text import Text
 
 from workbench.results.calls import call_text
-from workbench.results.change_causes import add_causes
+from workbench.results.compared import add_causes, add_compared
 from workbench.results.document import Document, Subject
-from workbench.results.evidence.compared import add_compared
-from workbench.results.faces import FACES, FLAKY, Status
-from workbench.results.lines import Line, cut_line, flow, fold, hang, hang_text, heading, wrap
-from workbench.results.repeats.repeat_texts import CAUSES, interval, share, spread, sureness
-from workbench.results.repeats.summary import CaseRepeats, CriterionRepeats, Path
-from workbench.results.rows import View, label, part, remark, under
+from workbench.results.faces import FACES, FLAKY, Status, badge, glyph
+from workbench.results.lines import (
+    Line,
+    View,
+    cut_line,
+    flow,
+    fold,
+    hang,
+    hang_text,
+    heading,
+    label,
+    part,
+    remark,
+    under,
+    wrap,
+)
+from workbench.results.repeat_texts import CAUSES, interval, share, spread, sureness
+from workbench.results.repeats import CaseRepeats, CriterionRepeats, Path
 from workbench.results.sections import add_plugin_sections
-from workbench.results.status import badge, glyph
-from workbench.results.triaged import triage_lines
+from workbench.results.triage import triage_lines
 from workbench.store.execution import Execution
 from workbench.store.history.latest import PastRun
 from workbench.text.counting import counted, percent

@@ -1,4 +1,4 @@
-"""The words about the machines of a place: for the bar, for lines and for the page that lists them.
+"""The words about other machines: those of a place, and the one that a case ran on with its lost attempts.
 
 All text is safe for a terminal. Names and reasons may come from other machines.
 """
@@ -8,15 +8,46 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from workbench.events.events import LostAttempt
 from workbench.files.run_options import PlaceChoice
 from workbench.results.cells import cell_len, cut_name
 from workbench.results.lines import Line, hang_text
-from workbench.results.placed import machine_name
+from workbench.store.execution import CaseRecord
 from workbench.text.counting import counted, few
 from workbench.text.safe_text import one_line
 
 if TYPE_CHECKING:
     from workbench.run.dask.machines import MachineState, Sending
+
+
+_MOST_NAME = 100
+_MOST_REASON = 300
+
+
+def machine_name(name: str) -> str:
+    """Return the name of a machine, which may come from there."""
+    return one_line(name, limit=_MOST_NAME)
+
+
+def placed_words(record: CaseRecord) -> str:
+    """Return `on two`, `on two, attempt 3`, `attempt 2`, or "" for a first attempt on this machine."""
+    words = [f"on {machine_name(record.machine)}"] if record.machine else []
+    return ", ".join([*words, *([f"attempt {record.attempt}"] if record.attempt > 1 else [])])
+
+
+def lost_words(lost: LostAttempt) -> str:
+    """Return `attempt 1 on one was lost: the connection was closed`."""
+    where = f" on {machine_name(lost.machine)}" if lost.machine else ""
+    why = one_line(lost.why.removeprefix(f"{lost.machine}: "), limit=_MOST_REASON)
+    return f"attempt {lost.attempt}{where} was lost: {why}"
+
+
+def placed_texts(record: CaseRecord) -> Iterator[str]:
+    """Yield the words about the machine and the attempt, and those about each attempt that was lost."""
+    if words := placed_words(record):
+        yield words
+    yield from map(lost_words, record.lost)
+
 
 _GONE = ("lost", "unusable")
 _STYLES = {"ready": "status-passed", "lost": "status-error", "unusable": "status-error"}

@@ -1,14 +1,15 @@
-"""The four panes of a case. Every case has all of them, before and after it ran."""
+"""The four panes of a case, and their lines as plain text. Every case has all panes, before and after it ran."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from workbench.results import history
+from rich.text import Text
+
+from workbench.results import evidence, history, judges, trace
 from workbench.results.document import AsideWhen, Document, Subject
-from workbench.results.evidence import pane as evidence
-from workbench.results.judges import pane as judges
-from workbench.results.rows import View
-from workbench.results.trace import pane as trace
+from workbench.results.lines import Line, View, heading, pieces
+from workbench.results.title import title, verdict
+from workbench.store.execution import CaseRecord
 
 Read = TypeVar("Read")
 """The subject of a pane: a case, or a conversation."""
@@ -47,3 +48,30 @@ PANES: tuple[Pane[Subject], ...] = (
 def panes_of(subject: Subject) -> tuple[Pane[Subject], ...]:
     """Return the panes of a case, in order. A file and an unreadable case have only the first one, with their facts."""
     return PANES[:1] if subject.record is None and subject.case is None else PANES
+
+
+def plain_case(record: CaseRecord, width: int) -> Iterator[str]:
+    """Yield everything that the screen shows of a case, in safe lines of at most `width` cells (24 at least)."""
+    for line in case_lines(record, width, signs=True):
+        yield line.plain.rstrip()
+
+
+def case_lines(record: CaseRecord, width: int, *, signs: bool = False) -> Iterator[Line]:
+    """Yield styled lines of a case: title and verdict, the evidence, and the judges without their prompts.
+
+    With `signs`, words that differ are told apart without their styles.
+    """
+    subject, view = Subject(record), View(max(width, 24), full=True, signs=signs)
+    ending = verdict(subject)
+    name = title(subject, view.width - ending.cell_len - 8)
+    lines: list[Line] = [heading(name, view.width, ending)]
+    lines += evidence.build(subject, view).lines
+    yield from [*lines, Text(), *_without_hints(judges.build(subject, view, prompts=False).lines), Text()]
+
+
+def _without_hints(lines: Sequence[Line]) -> Iterator[Line]:
+    """Yield the lines without hints about keys of the screen. Drop lines that are empty then."""
+    for line in lines:
+        rest = Text.assemble(*(piece for piece in pieces(line) if piece[1] != "hint"))
+        if len(rest) == len(line) or rest.plain.strip():
+            yield rest

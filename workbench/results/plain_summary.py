@@ -7,16 +7,23 @@ from typing import TypeAlias
 
 from workbench.events.events import Thawed
 from workbench.files.prices import Prices, case_cost, money, total
-from workbench.results.cause_groups import CauseGroup
-from workbench.results.cause_lines import cause_text, failing_groups, is_shared
+from workbench.results.causes import CauseGroup, cause_text, failing_groups, is_shared
 from workbench.results.cells import cell_len, cut, cut_name
-from workbench.results.explain import criteria_text, matched_by_location, reasons, way_out
 from workbench.results.faces import COUNTED
-from workbench.results.frozen import frozen_total
+from workbench.results.frozen import change_texts, frozen_total, thawed_total
 from workbench.results.judged import judge_of
-from workbench.results.plain_lines import VERDICTS, brief_marks, case_label, label
-from workbench.results.repeat_lines import repeat_lines, repeats_of
-from workbench.results.thawed import change_texts, thawed_total
+from workbench.results.plain_lines import (
+    VERDICTS,
+    brief_marks,
+    case_label,
+    criteria_text,
+    label,
+    matched_by_location,
+    reasons,
+    way_out,
+)
+from workbench.results.repeat_texts import sentence
+from workbench.results.repeats import CaseRepeats, summarize_all
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, CaseState, Execution
 from workbench.store.judge_details import judge_in
@@ -180,7 +187,7 @@ def count_text(store: Store) -> str:
     parts = [counted_status(state, counts[state], store.failed_with_errors()) for state in COUNTED if counts[state]]
     interrupted = "interrupted, " if store.run.interrupted else ""
     if store.run.has_faults:
-        from workbench.results.fault_table import counts_text
+        from workbench.results.faults import counts_text
 
         found = counts_text(store.current_records())
         return f"{interrupted}{counted(total, 'fault')} in {store.run.duration_seconds:.1f} s: {found or 'nothing ran'}"
@@ -192,7 +199,7 @@ def _faults(store: Store, records: Sequence[Execution]) -> Iterator[SummaryLine]
     """Yield the table of tool faults, if faults were injected by tool and way."""
     if not store.run.has_faults:
         return
-    from workbench.results.fault_table import table_lines
+    from workbench.results.faults import table_lines
 
     yield SummaryLine("")
     yield SummaryLine("Tool faults:", style="bold")
@@ -321,8 +328,8 @@ def _agents(records: Iterable[Execution]) -> Iterator[SummaryLine]:
     if sentences:
         yield SummaryLine("")
         yield SummaryLine("Agents:", style="bold")
-    for sentence in sentences:
-        yield SummaryLine(sentence, 2)
+    for agent in sentences:
+        yield SummaryLine(agent, 2)
 
 
 def _judges(records: Iterable[Execution]) -> Iterator[SummaryLine]:
@@ -344,3 +351,31 @@ def _judges(records: Iterable[Execution]) -> Iterator[SummaryLine]:
     for who, names in criteria.items():
         yield SummaryLine(who, 2)
         yield SummaryLine(", ".join(one_line(name, limit=100) for name in names), 4, "dim")
+
+
+def repeats_of(store: Store) -> list[CaseRepeats]:
+    """Return the cases of the newest run that ran more than once, in the order of its plan."""
+    return list(summarize_all(store.current_records(), store.run.until_sure))
+
+
+def repeat_lines(cases: Sequence[CaseRepeats]) -> Iterator[tuple[list[str], str, bool]]:
+    """Yield names of cases, a sentence about all of them, and whether they are flaky.
+
+    Flaky cases come first, then those that pass least often. The text is safe. If there are many
+    cases, only the first are named.
+    """
+    groups: dict[str, list[CaseRepeats]] = {}
+    for case in sorted(cases, key=by_need):
+        groups.setdefault(sentence(case), []).append(case)
+    for result, found in groups.items():
+        names = [label(case.ref) for case in found[:_CASES_NAMED]]
+        if len(found) > _CASES_NAMED:
+            names.append(f"and {len(found) - _CASES_NAMED} more")
+        yield names, result, found[0].flaky
+
+
+def by_need(case: CaseRepeats) -> tuple[bool, float]:
+    """Return a sort key that puts urgent cases first: flaky ones, then low pass rates. Cancelled cases come last."""
+    if case.cancelled == len(case.records):
+        return True, 2.0
+    return not case.flaky, case.rate.rate if case.rate.rate is not None else -1.0

@@ -8,8 +8,7 @@ from rich.text import Text
 
 from workbench.files.plugins import ExtensionPoint, Guarded, Trouble
 from workbench.results.document import Document, Subject
-from workbench.results.lines import Line, hang, hang_text, heading, safe, shortened, wrap
-from workbench.results.rows import View
+from workbench.results.lines import Line, View, hang, hang_text, heading, safe, shortened, wrap
 from workbench.store.execution import CaseRecord
 from workbench.text.safe_text import one_line
 

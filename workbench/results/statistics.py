@@ -67,7 +67,7 @@ def case_pair(before: Iterable[str], after: Iterable[str]) -> CasePair:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PairedChange:
     """The same cases before and after a change.
 
     - `cases`: number of compared cases. Without any, nothing is known: `change` is 0, and `result` is unclear.
@@ -146,13 +146,13 @@ class Spread:
         return high
 
 
-def compare_rates(pairs: Iterable[CasePair], *, alpha: float = ALPHA) -> Comparison:
+def compare_rates(pairs: Iterable[CasePair], *, alpha: float = ALPHA) -> PairedChange:
     """Compare the pass rates of the same cases before and after a change."""
     given = list(pairs)
     found = [pair for pair in given if pair.is_compared]
     left_out = dict(Counter(status for pair in given for status in pair.left_out))
     if not found:
-        return Comparison(0, 0.0, 0.0, 0.0, (-1.0, 1.0), 1.0, "unclear", None, 0, 0, left_out, len(given))
+        return PairedChange(0, 0.0, 0.0, 0.0, (-1.0, 1.0), 1.0, "unclear", None, 0, 0, left_out, len(given))
     judged = [count for pair in found for count in (pair.before[1], pair.after[1])]
     single = max(judged) == 1
     differences = [pair.change for pair in found]
@@ -174,7 +174,7 @@ def compare_rates(pairs: Iterable[CasePair], *, alpha: float = ALPHA) -> Compari
     )
 
 
-def compare_scores(pairs: Iterable[tuple[Sequence[float], Sequence[float]]], *, alpha: float = ALPHA) -> Comparison:
+def compare_scores(pairs: Iterable[tuple[Sequence[float], Sequence[float]]], *, alpha: float = ALPHA) -> PairedChange:
     """Compare the scores of a criterion. Each pair has a case's scores before and after, one for each judged repeat.
 
     Leave out executions without a score. A case without scores on one side is left out on both. If no mean differs,
@@ -184,7 +184,7 @@ def compare_scores(pairs: Iterable[tuple[Sequence[float], Sequence[float]]], *, 
     found = [(fmean(before), fmean(after)) for before, after in given if before and after]
     if not found:
         nothing = (-math.inf, math.inf)
-        return Comparison(0, 0.0, 0.0, 0.0, nothing, 1.0, "unclear", None, 0, 0, {}, len(given))
+        return PairedChange(0, 0.0, 0.0, 0.0, nothing, 1.0, "unclear", None, 0, 0, {}, len(given))
     before, after = [pair[0] for pair in found], [pair[1] for pair in found]
     p = sign_flip_p([now - then for then, now in found])
     compared = replace(
@@ -197,7 +197,7 @@ def compare_scores(pairs: Iterable[tuple[Sequence[float], Sequence[float]]], *, 
 
 def _compare(
     before: Sequence[float], after: Sequence[float], *, p: float, repeats: float | None, single: bool, alpha: float
-) -> Comparison:
+) -> PairedChange:
     differences = [now - then for then, now in zip(before, after, strict=True)]
     cases = len(differences)
     change = math.fsum(differences) / cases
@@ -209,7 +209,7 @@ def _compare(
     variance = max((squares + 2 * extra) / (cases + 2) - shrunk * shrunk, 0.0)
     half = _t(cases + 1) * math.sqrt(variance / (cases + 2))
     spread = Spread(variance, repeats, single)
-    return Comparison(
+    return PairedChange(
         cases,
         fmean(before),
         fmean(after),
@@ -225,7 +225,7 @@ def _compare(
     )
 
 
-def corrected(comparisons: Sequence[Comparison], *, alpha: float = ALPHA) -> list[Comparison]:
+def corrected(comparisons: Sequence[PairedChange], *, alpha: float = ALPHA) -> list[PairedChange]:
     """Return the comparisons of several variants with the same cases, with Holm's correction of `p` and `result`.
 
     `would_show` and `cases_needed` become those of a variant beside the others.
@@ -383,7 +383,7 @@ class Losses:
     `are_clear` whether that is too unlikely. `clear` are the positions of cases whose own drop is too unlikely.
     """
 
-    rates: Comparison
+    rates: PairedChange
     drops_p: float
     are_clear: bool
     clear: list[int]

@@ -8,13 +8,11 @@ from rich.text import Text
 from workbench.events.events import FaultHandling
 from workbench.results.cells import cell_len, cut_name
 from workbench.results.document import Subject
-from workbench.results.faces import FACES, FLAKY, FROZEN, OTHER_CRITERIA, STALE
+from workbench.results.faces import FACES, FLAKY, FROZEN, OTHER_CRITERIA, STALE, badge, score_text, stale_mark
 from workbench.results.frozen import frozen_brief
-from workbench.results.judge_texts import mark
+from workbench.results.judged import mark
 from workbench.results.lines import Line, cut_line, joined, pieces
-from workbench.results.staleness import stale_mark
-from workbench.results.status import badge, score_text
-from workbench.results.triaged import triage_chip
+from workbench.results.triage import triage_chip
 from workbench.store.execution import CaseRecord
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
@@ -36,7 +34,7 @@ def title_parts(subject: Subject) -> list[str]:
         ref = record.ref
         repeat = f" #{ref.repeat}" if ref.repeat > 1 and subject.repeats is None else ""
         if record.planned.fault is not None:
-            from workbench.results.fault_table import fault_title  # Few runs inject faults.
+            from workbench.results.faults import fault_title  # Few runs inject faults.
 
             repeat = f" [{fault_title(record.planned)}]"
         names = [ref.agent, ref.eval_set_id, f"{ref.eval_id}{repeat}" if ref.eval_id else ref.evalset_file]
@@ -127,7 +125,7 @@ def _verdict(subject: Subject) -> Line:
 
 def _handling_badge(handling: FaultHandling) -> Line:
     """Return `✓ RECOVERED`. An execution with a fault has no verdict."""
-    from workbench.results.fault_table import WORDS
+    from workbench.results.faults import WORDS
     from workbench.run.injection.outcome import STATUS  # Few runs inject faults.
 
     face = FACES[STATUS[handling.outcome]]
@@ -169,7 +167,7 @@ def _undecided(record: CaseRecord) -> str:
 
 def _handled(record: CaseRecord, handling: FaultHandling, width: int) -> Line:
     """Return what the agent did about an injected fault, and why this is known unless the error below says so."""
-    from workbench.results.fault_table import fault_words, handling_text
+    from workbench.results.faults import fault_words, handling_text
     from workbench.run.injection.outcome import STATUS  # Few runs inject faults.
 
     outcome, _, reason = handling_text(handling).partition(": ")

@@ -40,7 +40,7 @@ from workbench.events.events import (
     drift_count,
 )
 from workbench.events.events import MetricScored as Scored
-from workbench.files.invocation import texts, tool_steps
+from workbench.files.invocation import recorded_events, texts, tool_steps
 from workbench.store.cause import Cause
 from workbench.store.inputs import Bundle, RunInputs, digest
 from workbench.store.judge_details import is_split_in, judge_in
@@ -78,6 +78,11 @@ class Turn:
         if self.actual is not None:
             return self.actual
         return {"user_content": self.user, "intermediate_data": {"invocation_events": list(self.acted)}}
+
+    @property
+    def events(self) -> list[Any]:
+        """The recorded events, or those seen so far."""
+        return list(self.acted) if self.acted else recorded_events(self.actual) or []
 
 
 @dataclasses.dataclass(slots=True)

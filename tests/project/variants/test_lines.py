@@ -19,7 +19,7 @@ from workbench.project.variants.lines import (
 from workbench.project.variants.report import CaseChange, TryReport, VariantResult, conclusion
 from workbench.project.variants.trial import FileChange
 from workbench.results.cells import cell_len
-from workbench.results.rows import View
+from workbench.results.lines import View
 from workbench.results.statistics import CasePair, compare_rates
 from workbench.store.execution import CaseRecord
 

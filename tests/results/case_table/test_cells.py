@@ -3,7 +3,7 @@
 import pytest
 
 from workbench.events.events import CaseRef, MetricResult, MetricStatus, PlannedCase, Usage
-from workbench.results.case_table.cells import (
+from workbench.results.case_table import (
     Rank,
     cost_cell,
     criterion_cell,

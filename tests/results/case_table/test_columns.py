@@ -3,7 +3,7 @@
 import pytest
 
 from workbench.events.events import CaseRef, MetricResult, PlannedCase
-from workbench.results.case_table.columns import (
+from workbench.results.case_table import (
     CASE,
     INPUT,
     TIME,

@@ -28,8 +28,7 @@ from workbench.events.events import (
     TurnStarted,
 )
 from workbench.files.criteria import Criterion
-from workbench.results.cause_groups import group_by_cause
-from workbench.results.cause_lines import failing_groups
+from workbench.results.causes import failing_groups, group_by_cause
 from workbench.run.scoring.verdict import metric_error
 from workbench.store.cause import UNKNOWN
 from workbench.store.history.execution_rows import RunRows, add_executions

@@ -3,7 +3,7 @@
 import math
 
 from workbench.events.events import CaseRef, MetricResult, PlannedCase
-from workbench.results.overview.criteria import BINS, merged, scores
+from workbench.results.tally import BINS, merged, scores
 from workbench.store.execution import CaseRecord
 
 

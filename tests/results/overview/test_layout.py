@@ -8,15 +8,12 @@ import pytest
 
 from tests.hostile import HOSTILE
 from workbench.events.events import CaseError, CaseRef, Frozen, MetricResult, PlannedCase
-from workbench.results.cause_groups import group_by_cause
+from workbench.results.causes import group_by_cause
 from workbench.results.document import Document
-from workbench.results.faces import Status
+from workbench.results.faces import Status, cut_words
 from workbench.results.lines import pieces
-from workbench.results.overview.criteria import BINS, Scores
-from workbench.results.overview.facts import ChangedVerdict, Changes, Overview, Spent
-from workbench.results.overview.layout import CHANGED, case_of, overview_document
-from workbench.results.overview.tally import Tally, added, tally
-from workbench.results.scores import cut_words
+from workbench.results.overview import CHANGED, case_of, overview_document
+from workbench.results.tally import BINS, ChangedVerdict, Changes, Overview, Scores, Spent, Tally, added, tally
 from workbench.store.cause import make_cause
 from workbench.store.execution import CaseRecord, CaseState
 from workbench.store.history.pass_rates import RunRate, Trend

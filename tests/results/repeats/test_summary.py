@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.events.events import CaseError, CaseRef, CaseStatus, ErrorKind, MetricResult, MetricStatus, PlannedCase
-from workbench.results.repeats.repeat_texts import interval, sentence, share, sureness
-from workbench.results.repeats.summary import CaseRepeats, criterion_repeats, hangs_on_one, summarize, summarize_all
+from workbench.results.repeat_texts import interval, sentence, share, sureness
+from workbench.results.repeats import CaseRepeats, criterion_repeats, hangs_on_one, summarize, summarize_all
 from workbench.store.execution import CaseRecord, CaseState, Turn
 from workbench.store.rates import pass_rate
 from workbench.text.counting import percent

@@ -6,7 +6,7 @@ import pytest
 
 from tests.results.test_evidence import refund_in_turn_two
 from workbench.results.document import Subject
-from workbench.results.review.head import Place, head_lines
+from workbench.results.review import Place, head_lines
 
 NAMES = [f"late_order_where_the_customer_{what}_and_wants_to_know_the_day" for what in ("calls_again", "moved_house")]
 

@@ -26,8 +26,8 @@ from workbench.events.events import (
 )
 from workbench.files.invocation import content_text
 from workbench.freshness.changed_files import changed_files
-from workbench.results.compare.causes import causes
-from workbench.results.compare.compare import compare
+from workbench.results.change_causes import causes
+from workbench.results.compare import compare
 from workbench.store.database.database import database
 from workbench.store.database.values import add_contents
 from workbench.store.history.summary import Summary, summarize_events

@@ -19,7 +19,7 @@ from workbench.events.events import (
     TurnStarted,
 )
 from workbench.files.evalset import EvalCase
-from workbench.results.rows import View
+from workbench.results.lines import View
 from workbench.run.chat import ChatEnded, ChatOpened, StateTold, Streamed, TurnFailed
 from workbench.store.execution import CaseRecord, Turn
 from workbench.ui.chat.conversation import Conversation, captured_from_conversation, captured_from_record

@@ -16,8 +16,8 @@ from workbench.events.events import (
     PlannedCase,
     RunStarted,
 )
-from workbench.results.overview.facts import Overview
-from workbench.results.overview.layout import CAUSE, CHANGED, CRITERION
+from workbench.results.overview import CAUSE, CHANGED, CRITERION
+from workbench.results.tally import Overview
 from workbench.store.store import Store
 from workbench.ui.overview.contents import Figures
 from workbench.ui.overview.filters import conditions_of, filter_for

@@ -7,7 +7,7 @@ import pytest
 from tests.cli.stores import ref
 from workbench.events.events import PlannedCase, Usage
 from workbench.files.prices import Price, Prices
-from workbench.results.overview.tally import added, tally
+from workbench.results.tally import added, tally
 from workbench.store.execution import CaseRecord
 from workbench.ui.overview.spending import MOST, Spending
 

@@ -1,6 +1,6 @@
 """The rows of the last page."""
 
-from workbench.results.review.last_page import last_page
+from workbench.results.review import last_page
 from workbench.ui.actions import keymap
 from workbench.ui.review.key_lines import rows_of
 from workbench.ui.review.model import Outcome

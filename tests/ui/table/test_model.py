@@ -10,7 +10,7 @@ from workbench.agents.workspace import Workspace
 from workbench.events.events import CaseStatus, Usage
 from workbench.files.evalset import first_message, open_evalset
 from workbench.files.prices import Price, Prices
-from workbench.results.case_table.columns import Column
+from workbench.results.case_table import Column
 from workbench.store.execution import CaseRecord, Turn
 from workbench.store.store import Store
 from workbench.ui.overview.spending import Spending

@@ -6,13 +6,12 @@ from tests.hostile import HOSTILE
 from tests.ui.judged import CLAIMS, judged_case
 from workbench.editing.triage.agreement import agreements
 from workbench.editing.triage.entry import About, Entry, Judged
-from workbench.results.agreement import agreement_lines
 from workbench.results.cells import cell_len
 from workbench.results.document import Subject
-from workbench.results.lines import Line
+from workbench.results.lines import Line, View
 from workbench.results.panes import panes_of
-from workbench.results.rows import View
 from workbench.results.title import notes
+from workbench.results.triage import agreement_lines
 
 RECORD = judged_case()
 NOW = RECORD.answer

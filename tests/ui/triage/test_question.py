@@ -3,8 +3,8 @@
 from tests.ui.judged import CLAIMS, MATCH, RUBRICS, judged_case
 from tests.ui.transcripts import late_parcel
 from workbench.results.document import Subject
+from workbench.results.lines import View
 from workbench.results.panes import panes_of
-from workbench.results.rows import View
 from workbench.ui.triage.question import case_questions, questions
 
 

@@ -30,8 +30,8 @@ from workbench.project.variants.report import (
     title_words,
     total_cost,
 )
-from workbench.results.change_text import change_text, rate_text
-from workbench.results.statistics import Comparison, Result
+from workbench.results.gate import change_text, rate_text
+from workbench.results.statistics import PairedChange, Result
 from workbench.text.safe_text import one_line
 
 _LISTED = 20
@@ -140,7 +140,7 @@ def _variant(result: VariantResult) -> dict[str, Any]:
     return {**data, **_change(result.comparison), "criteria": criteria, "cases": list(map(_case, result.cases))}
 
 
-def _change(found: Comparison) -> dict[str, Any]:
+def _change(found: PairedChange) -> dict[str, Any]:
     return {
         "change": found.change,
         "interval": [value if math.isfinite(value) else None for value in found.interval],

@@ -9,8 +9,8 @@ from typing import Final, Literal, TypeAlias
 from workbench.events.events import CaseRef, CaseStatus
 from workbench.files.prices import Prices, money, total
 from workbench.project.variants.trial import Layout
-from workbench.results.change_text import compared_cases, p_text, unclear_text
-from workbench.results.statistics import CasePair, Comparison, case_pair, compare_rates, compare_scores, corrected
+from workbench.results.gate import compared_cases, p_text, unclear_text
+from workbench.results.statistics import CasePair, PairedChange, case_pair, compare_rates, compare_scores, corrected
 from workbench.store.execution import Execution
 from workbench.text.counting import counted, counted_status
 from workbench.text.safe_text import one_line
@@ -45,7 +45,7 @@ class CriterionChange:
 
     name: str
     mean: float
-    comparison: Comparison
+    comparison: PairedChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class VariantResult:
     left_out: Mapping[CaseStatus, int]
     judged: int
     ended: int
-    comparison: Comparison | None = None
+    comparison: PairedChange | None = None
     cases: tuple[CaseChange, ...] = ()
     criteria: tuple[CriterionChange, ...] = ()
 
@@ -119,7 +119,7 @@ def _variant(
     name: str,
     side: Mapping[CaseRef, Sequence[Execution]],
     costs: Mapping[CaseRef, float | None],
-    comparison: Comparison | None = None,
+    comparison: PairedChange | None = None,
     cases: Sequence[CaseChange] = (),
     criteria: Sequence[CriterionChange] = (),
 ) -> VariantResult:

@@ -27,8 +27,8 @@ from workbench.files.criteria import Criterion, parse_config
 from workbench.files.invocation import content_text
 from workbench.files.json_text.json_edit import EditError
 from workbench.results.cells import cell_len, fit
+from workbench.results.faces import short_name
 from workbench.results.lines import Line, flow, pieces
-from workbench.results.scores import short_name
 from workbench.text.counting import counted, cut_score
 from workbench.text.safe_text import one_line
 from workbench.ui.accepting.outcome import Outcome, Results, Transcript, outcomes

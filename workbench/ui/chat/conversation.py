@@ -29,7 +29,7 @@ from workbench.ui.running.run_thread import RunThread
 
 if TYPE_CHECKING:
     from workbench.results.document import Document
-    from workbench.results.rows import View
+    from workbench.results.lines import View
     from workbench.run.chat import Chat, ChatEvent
 
 

@@ -9,12 +9,10 @@ from textual.message import Message
 from workbench.files.invocation import content_text
 from workbench.results.document import Document
 from workbench.results.error import error_lines
-from workbench.results.json_text import pretty_lines
-from workbench.results.lines import Line, hang, hang_text, heading, safe
+from workbench.results.lines import Line, View, hang, hang_text, heading, remark, safe
 from workbench.results.panes import Pane
-from workbench.results.rows import View, remark
-from workbench.results.trace.pane import add_trace
-from workbench.results.trace.steps import add_turn, output_lines
+from workbench.results.texts import pretty_lines
+from workbench.results.trace import add_trace, add_turn, output_lines
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line, plain
 from workbench.ui.chat.conversation import Conversation, ConversationTurn

@@ -24,8 +24,8 @@ from workbench.editing.case_edit import free_name
 from workbench.files.invocation import content_text, tool_calls
 from workbench.results.cells import fit
 from workbench.results.document import Document
-from workbench.results.json_text import pretty_lines
 from workbench.results.lines import hang, wrap
+from workbench.results.texts import pretty_lines
 from workbench.run.recordings.recording import Recording
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line

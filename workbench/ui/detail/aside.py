@@ -7,8 +7,7 @@ from rich.text import Text
 from textual.geometry import Size
 
 from workbench.results.document import AsideWhen, Item
-from workbench.results.lines import Line, cut_line
-from workbench.results.rows import SIDE_BY_SIDE
+from workbench.results.lines import SIDE_BY_SIDE, Line, cut_line
 from workbench.text.counting import counted
 
 _LEAST_HEIGHT = 9

@@ -9,8 +9,8 @@ from textual.style import Style
 
 from workbench.events.events import CaseRef
 from workbench.results.cells import cell_len
+from workbench.results.compared import is_as_expected
 from workbench.results.document import Document, Subject
-from workbench.results.evidence.compared import is_as_expected
 from workbench.results.lines import pieces
 from workbench.results.panes import panes_of
 from workbench.results.title import ending, title
@@ -19,8 +19,8 @@ from workbench.ui.detail.reading import Reading
 from workbench.ui.widgets.textual_private import set_border_title
 
 if TYPE_CHECKING:
-    from workbench.results.compare.compare import ComparedCase
-    from workbench.results.repeats.summary import CaseRepeats
+    from workbench.results.compare import ComparedCase
+    from workbench.results.repeats import CaseRepeats
     from workbench.store.history.latest import PastRun
 
 

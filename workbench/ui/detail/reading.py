@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Generic, TypeAlias
 
 from workbench.results.document import AsideWhen, Document, Item, Target
+from workbench.results.lines import View
 from workbench.results.panes import Pane, Read
-from workbench.results.rows import View
 from workbench.ui.detail.aside import Layout
 
 Planned: TypeAlias = Callable[[AsideWhen], Layout]

@@ -23,7 +23,7 @@ from workbench.ui.widgets.plain_input import PlainInput
 
 if TYPE_CHECKING:
     from workbench.events.events import CaseRef
-    from workbench.results.compare.compare import ComparedCase
+    from workbench.results.compare import ComparedCase
     from workbench.results.document import Subject
     from workbench.store.history.latest import PastRun
     from workbench.ui.detail.pane import CaseDetail

@@ -21,8 +21,8 @@ from workbench.editing.edit import change_of
 from workbench.editing.whole_cases import Choice, Part, Proposal
 from workbench.results.cells import cut_sibling
 from workbench.results.document import Document
-from workbench.results.evidence.hunk import hunk_lines
-from workbench.results.rows import View
+from workbench.results.evidence_turn import hunk_lines
+from workbench.results.lines import View
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line, plain
 from workbench.ui.actions import footer

@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from workbench.events.events import FaultWay, Noticed, RunStarted
 from workbench.results.cells import cut_name, fit
-from workbench.results.fault_grid import Cell, GridRow, columns_for, grid_rows, is_problem, status_of, text_of
+from workbench.results.faults import Cell, GridRow, columns_for, grid_rows, is_problem, status_of, text_of
 from workbench.run.injection.outcome import WAYS
 from workbench.store.execution import Execution
 from workbench.store.history.summary import Summary

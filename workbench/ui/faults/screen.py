@@ -20,8 +20,7 @@ from workbench.events.events import CaseRef
 from workbench.files.prices import Prices
 from workbench.results.cells import cut
 from workbench.results.document import Subject
-from workbench.results.fault_grid import about_lines, progress_text
-from workbench.results.fault_table import counts_text
+from workbench.results.faults import about_lines, counts_text, progress_text
 from workbench.store.details import known_details, read_details
 from workbench.store.execution import Execution
 from workbench.text.counting import counted

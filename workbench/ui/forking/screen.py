@@ -11,10 +11,9 @@ from textual.message import Message
 from textual.timer import Timer
 
 from workbench.events.events import MetricResult
-from workbench.results.faces import FACES, Status
-from workbench.results.forked import compared, conversation, first_difference
-from workbench.results.rows import View
-from workbench.results.scores import chips
+from workbench.results.compared import compared, conversation, first_difference
+from workbench.results.faces import FACES, Status, chips
+from workbench.results.lines import View
 from workbench.run.forking import Original, Point
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord

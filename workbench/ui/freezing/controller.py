@@ -89,7 +89,7 @@ class Freezing(Controller):
     # Ways out of a missing call
 
     async def _ways_out(self, name: CaseName, execution: "Execution") -> None:
-        from workbench.results.evidence.recording import missed_in, missed_request_in, part_words
+        from workbench.results.evidence_reasons import missed_in, missed_request_in, part_words
 
         record = await asyncio.to_thread(read_details, execution)
         assert record.error is not None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
     from workbench.events.events import CaseRef
     from workbench.results.changed import Earlier
-    from workbench.results.compare.compare import ComparedCase, Comparison
+    from workbench.results.compare import ComparedCase, Comparison
     from workbench.store.history.latest import PastRun
     from workbench.store.history.other_runs import OtherRun
     from workbench.store.history.other_runs import OtherRuns as Runs
@@ -159,7 +159,7 @@ class PastResults(Controller):
         before = self.session.changed.before(record) if record is not None else None
 
         def read() -> "tuple[tuple[PastRun, ...], ComparedCase | None]":
-            from workbench.results.compare.compare import ComparedCase
+            from workbench.results.compare import ComparedCase
             from workbench.store.history.latest import past_runs
 
             try:
@@ -176,7 +176,7 @@ class PastResults(Controller):
     def _compared(self, before: str, after: str, ref: "CaseRef") -> "ComparedCase":
         """Compare a case in two runs. Called in a thread, because it reads both."""
         from workbench.files.run_options import UsageFaultError
-        from workbench.results.compare.compare import ComparedCase, compare, compared_case
+        from workbench.results.compare import ComparedCase, compare, compared_case
         from workbench.store.history.reading import open_summary
 
         state = self.session.state_dir

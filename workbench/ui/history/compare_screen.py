@@ -13,12 +13,12 @@ from textual.content import Content
 
 from workbench.events.events import CaseRef
 from workbench.files.run_options import UsageFaultError
-from workbench.results.compare.compare import ORDER, ChangedCase, Comparison, compare
-from workbench.results.compare.gate import Gate, gate
+from workbench.results.compare import ORDER, ChangedCase, Comparison, compare
 from workbench.results.comparison import counted, one_case, overview
 from workbench.results.document import Document
 from workbench.results.faces import FACES
-from workbench.results.rows import View, remark
+from workbench.results.gate import Gate, gate
+from workbench.results.lines import View, remark
 from workbench.store.details import end_all, read_records
 from workbench.store.execution import CaseRecord
 from workbench.store.history.reading import open_summary

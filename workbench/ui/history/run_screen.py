@@ -19,7 +19,7 @@ from workbench.files.opening import Opened
 from workbench.files.prices import Prices
 from workbench.files.run_options import UsageFaultError
 from workbench.results.document import Subject
-from workbench.results.repeats.summary import summarize
+from workbench.results.repeats import summarize
 from workbench.store.details import end_all, read_records
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.history.reading import open_summary

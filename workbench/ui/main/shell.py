@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from workbench.events.events import CaseRef
     from workbench.results.changed import Change
     from workbench.results.document import Subject
-    from workbench.results.repeats.summary import CaseRepeats
+    from workbench.results.repeats import CaseRepeats
     from workbench.store.execution import Execution
     from workbench.ui.overview.showing import Showing
     from workbench.ui.session.view import Say

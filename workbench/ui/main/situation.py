@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from workbench.editing.responsible import Place
-    from workbench.results.compare.compare import ComparedCase
+    from workbench.results.compare import ComparedCase
     from workbench.store.execution import CaseRecord
     from workbench.ui.overview.right import RightSide
     from workbench.ui.session.session import Session
@@ -116,7 +116,7 @@ def responsible(session: "Session", rows: "Tree", right: "RightSide", *, exact: 
 def _of_item(session: "Session", row: "Row", names: "Sequence[str]") -> "Place | None":
     """Return the place of the agent, call or criterion with one of these names, as panes know it."""
     from workbench.editing.responsible import agent_place, call_place, criterion_place
-    from workbench.results.trace.pane import AGENT
+    from workbench.results.trace import AGENT
 
     record, entry = session.record(row), session.entry(row.evalset)
     if record is None:

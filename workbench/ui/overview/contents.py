@@ -6,12 +6,10 @@ from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from workbench.results.cause_groups import CauseGroup, group_by_cause
-from workbench.results.faces import FACES, Status
-from workbench.results.overview.facts import LISTED_CHANGES, ChangedVerdict, Changes, Overview
-from workbench.results.overview.layout import CAUSE, CHANGED, case_of, criterion_of
-from workbench.results.overview.tally import Tally, added, tally
-from workbench.results.scores import short_name
+from workbench.results.causes import CauseGroup, group_by_cause
+from workbench.results.faces import FACES, Status, short_name
+from workbench.results.overview import CAUSE, CHANGED, case_of, criterion_of
+from workbench.results.tally import LISTED_CHANGES, ChangedVerdict, Changes, Overview, Tally, added, tally
 from workbench.store.cause import Cause
 from workbench.store.execution import Execution
 from workbench.store.history.state_dir import started_at

@@ -72,7 +72,7 @@ class Overview(Controller):
 
     def enter(self) -> None:
         """Show only the cases of a cause, a criterion or all changed ones, or go to a changed case."""
-        from workbench.results.overview.layout import case_of
+        from workbench.results.overview import case_of
         from workbench.ui.overview.filters import conditions_of, filter_for
 
         pane, tree, cases = self.view.right.overview, self.view.rows, self.view.selected

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from workbench.results.overview.facts import Overview
-from workbench.results.overview.layout import CAUSE, CHANGED, criterion_of
+from workbench.results.overview import CAUSE, CHANGED, criterion_of
+from workbench.results.tally import Overview
 from workbench.text.counting import exact
 from workbench.ui.tree import query
 from workbench.ui.tree.arrange import arrange

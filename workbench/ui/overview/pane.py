@@ -10,8 +10,8 @@ from textual.message import Message
 from textual.widget import Widget
 
 from workbench.results.lines import Line
-from workbench.results.overview.facts import Overview
-from workbench.results.overview.layout import CAUSE, criterion_of, overview_document
+from workbench.results.overview import CAUSE, criterion_of, overview_document
+from workbench.results.tally import Overview
 from workbench.ui.detail.aside import layout
 from workbench.ui.detail.body import Body
 from workbench.ui.widgets.textual_private import set_border_title

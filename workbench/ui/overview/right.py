@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from workbench.ui.detail.sides import Right, Shown
 
 if TYPE_CHECKING:
-    from workbench.results.overview.facts import Overview
+    from workbench.results.tally import Overview
     from workbench.ui.overview.pane import OverviewPane
     from workbench.ui.tree.scope import Scope
 

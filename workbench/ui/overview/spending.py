@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from workbench.events.events import CaseRef
 from workbench.files.prices import Prices, money
-from workbench.results.overview.facts import Spent
-from workbench.results.overview.tally import Tally
+from workbench.results.tally import Spent, Tally
 from workbench.store.details import read_details
 from workbench.store.execution import Execution
 from workbench.text.counting import counted

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workbench.editing.triage.entry import Entry
     from workbench.events.events import CaseName
     from workbench.results.document import Subject
-    from workbench.results.review.last_page import Row as LastRow
+    from workbench.results.review import Row as LastRow
     from workbench.ui.review.key_lines import Offered
     from workbench.ui.review.model import Judgeable, ReviewedCases, Section, Step
     from workbench.ui.review.model import Review as Model

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from workbench.editing.triage.entry import BY_NAME, CHOICES, choice_label
-from workbench.results.frame import WIDE
+from workbench.results.evidence_frame import WIDE
 from workbench.results.lines import Line, cut_line
-from workbench.results.review.key_rows import key_row, key_words, width_of
-from workbench.results.review.last_page import Row
+from workbench.results.review import Row, key_row, key_words, width_of
 from workbench.ui.actions import key_label
 from workbench.ui.review.model import Outcome
 from workbench.ui.triage.question import Option

@@ -12,14 +12,12 @@ from textual.events import Key
 from textual.screen import Screen
 
 from workbench.events.events import CaseName
+from workbench.results import evidence
+from workbench.results.compared import is_as_expected
 from workbench.results.document import Document, Subject
-from workbench.results.evidence import pane as evidence
-from workbench.results.evidence.compared import is_as_expected
-from workbench.results.frame import WIDE
-from workbench.results.lines import Line
-from workbench.results.review.head import Place, done_lines, head_lines, message_line
-from workbench.results.review.last_page import Row, last_page
-from workbench.results.rows import View
+from workbench.results.evidence_frame import WIDE
+from workbench.results.lines import Line, View
+from workbench.results.review import Place, Row, done_lines, head_lines, last_page, message_line
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.detail.body import Body

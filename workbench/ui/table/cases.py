@@ -4,12 +4,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.files.evalset import first_message
-from workbench.results.case_table.cells import EMPTY, Cell, Rank
-from workbench.results.case_table.columns import Column
+from workbench.results.case_table import EMPTY, Cell, Column, Rank
 from workbench.results.cells import cell_len
-from workbench.results.explain import reasons
 from workbench.results.faces import BY_FUNCTION, FACES, FLAKY, Status
 from workbench.results.frozen import frozen_mark
+from workbench.results.plain_lines import reasons
 from workbench.store.cause import UNKNOWN
 from workbench.store.details import known_details
 from workbench.text.safe_text import one_line

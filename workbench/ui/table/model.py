@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from workbench.results.case_table.cells import Cell, in_order
-from workbench.results.case_table.columns import CASE, Column, Layout, lay_out, reachable
+from workbench.results.case_table import CASE, Cell, Column, Layout, in_order, lay_out, reachable
 from workbench.ui.table.cases import Cases, Name
 from workbench.ui.tree.arrange import arrange
 from workbench.ui.tree.model import Marks, Tree

@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.results.case_table.cells import EMPTY, Cell, outcome_cell
-from workbench.results.case_table.columns import CASE, INPUT, Column
+from workbench.results.case_table import CASE, EMPTY, INPUT, Cell, Column, outcome_cell
 from workbench.results.faces import FACES, FROZEN, STALE, Status
 from workbench.store.execution import Execution
 from workbench.store.history.stored_runs import list_runs, load_summary

@@ -3,18 +3,23 @@
 from collections.abc import Sequence
 
 from workbench.files.prices import money
-from workbench.results.case_table.cells import (
+from workbench.results.case_table import (
+    CASE,
+    COST,
+    INPUT,
+    TIME,
+    TOKENS,
     Cell,
+    Column,
     Rank,
     cost_cell,
     criterion_cell,
+    criterion_columns,
     seconds_cell,
     tokens_cell,
 )
-from workbench.results.case_table.columns import CASE, COST, INPUT, TIME, TOKENS, Column, criterion_columns
-from workbench.results.faces import FACES
+from workbench.results.faces import FACES, score_text
 from workbench.results.judged import is_function, judge_of
-from workbench.results.status import score_text
 from workbench.store.details import known_details
 from workbench.store.execution import Execution
 from workbench.text.counting import counted

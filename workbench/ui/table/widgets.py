@@ -9,8 +9,7 @@ from textual.content import Content
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.results.case_table.cells import Cell
-from workbench.results.case_table.columns import Layout, Shown
+from workbench.results.case_table import Cell, Layout, Shown
 from workbench.results.cells import cell_len, cut, cut_name, cut_sibling, fit
 from workbench.results.faces import FROZEN
 from workbench.results.lines import wrap

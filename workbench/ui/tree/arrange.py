@@ -54,7 +54,7 @@ def _with_causes(
 
     `one-of-a-kind` stands for the causes that only one of the cases has that match the rest of the query.
     """
-    from workbench.results.cause_groups import matching_slugs, single_slugs
+    from workbench.results.causes import matching_slugs, single_slugs
 
     found = {(evalset, case): verdicts.cause(evalset, case) for evalset, cases in orders.items() for case in cases}
     causes = [cause for cause in found.values() if cause is not None]

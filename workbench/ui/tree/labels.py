@@ -19,10 +19,10 @@ from workbench.results.faces import (
     TRIAGED_EARLIER,
     Face,
     Status,
+    stale_mark,
 )
 from workbench.results.judged import is_function
-from workbench.results.repeats.repeat_texts import CAUSES
-from workbench.results.staleness import stale_mark
+from workbench.results.repeat_texts import CAUSES
 from workbench.store.execution import Execution
 from workbench.text.counting import counted, cut_score, percent
 from workbench.text.safe_text import one_line

@@ -15,9 +15,8 @@ from workbench.events.events import (
     RunFinished,
     RunStarted,
 )
-from workbench.results.faces import COUNTED, FACES, Status
-from workbench.results.repeats.outcome_change import rate_of
-from workbench.results.staleness import stale_count
+from workbench.results.changed import rate_of
+from workbench.results.faces import COUNTED, FACES, Status, stale_count
 from workbench.store.cause import UNKNOWN, Cause
 from workbench.store.details import known_details
 from workbench.store.execution import Execution
@@ -29,7 +28,7 @@ from workbench.ui.tree.triage_index import TriageIndex, TriageMark
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.editing.triage.entry import Entry
-    from workbench.results.repeats.summary import CaseRepeats
+    from workbench.results.repeats import CaseRepeats
     from workbench.store.inputs import Change
 
 WHOLE_FILE = -1
@@ -207,7 +206,7 @@ class Verdicts:
 
     def account_reader(self, evalset: int, case: int) -> "Callable[[], CaseRepeats | None]":
         """Return a function for a thread that combines the repeats of a case, for which it reads their details."""
-        from workbench.results.repeats.summary import summarize
+        from workbench.results.repeats import summarize
 
         self.unread.discard((evalset, case))
         verdict, records = self.by_case.get((evalset, case)), list(self.records(evalset, case))

@@ -232,7 +232,7 @@ class Triage(Controller):
     def agreement(self) -> None:
         """Open a page that shows how often judges agree with the user's triage."""
         from workbench.editing.triage.agreement import agreements, left_out
-        from workbench.results.agreement import agreement_lines
+        from workbench.results.triage import agreement_lines
         from workbench.ui.dialogs.page import PageScreen
 
         rows = self.view.rows

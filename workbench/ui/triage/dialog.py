@@ -19,7 +19,7 @@ from textual.widgets import Static
 from workbench.editing.triage.entry import Entry
 from workbench.results.cells import cell_len, cut_name, fit
 from workbench.results.lines import Line, flow
-from workbench.results.review.key_rows import key_words
+from workbench.results.review import key_words
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import ACTIONS, actions_in, key_label
 from workbench.ui.detail.line_view import LineView

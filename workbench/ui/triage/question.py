@@ -17,10 +17,8 @@ from workbench.editing.triage.entry import (
     offered,
     says,
 )
-from workbench.results.faces import FACES, LABELS, VERDICTS
-from workbench.results.judge_texts import leading_vote
-from workbench.results.judged import judge_questions, results, shown_in
-from workbench.results.status import score_text
+from workbench.results.faces import FACES, LABELS, VERDICTS, score_text
+from workbench.results.judged import judge_questions, leading_vote, results, shown_in
 from workbench.store.execution import CaseRecord, Execution
 from workbench.text.json_values import objects, string
 from workbench.text.safe_text import one_line

@@ -29,7 +29,7 @@ from workbench.project.variants.lines import (
 from workbench.project.variants.report import CaseChange, VariantResult, case_names, conclusion, title_words
 from workbench.results.cells import cell_len, cut
 from workbench.results.document import Document
-from workbench.results.rows import View
+from workbench.results.lines import View
 from workbench.store.execution import CaseRecord, Execution
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line

@@ -1,0 +1,318 @@
+"""A table with a row for each case: its columns, its cells, and how much of it fits."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
+
+from workbench.criteria.description import short_title
+from workbench.criteria.registry import descriptions
+from workbench.events.events import MetricResult
+from workbench.results.cells import cell_len
+from workbench.results.faces import BY_FUNCTION, FACES, Status
+from workbench.results.judged import is_function
+from workbench.store.execution import Execution
+from workbench.text.counting import amount, compared, cut_score
+
+Item = TypeVar("Item")
+_MINUTE = 60
+_MANY = 100_000
+_SMALL_COST = 0.001
+
+
+class Rank(IntEnum):
+    """The parts of a sorted column, the first at the top in both directions."""
+
+    ERROR = 0
+    VALUE = 1
+    NOT_EVALUATED = 2
+    NOT_APPLICABLE = 3
+    EMPTY = 4
+
+
+class Score(NamedTuple):
+    """A score whose text is made when it is drawn. Most cells are only sorted."""
+
+    glyph: str
+    score: float
+    threshold: float | None
+
+    def __str__(self) -> str:
+        return self.glyph + _cut(self.score, self.threshold)
+
+
+class Cell(NamedTuple):
+    """A cell. `status` decides its colour, `value` its place among the cells with a value."""
+
+    shown: str | Score
+    status: Status | None
+    rank: Rank
+    value: float | str = 0.0
+
+    @property
+    def text(self) -> str:
+        """The text, safe to show."""
+        return str(self.shown)
+
+
+EMPTY = Cell("", None, Rank.EMPTY)
+NOT_APPLICABLE = Cell(FACES["not_applicable"].glyph, "not_applicable", Rank.NOT_APPLICABLE)
+NOT_EVALUATED = Cell(FACES["not_evaluated"].glyph, "not_evaluated", Rank.NOT_EVALUATED)
+ERROR = Cell(FACES["error"].glyph, "error", Rank.ERROR)
+
+
+def criterion_cell(record: Execution | None, name: str, *, configured: bool) -> Cell:
+    """Return `✗0.50`, ` 1.00`, `!`, `?` or `–`, or an empty cell without a verdict yet.
+
+    `configured` says whether the case has this criterion according to its files.
+    """
+    result = record.scores.get(name) if record is not None else None
+    if result is not None:
+        return result_cell(result)
+    if not configured:
+        return NOT_APPLICABLE
+    if record is None or not record.has_verdict:
+        return EMPTY
+    return {"error": ERROR, "not_evaluated": NOT_EVALUATED}.get(record.state, NOT_APPLICABLE)
+
+
+def result_cell(result: MetricResult) -> Cell:
+    """Return the cell of one result. Its score is cut, so that it never seems to reach its threshold."""
+    match result.status:
+        case "error":
+            return ERROR
+        case "not_evaluated":
+            return NOT_EVALUATED
+        case "not_applicable":
+            return NOT_APPLICABLE
+    return _scored(result.status, result.score, result.threshold)
+
+
+def outcome_cell(status: Status, score: float | None, threshold: float | None) -> Cell:
+    """Return the verdict of a whole case, `✓1.00` or `✗0.50`: glyph, and the score that decided it."""
+    if status == "error":
+        return ERROR
+    if status not in ("passed", "failed"):
+        return Cell(FACES[status].glyph, status, Rank.NOT_EVALUATED)
+    face = FACES[status]
+    if score is None:
+        return Cell(face.glyph, status, Rank.VALUE, float("-inf") if status == "failed" else float("inf"))
+    # Every failure is worse than every pass, whatever their thresholds are.
+    value = score + (status == "passed") * 1e6
+    return Cell(Score(face.glyph, score, threshold), status, Rank.VALUE, value)
+
+
+def _scored(status: Status, score: float | None, threshold: float | None) -> Cell:
+    glyph = FACES[status].glyph if status == "failed" else ""
+    if score is None:
+        return Cell(FACES[status].glyph, status, Rank.VALUE, float("-inf"))
+    if status == "informational":
+        return Cell(amount(score), status, Rank.VALUE, score)
+    return Cell(Score(glyph, score, threshold), status, Rank.VALUE, score)
+
+
+def _cut(score: float, threshold: float | None) -> str:
+    """Return a score with two decimals, or fewer if it is large."""
+    for places in (2, 1, 0):
+        text = compared(score, threshold, places, places)[0] if threshold is not None else cut_score(score, places)
+        if len(text) <= len("0.00"):
+            break
+    return text.removesuffix(".")
+
+
+def seconds_cell(record: Execution | None) -> Cell:
+    """Return `3.2 s`, or `2:04 m` from a minute on."""
+    if record is None or not record.has_verdict:
+        return EMPTY
+    seconds = record.duration_seconds
+    if seconds < _MINUTE:
+        # Tenths are cut like scores.
+        return Cell(f"{int(seconds * 10) / 10:.1f} s", None, Rank.VALUE, seconds)
+    minutes, rest = divmod(int(seconds), _MINUTE)
+    return Cell(f"{minutes}:{rest:02}", None, Rank.VALUE, seconds)
+
+
+def tokens_cell(record: Execution | None) -> Cell:
+    """Return `1,204` or `318k`: the tokens of the agent, the simulated user and the judges. None were reported: `–`."""
+    if record is None or not record.has_verdict:
+        return EMPTY
+    found = record.usage.tokens
+    if not found:
+        return NOT_APPLICABLE
+    return Cell(f"{found:,}" if found < _MANY else f"{found // 1000:,}k", None, Rank.VALUE, found)
+
+
+def cost_cell(record: Execution | None, cost: float | None, *, known: bool) -> Cell:
+    """Return `0.004`, `<.001`, or `?` if a price or a token count is missing. Not `known` yet: an empty cell."""
+    if record is None or not record.has_verdict or not known:
+        return EMPTY
+    if cost is None:
+        return NOT_EVALUATED
+    text = "0" if not cost else "<.001" if cost < _SMALL_COST else f"{cost:.3f}" if cost < _MINUTE else f"{cost:,.0f}"
+    return Cell(text, None, Rank.VALUE, cost)
+
+
+def in_order(items: Iterable[Item], cell_of: Callable[[Item], Cell], *, descending: bool) -> list[Item]:
+    """Return the items sorted by their cells. Errors come first and missing values last, in both directions.
+
+    Items with equal cells keep their order.
+    """
+    parts: dict[Rank, list[tuple[Item, float | str]]] = {rank: [] for rank in Rank}
+    for item in items:
+        cell = cell_of(item)
+        parts[cell.rank].append((item, cell.value))
+    parts[Rank.VALUE].sort(key=lambda pair: pair[1], reverse=descending)
+    return [item for rank in Rank for item, _ in parts[rank]]
+
+
+Kind: TypeAlias = Literal["case", "input", "criterion", "run", "cost", "tokens", "time"]
+_LARGEST_FIRST = frozenset({"cost", "tokens", "time"})
+_LEAST_WIDTH = 5
+"""Cells of a score with its glyph: `✗0.50`."""
+_NARROW = 80
+"""Terminals with fewer columns show neither the input nor, if the table is too wide, the cost."""
+_CASE, _INPUT = 22, 16
+_MOST_CASE, _MOST_INPUT = 80, 64
+"""Cells of a name and of an input in wide terminals. With more, the scores would be too far away from them."""
+_CASE_IF_NARROW = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column. `name` is the criterion, or the ID of the run. `title` is safe and short."""
+
+    kind: Kind
+    title: str
+    name: str = ""
+    marks: str = ""
+    """`ƒ` if a function judged, `~` if the run cannot be compared."""
+
+    @property
+    def largest_first(self) -> bool:
+        """Whether the worst value is the largest one."""
+        return self.kind in _LARGEST_FIRST
+
+    @property
+    def width(self) -> int:
+        """Cells of the column, without the gap on its left. One is for the arrow of the sort order."""
+        return max(_LEAST_WIDTH, cell_len(self.title) + cell_len(self.marks) + 1)
+
+
+CASE, INPUT = Column("case", "case"), Column("input", "input")
+COST, TOKENS, TIME = Column("cost", "cost"), Column("tokens", "tokens"), Column("time", "time")
+
+
+def criterion_columns(configured: Iterable[str], records: Iterable[Execution]) -> list[Column]:
+    """Return a column for each criterion: first those of the configs, then others that judged.
+
+    Figures that never count have none.
+    """
+    names = dict.fromkeys(configured)
+    functions: set[str] = set()
+    seen: set[int] = set()
+    for record in records:
+        for name, result in record.scores.items():
+            if id(result) in seen:
+                continue
+            # Equal verdicts of stored cases share one object, so most are looked at only once.
+            seen.add(id(result))
+            if name not in names and result.status != "informational":
+                names[name] = None
+            if result.details and name not in functions and is_function(result):
+                functions.add(name)
+    return _with_titles(names, functions)
+
+
+def _with_titles(names: Collection[str], functions: Collection[str]) -> list[Column]:
+    """Return columns whose titles differ: a second `tone` becomes `tone2`."""
+    columns: list[Column] = []
+    taken: set[str] = set()
+    for name in names:
+        info = descriptions().get(name)
+        first = title = info.short if info is not None else short_title(name)
+        number = 2
+        while title in taken:
+            title = f"{first[: 6 - len(str(number))]}{number}"
+            number += 1
+        taken.add(title)
+        columns.append(Column("criterion", title, name, BY_FUNCTION.glyph if name in functions else ""))
+    return columns
+
+
+class Shown(NamedTuple):
+    """A visible column: its number, and its cells without the gap on its left."""
+
+    number: int
+    width: int
+
+
+class Layout(NamedTuple):
+    """The visible columns. `first` is the first one after those that always stay. `more` says what is left out."""
+
+    shown: tuple[Shown, ...]
+    first: int
+    more_left: bool
+    more_right: bool
+
+
+def reachable(columns: Sequence[Column], room: int, terminal: int) -> list[int]:
+    """Return the numbers of the columns that a terminal of this width can show, some of them only after scrolling."""
+    numbers = range(len(columns))
+    if terminal >= _NARROW:
+        return list(numbers)
+    kept = [number for number in numbers if columns[number].kind != "input"]
+    needed = sum(columns[number].width + 1 for number in kept[1:])
+    if needed + _CASE_IF_NARROW > room:
+        kept = [number for number in kept if columns[number].kind not in ("cost", "tokens")]
+    return kept
+
+
+def lay_out(columns: Sequence[Column], room: int, terminal: int, names: int, first: int, cursor: int) -> Layout:
+    """Choose the columns to show in `room` cells.
+
+    The case and the input stay. The others scroll as little as possible so that the `cursor` is visible. `names` is the
+    width of the longest case name, `first` the first scrolling column until now.
+    """
+    numbers = reachable(columns, room, terminal)
+    frozen = [number for number in numbers if columns[number].kind in ("case", "input")]
+    rest = numbers[len(frozen) :]
+    needed = sum(columns[number].width + 1 for number in rest)
+    widths = _frozen_widths(len(frozen), room, needed, names)
+    left = room - sum(widths) - (len(widths) - 1)
+    start = next((place for place, number in enumerate(rest) if number >= first), 0)
+    if cursor in rest:
+        start = min(start, rest.index(cursor))
+        while start < rest.index(cursor) and not _fits(columns, rest[start : rest.index(cursor) + 1], left):
+            start += 1
+    # No room stays empty on the right while there are columns on the left.
+    while start and _fits(columns, rest[start - 1 :], left):
+        start -= 1
+    shown = [Shown(number, width) for number, width in zip(frozen, widths, strict=True)]
+    end = start
+    for number in rest[start:]:
+        width = columns[number].width
+        if left < width + 1:
+            break
+        shown.append(Shown(number, width))
+        left -= width + 1
+        end += 1
+    # What is left belongs to the last column that stays, as far as it needs it.
+    last = shown[len(frozen) - 1]
+    most = _MOST_INPUT if columns[last.number].kind == "input" else max(names + 2, _CASE)
+    shown[len(frozen) - 1] = last._replace(width=max(last.width, min(last.width + left, most)))
+    first = rest[start] if rest else len(columns)
+    return Layout(tuple(shown), first, start > 0, end < len(rest))
+
+
+def _frozen_widths(count: int, room: int, needed: int, names: int) -> list[int]:
+    """Return the cells of the columns that stay: as many as the names and inputs need, if all other columns fit."""
+    least = [_CASE, _INPUT] if count > 1 else [_CASE_IF_NARROW]
+    spare = max(room - needed - sum(least) - (count - 1), 0)
+    wanted = max(min(names + 2, _MOST_CASE), least[0]) - least[0]
+    least[0] += min(wanted, (spare + 1) // 2 if count > 1 else spare)
+    least[0] = min(least[0], max(room - (least[1] + 1 if count > 1 else 0), 1))
+    return least
+
+
+def _fits(columns: Sequence[Column], numbers: Sequence[int], room: int) -> bool:
+    return sum(columns[number].width + 1 for number in numbers) <= room

@@ -1,0 +1,92 @@
+"""Failing cases in groups that share a cause, and causes as plain text."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from workbench.results.faces import BY_FUNCTION
+from workbench.store.cause import ONE_OF_A_KIND, UNKNOWN, Cause
+from workbench.store.execution import Execution
+
+MAX_SINGLE = 20
+"""Causes of one case each that are listed on their own if no cause is shared."""
+
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True, slots=True)
+class CauseGroup(Generic[Key]):
+    """Cases that share a cause, in the order in which they were given."""
+
+    cause: Cause
+    cases: tuple[Key, ...]
+
+
+def group_by_cause(cases: Iterable[tuple[Key, Cause]]) -> list[CauseGroup[Key]]:
+    """Return the groups, the biggest first. Groups of the same size are in the order of their first case.
+
+    Groups of one case are folded into one last group, `ONE_OF_A_KIND`. They stay as they are if there is only one, or
+    if there are no others and at most `MAX_SINGLE`.
+    """
+    found: dict[str, tuple[Cause, list[Key]]] = {}
+    for key, cause in cases:
+        group = found.get(cause.slug)
+        if group is None:
+            found[cause.slug] = (cause, [key])
+        else:
+            group[1].append(key)
+    # Python's sort is stable, so equal sizes stay in the order of their first case.
+    groups = sorted(found.values(), key=lambda group: -len(group[1]))
+    shared = [CauseGroup(cause, tuple(keys)) for cause, keys in groups if len(keys) > 1]
+    single = [CauseGroup(cause, tuple(keys)) for cause, keys in groups if len(keys) == 1]
+    if len(single) < 2 or (not shared and len(single) <= MAX_SINGLE):
+        return shared + single
+    return [*shared, CauseGroup(ONE_OF_A_KIND, tuple(key for group in single for key in group.cases))]
+
+
+def single_slugs(causes: Iterable[Cause]) -> frozenset[str]:
+    """Return the slugs that exactly one of the causes has."""
+    seen: dict[str, int] = {}
+    for cause in causes:
+        seen[cause.slug] = seen.get(cause.slug, 0) + 1
+    return frozenset(slug for slug, count in seen.items() if count == 1)
+
+
+def matching_slugs(wanted: Sequence[str], known: Iterable[str]) -> frozenset[str]:
+    """Return the known slugs that a filter selects: one that equals a wanted text, else all that contain it."""
+    slugs = frozenset(known)
+    found: set[str] = set()
+    for text in wanted:
+        found.update((text,) if text in slugs else (slug for slug in slugs if text in slug))
+    return frozenset(found)
+
+
+def failing_groups(records: Iterable[Execution]) -> list[CauseGroup[Execution]]:
+    """Return the executions that failed or ended in an error in groups that share a cause, the biggest first.
+
+    Executions with injected faults are left out: they fail for the injected reason.
+    """
+    failing = (record for record in records if _has_cause(record))
+    return group_by_cause((record, record.cause or UNKNOWN) for record in failing)
+
+
+def is_shared(group: CauseGroup[Execution]) -> bool:
+    """Return whether the cases of a group have the same cause."""
+    return len(group.cases) > 1 and group.cause != ONE_OF_A_KIND
+
+
+def cause_text(cause: Cause) -> str:
+    """Return a cause on one line, and whether it is an error or was found by a function."""
+    marks = ["error"] if cause.layer == "error" else [BY_FUNCTION.word] if cause.by_function else []
+    return " ".join([cause.text, *(f"({mark})" for mark in marks)])
+
+
+def by_cause(records: Iterable[Execution]) -> list[Execution]:
+    """Return the executions that failed or ended in an error, by cause, then all others in their order."""
+    records = list(records)
+    failing = [record for group in failing_groups(records) for record in group.cases]
+    return [*failing, *(record for record in records if not _has_cause(record))]
+
+
+def _has_cause(record: Execution) -> bool:
+    return record.state in ("failed", "error") and not record.planned.is_apart

@@ -1,0 +1,236 @@
+"""Every sentence of the answers with its label, and the reason for each that does not hold or is opened."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.text import Text
+
+from workbench.events.events import MetricResult
+from workbench.results.document import Document, Subject, Target
+from workbench.results.faces import HOLDS, LABELS, Face
+from workbench.results.judged import is_shown_in, number, question_key, results
+from workbench.results.lines import Line, View, cut_line, flow, hang, hang_text, labelled, pad, part, safe, under, wrap
+from workbench.results.triage import overridden
+from workbench.store.execution import CaseRecord
+from workbench.text.counting import counted, cut_score
+from workbench.text.json_values import mapping, objects, string
+from workbench.text.safe_text import one_line, plain
+
+_NARROW = 60
+"""The minimum width for a separate column of labels."""
+_REASON = 5
+"""The indentation of the reason for a label, in cells."""
+_KINDS = {
+    "instructions": "the agent's instructions",
+    "user": "the user's message",
+    "tools": "a tool's description",
+    "grounding": "the answer's grounding",
+    "said": "an earlier message",
+    "call": "a tool call",
+    "result": "a tool result",
+}
+_TO_GO = Text.styled("enter goes there", "hint")
+_TO_EVENT = Text.styled("i shows its event in the trace", "hint")
+_TO_QUESTION = Text.styled("enter shows the question", "hint")
+
+
+def account(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
+    """Yield the score, ADK's score if the judge left passages out, and the share of all sentences."""
+    texts = [text for _, _, turn in results(record, result.name) for text in objects(turn.details.get("texts"))]
+    labels = [string(item.get("label")) for text in texts for item in _counted(text)]
+    if not texts:
+        return
+    adk_score = number(result.details.get("adk_score"))
+    differs = adk_score is not None and adk_score != result.score
+    if result.score is not None:
+        meaning = f"mean over texts, then over turns{'' if differs else ', as in ADK'}"
+        yield from part(
+            "score", Text.assemble((cut_score(result.score, 2, 2), "strong"), (f"  {meaning}", "muted")), view
+        )
+    if adk_score is not None and differs:
+        why = ("  ignores passages that the judge left out", "muted")
+        yield from part("ADK's figure", Text.assemble((cut_score(adk_score, 2, 2), "strong"), why), view)
+    if labels:
+        holding = sum(label in HOLDS for label in labels)
+        share = number(result.details.get("share"))
+        share = holding / len(labels) if share is None else share
+        yield from part(
+            "sentences",
+            Text.assemble(
+                (cut_score(share, 2, 2), "strong"),
+                (f"  {holding} of {counted(len(labels), 'sentence')} grounded", "muted"),
+            ),
+            view,
+        )
+        yield from under(Text(), flow(_tally(labels), view.room, "  "))
+
+
+def _tally(labels: list[str]) -> Iterator[Line]:
+    for name, face in LABELS.items():
+        many = labels.count(name)
+        if many:
+            yield Text.styled(f"{face.glyph} {many} {face.word}", face.variable)
+
+
+def add_texts(document: Document, subject: Subject, index: int, result: MetricResult, view: View) -> list[str]:
+    """Add the judged texts of turn `index`, each sentence as an item. Return the keys of those that do not hold."""
+    texts = objects(result.details.get("texts")) if is_shown_in(result.name, "claims") else []
+    column = _label_column(texts)
+    problems: list[str] = []
+    question = 0
+    for place, text in enumerate(texts):
+        if place:
+            document.add([Text()])
+        document.add(_text_head(text, view))
+        # Each text takes one question about its sentences, and a second one about their support if there are any.
+        sentences = objects(text.get("sentences"))
+        question += 2 if sentences else 1
+        event = _event_of(subject, index, text)
+        for number_, item in enumerate(sentences):
+            key, holds = f"claim/{index}/{place}/{number_}", string(item.get("label")) in HOLDS
+            lines = list(_sentence(item, column, view.width, _overridden(subject, result.name, index, item)))
+            if view.is_open(key) or not holds:
+                lines += hang(Text(), _reason(item, index, bool(event), max(view.width - _REASON, 10)), _REASON)
+            targets = (*_targets(item, result.name, index, question - 1), *event)
+            document.add_item(key, lines, opens=holds, targets=targets)
+            if not holds:
+                problems.append(key)
+        document.add(_left_out(text, view))
+    return problems
+
+
+def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
+    """Yield `order_agent  the answer ··· 0.50 · 2 of 4 grounded`: the author, the step and the result."""
+    author = one_line(string(text.get("author")), limit=100) or "the agent"
+    step = text.get("step")
+    when = (
+        "the answer"
+        if text.get("final") is True
+        else f"step {step + 1}"
+        if isinstance(step, int)
+        else "before the answer"
+    )
+    sentences = _counted(text)
+    holding = sum(string(item.get("label")) in HOLDS for item in sentences)
+    score = number(text.get("score"))
+    figures = [f"{holding} of {len(sentences)} grounded"] if sentences else []
+    if score is not None:
+        figures.append(cut_score(score, 2, 2))
+    end = Text.styled(" · ".join(figures), "muted") if figures else Text()
+    left: Line = Text.assemble(" ", (author, "name"), (f"  {when}", "label"))
+    size = end.cell_len
+    yield (
+        pad(cut_line(left, max(view.width - size - 2, 8)), view.width - size - 1) + end
+        if end
+        else cut_line(left, view.width)
+    )
+    if unread := string(text.get("unread")):
+        yield from hang_text(Text.styled(" ! ", "status-error"), safe(unread), view.width, 3)
+        if not objects(text.get("sentences")):
+            yield from hang_text(Text(), safe(string(text.get("text")), "muted"), view.width, 3)
+
+
+def _counted(text: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the sentences that count for the score."""
+    return [item for item in objects(text.get("sentences")) if item.get("counts") is not False]
+
+
+def _left_out(text: dict[str, Any], view: View) -> Iterator[Line]:
+    """Yield the passages that older runs did not judge, because the judge left them out of its sentences."""
+    passages = text.get("left_out")
+    for passage in passages if isinstance(passages, list) else ():
+        words = Text.assemble(("not in the judge's sentences: ", "status-error"), safe(string(passage)))
+        yield from hang_text(Text.styled(" ! ", "status-error"), words, view.width, 3)
+
+
+def face_of(item: dict[str, Any]) -> Face:
+    """Return the face of a sentence's label. An unknown label counts as none."""
+    return LABELS.get(string(item.get("label")), LABELS["unlabelled"])
+
+
+def _label_column(texts: list[dict[str, Any]]) -> int:
+    """Return the width of the longest label that occurs."""
+    found = [len(face_of(item).word) for text in texts for item in objects(text.get("sentences"))]
+    return max(found, default=0) + 2
+
+
+def _overridden(subject: Subject, criterion: str, index: int, item: dict[str, Any]) -> Line:
+    return overridden(subject, criterion, index + 1, "sentence", string(item.get("text")))
+
+
+def _sentence(item: dict[str, Any], column: int, width: int, mine: Line) -> Iterator[Line]:
+    face = face_of(item)
+    body = Text(" ".join(plain(string(item.get("text"))).split("\n")).strip() or "(empty)")
+    if mark := mark_of(item):
+        body.append(f"  ({mark})", "muted")
+    if width < _NARROW:
+        # There is no room for a column of labels, so the word follows its sentence.
+        lead, gutter = Text.styled(f" {face.glyph}", face.variable), 3
+        body.append(f"  {face.word}", face.variable)
+    else:
+        lead, gutter = Text.assemble(" ", (f"{face.glyph} {face.word}", face.variable)), column + 3
+    yield from hang_text(lead, body + mine, width, gutter)
+
+
+def mark_of(item: dict[str, Any]) -> str:
+    """Return the origin of a passage, or "" for a sentence that the judge itself split off."""
+    if item.get("origin") == "dropped":
+        return "left out by the judge" if item.get("counts") is not False else "left out by the judge, not counted"
+    if item.get("origin") == "reworded":
+        return "reworded by the judge"
+    return "the judge's own sentence" if item.get("added") is True else ""
+
+
+def _targets(item: dict[str, Any], criterion: str, turn: int, number: int) -> tuple[Target, ...]:
+    """Return the places with the sentence's evidence: in the trace if it is from this turn, else in the question."""
+    source = mapping(item.get("source"))
+    places: list[str] = []
+    if source.get("kind") in ("call", "result") and (call := string(source.get("call_id"))):
+        places.append(f"{source['kind']}/{turn}/{call}")
+    if isinstance(source.get("event"), int):
+        places.append(f"event/{turn}/{source['event']}")
+    if source.get("kind") == "user":
+        places.append(f"user/{turn}")
+    question = Target("Judges", (question_key(criterion, turn, number), question_key(criterion, turn, 0)))
+    return (Target("Trace", tuple(places)), question) if places else (question,)
+
+
+def _event_of(subject: Subject, turn: int, text: dict[str, Any]) -> tuple[Target, ...]:
+    """Return the trace row of the event that has the text."""
+    record, step = subject.record, text.get("step")
+    if record is None or turn >= len(record.turns):
+        return ()
+    event = step if type(step) is int else len(record.turns[turn].events) - 1
+    return (Target("Trace", (f"event/{turn}/{event}",)),) if event >= 0 else ()
+
+
+def _reason(item: dict[str, Any], turn: int, has_event: bool, width: int) -> Iterator[Line]:
+    """Yield the reason for a label: the judge's words, both excerpts and their places, and the sentence's event."""
+    sections = [
+        ("why", "", string(item.get("rationale"))),
+        ("supports", "evidence-for", string(item.get("supporting"))),
+        ("contradicts", "evidence-against", string(item.get("contradicting"))),
+    ]
+    for name, style, text in sections:
+        if text.strip():
+            yield from labelled(name, safe(text.strip(), style), width)
+    if not any(text.strip() for _, _, text in sections):
+        yield from wrap(Text.styled("the judge gave no reason", "muted"), width)
+    if mapping(item.get("source")) or any(text.strip() for _, style, text in sections if style):
+        known = string(mapping(item.get("source")).get("kind")) in _KINDS
+        hint = _TO_GO if known else _TO_QUESTION
+        yield from labelled("from", Text.assemble(origin_words(item, turn), "  ", hint), width)
+    else:
+        yield from wrap(_TO_QUESTION, width)
+    if has_event:
+        yield from wrap(_TO_EVENT, width)
+
+
+def origin_words(item: dict[str, Any], turn: int) -> Line:
+    """Return `find_order, a tool result in turn 1`: where the passages about a sentence are from."""
+    source = mapping(item.get("source"))
+    kind = _KINDS.get(string(source.get("kind")))
+    if kind is None:
+        return Text.styled("unknown place", "muted")
+    name = one_line(string(source.get("name")), limit=100)
+    return Text.assemble((f"{name}, " if name else "", "name"), f"{kind} in turn {turn + 1}")

@@ -1,1 +1,0 @@
-"""Comparisons of two runs: which verdicts changed, and which inputs explain it."""

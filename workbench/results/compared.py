@@ -1,0 +1,311 @@
+"""Two executions of a case in the form of the evidence: turn by turn, then verdicts, scores and likely causes."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rich.text import Text
+
+from workbench.events.events import MetricResult
+from workbench.files.invocation import content_text, intermediate_texts, tool_calls, tool_results
+from workbench.files.prices import Prices, judge_cost, money, total
+from workbench.freshness.changed_files import ChangedFile
+from workbench.results.cells import cell_len, cut_name
+from workbench.results.compare import ComparedCase
+from workbench.results.document import Document, Subject
+from workbench.results.error import error_lines
+from workbench.results.evidence_frame import indent, is_wide, labelled, numbered, room, side, side_room
+from workbench.results.evidence_turn import turn_pieces
+from workbench.results.faces import BY_FUNCTION, FACES, glyph, score_text
+from workbench.results.judged import is_function, mark
+from workbench.results.lines import GLYPHS, Line, View, cut_line, flow, hang, hang_text, pad, remark, safe, wrap
+from workbench.run.forking import Original, Point
+from workbench.run.recordings.recording import ModelCall
+from workbench.store.execution import CaseRecord, Turn
+from workbench.text.counting import counted, cut_score
+from workbench.text.json_values import mapping
+from workbench.text.safe_text import one_line
+
+_CAUSE = 13
+_PART = re.compile(r"@@ -[0-9,]+ \+([0-9]+)(?:,[0-9]+)? @@")
+
+
+def add_causes(document: Document, compared: ComparedCase, view: View) -> set[str]:
+    """Add the likely causes of a change with the changed lines of files. Return the kinds of the causes."""
+    case = compared.case
+    causes = case.causes if case is not None else ()
+    kinds: set[str] = {cause.kind for cause in causes}
+    for cause in causes:
+        files = [file for file in compared.files if file.kind == cause.kind]
+        if not any(file.path == cause.what for file in files):
+            lead = Text.styled(f" {cause.kind.replace('_', ' ')}", "label")
+            document.add(hang_text(lead, safe(cause.what), view.width - 1, _CAUSE))
+        document.add(file_lines(files, view))
+    if compared.trouble:
+        document.add(remark(f"The two runs cannot be compared: {one_line(compared.trouble)}", view))
+    elif case is not None and case.change == "unfinished":
+        document.add(remark("One of the runs has no verdict for this case, so any change is unknown.", view))
+    elif not causes:
+        document.add(remark("The cause is unknown: no recorded input differs.", view))
+    return kinds
+
+
+def file_lines(files: Iterable[ChangedFile], view: View) -> Iterator[Line]:
+    """Yield the files of agents that differ, each at its first changed line, with the lines that differ."""
+    for file in files:
+        first = next(filter(None, map(_line_number, file.lines)), "")
+        place = one_line(f"{file.path}:{first}" if first else file.path)
+        yield from hang_text(Text.styled(f" {file.kind}", "label"), safe(place, "strong"), view.width - 1, _CAUSE)
+        if not file.lines:
+            yield from remark("Its content was not stored.", view)
+        yield from difference_lines(file.lines, view, 3)
+
+
+def difference_lines(lines: Iterable[str], view: View, gutter: int) -> Iterator[Line]:
+    """Yield the lines of a unified diff as `− old` and `+ new`, and between its parts the number of the next line."""
+    begun = False
+    for line in lines:
+        if number := _line_number(line):
+            if begun:
+                yield from hang_text(Text(), Text.styled(f"line {number}", "muted"), view.width, gutter)
+            begun = True
+            continue
+        begun = True
+        sign, style = {"+": ("+ ", "diff-extra"), "-": ("− ", "diff-missing")}.get(line[:1], ("  ", ""))
+        lead = Text.assemble(" " * gutter, (sign, style))
+        yield from hang_text(lead, safe(line[1:], style), view.width, gutter + 2)
+
+
+def _line_number(line: str) -> str:
+    """Return the number of the first line of a part of a unified diff, if this is its heading, else ""."""
+    found = _PART.match(line)
+    return found[1] if found is not None else ""
+
+
+_ARROW: Line = Text.styled(" → ", "muted")
+_MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+
+def add_compared(document: Document, before: CaseRecord, after: CaseRecord, view: View) -> None:
+    """Add the verdicts of two executions, what the agent did in each turn, and the scores."""
+    view = replace(view, sides=("before", "after"))
+    document.add(_verdicts(before, after, view))
+    add_turns(document, before.turns, after.turns, after, view)
+    names = dict.fromkeys([*before.metrics, *after.metrics])
+    informs = [name for name in names if _only_informs(name, before, after)]
+    document.gap()
+    document.add(_scores(before, after, [name for name in names if name not in informs], view))
+    figures = [safe(f"{name} {_change(_figure(before, name), _figure(after, name))}", "muted") for name in informs]
+    document.add(hang(Text(" "), flow(figures, view.width - 1, "   "), 1))
+
+
+def add_turns(
+    document: Document, then: Sequence[Turn], now: Sequence[Turn], record: CaseRecord | None, view: View, start: int = 0
+) -> None:
+    """Add the turns of two executions, of which `record` is the later one. `view.sides` are their names.
+
+    Turns before `start`, and those in which both did the same, are one line each.
+    """
+    total = max(len(then), len(now))
+    for number in range(total):
+        one, other = (side[number] if number < len(side) else None for side in (then, now))
+        if number < start or (one is not None and other is not None and is_same(one, other)):
+            document.begin_turn(spaced=False)
+            document.add([_line(number, other or one, view)])
+            continue
+        document.begin_turn(spaced=is_wide(view))
+        # Another execution is no reference, so verdicts of its turns would not explain what differs.
+        later = None if other is None else replace(other, metrics={})
+        for piece in turn_pieces(
+            record, number, total, later, {} if one is None else {**one.so_far, "user_content": one.user}, view
+        ):
+            document.add(piece.lines)
+
+
+def is_same(one: Turn, other: Turn) -> bool:
+    """Return whether the user and the agent did the same in both turns, and tools returned the same."""
+    try:
+        return _done(one) == _done(other)
+    except _MALFORMED:
+        return False
+
+
+def is_as_expected(subject: Subject) -> bool:
+    """Return whether the agent did exactly what the case on disk expects, so that nothing of it can be accepted."""
+    record, case = subject.record, subject.case
+    if record is None or case is None or not record.finished or record.final_session_state is not None:
+        return False
+    expected, turns = case.turns or (), record.turns
+    try:
+        return len(expected) == len(turns) > 0 and all(map(_is_expected, expected, turns))
+    except _MALFORMED:
+        return False
+
+
+def _is_expected(expected: dict[str, Any], turn: Turn) -> bool:
+    did = turn.so_far
+    if turn.actual is None or any(result is not None for result in tool_results(expected)):
+        return False
+    reads = (
+        lambda one: [(call.name, call.args) for call in tool_calls(one)],
+        intermediate_texts,
+        lambda one: content_text(one.get("final_response")),
+        lambda one: content_text(one.get("user_content")),
+    )
+    return all(read(expected) == read({**did, "user_content": turn.user}) for read in reads)
+
+
+def _done(turn: Turn) -> tuple[Any, ...]:
+    did = turn.so_far
+    calls = [(call.name, call.args) for call in tool_calls(did)]
+    results = [result and result.get("response") for result in tool_results(did)]
+    ended = turn.actual is not None
+    return content_text(turn.user), calls, results, intermediate_texts(did), did.get("final_response"), ended
+
+
+def _line(number: int, turn: Turn | None, view: View) -> Line:
+    said = "" if turn is None else one_line(content_text(turn.user), limit=200)
+    (line,) = labelled(numbered("turn", number + 1), "same", [cut_line(Text.styled(said, "muted"), room(view))], view)
+    return line
+
+
+def _verdicts(before: CaseRecord, after: CaseRecord, view: View) -> Iterator[Line]:
+    """Yield `case ≠ ✓ pass → ! error`, and the errors below it."""
+    faces = [FACES[before.state], FACES[after.state]]
+    words: list[Line] = [Text.styled(f"{face.glyph} {face.word}", face.variable) for face in faces]
+    differs = before.state != after.state
+    lines = list(flow([words[0], _ARROW + words[1]] if differs else words[1:], room(view), ""))
+    errors = [None if record.broken_by is None else record.broken_by.message for record in (before, after)]
+    for name, error in zip(("missing", "extra"), errors, strict=True):
+        if error is not None and (differs or errors[0] != errors[1] or name == "extra"):
+            lines += side(name, wrap(safe(error[:1000], "status-error"), side_room(view)), view)
+    return labelled("case", "differs" if differs else "same", lines, view)
+
+
+def _scores(before: CaseRecord, after: CaseRecord, names: Sequence[str], view: View) -> Iterator[Line]:
+    """Yield a line for each criterion, `≠ ✓ 1.00 ≥ 1.00 → ✗ 0.66 < 1.00` if it differs."""
+    longest = max((cell_len(one_line(name, limit=60)) for name in names), default=0)
+    column = min(longest, view.width - 40) if is_wide(view) else 0
+    for name in names:
+        one, other = (_score(record.metrics.get(name)) for record in (before, after))
+        relation = "same" if one == other else "differs"
+        lead: Line = Text.styled(f"{indent(view)}{GLYPHS[relation]} ", f"diff-{relation}")
+        shown = cut_name(one_line(name, limit=60), column or view.width - 8)
+        named = pad(Text(shown), column + 2) if column else Text(f"{shown}  ")
+        parts = [named, one, _ARROW + other] if one != other else [named, other]
+        gutter = lead.cell_len
+        yield from hang(lead, flow(parts, view.width - gutter, ""), gutter)
+
+
+def _score(result: MetricResult | None) -> Line:
+    if result is None:
+        return Text.styled("not judged", "muted")
+    face = FACES[result.status]
+    line: Line = Text.assemble(glyph(result.status), (f" {score_text(result) or face.word}", face.variable))
+    return Text.assemble(line, " ", mark(BY_FUNCTION)) if is_function(result) else line
+
+
+def _only_informs(name: str, *records: CaseRecord) -> bool:
+    return all(record.metrics[name].status == "informational" for record in records if name in record.metrics)
+
+
+def _change(before: str, after: str) -> str:
+    return after if before == after else f"{before} → {after}"
+
+
+def _figure(record: CaseRecord, name: str) -> str:
+    result = record.metrics.get(name)
+    return "none" if result is None or result.score is None else cut_score(result.score)
+
+
+# Tries of a fork beside the conversation that they repeat
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The recorded conversation's use after a point: model calls, tokens, and money if it is known.
+
+    Calls of plain Python agents are not `seen`.
+    """
+
+    calls: int = 0
+    tokens: int = 0
+    money: float | None = None
+    currency: str = ""
+    seen: bool = True
+
+
+def cost_after(original: Original, point: Point, prices: Prices | None) -> Cost:
+    """Return what the original spent from a point on."""
+    start = point.call if point.call is not None else original.calls_of(point.turn).start
+    models = [call.call for call in original.calls[start:] if isinstance(call.call, ModelCall)]
+    tallies = [(str((model.request or {}).get("model") or ""), _tally(model)) for model in models]
+    tokens = sum(tally["input_tokens"] + tally["output_tokens"] for _, tally in tallies)
+    if not prices:
+        return Cost(len(models), tokens, seen=original.has_models)
+    return Cost(
+        len(models),
+        tokens,
+        total(judge_cost(name, tally, prices) for name, tally in tallies),
+        prices.currency,
+        original.has_models,
+    )
+
+
+def _tally(model: ModelCall) -> dict[str, int]:
+    usage = [mapping(mapping(response).get("usage_metadata")) for response in model.responses]
+    read, written = (
+        max((count for one in usage if type(count := one.get(name)) is int), default=0)
+        for name in ("prompt_token_count", "candidates_token_count")
+    )
+    return {"calls": 1, "input_tokens": read, "output_tokens": written}
+
+
+def conversation(original: Original) -> list[Turn]:
+    """Return the turns of the recorded conversation."""
+    return [Turn(turn.user, list(turn.events), turn.actual) for turn in original.turns]
+
+
+def first_difference(original: Sequence[Turn], record: CaseRecord, point: Point) -> int | None:
+    """Return the first turn in which a try differs from the original, or None. Leave out a turn that still goes on.
+
+    A message that was changed at the point of the fork is no difference: only what follows from it is.
+    """
+    for number, turn in enumerate(record.turns):
+        if number >= len(original):
+            return number
+        goes_on = turn.actual is None and not record.finished
+        then = replace(original[number], user=turn.user) if number == point.turn else original[number]
+        if not (goes_on or is_same(then, turn)):
+            return number
+    return len(record.turns) if record.finished and len(record.turns) < len(original) else None
+
+
+def compared(original: Original, record: CaseRecord | None, number: int, point: Point, view: View) -> Document:
+    """Return a try beside the original, in the form of the evidence. `record` is None before the try starts."""
+    document = Document()
+    sides = replace(view, sides=("original", f"try {number}"))
+    if record is not None and record.error is not None:
+        document.add(error_lines(record.error, view))
+        document.gap()
+    turns = [] if record is None else record.turns
+    ended = record is not None and record.finished
+    then = conversation(original)[: None if ended else max(len(turns), point.turn)]
+    add_turns(document, then, turns, record, sides, point.turn)
+    if not turns and not ended:
+        document.gap()
+        document.add(remark(f"try {number} waits", view))
+    return document
+
+
+def cost_words(cost: Cost, tries: int, *, judged: bool) -> str:
+    """Return what the tries will probably cost, from the recorded calls after the point."""
+    if not cost.seen:
+        return "cost not known"
+    if not cost.calls:
+        return "no model call after this point" + (", but judges" if judged else "")
+    words = f"about {counted(cost.calls * tries, 'model call')}"
+    words += f", {counted(cost.tokens * tries, 'token')}" if cost.tokens else ""
+    words += f", {money(cost.money * tries, cost.currency)}" if cost.money else ""
+    return f"{words}, and judges" if judged else words

@@ -1,0 +1,304 @@
+"""The evidence of a case: the turns that differ first, then the criteria, what changed, and the setting of the case."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from rich.text import Text
+
+from workbench.events.events import MetricResult
+from workbench.results.calls import value_lines
+from workbench.results.cells import cell_len, cut_name
+from workbench.results.compared import add_causes
+from workbench.results.definition import case_faults, case_setting, criteria_part, fault_lines, file_document
+from workbench.results.document import Document, Item, Subject
+from workbench.results.evidence_frame import add_pieces, has_anchors, indent, is_wide, labelled
+from workbench.results.evidence_frame import room as room_of
+from workbench.results.evidence_reasons import case_error_lines, thawed_lines
+from workbench.results.evidence_turn import SCORES, turn_line, turn_pieces, turn_status
+from workbench.results.faces import BY_FUNCTION, FACES, HOLDS, by_weight, chip, glyph, score_line
+from workbench.results.frozen import frozen_lines
+from workbench.results.judged import criterion_tags, is_function, results
+from workbench.results.lines import (
+    Line,
+    View,
+    cut_line,
+    flow,
+    hang,
+    has_style,
+    joined,
+    pad,
+    remark,
+    safe,
+    shortened,
+    wrap,
+)
+from workbench.results.questions import end_words
+from workbench.results.sections import add_plugin_sections
+from workbench.results.title import notes
+from workbench.store.execution import CaseRecord, Turn
+from workbench.text.counting import counted
+from workbench.text.json_values import mapping, objects, string
+from workbench.text.safe_text import one_line
+
+_FIRST_ROWS = 8
+"""Rows of a turn that are visible on any screen when it opens."""
+_DIFFERENT = frozenset({"diff-differs", "diff-missing", "diff-extra", "diff-moved"})
+_PROBLEMS = ("failed", "error", "not_evaluated")
+_BY_FUNCTION = f"{BY_FUNCTION.glyph} function: a function judged, not a model"
+
+
+def build(subject: Subject, view: View, *, key: str = "K") -> Document:
+    """Return the evidence of a case, or the facts of a file. In a full view, all turns are open and nothing is cut.
+
+    `key` leads to the ways out of a call that is missing from a recording.
+    """
+    record = subject.record
+    if record is None and subject.case is None:
+        return file_document(subject.entry, view, subject.found)
+    document = Document()
+    if record is None or record.state == "queued":
+        _add_definition(document, subject, view)
+        return document
+    _add_notes(document, subject, view)
+    start = len(document.lines)
+    document.add(case_error_lines(record, subject.state, view, key, subject.root))
+    if record.thawed is not None:
+        document.add(thawed_lines(record.thawed, view, drifted=bool(record.drifted)))
+    unjudged = list(_whole_case(record, view, unjudged=True))
+    whole = list(_whole_case(record, view, unjudged=False))
+    if record.state == "not_evaluated":
+        whole, unjudged = [*whole, *unjudged], []
+    if whole and not failing_turns(record):
+        # Without a failed turn, they are why the case did not pass, and the turns may fill the screen.
+        document.add(whole)
+        whole = []
+    above = len(document.lines) > start
+    document.gap()
+    _add_turns(document, subject, record, view)
+    if ended := end_words(record):
+        document.add(labelled("end", "", wrap(Text.styled(ended, "strong"), room_of(view)), view))
+    document.add(whole)
+    _add_criteria(document, record, view)
+    document.add(unjudged)
+    _add_changes(document, subject, record, view)
+    setting = list(_setting(subject, view))
+    if setting:
+        document.gap()
+        document.add(setting)
+    add_plugin_sections(document, "Evidence", subject, view)
+    # How answers drifted is above the turns, and may be why one failed.
+    document.opening = None if record.drifted else _opening(record, above)
+    if document.items and document.opening is not None:
+        document.opening_item = _opening_item(document, document.turns[document.opening])
+    return document
+
+
+def _add_notes(document: Document, subject: Subject, view: View) -> None:
+    """Add what qualifies the verdict. A full view says in whole words how calls were replayed."""
+    record = subject.record
+    if record is not None and record.frozen is not None and view.full:
+        document.add(frozen_lines(record.frozen, view))
+    if line := notes(subject, view.width - len(indent(view)), replayed=not view.full):
+        document.add([Text.assemble(indent(view), line)])
+
+
+def _add_definition(document: Document, subject: Subject, view: View) -> None:
+    """Add a case that has not run: its messages and expected calls, then its criteria and its setting."""
+    document.add(case_faults(subject, view))
+    _add_notes(document, subject, view)
+    _add_turns(document, subject, None, view)
+    document.gap()
+    if subject.entry is not None:
+        document.add(criteria_part(subject.entry, view))
+    if subject.case is not None:
+        document.add(case_setting(subject.case, view, ran=False))
+
+
+def place_in_case(record: CaseRecord) -> str:
+    """Return `turn 2 of 3`, the first turn that fails, or "" if there is only one."""
+    failing = failing_turns(record)
+    many = max(len(record.turns), len(record.expected or ()))
+    return f"turn {failing[0] + 1} of {many}" if many > 1 and failing else ""
+
+
+def failing_turns(record: CaseRecord) -> list[int]:
+    """Return the turns with a failed or broken metric, counted from 0."""
+    return [index for index, turn in enumerate(record.turns) if turn_status(turn) in ("failed", "error")]
+
+
+# Turns
+
+
+def _add_turns(document: Document, subject: Subject, record: CaseRecord | None, view: View) -> None:
+    expected: Sequence[dict[str, Any]] | None = record.expected if record is not None else None
+    if expected is None and subject.case is not None:
+        expected = subject.case.turns
+    turns: Sequence[Turn] = record.turns if record is not None else ()
+    total = max(len(turns), len(expected or ()))
+    failing = failing_turns(record) if record is not None and record.finished else []
+    folded = True
+    for index in range(total):
+        turn = turns[index] if index < len(turns) else None
+        reference = expected[index] if expected is not None and index < len(expected) else None
+        if expected is not None and reference is None:
+            reference = {}
+        key = f"turn/{index}"
+        opened = view.is_open(key) and not view.full
+        foldable = (failing and index not in failing) or (record is not None and turn is None)
+        selectable = turn is not None and has_anchors(turn)
+        if foldable and not view.full and (selectable or not opened):
+            document.begin_turn(spaced=not folded)
+            line = turn_line(index, turn, reference, view, opened=opened)
+            if selectable:
+                document.add_item(key, [line], opens=True)
+            else:
+                document.add([line])
+            folded = True
+            if not opened:
+                continue
+        else:
+            document.begin_turn(spaced=bool(index) and is_wide(view))
+        add_pieces(document, turn_pieces(record, index, 1 if foldable and opened else total, turn, reference, view))
+        folded = False
+    if record is not None and not total:
+        document.add(remark("No turn yet." if record.state == "running" else "No turn took place.", view))
+
+
+def _opening(record: CaseRecord, above: bool) -> int | None:
+    """Return the first turn to show: the running or the first failed one.
+
+    None if nothing failed in a turn, or if an error is shown above the turns.
+    """
+    if record.state == "running":
+        return len(record.turns) - 1 if record.turns else None
+    failing = failing_turns(record)
+    if failing and (record.state == "failed" or (record.state == "error" and not above)):
+        return failing[0]
+    return None
+
+
+def _opening_item(document: Document, start: int) -> int:
+    """Return the first item in the first rows of the turn at line `start` that says why it failed, else its first."""
+    below = [number for number, item in enumerate(document.items) if item.start >= start]
+    near = (number for number in below if document.items[number].start < start + _FIRST_ROWS)
+    differing = (number for number in near if _differs(document, document.items[number]))
+    return next(differing, below[0] if below else 0)
+
+
+def _differs(document: Document, item: Item) -> bool:
+    lines = document.lines[item.start : item.end]
+    return item.key.endswith(SCORES) or any(has_style(line, *_DIFFERENT) for line in lines)
+
+
+# The case as a whole
+
+
+def _whole_case(record: CaseRecord, view: View, *, unjudged: bool) -> Iterator[Line]:
+    """Yield the reasons of criteria over the whole case: of those that were not evaluated, or of those that were."""
+    for name, result in record.metrics.items():
+        in_turns = {turn.metrics[name].status for turn in record.turns if name in turn.metrics}
+        if result.status not in _PROBLEMS or result.status in in_turns or not result.reason:
+            continue
+        if (result.status == "not_evaluated") is not unjudged:
+            continue
+        face = FACES[result.status]
+        mark = "differs" if result.status == "failed" else Text.styled(face.glyph, face.variable)
+        lines = list(value_lines(result.details, room_of(view), view))
+        lines = lines or wrap(safe(result.reason, "muted" if unjudged else ""), room_of(view))
+        yield from labelled("case", mark, lines if view.full else shortened(lines, 4, room_of(view)), view)
+
+
+def _add_criteria(document: Document, record: CaseRecord, view: View) -> None:
+    """Add the criteria, and once what the sign of a function means."""
+    lines = [cut_line(line, view.width) for line in _criteria(record, view)]
+    if not lines:
+        return
+    document.gap()
+    document.add(lines)
+    if any(map(is_function, record.metrics.values())):
+        document.add([Text.styled(f"{indent(view)}{_BY_FUNCTION}", "muted")])
+
+
+def _criteria(record: CaseRecord, view: View) -> Iterator[Line]:
+    """Return the criteria, the worst first: each on a line, or in a narrow view as many on a line as fit."""
+    own = record.custom_metrics
+    judged: list[MetricResult] = [
+        result
+        for result in by_weight(list(record.metrics.values()))
+        if result.status not in ("informational", "not_applicable") or result.name in own
+    ]
+    return _in_columns(record, judged, view) if is_wide(view) else _in_a_row(record, judged, view)
+
+
+def _in_a_row(record: CaseRecord, judged: Sequence[MetricResult], view: View) -> Iterator[Line]:
+    room = max(view.width - 2, 10)
+    lines = ((result, chip(result) + _signs(record, result)) for result in judged)
+    more = ((result, line, joined([line, *_found(record, result)], "  ")) for result, line in lines)
+    shown = [(result, full if full.cell_len <= room else line) for result, line, full in more]
+    for is_long, several in groupby(shown, key=lambda item: item[1].cell_len > room):
+        if not is_long:
+            yield from (Text.assemble(indent(view), line) for line in flow((line for _, line in several), room, "   "))
+            continue
+        # Names that are cut would look alike, so the score is below them.
+        for result, _ in several:
+            named = wrap(Text.assemble(glyph(result.status), f" {one_line(result.name, limit=100)}"), room)
+            scored = [Text.assemble(score_line(result), _signs(record, result)), *_found(record, result)]
+            below = [Text.assemble("  ", line) for line in flow(scored, room - 2, "  ")]
+            yield from hang(Text(), [*named, *below], len(indent(view)))
+
+
+def _in_columns(record: CaseRecord, judged: Sequence[MetricResult], view: View) -> Iterator[Line]:
+    room = max(view.width - 2, 10)
+    longest = max((cell_len(one_line(result.name, limit=60)) for result in judged), default=0)
+    column = min(longest, max(view.width - 34, 12))
+    for result in judged:
+        name = cut_name(one_line(result.name, limit=60), column)
+        named: Line = Text.assemble(indent(view), glyph(result.status), pad(Text(f" {name}"), column + 3))
+        tags, left = criterion_tags(record, result.name), room - column - 20
+        more = [*tags, *_found(record, result)]
+        beside = next((parts for parts in (more, tags) if joined(parts, "  ").cell_len <= left), [])
+        yield named + pad(score_line(result), 13) + joined(beside, "  ")
+        # Below the name, because below the score they would seem to belong to the next criterion.
+        yield from hang(Text(), flow(more[len(beside) :], room - 4, "  "), 4)
+
+
+def _signs(record: CaseRecord, result: MetricResult) -> Line:
+    return Text.assemble(*(Text(" ") + tag for tag in criterion_tags(record, result.name)))
+
+
+def _found(record: CaseRecord, result: MetricResult) -> Iterator[Line]:
+    """Yield `3 of 4 sentences`, `1 of 2 rubrics`."""
+    turns = [turn.details for _, _, turn in results(record, result.name)]
+    sentences = [
+        item
+        for details in turns
+        for text in objects(details.get("texts"))
+        for item in objects(text.get("sentences"))
+        if item.get("counts") is not False
+    ]
+    if sentences:
+        holding = sum(string(item.get("label")) in HOLDS for item in sentences)
+        yield Text.styled(f"{holding} of {counted(len(sentences), 'sentence')}", "muted")
+    rubrics = [item for details in turns for item in objects(details.get("rubrics"))]
+    if rubrics:
+        met = sum(string(mapping(item).get("verdict")) == "yes" for item in rubrics)
+        yield Text.styled(f"{met} of {counted(len(rubrics), 'rubric')}", "muted")
+
+
+def _add_changes(document: Document, subject: Subject, record: CaseRecord, view: View) -> None:
+    """Add what changed since the case passed, if it passed before and both runs were compared."""
+    change, compared = subject.change, subject.compared
+    if change is None or compared is None or change.before.state != "passed" or record.state == "passed":
+        return
+    document.gap()
+    document.add([Text.styled(" changed since it passed", "label")])
+    add_causes(document, compared, view)
+
+
+def _setting(subject: Subject, view: View) -> Iterator[Line]:
+    """Yield what `check` found, and the setting of the case besides its turns."""
+    if subject.found and subject.entry is not None:
+        yield from fault_lines(subject.found, subject.entry, view)
+    if subject.case is not None:
+        yield from case_setting(subject.case, view, ran=True)

@@ -1,0 +1,226 @@
+"""The calls of a turn: each with its result, and both sides of what differs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from rich.text import Text
+
+from workbench.files.invocation import ToolCall, leaves_out, tool_calls, tool_results
+from workbench.results.calls import (
+    accepted_lines,
+    aligned_rows,
+    brief_call,
+    call_lines,
+    difference_lines,
+    made_calls,
+    own_calls,
+)
+from workbench.results.cells import cell_len
+from workbench.results.evidence_frame import (
+    Anchors,
+    Piece,
+    gutter,
+    labelled,
+    numbered,
+    pieces_of,
+    room,
+    seen,
+    side,
+    side_room,
+)
+from workbench.results.judged import shown_in
+from workbench.results.lines import Line, View, cut_line, hang, shortened, wrap
+from workbench.results.texts import beginning, both_sides, compact, pretty_lines
+from workbench.store.execution import Turn
+from workbench.text.counting import counted
+from workbench.text.json_values import objects
+from workbench.text.safe_text import one_line
+
+_ALIKE = 2
+"""Maximum number of equal calls in a row that are each shown."""
+_SHORTEST_RESULT = 10
+"""The least width of a result beside its call, in cells."""
+_SHORTEST_CALL = 16
+_RESULT_LINES = 4
+_CALL_STYLES = {"missing": "diff-missing", "extra": "diff-extra"}
+_NO_RESULT: Any = object()
+
+
+def call_pieces(turn: Turn, expected: dict[str, Any] | None, places: Anchors, view: View) -> Iterator[Piece]:
+    """Yield the calls of a turn beside those that are `expected` (None: there is no reference).
+
+    If the view compares two executions, `expected` is the earlier one, and results are compared, too.
+    """
+    scored = turn.metrics.get(shown_in(turn.metrics, "calls"))
+    made = made_calls(turn, scored) or []
+    wanted = None if expected is None else tool_calls(expected)
+    if (turn.metrics and scored is None and not wanted) or leaves_out(expected or {}, "intermediate_data"):
+        # Only the answer has a reference, so no call is wrong.
+        wanted = None
+    rows = _unaligned(made) if wanted is None else _whole(aligned_rows(wanted, made, scored), wanted, made)
+    own, results = own_calls(rows), tool_results(turn.so_far)
+    now = [_result(place, results) for place in own]
+    then = [_NO_RESULT] * len(rows)
+    if expected is not None and view.compares_executions:
+        earlier = tool_results(expected)
+        then = [_result(row.get("expected_index"), earlier) for row in rows]
+    plain = ["" if _differs(*pair) else row["mark"] for row, *pair in zip(rows, then, now, strict=True)]
+    for mark, several in groupby(range(len(rows)), key=plain.__getitem__):
+        group = list(several)
+        first = places.call(own[group[0]])
+        if mark == "same" and len(group) > _ALIKE and not seen(first, view).full:
+            yield pieces_of([_matching([rows[number] for number in group], view)], first)
+            continue
+        for number in group:
+            anchor = places.call(own[number])
+            name = numbered("call", _place(rows[number], number) + 1)
+            lines = call_row(name, rows[number], seen(anchor, view), then[number], now[number])
+            yield pieces_of(lines, anchor)
+
+
+def _place(row: Mapping[str, Any], default: int) -> int:
+    """Return the index of a row's call among all that were made, or for a missing call among the expected ones."""
+    place = row.get("actual_index" if row.get("actual") else "expected_index")
+    return place if isinstance(place, int) else default
+
+
+def _unaligned(calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
+    """Return rows of calls that are compared with nothing."""
+    return [
+        {"mark": "", "actual": {"name": one.name, "args": one.args}, "actual_index": number, "inside": one.inside}
+        for number, one in enumerate(calls)
+    ]
+
+
+def _whole(
+    rows: Sequence[dict[str, Any]], wanted: Sequence[ToolCall], made: Sequence[ToolCall]
+) -> list[dict[str, Any]]:
+    """Return the rows with all arguments. A criterion shortens long ones in its result."""
+    return [{**row, **_call_of(row, "expected", wanted), **_call_of(row, "actual", made)} for row in rows]
+
+
+def _call_of(row: Mapping[str, Any], side: str, calls: Sequence[ToolCall]) -> dict[str, Any]:
+    place = row.get(f"{side}_index")
+    if not row.get(side) or not isinstance(place, int) or not 0 <= place < len(calls):
+        return {}
+    return {side: {"name": calls[place].name, "args": calls[place].args}}
+
+
+def _result(place: object, results: Sequence[dict[str, Any] | None]) -> Any:
+    found = results[place] if isinstance(place, int) and place < len(results) else None
+    return _NO_RESULT if found is None else found.get("response")
+
+
+def _differs(then: Any, now: Any) -> bool:
+    return then is not _NO_RESULT and now is not _NO_RESULT and then != now
+
+
+def plain_calls(invocation: dict[str, Any], view: View, *, results: bool) -> Iterator[Line]:
+    """Yield calls that are compared with nothing, without or with their `results`."""
+    found = tool_results(invocation) if results else []
+    for number, row in enumerate(_unaligned(tool_calls(invocation))):
+        yield from call_row(numbered("call", number + 1), row, view, now=_result(number, found))
+
+
+def _matching(rows: Sequence[Mapping[str, Any]], view: View) -> Line:
+    names = ", ".join(dict.fromkeys(one_line(str(row["actual"].get("name")), limit=60) for row in rows))
+    words: Line = Text.assemble((f"{counted(len(rows), 'call')} match  ", "fold"), (names, "muted"))
+    return next(iter(labelled("calls", "same", [cut_line(words, room(view))], view)))
+
+
+def call_row(
+    name: str, row: Mapping[str, Any], view: View, then: Any = _NO_RESULT, now: Any = _NO_RESULT
+) -> Iterator[Line]:
+    """Yield one call (`metrics.call_rows`) with its name: the call and its result, then what differs.
+
+    `then` is its result in an earlier execution.
+    """
+    whole = room(view)
+    found = objects(row.get("differences"))
+    paths = frozenset(str(item.get("path", "")) for item in found)
+    call = row.get("actual") or row.get("expected") or {}
+    note = _note(row, view)
+    every = call_lines(call, whole, view, paths, "mark-extra") if view.full else []
+    if every and (len(every) == 1 or not found):
+        lines, every = every, []
+    else:
+        # Of many or long arguments, those that differ come first.
+        lines = [cut_call(call, whole, paths)]
+    beside_note = whole - note.cell_len - 2
+    if note and len(lines) == 1 and beside_note >= _SHORTEST_CALL:
+        short = lines[0] if lines[0].cell_len <= beside_note else cut_call(call, beside_note, paths)
+        lines = [Text.assemble(short, "  ", note)]
+    elif note:
+        lines.append(note)
+    compared = _differs(then, now)
+    result = _NO_RESULT if compared else then if now is _NO_RESULT else now
+    beside, below = _result_lines(result, room(view) - lines[-1].cell_len, view, cut=_is_cut(lines[-1]))
+    lines[-1] = lines[-1] + beside
+    if inside := row.get("inside"):
+        lines += wrap(Text.styled(f"made inside {one_line(str(inside), limit=60)}", "muted"), whole)
+    yield from labelled(name, row["mark"], lines, view)
+    beyond = row.get("more_differences")
+    body = [
+        *difference_lines(found, whole, view, beyond if isinstance(beyond, int) else 0),
+        *every,
+        *accepted_lines(row, whole),
+        *(_both_results(then, now, view) if compared else below),
+    ]
+    yield from hang(Text(), body, gutter(view))
+
+
+def cut_call(call: Mapping[str, Any], width: int, paths: frozenset[str] = frozenset()) -> Line:
+    """Return a call on one line. If it was cut, its ellipsis can be unfolded."""
+    return _unfolding(brief_call(call, width, paths))
+
+
+def _unfolding(line: Line) -> Line:
+    return line[:-1].append("…", "fold") if _is_cut(line) else line
+
+
+def _is_cut(line: Line) -> bool:
+    return line.plain.endswith("…")
+
+
+def _note(row: Mapping[str, Any], view: View) -> Line:
+    """Return `not called`, `not expected`, or `expected as call 2`, or with other sides `only before`."""
+    mark, first = row["mark"], view.sides[0]
+    if mark in ("missing", "extra"):
+        only = f"only {view.sides[mark == 'extra']}"
+        words = only if view.compares_executions else {"missing": "not called", "extra": "not expected"}[mark]
+        return Text.styled(words, _CALL_STYLES[mark])
+    wanted = row.get("expected_index")
+    if mark == "moved" and isinstance(wanted, int):
+        return Text.styled(f"{first} as call {wanted + 1}", "diff-moved")
+    return Text()
+
+
+def _result_lines(result: Any, left: int, view: View, *, cut: bool) -> tuple[Line, Sequence[Line]]:
+    """Return a result beside its call, in the `left` cells, and below it.
+
+    It is `→ {"status": "sent"}`, or its beginning. A full view has all of it, below the call if it is long, unless it
+    is the same in both of two executions.
+    """
+    if result is _NO_RESULT:
+        return Text(), ()
+    arrow: Line = Text.styled("  → ", "muted")
+    left -= arrow.cell_len
+    if view.full and not view.compares_executions:
+        text = one_line(beginning(result, 1_000), limit=1_000)
+        if cell_len(text) <= left:
+            return Text.assemble(arrow, (text, "muted")), ()
+        return Text(), list(hang(Text.styled("→ ", "muted"), pretty_lines(result, room(view) - 2), 2))
+    if left < _SHORTEST_RESULT:
+        sign: Line = Text.assemble(arrow, ("…", "fold")) if left > 0 else Text.styled(" …", "fold")
+        return (sign if left >= 2 - arrow.cell_len and not cut else Text()), ()
+    text = one_line(beginning(result, 4 * left), limit=4 * left)
+    return arrow + _unfolding(cut_line(Text.styled(text, "muted"), left)), ()
+
+
+def _both_results(then: Any, now: Any, view: View) -> Iterator[Line]:
+    """Yield the result of a call in two executions."""
+    width = side_room(view)
+    left, right, _ = both_sides(f"→ {compact(then)}", f"→ {compact(now)}", width, view)
+    for mark, lines in (("missing", left), ("extra", right)):
+        yield from side(mark, lines if view.full else shortened(lines, _RESULT_LINES, width), view)

@@ -1,0 +1,166 @@
+"""The frame of the evidence: a gutter with labels and marks, and the links of its parts to the trace.
+
+A small screen has a narrower gutter.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from rich.text import Text
+
+from workbench.files.invocation import content_text, recorded_events
+from workbench.results.document import Document, Target
+from workbench.results.lines import GLYPHS, Line, View, hang, has_style, pad, shortened
+from workbench.results.texts import text_lines
+from workbench.store.execution import Turn
+from workbench.text.json_values import parts_of
+
+WIDE = 70
+"""The minimum width for the wide layout, with blank lines and a wide gutter."""
+_NAMED = 40
+"""The minimum width in which both sides of a difference have their names."""
+
+
+class Anchor(NamedTuple):
+    """A part of a turn: its `key` in the evidence, and the `places` by which other panes know it."""
+
+    key: str
+    places: tuple[str, ...]
+
+    def view(self, view: View) -> View:
+        """Return the view for this part, which is full if the part is unfolded."""
+        return replace(view, full=True) if view.is_open(self.key) else view
+
+
+class Piece(NamedTuple):
+    """Lines of a turn. Only a piece with an anchor can be selected."""
+
+    lines: list[Line]
+    anchor: Anchor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """The anchors of one turn: user message, tool calls in order, texts of agents before the answer, and answer.
+
+    They are missing if the turn has no recorded trace.
+    """
+
+    user: Anchor | None = None
+    calls: tuple[Anchor, ...] = ()
+    texts: tuple[Anchor, ...] = ()
+    answer: Anchor | None = None
+
+    def call(self, made: int | None) -> Anchor | None:
+        """Return the anchor of the tool call with this index among those made."""
+        return self.calls[made] if made is not None and made < len(self.calls) else None
+
+    def text(self, number: int) -> Anchor | None:
+        """Return the anchor of the text with this index among those before the answer."""
+        return self.texts[number] if number < len(self.texts) else None
+
+
+def has_anchors(turn: Turn) -> bool:
+    """Return whether the turn has a recorded trace to which its parts lead."""
+    return turn.spans is not None and turn.actual is not None
+
+
+def anchors(index: int, turn: Turn | None) -> Anchors:
+    """Return the anchors of turn `index`."""
+    if turn is None or turn.actual is None or not has_anchors(turn):
+        return Anchors()
+    events = recorded_events(turn.actual) or ()
+    calls: list[Anchor] = []
+    texts: list[Anchor] = []
+    for number, event in enumerate(events):
+        here = f"event/{index}/{number}"
+        for part in parts_of(event.get("content")):
+            call = part.get("function_call")
+            if call is not None:
+                places = (f"call/{index}/{call['id']}", here) if call.get("id") else (here,)
+                calls.append(Anchor(f"evidence/{index}/call/{len(calls)}", places))
+        if content_text(event.get("content")):
+            texts.append(Anchor(f"evidence/{index}/text/{len(texts)}", (here,)))
+    answer = Anchor(f"evidence/{index}/answer", (f"event/{index}/{len(events) - 1}", f"user/{index}"))
+    return Anchors(Anchor(f"evidence/{index}/user", (f"user/{index}",)), tuple(calls), tuple(texts), answer)
+
+
+def pieces_of(lines: Iterable[Line], anchor: Anchor | None = None) -> Piece:
+    """Return lines as a piece."""
+    return Piece(list(lines), anchor)
+
+
+def add_pieces(document: Document, pieces: Iterable[Piece]) -> None:
+    """Add the parts of a turn. Those with an anchor become items that lead to the trace."""
+    for lines, anchor in pieces:
+        if anchor is None or not lines:
+            document.add(lines)
+            continue
+        folded = any(has_style(line, "fold") for line in lines)
+        document.add_item(anchor.key, lines, opens=folded, targets=(Target("Trace", anchor.places),))
+        for place in anchor.places:
+            document.places.setdefault(place, document.places[anchor.key])
+
+
+def is_wide(view: View) -> bool:
+    """Return whether the layout is the wide one."""
+    return view.width >= WIDE
+
+
+def indent(view: View) -> str:
+    """Return the blanks at the start of each line."""
+    return "  " if is_wide(view) else " "
+
+
+def gutter(view: View) -> int:
+    """Return the width of the gutter, in cells."""
+    return 12 if is_wide(view) else 9
+
+
+def room(view: View) -> int:
+    """Return the width beside the gutter, in cells."""
+    return max(view.width - gutter(view) - 1, 10)
+
+
+def side_room(view: View, width: int | None = None) -> int:
+    """Return the width of the text of `side` in `width` cells (default: those beside the gutter)."""
+    return (room(view) if width is None else width) - (12 if _names_sides(view) else 2)
+
+
+def _names_sides(view: View) -> bool:
+    # What is missing or extra can be guessed only of a reference.
+    return view.width >= _NAMED and (not view.narrow or view.compares_executions)
+
+
+def seen(anchor: Anchor | None, view: View) -> View:
+    """Return the view of a part, which is full if the part is unfolded."""
+    return view if anchor is None else anchor.view(view)
+
+
+def numbered(word: str, number: int) -> str:
+    """Return `call 2`, the label of a part, or without the blank from 10 on."""
+    return f"{word} {number}" if number < 10 else f"{word}{number}"
+
+
+def labelled(name: str, mark: Text | str, body: Iterable[Line], view: View) -> Iterator[Line]:
+    """Return lines beside ` call 2 ≠`. `mark` is a sign, or the name of a relation such as "differs"."""
+    if isinstance(mark, str):
+        mark = Text.styled(GLYPHS.get(mark, " "), f"diff-{mark}" if mark else "")
+    lead: Line = Text.assemble((f"{indent(view)}{name:<6}{' ' if is_wide(view) else ''}", "label"), mark)
+    return hang(pad(lead, gutter(view)), body, gutter(view))
+
+
+def side(mark: str, body: Iterable[Line], view: View) -> Iterator[Line]:
+    """Return `− expected  …`, the "missing" or "extra" side of a difference. A narrow screen leaves these words out."""
+    sign, word = ("−", view.sides[0]) if mark == "missing" else ("+", view.sides[1])
+    lead: Line = Text.styled(f"{sign} ", f"diff-{mark}")
+    if _names_sides(view):
+        lead = Text.assemble(lead, (f"{word:<10}", "label"))
+    return hang(lead, body, lead.cell_len)
+
+
+def brief(text: str, view: View, most: int, style: str = "") -> list[Line]:
+    """Return a text beside the gutter in at most `most` lines, or all of it in a full view."""
+    lines = text_lines(text, room(view), view, style)
+    return lines if view.full else shortened(lines, most, room(view))

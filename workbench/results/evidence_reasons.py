@@ -1,0 +1,274 @@
+"""Reasons for the verdicts on a turn: claims of its answer, unmet rubrics, and what judges wrote."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from workbench.criteria.description import Shown
+from workbench.criteria.value_rules import compare, described
+from workbench.events.events import MetricResult, Thawed
+from workbench.files.invocation import content_text
+from workbench.results.calls import difference_lines
+from workbench.results.claims import face_of, mark_of, origin_words
+from workbench.results.error import error_lines
+from workbench.results.evidence_calls import call_row
+from workbench.results.evidence_frame import gutter, labelled, room
+from workbench.results.faces import BY_FUNCTION, FACES, FROZEN, HOLDS, VERDICTS, Face, short_name
+from workbench.results.frozen import change_name, kind_words, side_text, thawed_words
+from workbench.results.judged import is_function, is_shown_in, judge_of, shown_in
+from workbench.results.lines import Line, View, fold, hang, hang_text, safe, shortened, wrap
+from workbench.store.execution import CaseRecord, Turn
+from workbench.text.counting import counted
+from workbench.text.json_values import mapping, objects, string
+from workbench.text.safe_text import one_line, plain
+
+if TYPE_CHECKING:
+    from workbench.run.recordings.miss import MissedCall, MissedRequest
+
+_ELSEWHERE: tuple[Shown, ...] = ("calls", "words", "simulator")
+"""What the calls, the answer and the message show: criteria with these details need no reason in words."""
+_MOST = 4
+"""The number of rubrics or sentences of one criterion that are shown while the page is folded."""
+_FEW = 2
+_LINES_OF_FEW, _LINES_OF_MANY = 4, 2
+"""The number of lines of each text and each reason, if there are at most `_FEW` of them, or more."""
+_UNLIMITED = 1_000_000
+_VOTES = re.compile(r" by \d+ of \d+ votes?( \(\d+ samples?\))?")
+
+
+def reason_lines(turn: Turn, view: View) -> Iterator[Line]:
+    """Yield the reasons of each criterion that did not pass, apart from those that the other parts of a turn show."""
+    width = room(view)
+    results = [result for result in turn.metrics.values() if _is_shown(result)]
+    answer = _words(content_text((turn.so_far or {}).get("final_response")))
+    found = {result.name: list(_items(result, answer)) for result in results}
+    few = sum(max(len(items), 1) for items in found.values()) <= _FEW
+    most = _UNLIMITED if view.full else _LINES_OF_FEW if few else _LINES_OF_MANY
+    for result in results:
+        items = found[result.name]
+        kept = items if view.full else items[:_MOST]
+        for label, face, text, why in kept:
+            word: Line = Text() if face == VERDICTS["no"] else Text.styled(f"{face.word}  ", face.variable)
+            lines = _item(word, text, why, result, width, most)
+            yield from labelled(label, Text.styled(face.glyph, face.variable), lines, view)
+        if len(items) > len(kept):
+            yield from labelled("", Text(), [Text.styled(f"▸ {len(items) - len(kept)} more", "fold")], view)
+        claimed = any(text.get("final") is True for text in objects(result.details.get("texts")))
+        if not items and not claimed and result.reason:
+            face = FACES[result.status]
+            lines = _item(Text(), short_name(result.name), _without_votes(result.reason), result, width, most)
+            label = "judge" if judge_of(result) else "reason"
+            yield from labelled(label, Text.styled(face.glyph, face.variable), lines, view)
+
+
+def _is_shown(result: MetricResult) -> bool:
+    if result.status == "failed":
+        return not any(is_shown_in(result.name, where) for where in _ELSEWHERE)
+    return result.status in ("error", "not_evaluated")
+
+
+def _without_votes(reason: str) -> str:
+    """Return a reason without the count of votes, which the pane of scores shows."""
+    return _VOTES.sub("", reason)
+
+
+def _items(result: MetricResult, answer: str) -> Iterator[tuple[str, Face, str, str]]:
+    """Yield label, face, text and reason of each unmet rubric, and of each sentence before the answer that fails.
+
+    A reason that only repeats the `answer`, which is beside it, is left out.
+    """
+    for rubric in objects(result.details.get("rubrics")):
+        verdict = string(rubric.get("verdict"))
+        if verdict != "yes":
+            text = string(rubric.get("text")).strip() or string(rubric.get("rubric_id"))
+            face = VERDICTS.get(verdict, VERDICTS["missing"])
+            why = string(rubric.get("rationale"))
+            yield "rubric", face, text, "" if _words(why) == answer else why
+    for judged in objects(result.details.get("texts")):
+        if judged.get("final") is True:
+            continue
+        for sentence in objects(judged.get("sentences")):
+            if string(sentence.get("label")) not in HOLDS:
+                yield "claim", face_of(sentence), string(sentence.get("text")), string(sentence.get("rationale"))
+
+
+def _words(text: str) -> str:
+    return " ".join(plain(text).split())
+
+
+def _item(word: Line, text: str, why: str, result: MetricResult, width: int, most: int) -> list[Line]:
+    sign = Text.styled(f" {BY_FUNCTION.glyph}", BY_FUNCTION.variable) if is_function(result) else Text()
+    shown = _words(text)
+    lines = wrap(Text.assemble(word, (shown, "strong"), sign), width)
+    reason = wrap(Text.styled(_words(why), "muted"), width) if why.strip() else []
+    return [*shortened(lines, most, width), *shortened(reason, most, width)]
+
+
+_ALIKE = 4
+"""Maximum number of sentences in a row that hold and are each shown."""
+_PASSAGE_LINES = 2
+
+
+def final_claims(turn: Turn) -> list[dict[str, Any]]:
+    """Return the judged sentences of a turn's answer."""
+    result = turn.metrics.get(shown_in(turn.metrics, "claims"))
+    texts = objects(result.details.get("texts")) if result is not None else []
+    return [item for text in texts if text.get("final") is True for item in objects(text.get("sentences"))]
+
+
+def claim_lines(claims: Sequence[dict[str, Any]], turn: int, view: View) -> Iterator[Line]:
+    """Yield the sentences with their marks. Below those that do not hold are the passages about them.
+
+    `turn` counts from 0.
+    """
+    for holds, several in groupby(claims, key=lambda item: string(item.get("label")) in HOLDS):
+        group = list(several)
+        if holds and len(group) > _ALIKE and not view.full:
+            yield fold(f"▸ {counted(len(group), 'sentence')} supported", room(view))
+            continue
+        for item in group:
+            yield from claim(item, turn, view)
+
+
+def claim(item: dict[str, Any], turn: int, view: View) -> Iterator[Line]:
+    """Yield one sentence with its mark, and the passages about it if it does not hold or the view is full."""
+    face, holds = face_of(item), string(item.get("label")) in HOLDS
+    text = " ".join(plain(string(item.get("text"))).split()) or "(empty)"
+    words = Text.styled(text, "" if holds else "strong")
+    if mark := mark_of(item):
+        words.append(f"  ({mark})", "muted")
+    if face.word != "supported":
+        words.append(f"  {face.word}", face.variable)
+    yield from hang_text(Text.styled(f"{face.glyph} ", face.variable), words, room(view), 2)
+    if not holds or view.full:
+        yield from hang(Text(), _passages(item, turn, view), 2)
+
+
+def _passages(item: dict[str, Any], turn: int, view: View) -> Iterator[Line]:
+    """Yield `− "eta": "Tue"  track_parcel, a tool result in turn 1`, else the judge's reason."""
+    width, most = max(room(view) - 4, 8), 1_000_000 if view.full else _PASSAGE_LINES
+    found = [(sign, style, string(item.get(key)).strip()) for sign, style, key in _SIDES]
+    origin = origin_words(item, turn) if mapping(item.get("source")) else Text()
+    for sign, style, text in found:
+        if text:
+            lines = shortened(wrap(safe(" ".join(text.split()), style), width), most, width)
+            yield from hang(Text.styled(f"{sign} ", style), lines, 2)
+    if origin and any(text for _, _, text in found):
+        yield from hang(Text(), wrap(origin, width), 2)
+    reason = " ".join(plain(string(item.get("rationale"))).split())
+    if reason and (view.full or not any(text for _, _, text in found)):
+        yield from shortened(wrap(Text.styled(reason, "muted"), width), most, width)
+
+
+_SIDES = (("+", "evidence-for", "supporting"), ("−", "evidence-against", "contradicting"))
+
+
+_PARTS = {"instruction": "the instruction", "tools": "the tools", "config": "the config"}
+"""Parts of requests to models in words, by their names in frozen files."""
+_MARKS = {"changed": "differs", "gone": "missing", "new": "extra"}
+
+
+def missed_in(record: CaseRecord, state: Path | None) -> "MissedCall | None":
+    """Return the call that ended a case, or None if no call without a recording did. Reads files."""
+    if record.error is None or record.error.kind not in ("frozen_miss", "off_recording"):
+        return None
+    from workbench.run.recordings.miss import missed_call
+
+    spans = (turn.spans for turn in record.turns if turn.spans is not None)
+    return missed_call((*(event for turn in record.turns for event in turn.calls), *spans), state)
+
+
+def missed_request_in(record: CaseRecord) -> "MissedRequest | None":
+    """Return the request to a model that ended a case, or None if none did or nothing in it can be ignored."""
+    if record.error is None or record.error.kind != "frozen_miss":
+        return None
+    from workbench.run.recordings.miss import missed_request
+
+    return missed_request(event for turn in record.turns for event in turn.calls)
+
+
+def part_words(name: str) -> str:
+    """Return a part of requests in words: `the instruction`. Safe text."""
+    return _PARTS.get(name) or one_line(name, limit=60)
+
+
+def case_error_lines(record: CaseRecord, state: Path | None, view: View, key: str, root: str = "") -> Iterator[Line]:
+    """Yield why a case ended with an error. Reads files if a call was missed.
+
+    `root` is that of the project, "" if it is not known. `key` says how to reach the ways out of a missed call, as
+    raw text: `K`.
+    """
+    error = record.error
+    if error is None:
+        return
+    missed = missed_in(record, state)
+    if missed is not None:
+        ways = _ways_out(key, *(["ignore an argument"] if missed.differing else []))
+        yield from miss_lines(missed, view, ways if error.kind == "frozen_miss" else error.hint)
+    elif error.kind == "frozen_miss" and (request := missed_request_in(record)) is not None:
+        parts = " or ".join(map(part_words, request.parts))
+        yield from error_lines(replace(error, hint=_ways_out(key, f"ignore {parts}")), view)
+    elif error.kind in ("frozen_miss", "frozen_file") and record.frozen is not None and not record.frozen.recorded:
+        yield from error_lines(replace(error, hint=f"{key}: run it live and freeze it, or run it live once"), view)
+    else:
+        yield from error_lines(error, view, root=root)
+
+
+def _ways_out(key: str, *ignoring: str) -> str:
+    return f"{key}: {', '.join(['keep this call after a live run', *ignoring, 'or run live'])}"
+
+
+def miss_lines(missed: "MissedCall", view: View, hint: str) -> Iterator[Line]:
+    """Yield what the agent called, how it differs from the nearest recording, and how to continue (raw)."""
+    width = max(view.width - 1, 10)
+    tool, agent = one_line(missed.tool), one_line(missed.agent)
+    words = f"{tool} was called in a way that is not recorded"
+    if missed.nearest is None:
+        words = f"no call of {tool} by {agent} is recorded"
+    elif not missed.differing:
+        words = f"{tool} was called again, more often than it is recorded"
+    style = "status-error-strong"
+    yield from hang_text(Text.styled(" ! ", style), Text.styled(words, style), width, 3)
+    recorded, called = missed.sides
+    near = missed.nearest is not None
+    found = [described(each) for each in compare(recorded, called, {}, "args")] if near else []
+    row = {"mark": "differs" if found else "", "actual": {"name": missed.tool, "args": called}, "differences": found}
+    yield from call_row("call", row, replace(view, sides=("recorded", "called")))
+    if near:
+        place = f"recorded in turn {missed.nearest_turn}"
+        place += ", which answered an earlier call" if missed.used else ""
+        yield from hang(Text(), wrap(Text.styled(place, "muted"), room(view)), gutter(view))
+    if missed.ignore:
+        names = Text.styled(", ".join(map(one_line, missed.ignore)), "muted")
+        yield from labelled("ignored", "", wrap(names, room(view)), view)
+    yield from hang_text(Text.styled(" → ", "hint"), safe(hint), width, 3)
+
+
+def thawed_lines(thawed: Thawed, view: View, *, drifted: bool) -> Iterator[Line]:
+    """Yield the numbers and each change for a pane, and how to accept them if it `drifted`."""
+    sides = replace(view, sides=("recorded", "now"))
+    yield from hang_text(Text.styled(f" {FROZEN.glyph} ", FROZEN.variable), Text(thawed_words(thawed)), view.width, 3)
+    for change in thawed.changes:
+        kind, turn = string(change.get("kind")), change.get("turn")
+        note = "" if kind in _MARKS else f"  {kind_words(change)}"  # The line above names what a mark means.
+        note += f"  turn {turn}" if isinstance(turn, int) else ""
+        call = list(wrap(Text.assemble((change_name(change), "name"), (note, "muted")), room(view)))
+        about = "call" if change.get("about") == "call" else "other"
+        yield from labelled(about, _MARKS.get(kind, ""), shortened(call, 3, room(view)), view)
+        places = [_difference(place) for place in objects(change.get("where"))]
+        lines = difference_lines(places, room(view), sides, named=True)
+        yield from hang(Text(), lines, gutter(view))
+    if drifted:
+        yield from hang_text(Text.styled(" → ", "hint"), Text("A accepts changes into the recording"), view.width, 3)
+
+
+def _difference(place: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a changed value as `difference_lines` reads it. Its texts are complete."""
+    sides = {"expected": "then", "actual": "now"}
+    texts = {f"{name}_shown": side_text(place, side) for name, side in sides.items()}
+    return {"path": place.get("path"), **texts, **{f"{name}_type": "nothing" for name in sides}}

@@ -1,0 +1,366 @@
+"""The table of tool faults: what agents did when a tool failed, by tool and by the way it failed.
+
+The printed table has the outcomes of each tool. On the screen, a row has the executions of one tool, summed over cases
+or for one case. All text is safe for a terminal.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+from workbench.events.events import CaseStatus, FaultHandling, FaultOutcome, FaultWay, PlannedCase, ToolFault
+from workbench.results.cells import cell_len, fit
+from workbench.results.faces import BY_FUNCTION, FACES, Status
+from workbench.run.injection.outcome import STATUS, WAYS
+from workbench.store.execution import Execution
+from workbench.store.judge_details import is_without_model, judged_by
+from workbench.text.counting import counted
+from workbench.text.safe_text import one_line
+
+WORDS: Final[Mapping[FaultOutcome, str]] = {
+    "crashed": "crashed",
+    "made_up": "made up",
+    "off_recording": "off recording",
+    "silent": "silent",
+    "reported": "reported",
+    "recovered": "recovered",
+    "not_evaluated": "not evaluated",
+    "no_result": "no result",
+    "not_called": "not called",
+}
+"""Outcomes in the words of tables, worst first."""
+_GAP = "  "
+_INDENT = "    "
+_WIDTH = 78
+"""Cells of the widest line with a tool beside its cells. With the summary's indent, it fits into 80."""
+
+
+class Outcome(NamedTuple):
+    """One outcome in a cell: how many executions had it, and whether a function decided one of them."""
+
+    outcome: FaultOutcome
+    times: int
+    by_function: bool
+
+    @property
+    def text(self) -> str:
+        """`✓ recovered`, `✗ made upƒ`: the glyph of its status, its words, and a sign if a function decided."""
+        glyph = "–" if self.outcome == "not_called" else FACES[STATUS[self.outcome]].glyph
+        return f"{glyph} {WORDS[self.outcome]}{BY_FUNCTION.glyph if self.by_function else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class FaultRow:
+    """A row of the table. `cells` has the outcomes of each way, worst first; empty if nothing ran yet."""
+
+    agent: str
+    tool: str
+    cells: Mapping[FaultWay, tuple[Outcome, ...]]
+
+
+def has_faults(records: Iterable[Execution]) -> bool:
+    """Return whether these are the executions of a matrix of tool faults."""
+    return any(record.planned.fault is not None for record in records)
+
+
+def fault_rows(records: Iterable[Execution]) -> list[FaultRow]:
+    """Return the rows of the table, in the order of the plan. Executions of the same agent and tool share a row."""
+    found: dict[tuple[str, str], dict[FaultWay, list[Execution]]] = {}
+    for record in records:
+        fault = record.planned.fault
+        if fault is not None:
+            ways = found.setdefault((record.ref.agent, fault.tool), {way: [] for way in WAYS})
+            ways[fault.way].append(record)
+    return [
+        FaultRow(agent, tool, {way: outcomes(own) for way, own in ways.items()})
+        for (agent, tool), ways in found.items()
+    ]
+
+
+def outcomes(records: Iterable[Execution]) -> tuple[Outcome, ...]:
+    """Return the outcomes of executions with faults, worst first."""
+    counts: Counter[FaultOutcome] = Counter()
+    functions: set[FaultOutcome] = set()
+    for record in records:
+        if record.planned.fault is None or not record.finished:
+            continue
+        outcome = outcome_of(record)
+        counts[outcome] += 1
+        if record.handling is not None and by_function(record.handling):
+            functions.add(outcome)
+    return tuple(Outcome(name, counts[name], name in functions) for name in WORDS if counts[name])
+
+
+def outcome_of(record: Execution) -> FaultOutcome:
+    """Return what the agent did. An execution that was cancelled or could not start has no result."""
+    return "no_result" if record.handling is None else record.handling.outcome
+
+
+def by_function(handling: FaultHandling) -> bool:
+    """Return whether a function decided, not a language model."""
+    return is_without_model(judged_by(handling.details))
+
+
+def fault_title(planned: PlannedCase) -> str:
+    """Return `search · timeout`, or "" for an execution without a fault."""
+    fault = planned.fault
+    return "" if fault is None else f"{one_line(fault.tool, limit=100)} · {WAYS[fault.way].title}"
+
+
+def fault_words(fault: ToolFault) -> str:
+    """Return `find_order failed (timeout)`. Safe text."""
+    return f"{one_line(fault.tool, limit=100)} failed ({WAYS[fault.way].title})"
+
+
+def handling_text(handling: FaultHandling) -> str:
+    """Return `made up (function): reason`."""
+    text = f"{WORDS[handling.outcome]}{' (function)' if by_function(handling) else ''}"
+    return f"{text}: {one_line(handling.reason)}" if handling.reason else text
+
+
+def cell_text(cell: Sequence[Outcome]) -> str:
+    """Return `✓ recovered`, or with counts if several executions share the cell: `! crashed 1, ✓ recovered 2`."""
+    several = sum(outcome.times for outcome in cell) > 1
+    return ", ".join(f"{outcome.text} {outcome.times:,}" if several else outcome.text for outcome in cell)
+
+
+class TableLine(NamedTuple):
+    """A line of the table. A heading has no `spans`; others have the start, end and status of each cell."""
+
+    text: str
+    spans: tuple[tuple[int, int, CaseStatus], ...] = ()
+
+
+def table_lines(records: Iterable[Execution]) -> Iterator[TableLine]:
+    """Yield the table as lines of text. Each agent has a heading above its tools.
+
+    If the table is too wide, each tool has a line of its own above its cells.
+    """
+    rows = fault_rows(records)
+    names = [f"  {one_line(row.tool, limit=60)}" for row in rows]
+    cells = [[row.cells[way] for way in WAYS] for row in rows]
+    titles = [way.title for way in WAYS.values()]
+    texts = [titles, *([cell_text(cell) for cell in line] for line in cells)]
+    columns = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
+    first = max(map(cell_len, names), default=0)
+    above = first + sum(columns) + len(_GAP) * len(columns) > _WIDTH
+    first = len(_INDENT) if above else first
+    yield TableLine(_laid_out(["", *titles], [first, *columns]).text)
+    agent: str | None = None
+    for row, name, line in zip(rows, names, cells, strict=True):
+        if row.agent != agent:
+            agent = row.agent
+            yield TableLine(one_line(agent, limit=100) or "?")
+        if above:
+            yield TableLine(name)
+        statuses = [None, *(STATUS[cell[0].outcome] if cell else None for cell in line)]
+        yield _laid_out(["" if above else name, *map(cell_text, line)], [first, *columns], statuses)
+
+
+def _laid_out(texts: Sequence[str], widths: Sequence[int], statuses: Iterable[CaseStatus | None] = ()) -> TableLine:
+    line, spans = "", []
+    for text, width, status in itertools.zip_longest(texts, widths, statuses):
+        if status is not None:
+            spans.append((len(line), len(line) + len(text), status))
+        line += text + " " * (width - cell_len(text)) + _GAP
+    return TableLine(line.rstrip(), tuple(spans))
+
+
+def counts_text(records: Iterable[Execution], *, signs: bool = False) -> str:
+    """Return `3 crashed, 2 made up, 10 recovered`, or "" if nothing ended.
+
+    With `signs`, each outcome has the sign of its cells: `3! crashed, 2✗ made up, 10✓ recovered`.
+    """
+    return ", ".join(
+        f"{outcome.times:,}{outcome.text[:1] if signs else ''} {WORDS[outcome.outcome]}"
+        for outcome in outcomes(records)
+    )
+
+
+# The table on the screen
+
+Cell: TypeAlias = tuple[Execution, ...]
+"""The executions of a cell, the worst first."""
+Cells: TypeAlias = Mapping[FaultWay, Cell]
+
+SHORT_WORDS: Final[Mapping[FaultOutcome, str]] = {
+    **WORDS,
+    "off_recording": "off rec.",
+    "not_evaluated": "not ev.",
+    "not_called": "no call",
+}
+"""Outcomes in at most nine cells, as in `WORDS`."""
+_SHORT_TITLES: Mapping[FaultWay, str] = {**{way: WAYS[way].title for way in WAYS}, "error_answer": "error ans."}
+_PROBLEMS: Final[frozenset[FaultOutcome]] = frozenset({"crashed", "made_up", "off_recording", "silent", "no_result"})
+_RANKS = {outcome: rank for rank, outcome in enumerate(WORDS)}
+_NAME = 24
+"""Cells of the longest name beside its cells."""
+_GRID_INDENT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class GridRow:
+    """A row of the table: a heading without cells, or the cells of a tool. `name` is safe text."""
+
+    name: str
+    cells: Cells | None = None
+    tool: str = ""
+    """The tool, as safe text, or "" above the first one."""
+    agent: str = ""
+
+    @property
+    def is_heading(self) -> bool:
+        """Whether the row has no cells."""
+        return self.cells is None
+
+
+def grid_rows(records: Iterable[Execution], *, by_case: bool) -> list[GridRow]:
+    """Return the rows, in the order of the plan: below each agent its tools, with `by_case` a row for each case."""
+    found: dict[str, dict[str, dict[tuple[str, str], dict[FaultWay, list[Execution]]]]] = {}
+    for record in records:
+        fault = record.planned.fault
+        if fault is not None:
+            case = record.ref.name if by_case else ("", "")
+            of_tool = found.setdefault(record.ref.agent, {}).setdefault(fault.tool, {})
+            of_tool.setdefault(case, {}).setdefault(fault.way, []).append(record)
+    return [row for agent, tools in found.items() for row in _of_agent(agent, tools, by_case)]
+
+
+def _of_agent(
+    agent: str, tools: Mapping[str, Mapping[tuple[str, str], Mapping[FaultWay, list[Execution]]]], by_case: bool
+) -> Iterator[GridRow]:
+    yield GridRow(one_line(agent, limit=100) or "?", agent=agent)
+    for name, cases in tools.items():
+        tool = one_line(name, limit=100)
+        if by_case:
+            yield GridRow(tool, None, tool, agent)
+        for (_, eval_id), ways in cases.items():
+            cells = {way: tuple(sorted(ways.get(way, ()), key=_rank)) for way in WAYS}
+            yield GridRow(one_line(eval_id, limit=200) if by_case else tool, cells, tool, agent)
+
+
+def _rank(record: Execution) -> int:
+    return _RANKS[outcome_of(record)] if record.finished else len(_RANKS)
+
+
+def is_problem(cell: Cell) -> bool:
+    """Return whether the agent did not handle a fault of this cell."""
+    return any(record.finished and outcome_of(record) in _PROBLEMS for record in cell)
+
+
+def status_of(cell: Cell) -> Status:
+    """Return the worst status of a cell: that of its outcomes, else `running` or `queued`."""
+    ended = [record for record in cell if record.finished]
+    if ended:
+        return STATUS[outcome_of(ended[0])]
+    return "running" if any(record.state == "running" for record in cell) else "queued"
+
+
+class Form(NamedTuple):
+    """A form of the texts of all cells.
+
+    `words` are those of a single outcome, or None for `fault_table.cell_text`. `between` separates them from their
+    sign. `least` is the least width, so that columns do not change with each result. `gap` follows each cell.
+    """
+
+    words: Mapping[FaultOutcome, str] | None
+    between: str
+    least: int
+    gap: int
+
+
+FULL, SHORT, TIGHT = Form(None, " ", 11, 2), Form(SHORT_WORDS, " ", 11, 1), Form(SHORT_WORDS, "", 10, 1)
+
+
+class Columns(NamedTuple):
+    """The columns for a width: cells of the name and of each way, and the form of the texts.
+
+    With `above`, each name has a line of its own above its cells.
+    """
+
+    name: int
+    ways: tuple[int, ...]
+    form: Form
+    above: bool
+
+    def titles(self) -> list[str]:
+        """Return the titles of the ways, each as wide as its column."""
+        return [fit(title, width) for title, width in zip(_titles(self.form), self.ways, strict=True)]
+
+
+def columns_for(rows: Sequence[GridRow], width: int) -> Columns:
+    """Return the columns with the longest texts that fit into `width` cells. Names beside them get what is left."""
+    longest = max((cell_len(row.name) for row in rows if not row.is_heading), default=0) + _GRID_INDENT + 2
+    beside = min(longest, _NAME + _GRID_INDENT + 2)
+    for first in (beside, _GRID_INDENT - 1):
+        for form in (FULL, SHORT, TIGHT):
+            ways = _widths(rows, form)
+            spare = width - (first + sum(ways) - form.gap)
+            if spare >= 0:
+                above = first < beside
+                return Columns(first if above else min(first + spare, longest), ways, form, above)
+    share = max((width - 1) // len(WAYS), 2)
+    return Columns(1, (share,) * len(WAYS), TIGHT, True)
+
+
+def _titles(form: Form) -> list[str]:
+    return [WAYS[way].title if form is FULL else _SHORT_TITLES[way] for way in WAYS]
+
+
+def _widths(rows: Sequence[GridRow], form: Form) -> tuple[int, ...]:
+    texts = [[text_of(row.cells[way], form) for row in rows if row.cells is not None] for way in WAYS]
+    columns = zip(_titles(form), texts, strict=True)
+    return tuple(max(form.least, *map(cell_len, (title, *column))) + form.gap for title, column in columns)
+
+
+def text_of(cell: Cell, form: Form) -> str:
+    """Return the text of a cell: `✓ recovered`, and `✗ made up 2, ✓ recovered 1` or `2✗ 1✓` if it has several."""
+    ended = outcomes(cell)
+    if not cell:
+        return ""
+    if not ended:
+        return FACES[status_of(cell)].glyph
+    if form.words is None and all(record.finished for record in cell):
+        return cell_text(ended)
+    if form.words is None or len(cell) > 1:
+        signs = Counter[str]()
+        for one in ended:
+            signs[one.text[:1]] += one.times
+        found = [f"{times:,}{sign}" for sign, times in signs.items()]
+        rest = len(cell) - sum(signs.values())
+        return " ".join([*found, *([f"{rest:,}{FACES['queued'].glyph}"] if rest else [])])
+    (one,) = ended
+    sign = BY_FUNCTION.glyph if one.by_function else ""
+    return f"{one.text[:1]}{form.between}{form.words[one.outcome]}{sign}"
+
+
+def about_lines(row: GridRow, way: FaultWay) -> tuple[str, str]:
+    """Return what a cell says in words, and the reason of its worst outcome.
+
+    The first is `find_order · timeout: 2 made up, 1 recovered`.
+    """
+    cell = (row.cells or {}).get(way, ())
+    ended = outcomes(cell)
+    parts = [WORDS[one.outcome] if len(cell) == 1 else f"{one.times:,} {WORDS[one.outcome]}" for one in ended]
+    waiting = sum(not record.finished for record in cell)
+    parts += [_waiting(cell, waiting)] if waiting else []
+    name = row.tool if row.name == row.tool else f"{row.tool} · {row.name}"
+    first = f"{name} · {WAYS[way].title}: {', '.join(parts) or 'not run'}"
+    worst = cell[0] if cell else None
+    if worst is None or worst.handling is None:
+        return first, ""
+    who = f"{BY_FUNCTION.glyph} " if by_function(worst.handling) else ""
+    return first, f"{who}{one_line(worst.handling.reason)}"
+
+
+def _waiting(cell: Cell, waiting: int) -> str:
+    word = FACES[status_of(tuple(record for record in cell if not record.finished))].word
+    return word if len(cell) == 1 else f"{waiting:,} {word if waiting == len(cell) else 'to come'}"
+
+
+def progress_text(records: Sequence[Execution]) -> str:
+    """Return `7 of 15 faults`, or `15 faults` if all have ended."""
+    ended = sum(record.finished for record in records)
+    return counted(len(records), "fault") if ended == len(records) else f"{ended:,} of {counted(len(records), 'fault')}"

@@ -1,1 +1,0 @@
-"""The overview of many cases: what passed, why cases fail, what changed, and what they cost."""

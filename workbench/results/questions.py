@@ -1,0 +1,280 @@
+"""Questions to judges and simulated users with their replies, word for word, and what the simulated user did."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from rich.text import Text
+
+from workbench.events.events import MetricResult
+from workbench.results.document import Document, Subject
+from workbench.results.faces import LABELS, VERDICTS
+from workbench.results.judged import (
+    cost_words,
+    count,
+    mark,
+    question_key,
+    questions,
+    reply_cost,
+    reply_verdicts,
+    verdict_mark,
+    verdict_of,
+    versions,
+    vote_words,
+    who,
+)
+from workbench.results.lines import (
+    MIN_WIDTH,
+    Line,
+    View,
+    cut_line,
+    flow,
+    hang,
+    hang_text,
+    has_style,
+    heading,
+    label,
+    safe,
+    shortened,
+    under,
+    wrap,
+)
+from workbench.results.texts import pretty_lines
+from workbench.results.triage import overridden
+from workbench.store.execution import CaseRecord
+from workbench.text.counting import counted
+from workbench.text.json_values import mapping, objects, string
+from workbench.text.safe_text import one_line, plain
+
+BRIEF_REPLY = 3
+"""The number of lines of a reply that are shown while it is folded."""
+_INDENT = 3
+_BODY = 5
+_ABOUT = {
+    "final_response_match": "does the answer match the reference?",
+    "rubrics": "which rubrics are met?",
+    "sentences": "what are the sentences of the text?",
+    "claims": "what supports the sentences?",
+    "user_message": "does the user's message follow the plan?",
+    "simulated_user": "what does the user say next?",
+    "score": "which score does your prompt give?",
+}
+
+
+def add_questions(
+    document: Document, subject: Subject, result: MetricResult, turn: int | None, view: View, *, brief: bool
+) -> list[str]:
+    """Add the questions about a turn (None: the whole case) as items. Return their keys.
+
+    While a question is folded, the beginnings of its replies are shown if `brief`.
+    """
+    keys: list[str] = []
+    for place, question in enumerate(questions(result.details)):
+        key = question_key(result.name, turn, place)
+        mine = overridden(
+            subject, result.name, None if turn is None else turn + 1, "verdict", string(question.get("kind"))
+        )
+        opened = view.is_open(key)
+        lines = [*_question_head(question, view, mine), *question_lines(question, opened, view, brief=brief)]
+        document.add_item(key, lines, opens=True)
+        keys.append(key)
+    return keys
+
+
+def _question_head(question: dict[str, Any], view: View, mine: Line) -> Iterator[Line]:
+    """Yield `does the answer match the reference?  3 × ✓ valid`, and the cost."""
+    kind = string(question.get("kind"))
+    about = _ABOUT.get(kind) or one_line(kind, limit=60) or "a question"
+    head: list[Line] = [Text.styled(about, "strong")]
+    for verdict, many in reply_verdicts(question).items():
+        if verdict in VERDICTS:
+            head.append(Text.assemble((f"{many} × ", "muted"), verdict_mark(verdict)))
+    yield from hang(Text(), flow([*head, *cost_words([question]), mine[:1]], max(view.width - 1, 10)), 1)
+
+
+def question_lines(question: dict[str, Any], opened: bool, view: View, *, brief: bool = True) -> Iterator[Line]:
+    """Yield the size of the question, or all of it if `opened`, then each reply if it is opened or `brief`."""
+    prompt = string(question.get("prompt"))
+    sign = "▾" if opened else "▸"
+    size = counted(len(prompt), "character") if prompt else "empty"
+    if not opened and not brief:
+        size += f", {counted(len(objects(question.get('replies'))), 'reply', 'replies')}"
+    style = "label" if opened else "fold"
+    line = Text.assemble(" " * _INDENT, (f"{sign} question", style), (f"  {size}", "muted"))
+    yield cut_line(line, max(view.width, MIN_WIDTH))
+    if opened:
+        yield from hang_text(Text(), safe(prompt), view.width, _BODY)
+    for reply in objects(question.get("replies")) if opened or brief else ():
+        yield from _reply(reply, opened, view)
+
+
+def _reply(reply: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
+    room = max(view.width - _BODY, 10)
+    yield from hang(Text(), flow(_reply_head(reply), max(view.width - _INDENT, 10)), _INDENT)
+    fault = mapping(reply.get("fault"))
+    if fault:
+        yield from hang_text(Text.styled("   ! ", "status-error"), _fault(fault), view.width, _BODY)
+    unread = string(reply.get("unread"))
+    if unread and unread != string(fault.get("message")):
+        words = Text.assemble(("unreadable: ", "status-error"), safe(unread))
+        yield from hang_text(Text.styled("   ! ", "status-error"), words, view.width, _BODY)
+    text = reply.get("text")
+    if isinstance(text, str):
+        yield from hang(Text(), _raw(text, opened, room), _BODY)
+    elif not fault:
+        yield from hang(Text(), [Text.styled("no reply", "muted")], _BODY)
+
+
+def _reply_head(reply: dict[str, Any]) -> Iterator[Line]:
+    first, *more = list(_answer(reply)) or [Text()]
+    yield Text.assemble((f"reply {count(reply.get('sample')) or '?'}  ", "label"), first)
+    yield from more
+    version = one_line(string(reply.get("model_version")), limit=200)
+    for text in [version, *reply_cost([reply])]:
+        yield Text.styled(text, "muted")
+
+
+def _answer(reply: dict[str, Any]) -> Iterator[Line]:
+    """Yield the parsed content of a reply: a verdict, one per rubric, labels, or a count."""
+    verdict = reply.get("verdict")
+    if word := verdict_of(reply):
+        yield verdict_mark(word)
+    elif isinstance(verdict, dict):
+        found = Counter(string(mapping(item).get("verdict")) for item in verdict.values())
+        yield from (Text.assemble((f"{many} × ", "muted"), verdict_mark(name)) for name, many in found.items())
+    elif isinstance(verdict, list):
+        labels = Counter(item for item in verdict if isinstance(item, str) and item in LABELS)
+        if labels and sum(labels.values()) == len(verdict):
+            yield from (
+                Text.assemble((f"{labels[name]} × ", "muted"), mark(LABELS[name])) for name in LABELS if labels[name]
+            )
+        else:
+            yield Text(counted(len(verdict), "sentence"))
+    else:
+        yield Text.styled("no verdict" if verdict is None else one_line(str(verdict), limit=60), "muted")
+
+
+def _fault(fault: dict[str, Any]) -> Text:
+    code = one_line(string(fault.get("code")), limit=100)
+    kind = f"{one_line(string(fault.get('kind')), limit=40)}{f' {code}' if code else ''}: "
+    # Most messages of services begin with the code.
+    message = string(fault.get("message")).removeprefix(f"{code}: " if code else "")
+    return Text.assemble((kind, "status-error"), plain(message) or "no details")
+
+
+def _raw(text: str, opened: bool, room: int) -> list[Line]:
+    """Return the reply as received. If it is `opened`, JSON on one line is indented."""
+    if opened and text[:1] in "{[" and "\n" not in text and len(text) > room:
+        try:
+            return pretty_lines(json.loads(text), room)
+        except (ValueError, RecursionError):
+            pass
+    lines = wrap(Text.styled(plain(text) or "(empty)", "" if text else "muted"), room)
+    return lines if opened else shortened(lines, BRIEF_REPLY, room)
+
+
+# The simulated user
+
+BRIEF_SETTING = 6
+"""The number of lines of a plan or persona above the conversation while it is folded."""
+_ENDS = {"stop_signal": "■ ended by the user's stop signal", "turn_limit": "■ turn limit reached"}
+_NAMES = (("conversation_plan", "plan"), ("starting_prompt", "starts with"), ("user_persona", "persona"))
+
+
+def add_simulated_user(document: Document, subject: Subject, view: View, asked: View) -> None:
+    """Add the task of the simulated user, and the questions that made its messages and its end.
+
+    `asked` is the view of the questions.
+    """
+    record, scenario = subject.record, scenario_of(subject)
+    if not scenario and (record is None or not record.simulated):
+        return
+    document.gap()
+    document.add([heading("simulated user", view.width)])
+    _add_setting(document, scenario, view)
+    if record is None:
+        return
+    for event in record.simulated:
+        key = "simulated/end" if event.ended else f"simulated/{event.turn}"
+        name = "end" if event.ended else f"turn {event.turn + 1}"
+        lines = list(_asked(name, mapping(event.question), asked.is_open(key), view))
+        if event.question:
+            document.add_item(key, lines, opens=True)
+
+
+def end_words(record: CaseRecord) -> str:
+    """Return `■ ended by the user's stop signal`, or "" if the simulated user did not end the conversation."""
+    return next((_ENDS[event.ended] for event in record.simulated if event.ended), "")
+
+
+def scenario_of(subject: Subject) -> dict[str, Any]:
+    """Return the scenario of the run, or else that of the file."""
+    if subject.record is not None and subject.record.scenario:
+        return mapping(subject.record.scenario)
+    return mapping(subject.case.scenario) if subject.case is not None else {}
+
+
+def _add_setting(document: Document, scenario: dict[str, Any], view: View) -> None:
+    """Add the setting above the conversation, as an item if it is long and can be unfolded."""
+    key = "simulated/setting"
+    room = max(view.width - 2, 20)
+    brief = list(_setting(scenario, room, full=view.full))
+    folded = any(has_style(line, "fold") for line in brief)
+    lines = list(_setting(scenario, room, full=True)) if view.is_open(key) else brief
+    if folded:
+        document.add_item(key, hang(Text(), lines, 1), opens=True)
+    else:
+        document.add(hang(Text(), lines, 1))
+
+
+def _setting(scenario: dict[str, Any], width: int, *, full: bool) -> Iterator[Line]:
+    """Yield plan, starting prompt and persona, each under its name."""
+    for key, name in _NAMES:
+        lines = list(_setting_part(scenario.get(key), width))
+        if not lines:
+            continue
+        yield Text.styled(name, "label")
+        yield from hang(Text(), lines if full else shortened(lines, BRIEF_SETTING, width), 2)
+
+
+def _setting_part(value: Any, width: int) -> Iterator[Line]:
+    room = max(width - 2, 10)
+    if isinstance(value, str) and value.strip():
+        yield from wrap(safe(value.strip()), room)
+    elif isinstance(value, dict):
+        name = one_line(string(value.get("id")), limit=100)
+        yield from wrap(Text.assemble((f"{name}  ", "name"), safe(string(value.get("description")))), room)
+        for behaviour in objects(value.get("behaviors")):
+            name = f"· {one_line(string(behaviour.get('name')), limit=100)}: "
+            yield from wrap(Text.assemble((name, "label"), safe(string(behaviour.get("description")))), room)
+
+
+def _word(result: MetricResult, scenario: dict[str, Any]) -> str:
+    """Return the verdict on the message itself.
+
+    The last turn's score can also judge the decision to stop there.
+    """
+    if result.details.get("compared") is True:
+        same = string(result.details.get("message")).strip() == string(scenario.get("starting_prompt")).strip()
+        return "unread" if result.score is None else "valid" if same else "invalid"
+    votes = mapping(result.details.get("votes"))
+    valid, invalid = count(votes.get("valid")), count(votes.get("invalid"))
+    return "valid" if valid > invalid else "invalid" if invalid else "unread"
+
+
+def message_words(result: MetricResult, record: CaseRecord) -> list[Line]:
+    """Return the verdict on a simulated user's message, and how it was reached: by a comparison or by votes."""
+    verdict = _word(result, mapping(record.scenario))
+    words = [verdict_mark(verdict)]
+    if result.details.get("compared") is True:
+        return [*words, Text.styled("compared with the starting prompt", "muted")]
+    return [*words, *vote_words(result.details, verdict)]
+
+
+def _asked(name: str, question: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
+    """Yield the model of the simulated user and its cost, and, if `opened`, the question and its replies."""
+    speaker = who(mapping(question.get("judge")), versions([question]))
+    parts: list[Line] = [*speaker, *cost_words([question])]
+    yield from under(label(name), flow(parts, view.room))
+    yield from question_lines(question, opened, view, brief=False)

@@ -1,0 +1,366 @@
+"""Summary of the repeats of a case: how often it passes, and whether the agent or the judge varies.
+
+A repeat counts if it passed, failed, or the agent itself broke off: an agent that raises has not passed, and may pass
+next time. Repeats that a judge, a simulated user, a limit or a cancellation left without a verdict say nothing about
+the pass rate, and are counted separately.
+
+A case is *flaky* if some of the repeats that count passed and others did not. For each criterion that passed in some
+and failed in others:
+
+- the **judge** varies if it judged the same evidence (`_evidence`) both ways, or if a verdict depended on one vote
+  (`Firmness.near`);
+- the **agent** varies if the firm verdicts include passes and failures: there the judge agreed with itself, so its
+  evidence must have differed;
+- neither is known to vary if there is no firm pass with a firm failure and nothing was judged both ways. The usual
+  reason is that each question got only one vote.
+
+Rules and plain computations always give the same result for the same input, so all their verdicts are firm.
+docs/repeats.md has the reasons and the limits.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from workbench.events.events import CaseRef, MetricResult
+from workbench.files.invocation import content_text, intermediate_texts, tool_calls, tool_responses
+from workbench.results.changed import rate_of
+from workbench.store.details import read_details
+from workbench.store.execution import CaseRecord, Execution
+from workbench.store.judge_details import judged_by
+from workbench.store.rates import PassRate, Sure, broke_off, pass_hat_k, sure
+from workbench.text.json_values import mapping
+
+_POSITIVE = ("valid", "yes")
+_NEGATIVE = ("invalid", "no")
+
+
+@dataclass(frozen=True, slots=True)
+class Firmness:
+    """Firmness of a verdict.
+
+    - `judged`: a judge or service was used
+    - `rules`: the judge was rules, which always give the same result
+    - `least`: smallest number of votes on any question; 0 if there was no vote
+    - `split`: votes on a question disagree
+    - `near`: they disagree so narrowly that one different vote would have changed the answer
+    """
+
+    judged: bool = False
+    rules: bool = False
+    least: int = 0
+    split: bool = False
+    near: bool = False
+
+    @property
+    def firm(self) -> bool:
+        """Whether the verdict can be taken for the judge's opinion.
+
+        Each question has at least two votes, and none depends on a single vote.
+        """
+        return self.rules or not self.judged or (self.least >= 2 and not self.near)
+
+
+def firmness(record: CaseRecord, criterion: str) -> Firmness:
+    """Return the firmness of the verdict of `criterion` in this repeat."""
+    results = list(_results(record, criterion))
+    judges = [judged_by({"judge": result.details.get("judge")}) for result in results]
+    judged = any(judges) or any(result.details.get("questions") or "attempts" in result.details for result in results)
+    counts = [votes for result in results for votes in _votes(result.details)]
+    return Firmness(
+        judged=judged,
+        rules="rules" in judges,
+        least=min((yes + no for yes, no in counts), default=0),
+        split=any(yes and no for yes, no in counts),
+        near=any(map(hangs_on_one, counts)),
+    )
+
+
+def hangs_on_one(votes: tuple[int, int]) -> bool:
+    """Return whether the votes (for, against) disagree and one different vote would have changed the answer.
+
+    A tie counts as a vote against, as in ADK.
+    """
+    yes, no = votes
+    if not yes or not no:
+        return False
+    return yes - 1 <= no + 1 if yes > no else yes + 1 > no - 1
+
+
+def _results(record: CaseRecord, criterion: str) -> Iterator[MetricResult]:
+    if criterion in record.metrics:
+        yield record.metrics[criterion]
+    for turn in record.turns:
+        if criterion in turn.metrics:
+            yield turn.metrics[criterion]
+
+
+def _votes(details: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+    """Yield the votes for and against on each question of a result. Unreadable replies do not count."""
+    rubrics = details.get("rubrics")
+    items = [details, mapping(details.get("stop")), *(rubrics if isinstance(rubrics, list) else [])]
+    for item in items:
+        votes = mapping(item).get("votes")
+        if isinstance(votes, dict):
+            yes, no = _sum(votes, _POSITIVE), _sum(votes, _NEGATIVE)
+            if yes or no:
+                yield yes, no
+
+
+def _sum(votes: Mapping[str, Any], names: tuple[str, ...]) -> int:
+    found = (votes.get(name) for name in names)
+    return sum(count for count in found if isinstance(count, int) and not isinstance(count, bool) and count > 0)
+
+
+Cause: TypeAlias = Literal["agent", "judge", "both", "unknown"]
+Kind: TypeAlias = Literal["stable", "agent", "judge", "both", "unknown"]
+"""`stable`, or the part that makes a flaky case flaky."""
+
+
+Call: TypeAlias = tuple[str, str]
+"""Name of a tool and its arguments as JSON. Both are foreign text."""
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionRepeats:
+    """One criterion over the repeats.
+
+    `passed` and `failed` count its own verdicts; `cause` says which part varies if there are both. `split` counts
+    repeats in which the judge's votes disagreed. `rejudged` counts repeats whose evidence got another score in another
+    repeat. Both measure the judge's spread, even if every verdict is a pass.
+    """
+
+    name: str
+    passed: int
+    failed: int
+    cause: Cause | None
+    split: int = 0
+    rejudged: int = 0
+
+    @property
+    def spread(self) -> bool:
+        """Whether the judge disagrees with itself."""
+        return self.split > 0 or self.rejudged > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One sequence of tool calls, turn by turn.
+
+    The agent took it in `times` of the repeats that have a transcript, and `passed` of those passed.
+    """
+
+    calls: tuple[tuple[Call, ...], ...]
+    times: int
+    passed: int
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRepeats:
+    """All repeats of one case in one run.
+
+    `records` are in the order of their numbers. `rate` covers those that count; `broke` of them ended in an error of
+    the agent. `until` is the pass rate that the run was to prove, or None.
+    """
+
+    records: tuple[Execution, ...] = field(repr=False)
+    rate: PassRate
+    broke: int
+    kind: Kind
+    criteria: tuple[CriterionRepeats, ...]
+    paths: tuple[Path, ...]
+    answers: int
+    """Number of different answers among the complete repeats."""
+    until: float | None = None
+
+    @property
+    def ref(self) -> CaseRef:
+        """Reference of the first repeat."""
+        return self.records[0].ref
+
+    @property
+    def flaky(self) -> bool:
+        """Whether some repeats passed and others did not."""
+        return self.rate.flaky
+
+    @property
+    def unfinished(self) -> int:
+        """Number of repeats that have not finished."""
+        return sum(not record.finished for record in self.records)
+
+    @property
+    def without_verdict(self) -> int:
+        """Number of finished repeats without a verdict that counts; cancelled ones are left out."""
+        return len(self.records) - self.unfinished - self.cancelled - self.rate.total
+
+    @property
+    def cancelled(self) -> int:
+        """Number of cancelled repeats."""
+        return sum(record.state == "cancelled" for record in self.records)
+
+    @property
+    def sure(self) -> Sure:
+        """Whether the rate is proven to be at least `until`, or less. None if neither, or if `until` is not set."""
+        return None if self.until is None else sure(self.rate, self.until)
+
+    def pass_hat(self, k: int) -> float | None:
+        """Return pass^k of the repeats that count, or None if there are fewer than k."""
+        return pass_hat_k(self.rate.passed, self.rate.total, k)
+
+
+def summarize(executions: Iterable[Execution], until: float | None = None) -> CaseRepeats:
+    """Return the summary of one case's repeats. There is at least one. Reads their details."""
+    listed = tuple(sorted(executions, key=lambda execution: execution.ref.repeat))
+    ordered = list(map(read_details, listed))
+    rate, broke = rate_of(ordered), sum(broke_off(record.state, record.error) for record in ordered)
+    names = dict.fromkeys(
+        name for record in ordered for name, result in record.metrics.items() if result.status != "informational"
+    )
+    criteria = tuple(criterion_repeats(ordered, name) for name in names)
+    complete = [record for record in ordered if _has_transcript(record)]
+    return CaseRepeats(
+        listed,
+        rate,
+        broke,
+        _kind(rate, broke, criteria),
+        criteria,
+        _paths(complete),
+        len(Counter(map(answers, complete))),
+        until,
+    )
+
+
+def summarize_all(records: Iterable[Execution], until: float | None = None) -> Iterator[CaseRepeats]:
+    """Yield the summary of each case that was repeated, in the order of the records.
+
+    Executions with injected faults and tries of forks are not repeats.
+    """
+    cases: dict[tuple[str, ...], list[Execution]] = {}
+    for record in records:
+        if record.planned.is_apart:
+            continue
+        ref = record.ref
+        cases.setdefault((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id), []).append(record)
+    return (summarize(found, until) for found in cases.values() if len(found) > 1 or until is not None)
+
+
+def _has_transcript(record: CaseRecord) -> bool:
+    whole = bool(record.turns) and all(turn.actual is not None for turn in record.turns)
+    return record.finished and whole and not broke_off(record.state, record.error)
+
+
+def criterion_repeats(records: Sequence[CaseRecord], name: str) -> CriterionRepeats:
+    """Return the summary of one criterion over the repeats of a case."""
+    judged = [record for record in records if name in record.metrics]
+    decided = [record for record in judged if record.metrics[name].status in ("passed", "failed")]
+    passes = [record.metrics[name].status == "passed" for record in decided]
+    firm = [firmness(record, name) for record in decided]
+    seen = [_evidence(record, name) for record in decided]
+    verdicts: dict[str, set[bool]] = {}
+    scores: dict[str, set[float | None]] = {}
+    for record, shown, passed in zip(decided, seen, passes, strict=True):
+        verdicts.setdefault(shown, set()).add(passed)
+        scores.setdefault(shown, set()).add(record.metrics[name].score)
+    # A repeat without anything to judge neither passes nor fails. A case may lack its subject in some repeats only.
+    open_side = any(record.metrics[name].status == "not_applicable" for record in judged)
+    cause: Cause | None = None
+    if len(set(passes)) > 1:
+        both_ways = any(len(found) > 1 for found in verdicts.values())
+        judge = both_ways or any(each.near for each in firm)
+        sure_of = {
+            passed
+            for passed, each, shown in zip(passes, firm, seen, strict=True)
+            if each.firm and len(verdicts[shown]) == 1
+        }
+        cause = _cause(agent=len(sure_of) > 1, judge=judge)
+    elif open_side and passes and not passes[0]:
+        cause = "agent"
+    return CriterionRepeats(
+        name,
+        sum(passes),
+        len(passes) - sum(passes),
+        cause,
+        sum(each.split for each in firm),
+        sum(len(scores[shown]) > 1 for shown in seen),
+    )
+
+
+def _cause(*, agent: bool, judge: bool) -> Cause:
+    if agent:
+        return "both" if judge else "agent"
+    return "judge" if judge else "unknown"
+
+
+def _kind(rate: PassRate, broke: int, criteria: Sequence[CriterionRepeats]) -> Kind:
+    if not rate.flaky:
+        return "stable"
+    causes = {criterion.cause for criterion in criteria} - {None}
+    agent = broke > 0 or not causes.isdisjoint({"agent", "both"})
+    return _cause(agent=agent, judge=not causes.isdisjoint({"judge", "both"}))
+
+
+def _paths(records: Sequence[CaseRecord]) -> tuple[Path, ...]:
+    """Return the sequences of tool calls, the most frequent first."""
+    times: Counter[tuple[tuple[Call, ...], ...]] = Counter()
+    passed: Counter[tuple[tuple[Call, ...], ...]] = Counter()
+    for record in records:
+        taken = trajectories(record)
+        times[taken] += 1
+        passed[taken] += record.state == "passed"
+    return tuple(Path(taken, count, passed[taken]) for taken, count in times.most_common())
+
+
+Evidence: TypeAlias = str
+
+
+def _evidence(record: CaseRecord, criterion: str) -> Evidence:
+    """Return what `criterion` examines: tool calls, answers, or the whole conversation with tool results.
+
+    It includes the user's messages, because a simulated user varies them.
+    """
+    # Loading this module, for instance for a usage error, must not load all descriptions.
+    from workbench.criteria.registry import descriptions
+
+    info = descriptions().get(criterion)
+    if info is not None and info.compares_calls:
+        # Unchanged: for this criterion missing arguments differ from {}.
+        return _json([[(call.name, call.args) for call in tool_calls(turn)] for turn in _actual(record)])
+    if info is not None and info.compares_answers:
+        return _json([[_user_text(turn), content_text(turn.get("final_response"))] for turn in _actual(record)])
+    return _json([_whole(turn) for turn in _actual(record)])
+
+
+def trajectories(record: CaseRecord) -> tuple[tuple[Call, ...], ...]:
+    """Return the tool calls of a repeat, turn by turn."""
+    return tuple(trajectory(turn) for turn in _actual(record))
+
+
+def answers(record: CaseRecord) -> tuple[str, ...]:
+    """Return the final answer of each turn."""
+    return tuple(content_text(turn.get("final_response")) for turn in _actual(record))
+
+
+def trajectory(invocation: dict[str, Any]) -> tuple[Call, ...]:
+    """Return the tool calls of one turn in order."""
+    return tuple((call.name, _json(call.args or {})) for call in tool_calls(invocation))
+
+
+def _whole(invocation: dict[str, Any]) -> list[Any]:
+    returned = [(result.get("name"), result.get("response")) for result in tool_responses(invocation)]
+    texts = [_user_text(invocation), intermediate_texts(invocation), content_text(invocation.get("final_response"))]
+    return [*texts, trajectory(invocation), returned]
+
+
+def _user_text(invocation: dict[str, Any]) -> str:
+    return content_text(invocation.get("user_content"))
+
+
+def _actual(record: CaseRecord) -> list[dict[str, Any]]:
+    """Return the finished invocations."""
+    return [turn.actual for turn in record.turns if isinstance(turn.actual, dict)]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str, ensure_ascii=False)

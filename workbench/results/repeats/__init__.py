@@ -1,1 +1,0 @@
-"""Repeats of a case taken together: how often it passes, and whether agent or judge varies."""

@@ -1,0 +1,162 @@
+"""The lines of a review: the head of a page with its case, keys side by side, and the last page."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from workbench.results.cells import cell_len, cut, cut_name
+from workbench.results.document import Document, Subject
+from workbench.results.evidence import place_in_case
+from workbench.results.evidence_frame import WIDE
+from workbench.results.faces import BY_FUNCTION, TRIAGED
+from workbench.results.lines import Line, cut_line, hang, joined, pad, wrap
+from workbench.results.title import short_verdict, title, title_parts, verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a case in a review.
+
+    `number` is that of its cause among `causes` (0: passes are reviewed). `position` is that of the case among `cases`.
+    All count from 1. `cause` is safe text. `given` is the label of the user's verdict, or "". `others` are the names of
+    the cases of this cause: a name that is too long is cut where it does not differ from them. They are read once at
+    most, and only for such a name.
+    """
+
+    cause: str
+    number: int
+    causes: int
+    position: int
+    cases: int
+    by_function: bool = False
+    given: str = ""
+    others: Iterable[str] = ()
+
+
+def head_lines(subject: Subject, place: Place, width: int, *, in_pane: bool = False) -> list[Line]:
+    """Return the two lines and a rule, or only the first over a pane, whose frame names the case."""
+    if in_pane:
+        return [_cause_line(place, width)]
+    return [_cause_line(place, width), _case_line(subject, place, width), Text.styled("─" * width, "rule")]
+
+
+def done_lines(cases: int, width: int) -> list[Line]:
+    """Return the line over the last page, and a rule."""
+    left: Line = Text.assemble((" Review", "heading"), ("  done", "strong"))
+    return [_ends(left, Text.styled(f"{cases:,}/{cases:,} ", "label"), width), Text.styled("─" * width, "rule")]
+
+
+def _cause_line(place: Place, width: int) -> Line:
+    counts = f"{place.number}/{place.causes}" if width < WIDE else f"cause {place.number} of {place.causes}"
+    counts = counts if place.causes else ""
+    position = f"{place.position:,}/{place.cases:,}" if width < WIDE else f"case {place.position:,} of {place.cases:,}"
+    right: Line = Text.styled(f"{position} ", "label")
+    left: Line = Text.assemble(
+        (" Review", "heading"), (f" {counts}" if width < WIDE or not counts else f"  {counts}", "label")
+    )
+    sign: Line = Text.styled(f" {BY_FUNCTION.glyph}", BY_FUNCTION.variable) if place.by_function else Text()
+    gap = " " if width < WIDE else "  "
+    room = width - left.cell_len - right.cell_len - sign.cell_len - len(gap) - 1
+    return _ends(Text.assemble(left, (f"{gap}{cut(place.cause, room)}", "strong"), sign), right, width)
+
+
+def _case_line(subject: Subject, place: Place, width: int) -> Line:
+    record = subject.record
+    turn = place_in_case(record) if record is not None else ""
+    shown = verdict(subject)
+    if width < WIDE and record is not None:
+        shown = short_verdict(shown)
+    ending: Line = Text.assemble(shown, (f"{' ' if width < WIDE else '  '}{turn}" if turn else "", "label"), " ")
+    if place.given:
+        ending = Text.assemble((f"{TRIAGED.glyph} {place.given}  ", TRIAGED.variable), ending)
+    room = width - ending.cell_len - 2
+    parts = title_parts(subject)
+    name = cut_name(parts[-1], room, place.others) if width < WIDE and parts else title(subject, room, place.others)
+    return _ends(Text.styled(f" {name}", "name"), ending, width)
+
+
+def _ends(left: Line, right: Line, width: int) -> Line:
+    """Return a line with one part at each end. The left one is cut."""
+    room = width - right.cell_len
+    return pad(cut_line(left, max(room - 1, 1)), room) + right if room > 1 else cut_line(left, width)
+
+
+def message_line(text: str, right: Line, width: int, *, warning: bool = False) -> Line:
+    """Return the line above the keys: what happened (safe text), and the key that undoes it."""
+    if not text and not right:
+        return Text()
+    shown = cut(text, width - right.cell_len - 3)
+    gap = " " * max(width - cell_len(shown) - right.cell_len - 2, 1)
+    return Text.assemble((f" {shown}", "status-not-evaluated" if warning else "strong"), gap, right, " ")
+
+
+def key_words(key: str, label: str) -> Line:
+    """Return `d judge wrong`, with the letter underlined if it is inside the label."""
+    place = label.find(key) if len(key) == 1 and key.isalpha() else -1
+    if place > 0:
+        words: Line = Text.assemble((label[:place], "label"), (key, "underlined"), (label[place + 1 :], "label"))
+    else:
+        words = Text.styled(label, "label")
+    return Text.assemble((key, "hint"), " ", words)
+
+
+def key_row(parts: Sequence[Line], width: int) -> Line:
+    """Return the keys on one line, with as much space between them as fits. The last ones are left out."""
+    kept = [part for part in parts if part]
+    for gap in (4, 3, 2):
+        line = _spaced(kept, gap)
+        if line.cell_len <= width:
+            return line
+    while len(kept) > 1 and _spaced(kept, 2).cell_len > width:
+        kept.pop()
+    return cut_line(_spaced(kept, 2), width)
+
+
+def width_of(parts: Sequence[Line]) -> int:
+    """Return the cells of a line with these keys, as close together as they may be."""
+    return _spaced(filter(None, parts), 2).cell_len
+
+
+def _spaced(parts: Iterable[Line], gap: int) -> Line:
+    return Text.assemble(" ", joined(parts, " " * gap, ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A kind of verdict with its number of cases, and the key and words of the next action (safe, "" for none)."""
+
+    kind: str
+    number: int
+    label: str
+    key: str = ""
+    action: str = ""
+    short: str = ""
+
+
+def last_page(rows: Sequence[Row], by_cause: int, width: int) -> Document:
+    """Return the page. Each row is an item, and `by_cause` verdicts were given to cases that were not seen."""
+    document = Document()
+    document.add([Text()])
+    for row in rows:
+        document.add_item(row.kind, [cut_line(_row(row, width), width)])
+    if by_cause:
+        document.gap()
+        document.add(_unseen(by_cause, width))
+    return document
+
+
+def _row(row: Row, width: int) -> Line:
+    wide = width >= WIDE
+    left: Line = Text.assemble((f"{row.number:>5,}  ", "strong"), row.label)
+    action = row.action if wide else row.short or row.action
+    if not action:
+        return left
+    return Text.assemble(pad(left, 26), (f"{row.key or ' ':<2}", "hint"), (action, "label"))
+
+
+def _unseen(number: int, width: int) -> Iterator[Line]:
+    one = number == 1
+    words = f"{number:,} of these verdicts {'was' if one else 'were'} given by cause (*), unseen. "
+    words += f"{'It is' if one else 'They are'} not counted in judge agreement."
+    return hang(Text(), wrap(Text.styled(words, "muted"), max(width - 4, 10)), 2)

@@ -1,0 +1,257 @@
+"""What the trace draws with characters: rows of the waterfall, and the path through agents and tools."""
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from rich.text import Text
+
+from workbench.files.prices import money
+from workbench.results.cells import cell_len, cut
+from workbench.results.costs import Total
+from workbench.results.lines import Line
+from workbench.store.spans import Kind, Node
+from workbench.text.safe_text import one_line
+
+# The path
+
+
+@dataclass(slots=True)
+class Stop:
+    """An agent, tool or model at one place of the path.
+
+    `steps` are its positions among the turn's agents and tools, counted from 1.
+    """
+
+    kind: Kind
+    name: str
+    count: int = 0
+    errors: int = 0
+    steps: list[int] = field(default_factory=list)
+    offered: bool = False
+    """Whether the tool was only offered to the agent, and not called."""
+    stops: "dict[tuple[Kind, str], Stop]" = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class TurnPath:
+    """The path of a turn. `start` is the user; `stops` maps each node's number to its place on the path."""
+
+    start: Stop
+    stops: dict[int, Stop]
+
+    def to(self, node: Node) -> frozenset[int]:
+        """Return the object IDs of the stops on the way to a node."""
+        return frozenset(id(self.stops[one.number]) for one in node.path)
+
+
+class PathLine(NamedTuple):
+    """One line of the drawing: the branch characters, then the stop.
+
+    `marked` tells whether it lies on the way to the selected node.
+    """
+
+    branches: str
+    stop: Stop
+    depth: int
+    marked: bool
+
+
+def path_of(root: Node, offered: Mapping[str, Iterable[str]] | None = None) -> TurnPath:
+    """Return the path of the turn with this root.
+
+    `offered` maps agents to the names of the tools that were offered to their models.
+    """
+    start = Stop("turn", "user")
+    step = 0
+    places: dict[int, Stop] = {root.number: start}
+    agents: list[Node] = []
+    for node in root.walk():
+        if node is root:
+            continue
+        parent = places[node.parent.number] if node.parent is not None else start
+        kind, name = node.kind, node.name
+        stop = parent.stops.get((kind, name))
+        if stop is None:
+            stop = parent.stops[kind, name] = Stop(kind, name)
+        places[node.number] = stop
+        stop.count += 1
+        if node.error:
+            stop.errors += 1
+        if kind != "model":
+            step += 1
+            stop.steps.append(step)
+        if kind == "agent":
+            agents.append(node)
+    for node in agents:
+        for name in offered.get(node.name, ()) if offered else ():
+            places[node.number].stops.setdefault(("tool", name), Stop("tool", name, offered=True))
+    return TurnPath(start, places)
+
+
+def draw_path(path: TurnPath, selected: Node | None = None) -> Iterator[PathLine]:
+    """Yield the lines of the drawing, starting with the user."""
+    marked: Container[int] = path.to(selected) if selected is not None else ()
+    waiting: list[tuple[Stop, str, str, int]] = [(path.start, "", "", 0)]
+    while waiting:
+        stop, branch, rest, depth = waiting.pop()
+        yield PathLine(branch, stop, depth, id(stop) in marked)
+        children = list(stop.stops.values())
+        last = len(children) - 1
+        for place in range(last, -1, -1):
+            waiting.append(
+                (
+                    children[place],
+                    rest + ("└─ " if place == last else "├─ "),
+                    rest + ("   " if place == last else "│  "),
+                    depth + 1,
+                )
+            )
+
+
+def visited_names(root: Node) -> list[str]:
+    """Return the names of agents and tools in the order in which they were entered, without consecutive duplicates."""
+    names = [node.name for node in root.walk() if node.kind in ("agent", "tool")]
+    return [name for place, name in enumerate(names) if not place or names[place - 1] != name]
+
+
+GLYPHS: Final[dict[str, str]] = {"turn": "▪", "agent": "◆", "model": "◇", "tool": "ƒ"}
+STYLES: Final[dict[str, str]] = {"turn": "heading", "agent": "strong", "model": "", "tool": "name"}
+_BARS: Final[dict[str, tuple[str, str]]] = {
+    "agent": ("─", "muted"),
+    "model": ("━", "hint"),
+    "tool": ("━", "label"),
+    "turn": ("─", "muted"),
+}
+GAVE_EVENT = "•"
+_TIME = 8
+_TOKENS = 13
+_COST = 13
+_LEAST_NAME = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The widths of a row's columns. A column of width 0 is hidden."""
+
+    name: int
+    tokens: int
+    cost: int
+    time: int
+    bar: int
+
+    @classmethod
+    def fitting(cls, width: int, *, timed: bool, priced: bool) -> "Columns":
+        """Return the columns for rows of `width` cells: the name, then times, bars, tokens and cost as room allows."""
+        room = max(width - 2, _LEAST_NAME)
+        time = _TIME if timed and room >= _LEAST_NAME + _TIME else 0
+        room -= time
+        bar = min(max(room // 4, 10), 40) if timed and room >= _LEAST_NAME + 12 else 0
+        room -= bar + bool(bar)
+        tokens = _TOKENS if room >= _LEAST_NAME + _TOKENS + 4 else 0
+        room -= tokens
+        cost = _COST if priced and room >= _LEAST_NAME + _COST + 4 else 0
+        return cls(room - cost, tokens, cost, time, bar)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The time range of the bars: `seconds` from `start` on."""
+
+    start: float
+    seconds: float
+
+
+def row_line(
+    node: Node, branches: str, total: Total, columns: Columns, scale: Scale, currency: str, *, opened: bool
+) -> Line:
+    """Return the row of a node. The first cell is blank, for the cursor."""
+    mark = GAVE_EVENT if node.events else " "
+    line = Text.styled(f" {mark}", "evidence-for" if node.events else "")
+    line.append_text(_name(node, branches, columns.name, opened=opened))
+    if columns.tokens:
+        tokens = f"{_short(total.read)}→{_short(total.written)}" if total.read or total.written else ""
+        line.append(f"{tokens:>{columns.tokens - 1}} ", "muted")
+    if columns.cost:
+        cost = money(total.cost, currency) if total.calls and total.cost is not None else ""
+        line.append(f"{cost:>{columns.cost - 1}} ", "muted")
+    if columns.time:
+        line.append(f"{_seconds(node):>{columns.time - 1}} ", "status-error" if node.error else "")
+    if columns.bar:
+        line.append_text(_bar(node, scale, columns.bar))
+    return line
+
+
+def duration(seconds: float) -> str:
+    """Return `0.4 ms`, `123 ms`, `1.23 s` or `2 m 03 s`."""
+    if seconds < 0.00995:
+        return f"{seconds * 1000:.1f} ms"
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.2f} s" if seconds < 9.995 else f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} m {rest:02} s"
+
+
+def name_of(node: Node) -> str:
+    """Return the node's name on one safe line."""
+    return one_line(node.name.removeprefix("models/"), limit=200) or {"model": "model", "turn": "the turn"}.get(
+        node.kind, "(no name)"
+    )
+
+
+def _name(node: Node, branches: str, width: int, *, opened: bool) -> Text:
+    if len(branches) > width // 2:
+        # Whole levels are cut, so that the others stay aligned.
+        branches = "… " + branches[-max((width // 2 - 2) // 2 * 2, 2) :]
+    glyph = "▾" if opened else "!" if node.error else GLYPHS[node.kind]
+    style = "status-error" if node.error else STYLES[node.kind]
+    room = max(width - len(branches) - 3, 4)
+    name = name_of(node)
+    if not name.isascii() or len(name) > room:
+        name = cut(name, room)
+    fill = width - len(branches) - 2 - (len(name) if name.isascii() else cell_len(name))
+    return Text.assemble((branches, "rule"), (f"{glyph} ", style), (name, style), " " * max(fill, 1))
+
+
+def _seconds(node: Node) -> str:
+    if node.recalled or node.frozen:
+        return "earlier" if node.recalled else "frozen"
+    seconds = node.seconds
+    return "no end" if seconds is None else in_column(seconds)
+
+
+def in_column(seconds: float) -> str:
+    """Return a duration in at most seven cells: `1.23 s`, `2m 03s`, `1h 40m`, `1000h`."""
+    if seconds < 59.95:
+        return duration(seconds)
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 100:
+        return f"{minutes}m {rest:02}s"
+    return f"{minutes // 60}h {minutes % 60:02}m" if minutes < 6000 else f"{minutes // 60}h"
+
+
+def _bar(node: Node, scale: Scale, width: int) -> Text:
+    """Return the node's bar within the scale, at least half a cell."""
+    glyph, style = _BARS[node.kind]
+    if node.error:
+        style = "status-error"
+    span = scale.seconds or 1.0
+    first = min(max(int((node.start - scale.start) / span * width), 0), width - 1)
+    end = scale.start + span if node.end is None else node.end
+    exact = (end - scale.start) / span * width
+    last = min(max(int(exact + 0.999), first + 1), width)
+    if node.end is not None and exact - first < 0.5:
+        glyph = "╸" if glyph == "━" else "╴"
+    bar = glyph * (last - first)
+    return Text.assemble(" " * first, (bar if node.end is not None else f"{bar[:-1]}…", style))
+
+
+def _short(count: int) -> str:
+    """Return `812`, `1.2k`, `34k` or `1.2M`."""
+    if count < 1000:
+        return str(count)
+    if count < 999_500:
+        return f"{count / 1000:.1f}k" if count < 9_950 else f"{count / 1000:.0f}k"
+    return f"{count / 1_000_000:.1f}M"

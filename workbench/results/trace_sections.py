@@ -1,0 +1,301 @@
+"""The sections of an open row: its event, its request, its response, and the path through agents and tools.
+
+The contents of a request are created when they become visible, because a late request repeats all earlier ones.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.text import Text
+
+from workbench.results.cells import cut
+from workbench.results.document import Aside, Document, Item
+from workbench.results.judged import message_text
+from workbench.results.lines import Line, View, cut_line, fold, hang, hang_text, safe, wrap, wrap_indented
+from workbench.results.texts import beginning, pretty
+from workbench.results.trace_drawing import GLYPHS, PathLine, draw_path
+from workbench.results.trace_reading import Lost, TraceRead, part_words
+from workbench.store.spans import Node, request_of, tool_names
+from workbench.text.counting import counted
+from workbench.text.json_values import mapping, objects, string
+from workbench.text.safe_text import one_line, plain
+
+INNER = 6
+_INDENT = 4
+_READ = 1_600
+"""The number of characters read for one line."""
+BRIEF = 120
+"""The number of lines of one value that are shown. Copying gives all of it."""
+_COUNTED = 1_000
+"""The number of lines of a value that are laid out. Of a longer value, nothing more is counted."""
+_KEY = re.compile(r'^(\s*)("(?:[^"\\]|\\.)*")(: )(.*)$', re.DOTALL)
+
+
+def add_contents(document: Document, read: TraceRead, key: str, digests: Sequence[str], view: View) -> None:
+    """Add the contents with these digests in order. Unfolded ones are added in full."""
+    keys = [f"{key}/{number}" for number in range(len(digests))]
+    rows = _Contents(keys, digests, read, view, document.items[-1].aside)
+    first = 0
+    for number in [number for number, one in enumerate(rows.keys) if view.is_open(one)]:
+        document.add_rows(rows, range(first, number + 1))
+        document.add(data_lines(_simple(read.piece(digests[number])), INNER + 2, view))
+        first = number + 1
+    document.add_rows(rows, range(first, len(digests)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    keys: list[str]
+    digests: Sequence[str]
+    read: TraceRead
+    view: View
+    aside: Aside | None
+
+    def line(self, number: int) -> Line:
+        content = self.read.piece(self.digests[number])
+        role = "?" if isinstance(content, Lost) else one_line(string(mapping(content).get("role")), limit=20) or "?"
+        opened = self.view.is_open(self.keys[number])
+        summary = content_words(content)
+        return part_line(f"{number + 1} {role}", summary, self.view.width, indent=INNER, opened=opened)
+
+    def item(self, number: int, start: int) -> Item:
+        return Item(self.keys[number], start, start + 1, opens=True, aside=self.aside, heads=True)
+
+    def names(self, number: int) -> tuple[str, ...]:
+        return ()
+
+
+def part_line(name: str, summary: str, width: int, *, indent: int, opened: bool) -> Line:
+    """Return the line of an item that unfolds, below a row."""
+    lead = f"{' ' * indent}{'▾' if opened else '▸'} "
+    line = Text.assemble((lead, "fold"), (name, "label"), (f"  {summary}" if summary else "", "muted"))
+    return cut_line(line, width)
+
+
+def content_words(content: Any) -> str:
+    """Return a content on one line."""
+    if isinstance(content, Lost):
+        return content.why
+    return "; ".join(one_line(part_words(part)) for part in objects(mapping(content).get("parts"))) or brief(content)
+
+
+def _simple(content: Any) -> Any:
+    """Return the text of a content that has nothing else. Return other contents unchanged."""
+    parts = objects(mapping(content).get("parts"))
+    if len(parts) == 1 and parts[0].keys() == {"text"} and isinstance(parts[0]["text"], str):
+        return parts[0]["text"]
+    return content
+
+
+def brief(value: Any) -> str:
+    """Return a value on one line."""
+    if isinstance(value, Lost):
+        return one_line(value.why)
+    return one_line(value if isinstance(value, str) else beginning(value, _READ), limit=200)
+
+
+def add_sections(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
+    """Add the four sections of an open row, each an item that unfolds.
+
+    An agent has the request of its first model call and the response of its last one.
+    """
+    calls = [child for child in node.children if child.kind == "model"] if node.kind == "agent" else []
+    first, last = (calls[0], calls[-1]) if calls else (node, node)
+    _add_events(document, read, node, f"{key}/event", view)
+    _add_request(document, read, first, f"{key}/request", view)
+    _add_response(document, read, last, f"{key}/response", view)
+    _add_graph(document, read, node, f"{key}/graph", view)
+
+
+def _add(document: Document, key: str, name: str, summary: str, view: View, *, indent: int = _INDENT) -> bool:
+    """Add the line of a section, and return whether it is unfolded. The details beside it are those of its row."""
+    opened = view.is_open(key)
+    aside = document.items[-1].aside if document.items else None
+    line = part_line(name, summary, view.width, indent=indent, opened=opened)
+    document.add_item(key, [line], opens=True, aside=aside, heads=True)
+    return opened
+
+
+def _add_plain(document: Document, name: str, summary: str, view: View) -> None:
+    """Add a section without content, with the reason."""
+    _add_words(document, name, Text.styled(summary, "muted"), view)
+
+
+def _add_words(document: Document, name: str, summary: Text, view: View) -> None:
+    gutter = _INDENT + 4 + len(name)
+    lines = hang_text(Text.styled(f"{' ' * (_INDENT + 2)}{name}  ", "label"), summary, view.width, gutter)
+    document.add(cut_line(line, view.width) for line in lines)
+
+
+# Event section
+
+
+def _add_events(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
+    numbers = sorted({number for part in node.walk() for number in part.events})
+    if not numbers:
+        _add_plain(document, "Event", _why_no_event(node), view)
+        return
+    events = read.turns[node.turn].turn.events
+    found = [events[number] for number in numbers if number < len(events)]
+    names = ", ".join(str(number + 1) for number in numbers[:8]) + (" …" if len(numbers) > 8 else "")
+    if _add(document, key, "Event", f"{names} of {len(events)} in the conversation", view):
+        for event in found:
+            document.add(data_lines(event, INNER, view))
+
+
+def _why_no_event(node: Node) -> str:
+    within = next((part for part in reversed(node.path[:-1]) if part.kind == "tool"), None)
+    if within is not None:
+        return f"none: it ran inside the tool {one_line(within.name, limit=100)}, which criteria do not see"
+    return "none"
+
+
+# Request section
+
+
+def _add_request(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
+    if node.kind == "tool":
+        args = node.facts["asked"] if "asked" in node.facts else read.piece(node.facts.get("args"))
+        if _add(document, key, "Request", brief(args), view):
+            document.add(data_lines(args, INNER, view))
+    elif node.kind != "model":
+        _add_plain(document, "Request", "it called no model itself", view)
+    elif not request_of(node):
+        why = (
+            "unknown: this run was recorded without requests" if not read.turns[node.turn].trace.timed else "not stored"
+        )
+        _add_plain(document, "Request", why, view)
+    else:
+        _add_model_request(document, read, node, key, view)
+
+
+def _add_model_request(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
+    request = request_of(node)
+    digests = read.contents(node)
+    summary = [counted(len(digests), "content")]
+    summary += [
+        name
+        for field, name in (("system", "instruction"), ("tools", "tools"), ("config", "options"))
+        if field in request
+    ]
+    if not _add(document, key, "Request", ", ".join(summary), view):
+        return
+    if "system" in request:
+        system = read.piece(request["system"])
+        text = system if isinstance(system, str) else message_text(system) or system
+        if _add(document, f"{key}/system", "instruction", brief(text), view, indent=INNER):
+            document.add(data_lines(text, INNER + 2, view))
+    add_contents(document, read, key, digests, view)
+    if "tools" in request:
+        tools = read.piece(request["tools"])
+        names = tool_names(tools)
+        if _add(document, f"{key}/tools", f"tools {len(names)}", ", ".join(map(_one, names)), view, indent=INNER):
+            document.add(data_lines(tools, INNER + 2, view))
+    if "config" in request:
+        config = read.piece(request["config"])
+        if _add(document, f"{key}/config", "options", brief(config), view, indent=INNER):
+            document.add(data_lines(config, INNER + 2, view))
+
+
+# Response section
+
+
+def _add_response(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
+    if node.error:
+        _add_words(document, "Error", safe(node.error, "status-error"), view)
+    if "answer" in node.facts or "response" in node.facts:
+        answer = node.facts["answer"] if "answer" in node.facts else read.piece(node.facts["response"])
+        summary = content_words(mapping(answer).get("content")) if _is_model_answer(answer) else brief(answer)
+        if _add(document, key, "Response", summary, view):
+            document.add(data_lines(answer, INNER, view))
+    elif node.kind in ("agent", "turn"):
+        _add_plain(document, "Response", "it called no model itself", view)
+    elif not node.error:
+        _add_plain(document, "Response", node.note or "none", view)
+
+
+def _is_model_answer(answer: Any) -> bool:
+    return isinstance(mapping(answer).get("content"), dict)
+
+
+# Graph section
+
+
+def _add_graph(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
+    summary = " → ".join(["user", *map(_one, read.turns[node.turn].visited_names[:12])])
+    if _add(document, key, "Graph", summary, view):
+        document.add(hang(Text(), graph_lines(read, node, view.width - INNER), INNER))
+
+
+def graph_lines(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
+    """Yield the path of the node's turn, with the way to the node marked."""
+    selected = None if node.kind == "turn" else node
+    for line in draw_path(read.path(node.turn), selected):
+        yield cut_line(_stop_line(line, width), width)
+
+
+def _stop_line(line: PathLine, width: int) -> Line:
+    stop = line.stop
+    glyph = "○" if stop.offered else GLYPHS[stop.kind]
+    style = "muted" if stop.offered else "hint" if line.marked else "strong" if stop.kind == "agent" else ""
+    name = cut(_one(stop.name) or "model", max(width - len(line.branches) - 20, 8))
+    parts = Text.assemble((line.branches, "rule"), (f"{glyph} {name}", style))
+    if stop.count > 1:
+        parts.append(f" ×{stop.count}", "muted")
+    if stop.steps:
+        shown = ", ".join(map(str, stop.steps[:6])) + (" …" if len(stop.steps) > 6 else "")
+        parts.append(f"  step {shown}", "muted")
+    if stop.errors:
+        parts.append(f"  ! {stop.errors} failed", "status-error")
+    if stop.offered:
+        parts.append("  not called", "muted")
+    if line.marked:
+        parts.append("  ◀", "hint")
+    return parts
+
+
+def _one(name: str) -> str:
+    return one_line(name, limit=100)
+
+
+# Values
+
+
+def data_lines(value: Any, indent: int, view: View) -> Iterator[Line]:
+    """Yield a value, indented by `indent` cells."""
+    width = max(view.width - indent, 10)
+    if isinstance(value, Lost):
+        lines = wrap(safe(value.why, "muted"), width)
+    elif isinstance(value, str):
+        lines = wrap(safe(value), width)
+    elif (begins := _cut_off(value)) is not None:
+        note = f"cut at {value['cut_at']:,} of {value['characters']:,} characters of JSON"
+        lines = [Text.styled(note, "status-not-evaluated"), *wrap(Text(plain(begins, limit=200_000)), width)]
+    else:
+        text = pretty(value, most=None if view.full else _COUNTED)
+        lines = [_with_key(line) for line in wrap_indented(text, width)]
+    if len(lines) > BRIEF and not view.full:
+        most = _COUNTED - BRIEF
+        more = counted(min(len(lines) - BRIEF, most), "more line")
+        over = "over " * (len(lines) > _COUNTED)
+        lines = [*lines[:BRIEF], fold(f"… {over}{more}: Y copies all", width)]
+    yield from hang(Text(), lines, indent)
+
+
+def _cut_off(value: Any) -> str | None:
+    """Return the beginning of a piece that was too long to store (`worker.spans`), or None for other values."""
+    if isinstance(value, dict) and value.keys() == {"cut_at", "characters", "begins"}:
+        numbers = type(value["cut_at"]) is int and type(value["characters"]) is int
+        return value["begins"] if numbers and isinstance(value["begins"], str) else None
+    return None
+
+
+def _with_key(line: Line) -> Line:
+    """Return a line of JSON with its key in another style. The line must be without marked differences."""
+    found = _KEY.match(line.plain)
+    if found is None:
+        return line
+    blank, key, colon, rest = found.groups()
+    return Text.assemble(blank, (key, "label"), (colon, "muted"), rest)

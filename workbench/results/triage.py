@@ -1,0 +1,169 @@
+"""The user's triage, as lines beside the verdicts, and how far judges agree with it."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from workbench.editing.triage.agreement import JudgeAgreement, left_out_text
+from workbench.results.cells import cut
+from workbench.results.document import Subject
+from workbench.results.faces import JUDGED, TRIAGED, TRIAGED_EARLIER
+from workbench.results.lines import Line, View, cut_line, pad, part, rule, wrap
+from workbench.results.repeat_texts import interval
+from workbench.text.counting import counted, cut_score, percent
+from workbench.text.safe_text import one_line, plain
+
+if TYPE_CHECKING:
+    from workbench.editing.triage.entry import Entry, Standing
+
+
+_STYLE = TRIAGED.variable
+
+
+def triage_chip(subject: Subject) -> Line:
+    """Return `⚑ judge wrong`, the last triage of the case, or an empty line without any."""
+    entries = [entry for entry in subject.triage if entry.triage]
+    found = [entry for entry in entries if _standing(entry, subject) == "now"] or entries
+    if not found:
+        return Text()
+    entry = max(found, key=lambda entry: entry.at)
+    face = TRIAGED if _standing(entry, subject) == "now" else TRIAGED_EARLIER
+    return Text.styled(f"{face.glyph} {_label(entry)}", _STYLE)
+
+
+def triage_lines(subject: Subject, view: View) -> Iterator[Line]:
+    """Yield all triage of the case and its criteria, the newest first."""
+    entries = sorted((entry for entry in subject.triage if entry.triage), key=lambda entry: entry.at, reverse=True)
+    for entry in entries:
+        standing = _standing(entry, subject)
+        face = TRIAGED if standing == "now" else TRIAGED_EARLIER
+        words = Text.styled(f"{face.glyph} {_label(entry)}", _STYLE)
+        about = one_line(entry.about.criterion, limit=80) or "the case"
+        words.append(f"  {about}: ", "label")
+        words.append(_beside(entry))
+        if standing != "now":
+            words.append(f"  triaged for an {standing}", "status-not-evaluated")
+        words.append(f"  {one_line(entry.at, limit=30)}", "muted")
+        if entry.note:
+            words.append(f"\n{plain(entry.note)}")
+        yield from part("triage", words, view)
+    if entries:
+        yield Text()
+
+
+def overridden(subject: Subject, criterion: str, turn: int | None, kind: str, name: str) -> Line:
+    """Return the user's label for this answer, such as `⚑ you: supported`, or an empty line."""
+    for entry in subject.triage:
+        about = entry.about
+        place = about.criterion, about.turn, about.part, about.name
+        if place == (criterion, turn, kind, name) and _standing(entry, subject) == "now":
+            note = f": {one_line(entry.note, limit=120)}" if entry.note else ""
+            return Text.styled(f"  {TRIAGED.glyph} you: {_word(entry.says)}{note}", _STYLE)
+    return Text()
+
+
+def _beside(entry: "Entry") -> str:
+    """Return the judge's verdict and the user's."""
+    judged = entry.judged
+    score = "" if judged.score is None else f" {cut_score(judged.score)}"
+    who = f" by {one_line(judged.judge, limit=40)}" if judged.judge else ""
+    mine = f", you say {_word(entry.says)}" if entry.says else ""
+    return f"judged {_word(judged.says)}{score}{who}{mine}"
+
+
+def _word(label: str) -> str:
+    face = JUDGED.get(label)
+    return face.word if face else one_line(label, limit=40) or "nothing"
+
+
+def _standing(entry: "Entry", subject: Subject) -> "Standing":
+    """Return whether the entry is about the answer and verdict shown, or about earlier ones.
+
+    Without an answer, it is always about those shown.
+    """
+    if subject.record is None or not subject.record.answer:
+        return "now"
+    from workbench.editing.triage.entry import standing
+
+    return standing(entry, subject.record)
+
+
+def _label(entry: "Entry") -> str:
+    from workbench.editing.triage.entry import choice_label
+
+    return one_line(choice_label(entry.triage), limit=40)
+
+
+_PARTS = {"": "verdicts", "sentence": "sentences", "rubric": "rubrics", "verdict": "verdicts over turns"}
+_SIDE = 16
+_CELL = 14
+_NARROW_CELL = 7
+_EMPTY = (
+    "No verdicts triaged yet.",
+    "Press t to triage the verdicts of failed and passed cases. Labels of sentences and rubrics that you confirm or "
+    "override count too.",
+)
+
+
+def agreement_lines(found: Iterable[JudgeAgreement], width: int, left_out: int = 0) -> Iterator[Line]:
+    """Yield the whole page in `width` cells. `left_out` verdicts were given by cause and do not count."""
+    found = list(found)
+    if left_out:
+        yield from wrap(Text.styled(left_out_text(left_out), "muted"), width)
+        yield Text()
+    if not found:
+        for sentence in _EMPTY:
+            yield from wrap(Text.styled(sentence, "muted"), width)
+        return
+    for number, one in enumerate(found):
+        if number:
+            yield Text()
+        yield from _one(one, width)
+
+
+def _one(one: JudgeAgreement, width: int) -> Iterator[Line]:
+    name = one_line(one.criterion, limit=80) or "the case's verdict"
+    judge = one_line(one.judge, limit=60)
+    right: Line = Text.styled(judge, "muted") if judge and len(judge) + len(name) + 8 < width else Text()
+    yield rule(Text.assemble((name, "heading"), (f"  {_PARTS[one.part]}", "label")), right, width)
+    yield from wrap(Text.assemble(*_figures(one)), width)
+    if one.false_passes:
+        words = counted(one.false_passes, "false pass", "false passes")
+        yield from wrap(Text.styled(f"{words}: passed, but you say it should fail", "status-failed"), width)
+    yield Text()
+    yield from _matrix(one, width)
+
+
+def _figures(one: JudgeAgreement) -> Iterator[Text]:
+    share = one.share
+    yield Text.styled(f"agrees with you in {share.passed} of {share.total}", "strong")
+    yield Text(f"  {percent(share.rate or 0.0)} (95%: {interval(share)})  ")
+    if one.pairs.kappa is None:
+        yield Text.styled("no kappa: only one label was used", "muted")
+    else:
+        yield Text.styled(f"kappa {one.pairs.kappa:.2f}", "strong")
+        if one.few:
+            yield Text.styled("  too few to rely on", "status-not-evaluated")
+
+
+def _matrix(one: JudgeAgreement, width: int) -> Iterator[Line]:
+    """Yield the confusion matrix. Rows are the user's labels, columns the judge's; agreement is on the diagonal."""
+    labels = one.labels
+    cell = _CELL if _SIDE + _CELL * len(labels) <= width else _NARROW_CELL
+    columns = "".join(_label_word(label, cell).rjust(cell) for label in labels)
+    yield cut_line(Text.styled(" you ↓  judge → ".ljust(_SIDE) + columns, "label"), width)
+    for user in labels:
+        face = JUDGED.get(user)
+        row: Line = pad(Text.styled(f" {_label_word(user, _SIDE - 2)}", face.variable if face else ""), _SIDE)
+        for judge in labels:
+            count = one.pairs.counts.get((user, judge), 0)
+            style = "muted" if not count else "strong" if user == judge else "status-failed"
+            row.append((str(count) if count else "·").rjust(cell), style)
+        yield cut_line(row, width)
+
+
+def _label_word(label: str, width: int) -> str:
+    face = JUDGED.get(label)
+    word = f"{face.glyph} {face.word}" if face else one_line(label, limit=20)
+    return cut(word, width - 1)
