@@ -19,7 +19,7 @@ from workbench.results.overview import overview_document
 from workbench.store.cause import make_cause
 from workbench.store.execution import Execution, short_score
 from workbench.store.store import RunSummary
-from workbench.ui.overview.contents import Contents
+from workbench.ui.screen.overview_contents import Contents
 from workbench.ui.session.session import Session
 from workbench.ui.tree.labels import Labels
 from workbench.ui.tree.model import Tree

@@ -17,14 +17,13 @@ from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
 from workbench.ui.freshness.staleness import Staleness
 from workbench.ui.freshness.watch import Watch
-from workbench.ui.main.situation import situation_of
 from workbench.ui.running.engine_run import ONCE, Engine, RepeatOptions
 from workbench.ui.running.news import News
 from workbench.ui.running.run import Run
 from workbench.ui.running.run_thread import RunThread
-from workbench.ui.session.folder import Folder
+from workbench.ui.screen.folder import Folder
+from workbench.ui.screen.situation import WayBack, situation_of
 from workbench.ui.session.session import Session
-from workbench.ui.session.view import WayBack
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import Query, parse_query
@@ -64,6 +63,15 @@ class FakeTreeView:
         """Paint all rows."""
 
 
+class FakeSplit:
+    """The border between the sides."""
+
+    share: float | None = None
+
+    def use(self, share: float | None) -> None:
+        self.share = share
+
+
 class FakeRight:
     """The right side without a case."""
 
@@ -90,7 +98,10 @@ class FakeRight:
         return None
 
 
-class FakeView:
+_Screen: Any = object  # mypy takes the class for any other, so for the Textual screen.
+
+
+class FakeView(_Screen):  # type: ignore[misc]
     """A view that answers each question with the next of `answers`. `said` and `notices` are the messages so far."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -109,6 +120,7 @@ class FakeView:
         """Panes of cases that were opened, and the way back."""
         self.tree_view: Any = FakeTreeView(self.rows)
         self.right: Any = FakeRight(self.shown)
+        self.split = FakeSplit()
         self.selected = None
         self._tasks: list[asyncio.Future[Any]] = []
         self.show_workspace(workspace)
@@ -209,11 +221,6 @@ class FakeView:
 
     def set_filter(self, text: str) -> None:
         self.rows.set_query(parse_query(text), typing=True)
-
-    split_share: float | None = None
-
-    def use_split(self, share: float | None) -> None:
-        self.split_share = share
 
     keys_delivered = 0
     covered = False

@@ -14,7 +14,7 @@ from tests.ui.shown import shown_strips
 from workbench.agents.workspace import Workspace
 from workbench.files.settings import read_settings
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.main.navigation import JumpScreen
+from workbench.ui.main.screen import JumpScreen
 
 SIZES = [(60, 20), (80, 24), (120, 40), (200, 60)]
 
@@ -367,7 +367,7 @@ async def test_unexpected_error_while_reading_is_reported(open_screen: OpenScree
 async def test_evalsets_appear_while_others_are_still_being_read(
     open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workbench.ui.session.folder._SHOWN_EVERY", -1.0)
+    monkeypatch.setattr("workbench.ui.screen.folder._SHOWN_EVERY", -1.0)
     screen = open_screen()
     go_on = threading.Event()
     whole = screen.workspace

@@ -74,10 +74,10 @@ def open_screen(
                 code = app.run(mouse=mouse and settings.mouse)
             finally:
                 app.close_runs(2.0)
-            if app.return_code or app.next_path is None:
+            if app.return_code or app.main.next_path is None:
                 return app.return_code or code or 0
             # The user chose another folder. The settings may have changed meanwhile.
-            path, state_dir, watch, faults = app.next_path, None, False, []
+            path, state_dir, watch, faults = app.main.next_path, None, False, []
             settings = config.read_settings()
             chosen = themes.read(app.theme)
             watchdog.cleanup = lambda: None

@@ -7,12 +7,12 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
-from workbench.ui.actions import ACTIONS, BY_ID, Situation, footer_of, key_label, keymap, offered, place_of, why_not
+from workbench.ui.actions import BY_ID, Situation, actions_in, footer_of, key_label, keymap, offered, place_of, why_not
 from workbench.ui.actions.conditions import _CONDITIONS
 from workbench.ui.actions.places import PLACES, labelled
 
 KEYS = keymap().keys
-MAIN = [action.id for action in ACTIONS if action.by]
+MAIN = [action.id for action in actions_in("main")]
 RAN = Situation(verdicts=True, problems=True)
 ON_CASE = replace(RAN, row="case", case_shown=True)
 

@@ -3,7 +3,7 @@
 import pytest
 from textual.app import App, ComposeResult
 
-from workbench.ui.detail.sides import FilterInput
+from workbench.ui.screen.sides import FilterInput
 
 
 class Field(App[None]):

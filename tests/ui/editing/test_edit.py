@@ -11,7 +11,8 @@ import pytest
 from tests.ui.conftest import OpenScreen
 from tests.ui.feed import Feed
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.editing.edit import NoEditorError, edit_text, editor_command, open_file
+from workbench.ui.editing.edit import edit_text, editor_command, open_file
+from workbench.ui.terminal.host import NoEditorError
 
 
 def test_visual_wins_over_editor() -> None:

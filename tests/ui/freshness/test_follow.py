@@ -21,7 +21,7 @@ from workbench.ui.freshness import staleness
 from workbench.ui.freshness.results import OtherRuns, PastResults
 from workbench.ui.freshness.staleness import Follow, Staleness
 from workbench.ui.running.engine_run import Engine
-from workbench.ui.session.folder import Folder
+from workbench.ui.screen.folder import Folder
 
 
 def prepare(project: Project) -> None:

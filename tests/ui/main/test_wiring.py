@@ -30,10 +30,10 @@ from workbench.ui.history.compare_screen import CompareScreen
 from workbench.ui.history.run_screen import RunScreen
 from workbench.ui.history.screen import HistoryScreen
 from workbench.ui.main import general
-from workbench.ui.main.navigation import Navigation
+from workbench.ui.main.screen import MainScreen
 from workbench.ui.main.wiring import Controllers
 from workbench.ui.review.screen import CaseReviewScreen
-from workbench.ui.session.view import Controller
+from workbench.ui.screen.controller import Controller
 from workbench.ui.table.screen import TableScreen
 from workbench.ui.terminal.host import Host
 from workbench.ui.triage.dialog import TriageScreen
@@ -77,9 +77,16 @@ def controllers(view: FakeView) -> Controllers:
 
 @pytest.mark.parametrize("action", ROWS, ids=lambda action: action.id)
 def test_each_action_names_a_method_of_its_controller(controllers: Controllers, action: Any) -> None:
-    owner = Navigation if action.by == "navigation" else getattr(controllers, action.by)
+    owner = getattr(controllers, action.by)
     assert callable(getattr(owner, action.method))
-    assert owner is Navigation or isinstance(owner, Controller)
+    assert isinstance(owner, Controller)
+
+
+def test_other_actions_of_the_main_screen_are_its_methods() -> None:
+    own = [action for action in actions_in("main") if not action.by]
+    assert len(own) > 20
+    for action in own:
+        assert callable(vars(MainScreen)[f"action_{action.method}"]), action.id
 
 
 @pytest.mark.parametrize("where", SCREENS)

@@ -60,7 +60,7 @@ async def test_error_in_check_does_not_end_the_screen(open_screen: OpenScreen, m
     def fails(workspace: object) -> None:
         raise FileNotFoundError("gone")
 
-    monkeypatch.setattr("workbench.ui.session.checks.check", fails)
+    monkeypatch.setattr("workbench.ui.screen.folder.check", fails)
     screen = open_screen()
     screen.session.checks = True
     async with screen.open((120, 40)) as pilot:

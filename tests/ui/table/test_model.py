@@ -13,7 +13,7 @@ from workbench.files.prices import Price, Prices
 from workbench.results.case_table import Column
 from workbench.store.execution import CaseRecord, Turn
 from workbench.store.store import Store
-from workbench.ui.overview.spending import Spending
+from workbench.ui.screen.overview_contents import Spending
 from workbench.ui.table.cases import Cases
 from workbench.ui.table.model import Table, table_scope
 from workbench.ui.table.sources import CriteriaCells, pane_of

@@ -1,6 +1,6 @@
 """Copy messages say what was done, not what may have resulted."""
 
-from workbench.ui.terminal.clipboard import LIMIT, copy
+from workbench.ui.terminal.host import LIMIT, copy
 
 
 def test_small_text_is_sent_to_the_clipboard_in_one_piece() -> None:

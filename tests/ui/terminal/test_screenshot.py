@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.ui.conftest import OpenScreen
-from workbench.ui.terminal.screenshot import picture, proposed
+from workbench.ui.terminal.host import picture, proposed
 
 _FONT = "@font-face { font-family: 'Fira Code'; src: url('https://example.com/font.woff2'); }"
 

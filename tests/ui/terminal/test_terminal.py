@@ -23,10 +23,10 @@ LEFT = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l", b"\x1b[?2004l")
 BREAK = """
 import sys
 from pathlib import Path
-from workbench.ui.main.navigation import Navigation
+from workbench.ui.main.screen import MainScreen
 def broken(self):
     raise {what}
-Navigation.sort = broken
+MainScreen.action_sort = broken
 from workbench.ui.app import open_screen
 sys.exit(open_screen(Path(sys.argv[1])))
 """

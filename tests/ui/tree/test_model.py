@@ -14,7 +14,7 @@ from workbench.events.events import CaseError, CaseFinished, CaseStatus, Repeats
 from workbench.results.cells import cell_len
 from workbench.store.inputs import Change
 from workbench.store.store import Store
-from workbench.ui.overview.contents import Figures
+from workbench.ui.screen.overview_contents import Figures
 from workbench.ui.tree.labels import Labels
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import ALL, Row

@@ -9,7 +9,7 @@ from tests.ui.feed import Feed
 from workbench.agents.workspace import Workspace
 from workbench.store.store import Store
 from workbench.ui.actions import BY_ID
-from workbench.ui.overview.contents import Figures
+from workbench.ui.screen.overview_contents import Figures
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import ALL, Pair, Row
 from workbench.ui.tree.query import parse_query

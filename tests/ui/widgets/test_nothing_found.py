@@ -50,5 +50,5 @@ async def test_empty_folder_explains_agents_copies_samples_and_opens_another_fol
         await pilot.press(*"nowhere", "enter")
         assert "nowhere does not exist" in screen.text
         await pilot.press(*["backspace"] * 7, *str(other), "enter")
-        await screen.until(pilot, lambda: app.next_path is not None)
-    assert app.next_path == other
+        await screen.until(pilot, lambda: app.main.next_path is not None)
+    assert app.main.next_path == other

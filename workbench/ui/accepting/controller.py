@@ -12,7 +12,7 @@ from workbench.ui.criteria.controller import Criteria
 from workbench.ui.editing.edit import Edit
 from workbench.ui.editing.files import Files
 from workbench.ui.running.run import Run
-from workbench.ui.session.view import Controller, View
+from workbench.ui.screen.controller import Controller
 from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from workbench.store.execution import CaseRecord, Execution
     from workbench.ui.accepting.outcome import Transcript
     from workbench.ui.accepting.screen import Acceptance
+    from workbench.ui.screen.view import View
 
 
 Pair = tuple[int, int]
@@ -32,7 +33,7 @@ Pair = tuple[int, int]
 class Accept(Controller):
     """Acceptance of one case from the run under the cursor, or of a group of cases with a review list."""
 
-    def __init__(self, view: View, files: Files, edit: Edit, run: Run, criteria: Criteria) -> None:
+    def __init__(self, view: "View", files: Files, edit: Edit, run: Run, criteria: Criteria) -> None:
         super().__init__(view)
         self._files, self._edit, self._run, self._criteria = files, edit, run, criteria
         self.accept_drift: Callable[[Sequence[Pair]], bool] = lambda pairs: False

@@ -66,8 +66,8 @@ class Action:
     """An action with its keys and texts.
 
     Attributes:
-        does: The call that it makes. On the main screen: `controller.method('argument')`. Other screens call
-            `action_<method>` with the argument.
+        does: The call that it makes: `controller.method('argument')`, or `action_<method>` of the screen with the
+            argument if it names no controller.
         keys_typed: Its keys, separated by spaces. If empty, the action is only in the palette.
         label: Two or three words for the footer and the palette.
         help: One sentence.
@@ -101,7 +101,7 @@ class Action:
 
     @property
     def by(self) -> str:
-        """Name of the controller, or "" outside of the main screen."""
+        """Name of the controller, or "" if the screen itself has the action."""
         return self.does.partition("(")[0].rpartition(".")[0]
 
     @property

@@ -16,7 +16,7 @@ from workbench.ui.editing.cases import Cases
 from workbench.ui.editing.files import Files
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.run_thread import RunThread
-from workbench.ui.session.view import Controller, View
+from workbench.ui.screen.controller import Controller
 from workbench.ui.tree.labels import label
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from workbench.store.execution import CaseRecord, Execution
     from workbench.ui.chat.conversation import ChatLink, Conversation
     from workbench.ui.chat.review import Destination
+    from workbench.ui.screen.view import View
     from workbench.ui.tree.outline import Row
 
 ForkChat: TypeAlias = "Callable[[Conversation, dict[str, Any], tuple[str, ...]], Awaitable[None]]"
@@ -41,7 +42,7 @@ _SAMPLED_CASES = 20
 class Talk(Controller):
     """Conversations with agents. They are saved as cases only if the user asks for it."""
 
-    def __init__(self, view: View, files: Files, cases: Cases, engine: Engine, thread: RunThread) -> None:
+    def __init__(self, view: "View", files: Files, cases: Cases, engine: Engine, thread: RunThread) -> None:
         super().__init__(view)
         self._files, self._cases, self._engine, self._thread = files, cases, engine, thread
         self.fork_chat: ForkChat = _no_fork

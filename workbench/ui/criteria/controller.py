@@ -10,7 +10,7 @@ from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
 from workbench.ui.running.run import Run, Targets, cases
-from workbench.ui.session.view import Controller, View
+from workbench.ui.screen.controller import Controller
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from workbench.ui.criteria.changes import FormChanges
     from workbench.ui.criteria.leaving import EditorMode
     from workbench.ui.criteria.preview import ConfigEdit
+    from workbench.ui.screen.view import View
 
 _ONCE = "Criteria apply to the next run only. ctrl+o saves them to the file."
 
@@ -25,7 +26,7 @@ _ONCE = "Criteria apply to the next run only. ctrl+o saves them to the file."
 class Criteria(Controller):
     """The criteria editor and its configs. The folder is read again after each save."""
 
-    def __init__(self, view: View, files: Files, run: Run) -> None:
+    def __init__(self, view: "View", files: Files, run: Run) -> None:
         super().__init__(view)
         self._files, self._run = files, run
         self.try_cases: Callable[[Targets], None] = lambda targets: None

@@ -17,8 +17,7 @@ from textual.widgets import Static
 from workbench.results.cells import cell_len, cut
 from workbench.ui.actions import BY_ID, Where, footer
 from workbench.ui.dialogs.pick import show_keys
-from workbench.ui.terminal.clipboard import copy
-from workbench.ui.terminal.host import Host
+from workbench.ui.terminal.host import Host, copy
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.keys import bindings
 from workbench.ui.widgets.rows import RowView

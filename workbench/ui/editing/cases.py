@@ -10,7 +10,7 @@ from workbench.text.safe_text import one_line, plain
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.edit import Edit
 from workbench.ui.editing.files import Files
-from workbench.ui.session.view import Controller, View
+from workbench.ui.screen.controller import Controller
 from workbench.ui.tree.labels import label
 from workbench.ui.tree.outline import Row
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from workbench.editing.evalset_file import EvalsetFile
     from workbench.editing.migrate import Migration
     from workbench.editing.saving import Contents
+    from workbench.ui.screen.view import View
 
 _CANCELS = "Enter on this line leaves the file unchanged."
 _SHOWN = 400
@@ -28,7 +29,7 @@ _SHOWN = 400
 class Cases(Controller):
     """Actions on the marked or current cases, and new files beside them. Each is one edit, so one undo reverts it."""
 
-    def __init__(self, view: View, files: Files, edit: Edit) -> None:
+    def __init__(self, view: "View", files: Files, edit: Edit) -> None:
         super().__init__(view)
         self._files, self._edit = files, edit
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from workbench.text.safe_text import one_line, plain
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
-from workbench.ui.session.view import Controller, View
+from workbench.ui.screen.controller import Controller
+from workbench.ui.terminal.host import NoEditorError
 from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
     from workbench.editing.responsible import Place
     from workbench.files.faults import Location
     from workbench.ui.editing.drafts import Draft
+    from workbench.ui.screen.view import View
 
 
 class Edit(Controller):
     """The editor screen and the user's own editor. A run of cases continues meanwhile."""
 
-    def __init__(self, view: View, files: Files) -> None:
+    def __init__(self, view: "View", files: Files) -> None:
         super().__init__(view)
         self._files = files
 
@@ -159,10 +161,6 @@ _PLUS_LINE = frozenset(
 _GOTO = frozenset({"code", "code-insiders", "codium", "cursor", "windsurf"})
 _COLON_LINE = frozenset({"hx", "helix", "subl", "zed"})
 """Editors by the way in which they take a line: `+38 FILE`, `--goto FILE:38`, `FILE:38`. Others get the file alone."""
-
-
-class NoEditorError(Exception):
-    """No editor was found, or it failed. The message says what to do."""
 
 
 def editor_command(environment: Mapping[str, str]) -> list[str]:

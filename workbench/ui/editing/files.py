@@ -12,8 +12,8 @@ from workbench.files.state_folder import untrusted_root
 from workbench.text.counting import few
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
-from workbench.ui.session.folder import Folder
-from workbench.ui.session.view import Controller, View
+from workbench.ui.screen.controller import Controller
+from workbench.ui.screen.folder import Folder
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from workbench.editing.saving import Contents, Saver
     from workbench.editing.whole_cases import CaseSelection, OpenedFiles
     from workbench.ui.editing.drafts import Draft
+    from workbench.ui.screen.view import View
 
 _TRIES = 5
 """Attempts to write a file that others change at the same time."""
@@ -30,7 +31,7 @@ _TRIES = 5
 class Files(Controller):
     """Reading and writing of project files, in threads. The screen reports an edit only once it is on disk."""
 
-    def __init__(self, view: View, folder: Folder) -> None:
+    def __init__(self, view: "View", folder: Folder) -> None:
         super().__init__(view)
         self.folder = folder
         self._warned = False

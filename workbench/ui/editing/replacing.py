@@ -11,11 +11,12 @@ from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
-from workbench.ui.session.view import Controller, View
+from workbench.ui.screen.controller import Controller
 
 if TYPE_CHECKING:
     from workbench.editing.replacing import Replacement, Where
     from workbench.editing.whole_cases import CaseSelection
+    from workbench.ui.screen.view import View
 
 Pair = tuple[int, int]
 _RULES: "Mapping[Where, str]" = {
@@ -40,7 +41,7 @@ class _Found(NamedTuple):
 class Replace(Controller):
     """Find and replace. The changes are reviewed before they are saved as one edit."""
 
-    def __init__(self, view: View, files: Files) -> None:
+    def __init__(self, view: "View", files: Files) -> None:
         super().__init__(view)
         self._files = files
 

@@ -11,8 +11,8 @@ from workbench.text.safe_text import one_line
 from workbench.ui.history.controller import History
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.run import Run, Targets
+from workbench.ui.screen.controller import Controller
 from workbench.ui.session.next_run import RecordingOptions
-from workbench.ui.session.view import Controller, View
 from workbench.ui.terminal.host import Host
 
 if TYPE_CHECKING:
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from workbench.ui.faults.grid import Matrix
     from workbench.ui.faults.screen import Offer
     from workbench.ui.running.run_thread import SideRun
+    from workbench.ui.screen.view import View
 
 
 class Faults(Controller):
     """Faults in the tools of the marked or current cases. Their run leaves all verdicts as they are."""
 
-    def __init__(self, view: View, run: Run, history: History, engine: Engine, host: Host) -> None:
+    def __init__(self, view: "View", run: Run, history: History, engine: Engine, host: Host) -> None:
         super().__init__(view)
         self._run, self._history, self._engine, self._host = run, history, engine, host
         self._waiting: tuple[list[CaseName], bool] | None = None

@@ -26,11 +26,11 @@ from workbench.store.execution import Execution
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer
-from workbench.ui.detail.sides import Right
 from workbench.ui.dialogs.pick import show_keys
 from workbench.ui.dialogs.split_screen import SplitScreen
 from workbench.ui.faults.grid import FaultGrid, Matrix, Titles
 from workbench.ui.running.run_thread import SideRun, cancel_words
+from workbench.ui.screen.sides import Right
 from workbench.ui.terminal.host import Host
 from workbench.ui.terminal.pace import Pace
 from workbench.ui.widgets.footer import KeyLine

@@ -11,7 +11,7 @@ from workbench.ui.chat.controller import Talk
 from workbench.ui.editing.files import Files
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.run_thread import RunThread
-from workbench.ui.session.view import Controller, View
+from workbench.ui.screen.controller import Controller
 
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from workbench.ui.forking.dialog import Offer, Wanted
     from workbench.ui.forking.screen import Tries, Verdict
     from workbench.ui.running.run_thread import SideRun
+    from workbench.ui.screen.view import View
 
 """Cells of the longest name in a title."""
 
@@ -33,7 +34,7 @@ _NOT_RUN = "the case has not run: r runs it, o first sets whether from its recor
 class Fork(Controller):
     """Forks at the turn or call under the cursor."""
 
-    def __init__(self, view: View, files: Files, talk: Talk, engine: Engine, thread: RunThread) -> None:
+    def __init__(self, view: "View", files: Files, talk: Talk, engine: Engine, thread: RunThread) -> None:
         super().__init__(view)
         self._files, self._talk, self._engine, self._thread = files, talk, engine, thread
 

@@ -15,14 +15,15 @@ from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.run import Run
+from workbench.ui.screen.controller import Controller
 from workbench.ui.session.next_run import RecordingOptions, lacks_recording
-from workbench.ui.session.view import Controller, View
 
 if TYPE_CHECKING:
     from workbench.editing.freezing import Freezing as Prepared
     from workbench.editing.saving import Contents
     from workbench.files.run_options import FrozenMode, PlaceChoice
     from workbench.store.execution import Execution
+    from workbench.ui.screen.view import View
 
 Pair = tuple[int, int]
 
@@ -30,7 +31,7 @@ Pair = tuple[int, int]
 class Freezing(Controller):
     """Freezing of marked or current cases. On a case without a recording for a call, it offers the ways out."""
 
-    def __init__(self, view: View, files: Files, run: Run, engine: Engine) -> None:
+    def __init__(self, view: "View", files: Files, run: Run, engine: Engine) -> None:
         super().__init__(view)
         self._files, self._run, self._engine = files, run, engine
         self._requested: frozenset[CaseName] = frozenset()

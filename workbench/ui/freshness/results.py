@@ -11,7 +11,7 @@ from workbench.text.counting import counted, counted_status
 from workbench.text.safe_text import one_line
 from workbench.ui.freshness.staleness import NEWS_SECONDS, Staleness
 from workbench.ui.running.engine_run import Engine
-from workbench.ui.session.view import Controller, Stoppable, View
+from workbench.ui.screen.controller import Controller, Stoppable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from workbench.store.history.latest import PastRun
     from workbench.store.history.other_runs import OtherRun
     from workbench.store.history.other_runs import OtherRuns as Runs
+    from workbench.ui.screen.view import View
     from workbench.ui.session.recall import Recalled
 
 
@@ -37,7 +38,7 @@ _CURSOR_REST = 0.15
 class PastResults(Controller):
     """Results of past runs, read in background threads."""
 
-    def __init__(self, view: View, staleness: Staleness) -> None:
+    def __init__(self, view: "View", staleness: Staleness) -> None:
         super().__init__(view)
         self._staleness = staleness
         self.verdicts_shown = asyncio.Event()
@@ -204,7 +205,7 @@ _BETWEEN = 1.0
 class OtherRuns(Controller):
     """Verdicts that other programs store. They wait while the user edits something, or while a run is active here."""
 
-    def __init__(self, view: View, past_results: PastResults, staleness: Staleness, engine: Engine) -> None:
+    def __init__(self, view: "View", past_results: PastResults, staleness: Staleness, engine: Engine) -> None:
         super().__init__(view)
         self._past_results, self._staleness, self._engine = past_results, staleness, engine
         self.when_shown: list[Callable[[], None]] = []

@@ -12,8 +12,8 @@ from workbench.store.execution import CaseRecord
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.running.engine_run import Engine
-from workbench.ui.session.folder import Folder
-from workbench.ui.session.view import Controller, Stoppable, View, read_in_thread
+from workbench.ui.screen.controller import Controller, Stoppable, read_in_thread
+from workbench.ui.screen.folder import Folder
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.freshness.follow import DiskNews, Follower, Touched
     from workbench.freshness.staleness import Changes
     from workbench.store.history.latest import LatestRun
+    from workbench.ui.screen.view import View
 
 
 _POLL_INTERVAL = 2.0
@@ -52,7 +53,7 @@ class Comparison:
 class Staleness(Controller):
     """The marks of stale verdicts. Verdicts are compared in a thread, one comparison at a time."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: "View") -> None:
         super().__init__(view)
         self._again = False
         self._idle = asyncio.Event()
@@ -248,7 +249,7 @@ class Follow(Controller):
     """
 
     def __init__(
-        self, view: View, folder: Folder, staleness: Staleness, engine: Engine, read_triage: Callable[[], None]
+        self, view: "View", folder: Folder, staleness: Staleness, engine: Engine, read_triage: Callable[[], None]
     ) -> None:
         super().__init__(view)
         self._folder, self._staleness, self._engine = folder, staleness, engine

@@ -11,14 +11,15 @@ from workbench.ui.dialogs.items import Item
 from workbench.ui.freshness.staleness import Staleness
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.run import Run, cases
-from workbench.ui.session.folder import Folder
-from workbench.ui.session.view import Controller, View, show_notice
+from workbench.ui.screen.controller import Controller, show_notice
+from workbench.ui.screen.folder import Folder
 
 if TYPE_CHECKING:
     from workbench.freshness.watcher import Saved
     from workbench.project.watch import News as WatchNews
     from workbench.project.watch import Watch as ProjectWatch
     from workbench.store.execution import Execution
+    from workbench.ui.screen.view import View
 
 _HISTORY = "History"
 
@@ -31,7 +32,7 @@ class Watch(Controller):
 
     def __init__(
         self,
-        view: View,
+        view: "View",
         folder: Folder,
         run: Run,
         staleness: Staleness,

@@ -8,8 +8,8 @@ from workbench.text.safe_text import one_line
 from workbench.ui.chat.controller import Talk
 from workbench.ui.dialogs.items import Item
 from workbench.ui.forking.controller import Fork
+from workbench.ui.screen.controller import Controller
 from workbench.ui.session import relative_times
-from workbench.ui.session.view import Controller, View
 from workbench.ui.terminal.host import Host
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from workbench.events.events import CaseRef
     from workbench.store.execution import CaseRecord
     from workbench.store.history.summary import ListedRun
+    from workbench.ui.screen.view import View
 
 _OFFERED = 500
 """Maximum number of runs offered for a comparison."""
@@ -27,7 +28,7 @@ _OFFERED = 500
 class History(Controller):
     """Screens with stored runs. They cover the main screen, which continues to work."""
 
-    def __init__(self, view: View, talk: Talk, fork: Fork, host: Host) -> None:
+    def __init__(self, view: "View", talk: Talk, fork: Fork, host: Host) -> None:
         super().__init__(view)
         self._talk, self._fork, self._host = talk, fork, host
         self.show_matrix: Callable[[ListedRun], Awaitable[bool]] = _no_matrix

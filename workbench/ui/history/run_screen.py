@@ -28,10 +28,10 @@ from workbench.store.history.summary import ListedRun, Summary
 from workbench.store.store import Store
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
-from workbench.ui.detail.sides import Cases, Right
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.dialogs.split_screen import SplitScreen
+from workbench.ui.screen.sides import Cases, Right
 from workbench.ui.session import run_labels
 from workbench.ui.session.run_labels import ended_in, evalset_name, state_of
 from workbench.ui.terminal.host import Host

@@ -5,7 +5,7 @@ import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.files.home import expanded, shortened
 from workbench.results.cells import fit
@@ -32,10 +32,13 @@ from workbench.ui.dialogs.items import Item, Search, best, searching
 from workbench.ui.running.news import News
 from workbench.ui.running.run import Run, cases
 from workbench.ui.running.run_thread import cancel_words
-from workbench.ui.session.view import Controller, View
-from workbench.ui.terminal.clipboard import copy
-from workbench.ui.terminal.host import Host
+from workbench.ui.screen.controller import Controller
+from workbench.ui.terminal.host import Host, copy
 from workbench.ui.tree.labels import label
+
+if TYPE_CHECKING:
+    from workbench.ui.screen.view import View
+
 
 _CASES_FOUND = 50
 _TO_CONFIRM = 3.0
@@ -47,7 +50,7 @@ _PALETTE = (RUN, FIND, EDIT, MARK, COPY, GENERAL, PANES)
 class General(Controller):
     """Actions that concern the program itself."""
 
-    def __init__(self, view: View, run: Run, news: News, host: Host) -> None:
+    def __init__(self, view: "View", run: Run, news: News, host: Host) -> None:
         super().__init__(view)
         self._run, self._news, self._host = run, news, host
         self._confirmed_by, self._confirmed_until = 0, 0.0
@@ -204,7 +207,7 @@ class General(Controller):
 
     async def _screenshot(self) -> None:
         from workbench.files.file_access import replace_content
-        from workbench.ui.terminal.screenshot import picture, proposed
+        from workbench.ui.terminal.host import picture, proposed
 
         # Drawn before the question, because the user wants the screen behind it.
         drawn = await asyncio.to_thread(picture, self.view.drawn())

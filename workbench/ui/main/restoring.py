@@ -11,7 +11,7 @@ from pathlib import Path
 
 from workbench.store.database.database import database
 from workbench.store.database.values import get_value, set_value
-from workbench.ui.session.view import Controller
+from workbench.ui.screen.controller import Controller
 from workbench.ui.tree.outline import ALL, Row
 
 _NAME = "screen"
@@ -76,7 +76,7 @@ class Restoring(Controller):
     async def restore(self, *, run_wanted: bool) -> None:
         """Restore the split and the cursor. With `run_wanted`, everything runs: leave the cursor there."""
         state = await asyncio.to_thread(read_view_state, self.session.state_dir)
-        self.view.use_split(state.share)
+        self.view.split.use(state.share)
         if state.cursor and not run_wanted and self._is_untouched:
             row = self._row(state)
             if row != ALL:
@@ -90,7 +90,7 @@ class Restoring(Controller):
             return
         row = rows.cursor or ALL
         shown = row.parent or ALL if row.kind in ("repeat", "passed") else row
-        state = ViewState(rows.names().name_of(shown), max(shown.case, 0), self.view.split_share)
+        state = ViewState(rows.names().name_of(shown), max(shown.case, 0), self.view.split.share)
         with contextlib.suppress(OSError):
             save_view_state(self.session.state_dir, state)
 

@@ -1,36 +1,74 @@
-"""The main screen: bar, cases, details and footer, with the keys of the action table."""
+"""The main screen with its controllers, and the keys that move, mark and find in it."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.binding import BindingType
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.events import Key
+from textual.screen import ModalScreen
+from textual.widgets import Static
 
+from workbench.ui.actions import BY_ID
 from workbench.ui.actions.main_screen import MAIN_SCREEN
-from workbench.ui.dialogs.items import Item, searching
-from workbench.ui.main.key_order import BACKGROUND
-from workbench.ui.main.shell import Shell
+from workbench.ui.screen.view import View
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.host import Host
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.widgets.keys import bindings_of
+from workbench.ui.widgets.split import STEP
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from workbench.results.changed import Change
     from workbench.store.execution import Execution
-    from workbench.ui.main.navigation import Navigation
     from workbench.ui.main.wiring import Controllers
-    from workbench.ui.overview.showing import Showing
     from workbench.ui.running.engine_run import Engine
+    from workbench.ui.screen.overview_contents import Showing
 
-_Result = TypeVar("_Result")
+DIGITS = BY_ID["pane"].keys
 
 
-class MainScreen(Shell):
-    """The shell with its controllers. A key calls the method that its row in the action table names.
+def places(panes: Sequence[tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """Return the target of each jump key (`cases`, `filter` or a pane's digit) and its name."""
+    found = {"c": ("cases", "cases"), "/": ("filter", "filter")}
+    return found | {digit: (digit, name) for digit, name in panes}
+
+
+class JumpScreen(ModalScreen[str | None]):
+    """A dialog that returns a target of `places` or any digit, or None for another key."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave")]
+
+    def __init__(self, panes: Sequence[tuple[str, str]]) -> None:
+        super().__init__()
+        self._places = places(panes)
+
+    def compose(self) -> ComposeResult:
+        """List the keys and their targets."""
+        with Vertical(classes="corner") as corner:
+            corner.border_title = Content("jump to")
+            lines = [
+                Content.assemble((f" {key} ", "bold $accent"), f" {name} ") for key, (_, name) in self._places.items()
+            ]
+            yield Static(Content("\n").join(lines))
+
+    def on_key(self, event: Key) -> None:
+        """Return the key's target."""
+        event.stop()
+        key = event.character or ""
+        place = self._places.get(key)
+        self.dismiss(place[0] if place else key if key in DIGITS else None)
+
+    def action_leave(self) -> None:
+        """Close the dialog without a jump."""
+        self.dismiss(None)
+
+
+class MainScreen(View):
+    """The view with its controllers. A key calls the method that its row in the action table names.
 
     `engine` makes the engine. It is called when the controllers are made: after the first frame, or at the first key.
     """
@@ -41,10 +79,7 @@ class MainScreen(Shell):
         self, session: Session, keys: Mapping[str, tuple[str, ...]], engine: "Callable[[], Engine]", host: Host
     ) -> None:
         super().__init__(session, keys)
-        self._open_next = host.open_next
         self._engine, self._host = engine, host
-        self._unstarted: list[Coroutine[Any, Any, Any]] = []
-        """Work that may not have begun."""
 
     @cached_property
     def controllers(self) -> "Controllers":
@@ -52,13 +87,6 @@ class MainScreen(Shell):
         from workbench.ui.main.wiring import Controllers
 
         return Controllers(self, self._engine(), self._host)
-
-    @cached_property
-    def navigation(self) -> "Navigation":
-        """The actions that move, mark and find."""
-        from workbench.ui.main.navigation import Navigation
-
-        return Navigation(self)
 
     @property
     def has_controllers(self) -> bool:
@@ -83,14 +111,6 @@ class MainScreen(Shell):
         overviews.painted = self.controllers.news.painted
         return overviews
 
-    def open_item(self) -> None:
-        """Do what `enter` does on the item under the cursor of the overview."""
-        self.controllers.overview.enter()
-
-    def undo_filter(self) -> bool:
-        """Take back the filter that the overview set last. Return False if there is none."""
-        return self.controllers.overview.back()
-
     def on_overview_pane_chosen(self) -> None:
         """Treat a click on the current item like enter."""
         self.controllers.overview.enter()
@@ -99,120 +119,176 @@ class MainScreen(Shell):
         """Return how the watch changed the case's verdict, or None if it did not."""
         return self.controllers.watch.change_of(record)
 
-    # The dialogs and workers of `View`
+    # Move
 
-    async def ask(self, dialog: Any) -> Any:
-        """Open a dialog and return its result."""
-        return await self.app.push_screen_wait(dialog)
+    def action_move(self, direction: str) -> None:
+        """Move by a line (`down`, `up`), half a page (`page_down`, `page_up`) or to an end (`top`, `bottom`)."""
+        if self.in_right:
+            self.right.move(direction)
+            self.show_keys_here()  # In the same frame as the cursor.
+        else:
+            self.tree_view.move(direction)
 
-    async def pick(
-        self,
-        title: str,
-        items: Sequence[Item],
-        *,
-        nothing: str = "nothing matches",
-        placeholder: str = "type to find",
-    ) -> Any:
-        """Ask for one of several items. Return its value, or None if the user left."""
-        from workbench.ui.dialogs.pick import PickScreen
+    def action_open(self) -> None:
+        """Expand the row or step in. In a pane, unfold."""
+        if self.in_right:
+            self.right.move("right")
+        else:
+            self.tree_view.open_row()
 
-        return await self.ask(PickScreen(title, searching(items), nothing=nothing, placeholder=placeholder))
+    def action_close(self) -> None:
+        """Collapse the row or step out. In a pane, fold, then go to the cases."""
+        if not self.in_right:
+            self.tree_view.close_row()
+        elif not self.right.move("left"):
+            self.go_left()
 
-    async def name_for(self, question: str, fault: Callable[[str], str], proposed: str = "", ways: str = "") -> Any:
-        """Ask for a name until `fault` accepts it. Return None if the user left."""
-        from workbench.ui.dialogs.name import NameScreen
+    def action_enter(self) -> None:
+        """Expand or collapse a row. On a case, go to its panes. Picked while the filter is typed: keep the filter."""
+        if self.cases.input.has_focus:
+            self.cases.input.action_done()
+            return
+        if self.in_right:
+            if self.right.shows_case:
+                self.right.detail.toggle_full()
+            elif self.right.shows_overview:
+                self.controllers.overview.enter()
+            return
+        row = self.tree_view.row
+        if row is None or row.kind in ("case", "repeat") or not self.tree_view.toggle_row():
+            self.go_right()
 
-        return await self.ask(NameScreen(question, fault, proposed, ways))
+    def action_back(self) -> None:
+        """Go back: leave the field or the pane, drop the marks, or clear the filter."""
+        if self.cases.input.has_focus:
+            self.cases.input.action_clear()
+        elif self.in_right:
+            if not (self.right.shows_case and self.right.detail.go_back()):
+                self.go_back()
+        elif self.tree_view.model.anchor is not None:
+            self.tree_view.drop_marks()
+        elif self.maximised:
+            self.maximise(False)
+        elif self.controllers.overview.back():
+            pass
+        elif not self.cases.input.end():
+            self.tree_view.drop_marks()
+        self.show_state()
 
-    def push(self, page: Any, done: Callable[[Any], None] | None = None) -> None:
-        """Open a screen and call `done` with its result."""
-        self.app.push_screen(page, done)
+    def action_turn(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) turn."""
+        if self.right.shows_case:
+            self.right.detail.go_to_turn(step)
 
-    def do(self, action: str) -> None:
-        """Run an action of the table, soon."""
-        self.call_later(self.run_action, action)
+    def action_to_event(self) -> None:
+        """Go from the item under the cursor to its event in the trace, and back."""
+        if not (self.right.shows_case and self.right.detail.to_event()):
+            self.say("no event in the trace for this line")
 
-    @property
-    def keys_delivered(self) -> int:
-        """Number of keys that were handled so far, on any screen."""
-        return getattr(self.app, "keys_delivered", 0)
+    # Panes
 
-    @property
-    def covered(self) -> bool:
-        """Whether another screen is over this one."""
-        return self.app.screen is not self
+    def action_pane(self, number: int | None = None) -> None:
+        """Show a pane by its number. Without one (picked from the key help), ask for it."""
+        if number is None:
+            self.action_jump()
+        elif self.right.shows_case:
+            self.right.detail.show_pane(number)
+            if self.has_class("-narrow"):
+                self.go_right()
+        else:
+            self.say("put the cursor on a case first")
 
-    @property
-    def occupied(self) -> bool:
-        """Whether the user edits, types or selects something that changes by others must not disturb."""
-        page = self.app.screen
-        return (
-            (page is not self and not getattr(page, "follows_disk", False))
-            or self.cases.input.has_focus
-            or self.rows.anchor is not None
-            or bool(self.get_selected_text())
-            or any(not work.is_finished and work.group not in BACKGROUND for work in self.app.workers)
-        )
+    def action_other_side(self) -> None:
+        """Move the focus between the cases and the panes."""
+        (self.go_left if self.in_right else self.go_right)()
 
-    def close_pages(self) -> None:
-        """Close all screens over this one."""
-        while self.covered:
-            self.app.pop_screen()
+    def action_jump(self) -> None:
+        """Ask for one more key and go to its pane."""
+        panes = self.right.detail.tabs if self.right.shows_case else ()
+        self.app.push_screen(JumpScreen(panes), self._jumped)
 
-    def lend_terminal(self, use: Callable[[], _Result]) -> _Result:
-        """Call a function that uses the terminal, such as the user's editor. The screen is suspended until then.
+    def action_maximise(self) -> None:
+        """Maximise the current side, or undo that."""
+        self.maximise(not self.maximised)
 
-        Raises:
-            NoEditorError: there is no editor, or the terminal cannot be lent.
-        """
-        from textual.app import SuspendNotSupported
+    def action_change(self, steps: int) -> None:
+        """Give the cases more columns, or with a negative number of steps less."""
+        if not self.split.widen(steps * STEP):
+            self.say("the tree cannot be wider" if steps > 0 else "the tree cannot be narrower")
 
-        from workbench.ui.editing.edit import NoEditorError
+    def action_hide_tree(self) -> None:
+        """Hide or show the cases."""
+        if self.has_class("-no-tree"):
+            self.go_left()
+        else:
+            self.go_right()
+            self.add_class("-no-tree")
 
-        try:
-            with self.app.suspend():
-                return use()
-        except SuspendNotSupported:
-            raise NoEditorError("this terminal cannot run an editor") from None
+    # Mark
 
-    def leave(self, reopen: "Path | None" = None) -> None:
-        """End the program with exit code 0, or open another folder."""
-        if reopen is not None:
-            self._open_next(reopen)
-        self.app.exit(0)
+    def action_mark(self) -> None:
+        """Mark or unmark the row's cases."""
+        self.tree_view.mark()
+        self.show_state()
 
-    def work(self, work: Awaitable[Any], group: str, *, exclusive: bool = True) -> None:
-        """Run a coroutine in the background. With `exclusive`, first cancel the group's current work."""
-        self._unstarted = [one for one in self._unstarted if getcoroutinestate(one) == CORO_CREATED]
-        if iscoroutine(work):
-            self._unstarted.append(work)
-        self.run_worker(work, group=group, exclusive=exclusive)
+    def action_mark_range(self) -> None:
+        """Start a range, or mark it."""
+        self.tree_view.mark_range()
+        self.show_state()
 
-    def on_unmount(self) -> None:
-        """Close work that was cancelled before its first step, or Python would warn that nobody awaited it."""
-        for work in self._unstarted:
-            if getcoroutinestate(work) == CORO_CREATED:
-                work.close()
+    def action_mark_all(self) -> None:
+        """Mark all cases that the filter shows."""
+        self.tree_view.mark_all()
+        self.show_state()
 
-    def drawn(self) -> str:
-        """Return the screen as SVG."""
-        return self.app.export_screenshot(simplify=True)
+    # Find
 
-    @property
-    def theme_name(self) -> str:
-        """The name of the current theme."""
-        return self.app.theme
+    def action_problem(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) problem."""
+        before = self.tree_view.row
+        wrapped = self.tree_view.next_problem(step)
+        if wrapped is None:
+            self.say(self.session.why_nothing_found("nothing failed"))
+        elif before == self.tree_view.row:
+            self.say("no other problem")
+        elif wrapped:
+            self.say("wrapped around")
+
+    def action_filter(self) -> None:
+        """Open the filter."""
+        self.remove_class("-no-tree")
+        self.cases.input.open()
+
+    def action_show_only(self, text: str) -> None:
+        """Filter the cases by a text."""
+        self.remove_class("-no-tree")
+        self.set_filter(text)
+
+    def action_sort(self) -> None:
+        """Switch to the next sort order."""
+        self.tree_view.next_sort()
+        self.show_state()
+
+    def _jumped(self, place: str | None) -> None:
+        if place == "cases":
+            self.go_left()
+        elif place == "filter":
+            self.action_filter()
+        elif place is not None:
+            self.action_pane(int(place))
+            if self.right.shows_case:
+                self.go_right()
 
 
 def _calls(controller: str, method: str) -> Callable[..., Any]:
     """Return an action that calls a method of a controller."""
 
     def call(self: MainScreen, *arguments: Any) -> Any:
-        by = self.navigation if controller == "navigation" else getattr(self.controllers, controller)
-        return getattr(by, method)(*arguments)
+        return getattr(getattr(self.controllers, controller), method)(*arguments)
 
     return call
 
 
 for _action in MAIN_SCREEN:
-    setattr(MainScreen, f"action_{_action.method}", _calls(_action.by, _action.method))
+    if _action.by:
+        setattr(MainScreen, f"action_{_action.method}", _calls(_action.by, _action.method))

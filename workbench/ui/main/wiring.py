@@ -1,5 +1,7 @@
 """Construction and connections of all controllers of the main screen."""
 
+from typing import TYPE_CHECKING
+
 from workbench.ui.accepting.controller import Accept
 from workbench.ui.chat.controller import Talk
 from workbench.ui.criteria.controller import Criteria
@@ -16,24 +18,26 @@ from workbench.ui.freshness.watch import Watch
 from workbench.ui.history.controller import History
 from workbench.ui.main.general import General
 from workbench.ui.main.restoring import Restoring
-from workbench.ui.overview.controller import Overview, OverviewView
 from workbench.ui.review.controller import Review
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.news import News
 from workbench.ui.running.run import Run
 from workbench.ui.running.run_thread import RunThread
-from workbench.ui.session.checks import Checks
-from workbench.ui.session.folder import Folder
+from workbench.ui.screen.folder import Checks, Folder
+from workbench.ui.screen.overview import Overview
 from workbench.ui.table.controller import CaseTable
 from workbench.ui.terminal.host import Host
 from workbench.ui.triage.controller import Triage
 from workbench.ui.variants.controller import Variants
 
+if TYPE_CHECKING:
+    from workbench.ui.screen.view import View
+
 
 class Controllers:
     """One controller per concern. The action table refers to these attributes by name."""
 
-    def __init__(self, view: OverviewView, engine: Engine, host: Host) -> None:
+    def __init__(self, view: "View", engine: Engine, host: Host) -> None:
         self.thread = thread = RunThread(lambda: view.call_later(self.news.came), engine.close)
         self.folder = Folder(view)
         self.files = Files(view, self.folder)

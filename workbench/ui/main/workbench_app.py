@@ -19,8 +19,8 @@ from workbench.files import settings as config
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import keymap
-from workbench.ui.main.key_order import KeyOrder
 from workbench.ui.main.screen import MainScreen
+from workbench.ui.screen.key_order import KeyOrder
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.display import Display
 from workbench.ui.terminal.host import Host
@@ -85,8 +85,6 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self._watchdog = watchdog
         self._stopping = False
         """Whether ctrl+z has given the terminal to the shell."""
-        self.next_path: Path | None = None
-        """The folder to open after the end, if the user chose one."""
         self.begin_with(theme)
         self._read = {theme.name}
         host = Host(
@@ -96,7 +94,6 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self.copy_to_clipboard,
             self.reload_settings,
             self._keys.faults,
-            self._open_next,
             self._stop_as_job,
         )
         self.main = MainScreen(session, self._keys.keys, self._engine, host)
@@ -265,9 +262,6 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self.runs.close(timeout=timeout)
 
     # For the main screen
-
-    def _open_next(self, path: Path) -> None:
-        self.next_path = path
 
     def preview_theme(self, name: str | None) -> None:
         """Show a theme temporarily. None returns to the chosen theme."""

@@ -13,9 +13,8 @@ from workbench.ui.accepting.controller import Accept
 from workbench.ui.editing.edit import Edit
 from workbench.ui.editing.files import Files
 from workbench.ui.running.run import Run
-from workbench.ui.session.view import Controller, View
-from workbench.ui.terminal.clipboard import copy
-from workbench.ui.terminal.host import Host
+from workbench.ui.screen.controller import Controller
+from workbench.ui.terminal.host import Host, copy
 from workbench.ui.tree.outline import Row
 from workbench.ui.triage.controller import Triage, case_names, utc_now
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from workbench.ui.review.model import Judgeable, ReviewedCases, Section, Step
     from workbench.ui.review.model import Review as Model
     from workbench.ui.review.screen import CaseReviewScreen
+    from workbench.ui.screen.view import View
     from workbench.ui.triage.question import Option
 
 Pair = tuple[int, int]
@@ -41,7 +41,7 @@ class Review(Controller):
     """The cases of the last review."""
 
     def __init__(
-        self, view: View, files: Files, edit: Edit, accept: Accept, run: Run, triage: Triage, host: Host
+        self, view: "View", files: Files, edit: Edit, accept: Accept, run: Run, triage: Triage, host: Host
     ) -> None:
         super().__init__(view)
         self._files, self._edit, self._accept, self._run = files, edit, accept, run
@@ -77,8 +77,8 @@ class Review(Controller):
     def _causes(self, pairs: "Sequence[Pair]") -> "list[Section]":
         """Return the cases by cause, the biggest first. Causes of errors alone are last: they have no verdict."""
         from workbench.store.cause import ONE_OF_A_KIND
-        from workbench.ui.overview.contents import Figures
         from workbench.ui.review.model import Section
+        from workbench.ui.screen.overview_contents import Figures
         from workbench.ui.tree.scope import scope_of
 
         state = self.session.verdicts.state

@@ -12,11 +12,12 @@ from workbench.text.safe_text import one_line
 from workbench.ui.running.run import Run
 from workbench.ui.running.run_thread import Ended, Refused
 from workbench.ui.running.run_thread import News as Item
-from workbench.ui.session.view import Controller, Stoppable, View, show_notice
+from workbench.ui.screen.controller import Controller, Stoppable, show_notice
 from workbench.ui.terminal.pace import Pace
 
 if TYPE_CHECKING:
     from workbench.run.dask.machines import Sending
+    from workbench.ui.screen.view import View
 
 _ERRORS_SHOWN = 2
 _SHORT = 58
@@ -36,7 +37,7 @@ class News(Controller):
     events were applied. Their argument says whether a run ended.
     """
 
-    def __init__(self, view: View, run: Run) -> None:
+    def __init__(self, view: "View", run: Run) -> None:
         super().__init__(view)
         self._run = run
         self.pace = Pace()

@@ -12,13 +12,14 @@ from workbench.text.counting import counted
 from workbench.ui.dialogs.items import Item
 from workbench.ui.running.engine_run import Engine, RepeatOptions
 from workbench.ui.running.run_thread import Build, RunThread, SideRun, cancel_words
-from workbench.ui.session.folder import Folder
+from workbench.ui.screen.controller import Controller
+from workbench.ui.screen.folder import Folder
 from workbench.ui.session.next_run import Draft
-from workbench.ui.session.view import Controller, View
 
 if TYPE_CHECKING:
     from workbench.run.plan.plan import Plan
     from workbench.store.inputs import Effect
+    from workbench.ui.screen.view import View
     from workbench.ui.session.session import Session
 
 Targets: TypeAlias = Sequence[tuple[int, int]]
@@ -35,7 +36,7 @@ _OFFER_SECONDS = 10.0
 class Run(Controller):
     """Start and cancellation of runs. They run in their own thread, and `News` receives their events."""
 
-    def __init__(self, view: View, folder: Folder, engine: Engine, thread: RunThread) -> None:
+    def __init__(self, view: "View", folder: Folder, engine: Engine, thread: RunThread) -> None:
         super().__init__(view)
         self.thread = thread
         self._folder, self._engine = folder, engine

@@ -4,13 +4,15 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from workbench.text.collecting import collector_paused
-from workbench.ui.overview.controller import Overview
 from workbench.ui.running.run import Run
-from workbench.ui.session.view import Controller, View, WayBack
+from workbench.ui.screen.controller import Controller
+from workbench.ui.screen.overview import Overview
+from workbench.ui.screen.situation import WayBack
 from workbench.ui.terminal.host import Host
 
 if TYPE_CHECKING:
-    from workbench.ui.overview.spending import Spending
+    from workbench.ui.screen.overview_contents import Spending
+    from workbench.ui.screen.view import View
     from workbench.ui.table.model import Source, Table
     from workbench.ui.table.past_runs import PastRuns
     from workbench.ui.table.screen import TableScreen
@@ -24,7 +26,7 @@ _COSTS_AT_ONCE = 200
 class CaseTable(Controller):
     """The page with the table. It stays as it was left while the user looks at one of its cases."""
 
-    def __init__(self, view: View, run: Run, overview: Overview, host: Host) -> None:
+    def __init__(self, view: "View", run: Run, overview: Overview, host: Host) -> None:
         super().__init__(view)
         self._run, self._overview, self._host = run, overview, host
         self._table: Table | None = None

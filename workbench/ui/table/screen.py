@@ -18,8 +18,8 @@ from workbench.store.details import known_details, read_details
 from workbench.store.execution import Execution
 from workbench.text.counting import counted
 from workbench.ui.actions import footer
-from workbench.ui.detail.sides import FilterInput
 from workbench.ui.dialogs.split_screen import ListScreen
+from workbench.ui.screen.sides import FilterInput
 from workbench.ui.session import relative_times
 from workbench.ui.session.bar_facts import bar_facts
 from workbench.ui.session.session import Session

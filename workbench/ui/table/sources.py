@@ -24,7 +24,7 @@ from workbench.store.details import known_details
 from workbench.store.execution import Execution
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
-from workbench.ui.overview.spending import Spending
+from workbench.ui.screen.overview_contents import Spending
 from workbench.ui.table.cases import Cases
 from workbench.ui.tree.outline import Pair
 

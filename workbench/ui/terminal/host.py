@@ -1,8 +1,32 @@
-"""Functions of the app that the main screen needs."""
+"""Functions of the app that screens need: themes, copying, screenshots, stopping."""
 
+import os
+import re
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
+
+from workbench.files.file_access import size_words
+from workbench.results.cells import cell_len
+
+LIMIT = 74_000
+"""Maximum number of bytes of text. Several terminals and multiplexers cut or drop sequences over 100,000 characters."""
+_FONTS = re.compile(r"@font-face\s*\{[^}]*\}", re.DOTALL)
+_FAMILY = re.compile(r"font-family:\s*Fira Code,\s*monospace")
+_OWN = "font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_TEXT = re.compile(
+    r'<text ([^>]*?)x="([\d.]+)" y="([\d.]+)" textLength="[\d.]+"([^>]*)>((?:&#160;)*)(.*?)(?:&#160;)*</text>'
+)
+_BLANK = "&#160;"
+_CELL = 12.2
+"""Width of a cell in Textual's SVG."""
+
+
+class NoEditorError(Exception):
+    """The user's editor cannot be used. The text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,8 +35,8 @@ class Host:
 
     `preview_theme(name)` shows a theme temporarily. None returns to the chosen theme. `keep_theme`
     also saves the choice. `reload_settings` reads the files of themes and keys again. `copy` sends
-    text to the terminal's clipboard. `key_faults` are problems in the user's keymap. `open_next` says
-    which folder to open after the program's end. `suspend` returns to the shell until `fg`.
+    text to the terminal's clipboard. `key_faults` are problems in the user's keymap. `suspend` returns to the
+    shell until `fg`.
     """
 
     theme_names: Sequence[str]
@@ -21,5 +45,54 @@ class Host:
     copy: Callable[[str], None]
     reload_settings: Callable[[], None]
     key_faults: Sequence[str] = ()
-    open_next: Callable[[Path], None] = lambda path: None
     suspend: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """The message for the user, and the file if the text went into one."""
+
+    message: str
+    file: Path | None = None
+
+
+def copy(what: str, text: str, send: Callable[[str], None]) -> Copied:
+    """Send raw text to the terminal's clipboard (OSC 52), or write it to a file if it is too large.
+
+    `what` names the text. The terminal gives no answer, and some ignore the request, so no message says "copied".
+    """
+    data = text.encode("utf-8", "backslashreplace")
+    if len(data) <= LIMIT:
+        send(data.decode())
+        return Copied(f"{what}: sent to the terminal's clipboard ({size_words(len(data))})")
+    handle, name = tempfile.mkstemp(prefix="agent-workbench-", suffix=".txt")
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    return Copied(f"{what}: too large for the clipboard ({size_words(len(data))}); saved as {name}", Path(name))
+
+
+def picture(svg: str) -> bytes:
+    """Return Textual's SVG without external resources, smaller, as UTF-8.
+
+    Secrets need no masking here, because none reaches the screen.
+    """
+    svg = _COMMENT.sub("", _FONTS.sub("", svg))
+    svg = _TEXT.sub(_without_margins, _FAMILY.sub(_OWN, svg))
+    svg = "\n".join(line.rstrip() for line in svg.splitlines() if line.strip())
+    return (svg + "\n").encode("utf-8", "replace")
+
+
+def _without_margins(text: re.Match[str]) -> str:
+    """Remove blanks at the ends of a text. Some programs draw them in another width."""
+    before, x, y, after, left, words = text.groups()
+    if not words:
+        return ""
+    # Textual's length counts characters, but East Asian ones are two cells wide.
+    place, size = float(x) + left.count(_BLANK) * _CELL, cell_len(unescape(words)) * _CELL
+    return f'<text {before}x="{place:.6g}" y="{y}" textLength="{size:.6g}"{after}>{words}</text>'
+
+
+def proposed(folder: Path) -> str:
+    """Return a file name that is not used in the folder."""
+    names = ["agent-workbench.svg", *(f"agent-workbench-{number}.svg" for number in range(2, 1000))]
+    return next((name for name in names if not (folder / name).exists()), names[0])

@@ -12,7 +12,7 @@ from workbench.store.details import read_details
 from workbench.text.counting import counted, few
 from workbench.text.safe_text import one_line, plain
 from workbench.ui.editing.files import Files
-from workbench.ui.session.view import Controller, View
+from workbench.ui.screen.controller import Controller
 from workbench.ui.tree.labels import label
 from workbench.ui.tree.outline import Row
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from workbench.editing.triage.triage_file import Change
     from workbench.editing.triage.triage_file import Triage as TriageFile
     from workbench.store.execution import Execution
+    from workbench.ui.screen.view import View
     from workbench.ui.triage.dialog import Answer
     from workbench.ui.triage.question import Question
 
@@ -32,7 +33,7 @@ Pair = tuple[int, int]
 class Triage(Controller):
     """Triage of verdicts. Triage files are read and written in threads."""
 
-    def __init__(self, view: View, files: Files) -> None:
+    def __init__(self, view: "View", files: Files) -> None:
         super().__init__(view)
         self._files = files
         self._auto_advance = False

@@ -12,13 +12,14 @@ from workbench.ui.history.controller import History
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.run import MUCH_MONEY, Targets
 from workbench.ui.running.run_thread import Publish, Runnable, RunThread
-from workbench.ui.session.view import Controller, View
+from workbench.ui.screen.controller import Controller
 from workbench.ui.terminal.host import Host
 
 if TYPE_CHECKING:
     from workbench.project.variants.trial import Trial
     from workbench.project.variants.variant import Wanted
     from workbench.project.watch_queue import Estimate
+    from workbench.ui.screen.view import View
     from workbench.ui.variants.dialog import Choice
     from workbench.ui.variants.model import Try, TryRun
 
@@ -30,7 +31,7 @@ class Variants(Controller):
     """Tries of variants on the marked or current cases. They leave all verdicts as they are."""
 
     def __init__(
-        self, view: View, files: Files, history: History, engine: Engine, thread: RunThread, host: Host
+        self, view: "View", files: Files, history: History, engine: Engine, thread: RunThread, host: Host
     ) -> None:
         super().__init__(view)
         self._files, self._history, self._engine, self._thread, self._host = files, history, engine, thread, host

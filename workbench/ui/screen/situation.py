@@ -1,6 +1,6 @@
 """The situation of the main screen, from which its footer, help and palette follow, and what `E` opens in it."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from workbench.store.details import known_details
 from workbench.text.json_values import parts_of
@@ -14,13 +14,20 @@ if TYPE_CHECKING:
     from workbench.editing.responsible import Place
     from workbench.results.compare import ComparedCase
     from workbench.store.execution import CaseRecord
-    from workbench.ui.overview.right import RightSide
+    from workbench.ui.screen.sides import Right
     from workbench.ui.session.session import Session
     from workbench.ui.tree.model import Tree
     from workbench.ui.tree.outline import Row
     from workbench.ui.tree.scope import Scope
 
 Side = Literal["cases", "filter", "panes", "page"]
+
+
+class WayBack(NamedTuple):
+    """A page that opened a case. `esc` in the panes of the case calls `go`. `name` is for the footer."""
+
+    name: str
+    go: "Callable[[], None]"
 
 
 def situation_of(
@@ -85,7 +92,7 @@ def _folder(session: "Session") -> Literal["reading", "unreadable", "nothing", "
     return "agents" if workspace.agents_here else "nothing"
 
 
-def responsible(session: "Session", rows: "Tree", right: "RightSide", *, exact: bool = True) -> "Place | None":
+def responsible(session: "Session", rows: "Tree", right: "Right", *, exact: bool = True) -> "Place | None":
     """Return the place of the call or criterion under the cursor of the right side, else that of the row, or None.
 
     A case whose verdict changed since the agent's files changed has the changed line. Without `exact`, lines of

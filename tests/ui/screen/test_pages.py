@@ -5,7 +5,7 @@ from pathlib import Path
 
 from workbench.agents.workspace import open_workspace
 from workbench.ui.actions import keymap
-from workbench.ui.overview.pages import no_evalsets_page
+from workbench.ui.screen.pages import no_evalsets_page
 
 KEYS = keymap().keys
 

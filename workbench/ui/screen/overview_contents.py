@@ -1,33 +1,49 @@
-"""The content of the overview, made from the session and from what was read of stored runs."""
+"""The overview of the row under the cursor: its figures and costs, drawn at a pace that leaves time for keys."""
 
+import time
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from workbench.events.events import CaseRef
+from workbench.files.prices import Prices, money
 from workbench.results.causes import CauseGroup, group_by_cause
 from workbench.results.faces import FACES, Status, short_name
 from workbench.results.overview import CAUSE, CHANGED, case_of, criterion_of
-from workbench.results.tally import LISTED_CHANGES, ChangedVerdict, Changes, Overview, Tally, added, tally
+from workbench.results.tally import LISTED_CHANGES, ChangedVerdict, Changes, Overview, Spent, Tally, added, tally
 from workbench.store.cause import Cause
+from workbench.store.details import read_details
 from workbench.store.execution import Execution
 from workbench.store.history.state_dir import started_at
-from workbench.ui.overview.pages import agent_problems
-from workbench.ui.overview.spending import Spending
+from workbench.text.counting import counted
+from workbench.ui.screen.pages import agent_problems
 from workbench.ui.session import relative_times
 from workbench.ui.session.run_labels import clock_time, seconds
+from workbench.ui.terminal.pace import seconds_for
 from workbench.ui.tree.labels import label
 from workbench.ui.tree.outline import Pair, Part
-from workbench.ui.tree.scope import Scope, scope_of
+from workbench.ui.tree.scope import Scope, scope_at, scope_of, title_of
 from workbench.ui.tree.verdicts import CaseVerdict, Verdicts
 
 if TYPE_CHECKING:
+    from textual.timer import Timer
+
     from workbench.store.history.pass_rates import Trend
+    from workbench.ui.screen.sides import Right
     from workbench.ui.session.session import Session
     from workbench.ui.tree.model import Tree
 
 _TRENDS_KEPT = 16
+MOST = 2_000
+"""Executions whose costs are shown without being asked for. Each takes about a millisecond to read."""
+_PIECE = 20
+"""Executions whose costs are read at a time."""
+_SHORTEST = 0.5
+"""Seconds between two updates."""
+_SHARE = 10
+"""An update is followed by a rest of this many times its own duration."""
 _FAILING = ("failed", "error")
 
 
@@ -97,6 +113,64 @@ class Figures:
     def _records(self, verdict: CaseVerdict) -> Sequence[Execution]:
         records = self._verdicts.store.records
         return [records[ref] for ref in verdict.refs]
+
+
+class Spending:
+    """Known costs by execution. Each belongs to one run, not to later ones of its case.
+
+    `prices` are those of the user's settings.
+    """
+
+    def __init__(self, prices: Prices | None) -> None:
+        self._prices = prices
+        self._known: dict[CaseRef, tuple[str, float | None]] = {}
+
+    @property
+    def currency(self) -> str:
+        """The currency of the costs."""
+        return self._prices.currency if self._prices else ""
+
+    def cost_of(self, record: Execution) -> tuple[bool, float | None]:
+        """Return whether the cost of an execution was read, and the cost, or None if a part of it is not known."""
+        run_id, cost = self._known.get(record.ref, (None, None))
+        return run_id == record.run_id, cost
+
+    def missing(self, records: Iterable[Execution]) -> list[Execution]:
+        """Return the finished executions whose costs were not read yet."""
+        return [record for record in records if record.finished and not self.cost_of(record)[0]]
+
+    def unread(self, records: Iterable[Execution]) -> Sequence[Execution]:
+        """Return the next finished executions whose costs are not known yet, but none if they are too many."""
+        if not self._prices:
+            return ()
+        missing = self.missing(records)
+        return missing[:_PIECE] if len(missing) <= MOST else ()
+
+    def read(self, records: Sequence[Execution]) -> None:
+        """Read the costs of these executions. Call this in a thread."""
+        # Imported here: with the views of traces that it needs, it is half of the imports of the first overview.
+        from workbench.results.costs import costs
+
+        found = costs(map(read_details, records), self._prices)
+        if found is not None:
+            self._known.update((record.ref, (record.run_id, found.amounts.get(record.ref))) for record in records)
+
+    def spent(self, time: str, tally: Tally, records: Sequence[Execution]) -> Spent:
+        """Return time and costs as texts, with tokens where costs are not known.
+
+        `records` are the finished executions of the tally.
+        """
+        if not self._prices:
+            return Spent(time, _sum("", tally.tokens, tally.without_tokens))
+        known = [(record, cost) for record in records for is_known, cost in [self.cost_of(record)] if is_known]
+        if len(known) < len(records):
+            many = len(records) - len(known) > MOST
+            return Spent(time, _sum("", tally.tokens, tally.without_tokens) if many else "")
+        amounts = [amount for _, amount in known if amount is not None]
+        unpriced = [record.usage for record, amount in known if amount is None]
+        total = money(sum(amounts), self.currency) if amounts or not unpriced else ""
+        tokens = sum(usage.tokens for usage in unpriced)
+        return Spent(time, _sum(total, tokens, sum(not usage.tokens for usage in unpriced)))
 
 
 class Contents:
@@ -205,8 +279,93 @@ class Contents:
         return agent_problems(agent, entries, self._session.verdicts.imports)
 
 
+class Showing:
+    """Shows overviews on the right side, and updates them during a run.
+
+    `set_timer` calls a function later. `painted` is told the number of lines that such an update painted.
+    """
+
+    def __init__(
+        self,
+        session: "Session",
+        tree: "Tree",
+        right: "Right",
+        set_timer: "Callable[[float, Callable[[], None]], Timer]",
+    ) -> None:
+        self._tree, self._right, self._set_timer = tree, right, set_timer
+        self.contents = Contents(session, tree)
+        self._next = 0.0
+        self._drawn: tuple[Scope, tuple[object, ...]] | None = None
+        """The scope and the version of the figures that were drawn."""
+        self._selected: tuple[object, str, Scope | None] = None, "", None
+        """The cases of an item, with its key and what was drawn."""
+        self._timer: Timer | None = None
+        self.painted: Callable[[int], None] = lambda lines: None
+
+    @property
+    def scope(self) -> Scope | None:
+        """The cases of the row under the cursor, or None if it is a case."""
+        row = self._tree.cursor
+        return None if row is None or row.case >= 0 else scope_at(self._tree, row)
+
+    @property
+    def selected(self) -> Scope | None:
+        """The cases of the item under the cursor, if the overview has the focus, or None without any."""
+        if self._drawn is None or not (self._right.shows_overview and self._right.has_focus_within):
+            return None
+        pane = self._right.overview
+        if self._selected[0] is not self._drawn or self._selected[1] != pane.item_key:
+            cases = self.contents.cases_of(pane.item_key, self._drawn[0], pane.overview)
+            self._selected = self._drawn, pane.item_key, cases
+        return self._selected[2]
+
+    def show(self) -> int:
+        """Show the overview of the row under the cursor, which is not a case. Return the number of changed lines."""
+        scope = self.scope
+        if scope is None:
+            return 0
+        began = time.monotonic()
+        self._drawn = scope, self.contents.figures.version(scope)
+        title = f"Overview: {title_of(scope, self._tree)}"
+        lines = self._right.show_overview(scope, title, self.contents.overview(scope))
+        now = time.monotonic()
+        self._next = now + max(_SHORTEST, (now - began) * _SHARE, seconds_for(lines))
+        return lines
+
+    def follow(self) -> None:
+        """Show the overview of other cases, if marks or a filter chose others."""
+        scope = self.scope
+        if scope is not None and (self._drawn is None or self._drawn[0] != scope):
+            self.show()
+
+    def update(self) -> int:
+        """Show the current figures now, or once it is time. Return the number of lines that changed now."""
+        scope = self.scope
+        if scope is None or self._drawn == (scope, self.contents.figures.version(scope)):
+            return 0
+        wait = self._next - time.monotonic()
+        if wait <= 0:
+            return self.show()
+        if self._timer is None:
+            self._timer = self._set_timer(wait, self._update_late)
+        return 0
+
+    def _update_late(self) -> None:
+        self._timer = None
+        if self._right.shows_overview:
+            self.painted(self.show())
+
+
 def _words(statuses: Sequence[Status]) -> str:
     """Return `pass`, or `3/5 pass` for several executions."""
     if len(statuses) == 1:
         return FACES[statuses[0]].word
     return f"{statuses.count('passed')}/{len(statuses)} {FACES['passed'].word}"
+
+
+def _sum(total: str, tokens: int, unknown: int) -> str:
+    """Return `$0.12 + 1,234 tokens + 2 unknown`, without what is missing. `unknown` counts executions."""
+    known = " + ".join(filter(None, (total, counted(tokens, "token") if tokens else "")))
+    if not unknown:
+        return known
+    return f"{known} + {unknown:,} unknown" if known else "cost unknown"

@@ -9,7 +9,7 @@ from workbench.events.events import PlannedCase, Usage
 from workbench.files.prices import Price, Prices
 from workbench.results.tally import added, tally
 from workbench.store.execution import CaseRecord
-from workbench.ui.overview.spending import MOST, Spending
+from workbench.ui.screen.overview_contents import MOST, Spending
 
 
 def record(name: str, usage: Usage) -> CaseRecord:

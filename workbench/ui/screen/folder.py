@@ -1,4 +1,4 @@
-"""The open folder: reading it, its ignored files, and the agents of its evalsets."""
+"""The open folder: reading it, its ignored files, the agents of its evalsets, and its check in the background."""
 
 import asyncio
 import math
@@ -10,7 +10,8 @@ from workbench.text.collecting import collector_paused
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line, plain
 from workbench.ui.dialogs.items import Item
-from workbench.ui.session.view import Controller, View, read_in_thread
+from workbench.ui.screen.controller import Controller, Stoppable, read_in_thread
+from workbench.ui.session.findings import MOST_CASES, Findings, check
 from workbench.ui.tree.labels import label
 
 if TYPE_CHECKING:
@@ -18,12 +19,17 @@ if TYPE_CHECKING:
 
     from workbench.agents.discovery import AgentFolder
     from workbench.agents.workspace import EvalsetEntry, Workspace
+    from workbench.files.faults import Fault
+    from workbench.project.project import TrialImport
+    from workbench.ui.screen.view import View
 
 
 _SHOWN_EVERY = 0.3
 """Minimum seconds between two updates of the screen while the folder is read for the first time."""
 _PAUSE_FACTOR = 10
 """How much longer than an update the pause after it is, because each update shows all evalsets so far."""
+_DELAY = 0.4
+"""Seconds between showing the folder and checking it, so that the first frame and keys come first."""
 _OPENS = "Press enter to open it as an evalset."
 
 
@@ -34,7 +40,7 @@ class _NobodyWaitsError(Exception):
 class Folder(Controller):
     """The folder, read in a thread so that keys still work while a large one is read."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: "View") -> None:
         super().__init__(view)
         self.when_loaded: list[Callable[[], None]] = []
         """Called after the whole folder, or a file in it, was read and shown."""
@@ -238,3 +244,102 @@ class Folder(Controller):
         """Return a path as safe text, relative to the root if it is below it."""
         root = str(self.session.workspace.root) if self.session.workspace else ""
         return one_line(path.removeprefix(root + "/"))
+
+
+class Checks(Controller):
+    """The check of the folder.
+
+    It runs in a thread after each read of the folder or of a file in it. `try_imports` makes the engine import each
+    agent in a child process. It passes every outcome to its second argument, in another thread.
+    """
+
+    def __init__(
+        self, view: "View", try_imports: "Callable[[Workspace, Callable[[TrialImport], object]], None]"
+    ) -> None:
+        super().__init__(view)
+        self._try_imports = try_imports
+        self._due: Stoppable | None = None
+
+    def loaded(self) -> None:
+        """Check the folder soon, because it was read."""
+        if self._due is not None:
+            self._due.stop()
+        if self.session.checks:
+            self._due = self.view.set_timer(_DELAY, self._check_in_background)
+
+    def _check_in_background(self) -> None:
+        workspace = self.session.workspace
+        if self.session.loading == "results":
+            self.loaded()  # The verdicts come first, also on a slow machine.
+        elif workspace is not None and sum(len(entry.document.cases) for entry in workspace.evalsets) <= MOST_CASES:
+            self.view.work(self._check(workspace), "check")
+
+    def import_agents(self) -> None:
+        """Import each agent in a child process."""
+        workspace = self.workspace()
+        if workspace is None:
+            return
+        self.view.say("importing agents")
+        self._try_imports(workspace, lambda outcome: self.view.call_later(self.imported, outcome))
+
+    def imported(self, outcome: "TrialImport") -> None:
+        """Show the outcome of an agent's trial import."""
+        self.session.verdicts.imports.add(outcome.agent.name, outcome.error)
+        failed = outcome.error is not None
+        name = one_line(outcome.agent.name, limit=60)
+        self.view.say(f"{name} {'cannot be' if failed else 'was'} imported", warning=failed)
+        self.view.tree_view.refresh()
+        row = self.view.rows.cursor
+        if row is not None and row.kind == "agent":
+            self.view.show_row()
+
+    def found(self) -> None:
+        """List the problems found by check."""
+        self.view.work(self._show_found(), "check")
+
+    async def _show_found(self) -> None:
+        workspace = self.workspace()
+        if workspace is None:
+            return
+        self.view.say("checking")
+        found = await self._check(workspace)
+        if found is None:
+            return
+        self.view.clear_message()
+        items = [
+            Item(
+                one_line(fault.message, limit=300),
+                pair or (),
+                hint=one_line(self._place(fault), limit=60),
+                kind={"error": "!", "warning": "~", "note": "·"}[fault.severity],
+                help=plain(fault.sentence(self._place(fault)), limit=2000),
+            )
+            for fault, pair in found.every
+        ]
+        title = f"problems found by check: {len(items):,}" if items else "problems found by check"
+        pair = await self.view.pick(title, items, nothing="no problems found")
+        if pair:
+            self.view.go_to(*pair)
+            self.view.go_left()
+
+    def _place(self, fault: "Fault") -> str:
+        root = str(self.session.workspace.root) if self.session.workspace else ""
+        return str(fault.file).removeprefix(root + "/")
+
+    async def _check(self, workspace: "Workspace") -> Findings | None:
+        """Check the folder and show the findings. Return None if the folder was read again meanwhile."""
+        try:
+            found = await read_in_thread(lambda _: check(workspace))
+        except Exception as error:
+            # The check often runs unasked, so a defect in it must not end the user's session.
+            self.view.say(f"checking the folder failed: {type(error).__name__}: {error}", warning=True)
+            return None
+        if workspace is not self.session.workspace:
+            return None
+        self.session.findings = found
+        self.session.verdicts.set_check_results(found.worst)
+        self.view.tree_view.show_verdicts()
+        row = self.view.rows.cursor
+        if row is not None and row.evalset >= 0 and found.faults_of(row.evalset, row.case):
+            self.view.show_row()
+        return found

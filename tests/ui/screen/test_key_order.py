@@ -31,7 +31,7 @@ from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.editor import EditorScreen
-from workbench.ui.main import key_order
+from workbench.ui.screen import key_order
 from workbench.ui.widgets.textual_private import KeyParser
 
 _KEYS = {"\r": "enter", "\x1b": "escape", "\x0f": "ctrl+o", "\x03": "ctrl+c", " ": "space"}
@@ -73,7 +73,7 @@ WAYS = (
     Way("editing/field.py", "shop", "ejj\r", " 0.37 jkq ü"),
     Way("dialogs/name.py", "shop", "+", "qjk 0.37", "qjk 0.37"),
     Way("history/screen.py", "kept", "H/", "aaaa"),
-    Way("detail/sides.py", "kept", "H\r/", "late"),
+    Way("screen/sides.py", "kept", "H\r/", "late"),
     Way("chat/screen.py", "agent", "T", "where is it? qjk"),
     Way("chat/screen.py", "agent", "T\x1be", '"a": 1'),
     Way("triage/dialog.py", "failed", "ntt", "seen by me"),
@@ -83,8 +83,8 @@ WAYS = (
     Way("running/dialogs.py", "shop", "X", "37", "37"),
     Way("variants/dialog.py", "shop", ":try variants\r", "main qjk", "main qjk"),
     Way("dialogs/pick.py", "shop", ":", "run failed"),
-    Way("detail/sides.py", "shop", "/", "late qjk"),
-    Way("main/navigation.py", "shop", "'/", "late qjk"),
+    Way("screen/sides.py", "shop", "/", "late qjk"),
+    Way("main/screen.py", "shop", "'/", "late qjk"),
 )
 """Every text field. `test_each_text_field_has_a_test_of_key_bursts` finds missing ones."""
 

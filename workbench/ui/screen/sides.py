@@ -1,8 +1,8 @@
-"""The two sides of the screen: the cases with their filter, and the details of the current one."""
+"""The two sides of the screen: the cases with their filter, and what is known about the current row."""
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from textual.app import ComposeResult
@@ -25,20 +25,11 @@ if TYPE_CHECKING:
     from workbench.events.events import CaseRef
     from workbench.results.compare import ComparedCase
     from workbench.results.document import Subject
+    from workbench.results.tally import Overview
     from workbench.store.history.latest import PastRun
     from workbench.ui.detail.pane import CaseDetail
-
-
-class Shown(Protocol):
-    """One of the widgets that share the right side."""
-
-    display: bool
-
-    def focus(self) -> Any:
-        """Focus the widget."""
-
-    def move(self, direction: str) -> bool:
-        """Scroll or move the cursor. Return whether that changed anything."""
+    from workbench.ui.screen.overview_pane import OverviewPane
+    from workbench.ui.tree.scope import Scope
 
 
 _KEPT = "filter "
@@ -182,15 +173,16 @@ class Cases(Vertical):
 
 
 class Right(Vertical):
-    """The right side: a page of facts, or the panes of a case or evalset.
+    """The right side: a page of facts, the panes of a case or evalset, or the overview of many cases.
 
-    The panes are made when they are first shown, because the first frame does not need their modules.
+    Panes and overview are made when they are first shown, because the first frame does not need their modules.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.page = Page()
         self._detail: CaseDetail | None = None
+        self._overview: OverviewPane | None = None
 
     def compose(self) -> ComposeResult:
         """Lay out the page."""
@@ -207,6 +199,17 @@ class Right(Vertical):
             self.mount(self._detail)
         return self._detail
 
+    @property
+    def overview(self) -> "OverviewPane":
+        """The overview, made when first needed."""
+        if self._overview is None:
+            from workbench.ui.screen.overview_pane import OverviewPane
+
+            self._overview = OverviewPane()
+            self._overview.display = False
+            self.mount(self._overview)
+        return self._overview
+
     def make_panes(self) -> "CaseDetail":
         """Make the panes now, so that the first case that is shown can have the focus at once."""
         return self.detail
@@ -221,10 +224,25 @@ class Right(Vertical):
         self._show_only(self.page)
         self.page.show(title, lines)
 
+    def show_overview(self, scope: "Scope", title: str, content: "Overview") -> int:
+        """Show the overview of a scope. Return the number of lines that changed."""
+        self._show_only(self.overview)
+        return self.overview.show(scope, title, content)
+
     @property
     def shows_case(self) -> bool:
         """Whether the panes are visible."""
         return self._detail is not None and self._detail.display
+
+    @property
+    def shows_overview(self) -> bool:
+        """Whether the overview is visible."""
+        return self._overview is not None and self._overview.display
+
+    @property
+    def moves(self) -> int:
+        """Number of times that the user moved the cursor of the overview."""
+        return self._overview.moves if self._overview is not None else 0
 
     @property
     def in_case(self) -> bool:
@@ -237,8 +255,9 @@ class Right(Vertical):
         return self.detail.item_key if self.in_case else ""
 
     def copied(self) -> tuple[str, str] | None:
-        """Return name and text of what is under the cursor in the panes, or None on a page."""
-        return self.detail.copy_text() if self.shows_case else None
+        """Return name and text of what is under the cursor in the panes, or of the overview, or None on a page."""
+        shown = self._shown
+        return None if isinstance(shown, Page) else shown.copy_text()
 
     def is_as_expected(self, ref: "CaseRef") -> bool:
         """Return whether an execution is shown, and did exactly what is expected."""
@@ -265,10 +284,10 @@ class Right(Vertical):
         return self._shown.move(direction)
 
     @property
-    def _shown(self) -> Shown:
-        return self.detail if self.shows_case else self.page
+    def _shown(self) -> "Page | CaseDetail | OverviewPane":
+        return self.overview if self.shows_overview else self.detail if self.shows_case else self.page
 
-    def _show_only(self, wanted: Shown) -> None:
+    def _show_only(self, wanted: "Page | CaseDetail | OverviewPane") -> None:
         shown = self._shown
         if shown is not wanted:
             had_focus = self.has_focus_within

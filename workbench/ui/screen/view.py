@@ -1,7 +1,8 @@
-"""The main screen's widgets, their layout, and what they show."""
+"""The main screen as controllers see it: its widgets, what they show, its messages, dialogs and background work."""
 
 import asyncio
-from typing import TYPE_CHECKING
+from inspect import CORO_CREATED, getcoroutinestate, iscoroutine
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual.app import ComposeResult
 from textual.events import DescendantFocus
@@ -11,14 +12,15 @@ from workbench.results.cells import cut
 from workbench.store.details import known_details, read_details
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import Situation, footer_of, place_of
-from workbench.ui.detail.sides import Cases
-from workbench.ui.main.situation import Side, responsible, situation_of
-from workbench.ui.overview.pages import agent_page, no_evalsets_page, no_match_page, workspace_page
-from workbench.ui.overview.right import RightSide
+from workbench.ui.dialogs.items import Item, searching
+from workbench.ui.screen.key_order import BACKGROUND
+from workbench.ui.screen.pages import agent_page, no_evalsets_page, no_match_page, workspace_page
+from workbench.ui.screen.sides import Cases, Right
+from workbench.ui.screen.situation import Side, WayBack, responsible, situation_of
 from workbench.ui.session import relative_times
 from workbench.ui.session.bar_facts import bar_facts
 from workbench.ui.session.session import Session
-from workbench.ui.session.view import WayBack
+from workbench.ui.terminal.host import NoEditorError
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Pair, Row
@@ -29,7 +31,8 @@ from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.split import Split
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+    from pathlib import Path
 
     from workbench.agents.workspace import Workspace
     from workbench.editing.responsible import Place
@@ -38,8 +41,7 @@ if TYPE_CHECKING:
     from workbench.results.document import Subject
     from workbench.results.repeats import CaseRepeats
     from workbench.store.execution import Execution
-    from workbench.ui.overview.showing import Showing
-    from workbench.ui.session.view import Say
+    from workbench.ui.screen.overview_contents import Showing
     from workbench.ui.widgets.nothing_found import NothingFound
 
 
@@ -51,10 +53,13 @@ _PLACE = 24
 """Maximum width of a file's name in the footer, in cells."""
 _SIDE_BY_SIDE = 76
 """Columns from which both sides are visible."""
+_Result = TypeVar("_Result")
 
 
-class Shell(Screen[None]):
+class View(Screen[None]):
     """The main screen without its controllers: bar, cases, right side and footer.
+
+    It shows messages, asks questions, opens dialogs, and shows changes. `MainScreen` adds the controllers.
 
     Below 76 columns, one side is visible at a time. The screen has the class `-in-right` while the focus is, or last
     was, on the right.
@@ -69,10 +74,15 @@ class Shell(Screen[None]):
         self.bar = Bar()
         self.tree_view = CaseTree(session.verdicts, session.elapsed)
         self.cases = Cases(self.tree_view, lambda: session.is_loading)
-        self.right = RightSide()
+        self.right = Right()
         self.split = Split(self.cases, self.right, lambda: self.size.width < _SIDE_BY_SIDE or self.maximised)
         self.key_line = KeyLine((), keys)
-        self.say_on_page: Say | None = None
+        self.say_on_page: Callable[..., None] | None = None
+        """Shows messages while a page over the screen does so itself. It takes the arguments of `say`."""
+        self.next_path: Path | None = None
+        """The folder to open after the end, if the user chose one."""
+        self._unstarted: list[Coroutine[Any, Any, Any]] = []
+        """Work that may not have begun."""
         self._shown_record: Execution | None = None
         self._nothing: NothingFound | None = None
         self._overviews: Showing | None = None
@@ -164,15 +174,6 @@ class Shell(Screen[None]):
         self.set_class(on, "-maximised")
         self.split.fit()
 
-    @property
-    def split_share(self) -> float | None:
-        """The part of the width that the cases have, or None if the user did not choose it."""
-        return self.split.share
-
-    def use_split(self, share: float | None) -> None:
-        """Give the cases this part of the width."""
-        self.split.use(share)
-
     def show_keys_here(self) -> None:
         """Show the most useful actions of this place in the footer."""
         at = self.situation
@@ -192,7 +193,114 @@ class Shell(Screen[None]):
         """Remove the message from the footer."""
         self.key_line.clear_message()
 
-    # The state of `View`
+    # Dialogs and work
+
+    async def ask(self, dialog: Any) -> Any:
+        """Open a dialog and return its result."""
+        return await self.app.push_screen_wait(dialog)
+
+    async def pick(
+        self,
+        title: str,
+        items: "Sequence[Item]",
+        *,
+        nothing: str = "nothing matches",
+        placeholder: str = "type to find",
+    ) -> Any:
+        """Ask for one of several items. Return its value, or None if the user left."""
+        from workbench.ui.dialogs.pick import PickScreen
+
+        return await self.ask(PickScreen(title, searching(items), nothing=nothing, placeholder=placeholder))
+
+    async def name_for(
+        self, question: str, fault: "Callable[[str], str]", proposed: str = "", ways: str = ""
+    ) -> str | None:
+        """Ask for a name until `fault` accepts it. Return None if the user left."""
+        from workbench.ui.dialogs.name import NameScreen
+
+        name: str | None = await self.ask(NameScreen(question, fault, proposed, ways))
+        return name
+
+    def push(self, page: Any, done: "Callable[[Any], None] | None" = None) -> None:
+        """Open a screen and call `done` with its result."""
+        self.app.push_screen(page, done)
+
+    def do(self, action: str) -> None:
+        """Run an action of the table, soon."""
+        self.call_later(self.run_action, action)
+
+    @property
+    def keys_delivered(self) -> int:
+        """Number of keys that were handled so far, on any screen."""
+        return getattr(self.app, "keys_delivered", 0)
+
+    @property
+    def covered(self) -> bool:
+        """Whether another screen is over this one."""
+        return self.app.screen is not self
+
+    @property
+    def occupied(self) -> bool:
+        """Whether the user edits, types or selects something that changes by others must not disturb."""
+        page = self.app.screen
+        return (
+            (page is not self and not getattr(page, "follows_disk", False))
+            or self.cases.input.has_focus
+            or self.rows.anchor is not None
+            or bool(self.get_selected_text())
+            or any(not work.is_finished and work.group not in BACKGROUND for work in self.app.workers)
+        )
+
+    def close_pages(self) -> None:
+        """Close all screens over this one."""
+        while self.covered:
+            self.app.pop_screen()
+
+    def lend_terminal(self, use: "Callable[[], _Result]") -> _Result:
+        """Call a function that uses the terminal, such as the user's editor. The screen is suspended until then.
+
+        Raises:
+            NoEditorError: there is no editor, or the terminal cannot be lent.
+        """
+        from textual.app import SuspendNotSupported
+
+        try:
+            with self.app.suspend():
+                return use()
+        except SuspendNotSupported:
+            raise NoEditorError("this terminal cannot run an editor") from None
+
+    def leave(self, reopen: "Path | None" = None) -> None:
+        """End the program with exit code 0, or open another folder."""
+        self.next_path = reopen
+        self.app.exit(0)
+
+    def work(self, work: "Awaitable[Any]", group: str, *, exclusive: bool = True) -> None:
+        """Run a coroutine in the background. With `exclusive`, first cancel the group's current work.
+
+        The next key waits for the work, unless its group is in `key_order.BACKGROUND`.
+        """
+        self._unstarted = [one for one in self._unstarted if getcoroutinestate(one) == CORO_CREATED]
+        if iscoroutine(work):
+            self._unstarted.append(work)
+        self.run_worker(work, group=group, exclusive=exclusive)
+
+    def on_unmount(self) -> None:
+        """Close work that was cancelled before its first step, or Python would warn that nobody awaited it."""
+        for work in self._unstarted:
+            if getcoroutinestate(work) == CORO_CREATED:
+                work.close()
+
+    def drawn(self) -> str:
+        """Return the screen as SVG."""
+        return self.app.export_screenshot(simplify=True)
+
+    @property
+    def theme_name(self) -> str:
+        """The name of the current theme."""
+        return self.app.theme
+
+    # The cases
 
     @property
     def rows(self) -> Tree:
@@ -230,13 +338,6 @@ class Shell(Screen[None]):
         """Clear the filter."""
         if self.cases.input.end():
             self.tree_view.set_query(Query())
-
-    def open_item(self) -> None:
-        """Do what `enter` does on the item under the cursor of the overview."""
-
-    def undo_filter(self) -> bool:
-        """Take back the filter that the overview set last. Return False if there is none."""
-        return False
 
     def set_filter(self, text: str) -> None:
         """Filter the cases as if the text had been typed. "" clears the filter."""
@@ -329,7 +430,7 @@ class Shell(Screen[None]):
     def overviews(self) -> "Showing":
         """The overviews of rows, made when first needed."""
         if self._overviews is None:
-            from workbench.ui.overview.showing import Showing
+            from workbench.ui.screen.overview_contents import Showing
 
             self._overviews = Showing(self.session, self.rows, self.right, self.set_timer)
         return self._overviews

@@ -19,8 +19,8 @@ from workbench.events.events import (
 from workbench.results.overview import CAUSE, CHANGED, CRITERION
 from workbench.results.tally import Overview
 from workbench.store.store import Store
-from workbench.ui.overview.contents import Figures
-from workbench.ui.overview.filters import conditions_of, filter_for
+from workbench.ui.screen.overview import conditions_of, filter_for
+from workbench.ui.screen.overview_contents import Figures
 from workbench.ui.tree.arrange import arrange
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.query import parse_query

@@ -137,7 +137,7 @@ async def test_showing_what_was_read_so_far_takes_little_of_the_time(
             arrived(bench.workspace)
         return bench.workspace
 
-    monkeypatch.setattr("workbench.ui.session.folder.time", Clock)
+    monkeypatch.setattr("workbench.ui.screen.folder.time", Clock)
     monkeypatch.setattr(bench.view, "show_workspace", show)
     bench.session.read, bench.session.reading = many_files, True  # type: ignore[method-assign,assignment]
     bench.folder._read(Loop, lambda: False)  # type: ignore[arg-type]

@@ -1,11 +1,21 @@
-"""The overview: what is read of stored runs for it, and what its keys do."""
+"""What the keys of the overview do, with the filters that they set, and what is read of stored runs for it."""
 
 import asyncio
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from workbench.events.events import Event, RunStarted
-from workbench.ui.session.view import Controller, Stoppable, View
+from workbench.results import tally
+from workbench.results.overview import CAUSE, CHANGED, case_of, criterion_of
+from workbench.text.counting import exact
+from workbench.ui.screen.controller import Controller, Stoppable
+from workbench.ui.tree import query
+from workbench.ui.tree.arrange import arrange
+from workbench.ui.tree.model import Tree
+from workbench.ui.tree.outline import Pair, Row
+from workbench.ui.tree.query import parse_query, plain_name
+from workbench.ui.tree.scope import Scope
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -13,28 +23,13 @@ if TYPE_CHECKING:
     from workbench.store.history.pass_rates import Trend
     from workbench.store.history.summary import ListedRun
     from workbench.store.rates import Case
-    from workbench.ui.overview.right import RightSide
-    from workbench.ui.overview.showing import Showing
-    from workbench.ui.overview.spending import Spending
-    from workbench.ui.tree.outline import Pair, Row
-    from workbench.ui.tree.scope import Scope
+    from workbench.ui.screen.overview_contents import Spending
+    from workbench.ui.screen.view import View
 
 _CURSOR_REST = 0.15
 """Seconds that the cursor must rest on a row before stored runs are read for it."""
 _MAX_VOTES = 200_000
 """Votes of stored runs that are kept in memory."""
-
-
-class OverviewView(View, Protocol):
-    """The screen as this controller sees it: with the overview on the right side."""
-
-    @property
-    def right(self) -> "RightSide":
-        """The right side with the panes of a case and the overview."""
-
-    @property
-    def overviews(self) -> "Showing":
-        """What draws the overviews of rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +38,14 @@ class _Step:
 
     text: str
     before: str
-    row: "Row"
+    row: Row
     item: str
 
 
 class Overview(Controller):
     """The overview of the row under the cursor."""
 
-    view: OverviewView
-
-    def __init__(self, view: OverviewView) -> None:
+    def __init__(self, view: "View") -> None:
         super().__init__(view)
         self._steps: list[_Step] = []
         self._due: Stoppable | None = None
@@ -72,9 +65,6 @@ class Overview(Controller):
 
     def enter(self) -> None:
         """Show only the cases of a cause, a criterion or all changed ones, or go to a changed case."""
-        from workbench.results.overview import case_of
-        from workbench.ui.overview.filters import conditions_of, filter_for
-
         pane, tree, cases = self.view.right.overview, self.view.rows, self.view.selected
         key, scope = pane.item_key, self.view.overviews.scope
         if scope is None or cases is None:
@@ -100,14 +90,14 @@ class Overview(Controller):
         self.view.show_state()
         return True
 
-    def _filter(self, scope: "Scope", text: str) -> None:
+    def _filter(self, scope: Scope, text: str) -> None:
         before, item = self.view.rows.query.text, self.view.right.overview.item_key
         self._steps.append(_Step(text, before, scope.row, item))
         self.view.set_filter(text)
         self.view.go_left()
         self.view.show_state()
 
-    def _go_to(self, case: "Pair") -> None:
+    def _go_to(self, case: Pair) -> None:
         if not self.view.go_to(*case):
             self.view.clear_filter()
             self.view.go_to(*case)
@@ -155,7 +145,7 @@ class Overview(Controller):
         if scope is not None and self.view.right.shows_overview:
             self.view.work(self._read_stored(scope), "overview")
 
-    async def _read_stored(self, scope: "Scope") -> None:
+    async def _read_stored(self, scope: Scope) -> None:
         """Show trend and costs as they are read. Another scope or run cancels this."""
         contents = self.view.overviews.contents
         run_id, state = self.session.store.run.run_id, self.session.state_dir
@@ -170,12 +160,12 @@ class Overview(Controller):
             if not contents.spending.unread(contents.records(scope)):
                 self._show(scope)
 
-    def _show(self, scope: "Scope") -> None:
+    def _show(self, scope: Scope) -> None:
         overviews = self.view.overviews
         if self.view.right.shows_overview and overviews.scope == scope:
             overviews.show()
 
-    def _trend(self, scope: "Scope", state: "Path") -> "Trend":
+    def _trend(self, scope: Scope, state: "Path") -> "Trend":
         from workbench.store.history.pass_rates import pass_rates
         from workbench.store.rates import case_keys
 
@@ -198,3 +188,70 @@ class Overview(Controller):
                 self._votes.clear()
             self._votes[run.run_id] = votes
         return self._votes[run.run_id]
+
+
+def filter_for(scope: Scope, tree: Tree, tests: Iterable[str], wanted: Iterable[Pair]) -> str:
+    """Return the shortest filter that shows exactly the `wanted` cases of a scope: `order_desk cause:no-refund`.
+
+    Return "" if no test can select them, as for names that differ only in capitals.
+    """
+    cases = set(wanted)
+    for test in tests:
+        for words in _words(scope, tree):
+            text = " ".join([*(word for word in words if word), test])
+            if set(_shown(tree, text)) == cases:
+                return text
+    return ""
+
+
+def conditions_of(key: str, overview: tally.Overview, tree: Tree, cases: Iterable[Pair]) -> Iterator[str]:
+    """Yield what the cases of an item have in common, as words of a filter."""
+    if key.startswith(CAUSE):
+        yield query.CAUSE + key.removeprefix(CAUSE)
+        # Which causes are one of a kind depends on the rest of the filter. Their own names do not.
+        causes = (tree.verdicts.cause(*pair) for pair in cases)
+        yield " ".join(dict.fromkeys(query.CAUSE + cause.slug for cause in causes if cause is not None))
+    elif key == CHANGED:
+        yield f":{query.CHANGED}"
+    elif (found := criterion_of(key)) is not None:
+        name, frozen = found
+        scores = overview.tally.frozen_scores if frozen else overview.tally.scores
+        threshold = next((one.threshold for one in scores if one.name == name), None)
+        if threshold is not None:
+            tests = (f"{name}{sign}{exact(threshold)}" for sign in ("<", ">="))
+            yield from (f"{test} :{query.FROZEN}" if frozen else test for test in tests if parse_query(test).metrics)
+
+
+def _words(scope: Scope, tree: Tree) -> Iterator[list[str]]:
+    """Yield words that select the scope, the shortest first."""
+    before = f":{query.MARKED}" if scope.marked else scope.query
+    # Several causes are alternatives, so those of the filter so far would add their cases. So are names after `in:`.
+    without_causes = _without(before, query.CAUSE)
+    for text in dict.fromkeys((without_causes, before, _without(without_causes, query.INSIDE))):
+        yield from ([*text.split(), *names] for names in _names(scope, tree))
+
+
+def _without(text: str, beginning: str) -> str:
+    return " ".join(word for word in text.split() if not word.startswith(beginning))
+
+
+def _names(scope: Scope, tree: Tree) -> Iterator[list[str]]:
+    """Yield words that name the row, the shortest first."""
+    yield []
+    agent = tree.groups[scope.row.agent] if scope.row.kind != "all" else ""
+    if scope.row.kind == "agent":
+        yield [agent]
+        yield [query.INSIDE + plain_name(agent)]
+    elif scope.row.kind in ("evalset", "passed"):
+        entry = tree.entries[scope.row.evalset]
+        yield [entry.document.eval_set_id]
+        yield [agent, entry.document.eval_set_id]
+    if scope.row.kind != "all":
+        yield [query.INSIDE + plain_name(tree.entries[evalset].relative) for evalset in scope.evalsets]
+
+
+def _shown(tree: Tree, text: str) -> Iterator[Pair]:
+    orders = arrange(tree.entries, tree.verdicts, parse_query(text), marked=tree.marks)
+    for evalset, cases in (orders or {}).items():
+        for case in cases:
+            yield evalset, case

@@ -9,8 +9,8 @@ from tests.ui.fake_view import FakeView
 from workbench.events.events import CaseError
 from workbench.files.faults import Fault
 from workbench.run.processes.agent_host import TrialImport
-from workbench.ui.session import checks
-from workbench.ui.session.checks import Checks
+from workbench.ui.screen import folder
+from workbench.ui.screen.folder import Checks
 from workbench.ui.session.findings import Findings
 
 
@@ -25,7 +25,7 @@ def found_in(view: FakeView) -> Findings:
 
 
 async def test_picking_a_problem_goes_to_its_case(view: FakeView, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "check", lambda workspace: found_in(view))
+    monkeypatch.setattr(folder, "check", lambda workspace: found_in(view))
     view.answers = [(0, 1)]
     Checks(view, nothing_imported).found()
     await view.settled()
@@ -37,7 +37,7 @@ async def test_picking_a_problem_goes_to_its_case(view: FakeView, monkeypatch: p
 async def test_folder_is_checked_after_each_read_if_checks_are_on(
     view: FakeView, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "check", lambda workspace: found_in(view))
+    monkeypatch.setattr(folder, "check", lambda workspace: found_in(view))
     controller = Checks(view, nothing_imported)
     controller.loaded()
     assert view.timers == []
@@ -53,7 +53,7 @@ async def test_folder_is_checked_after_each_read_if_checks_are_on(
 async def test_check_waits_for_the_verdicts_of_earlier_sessions(
     view: FakeView, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "check", lambda workspace: found_in(view))
+    monkeypatch.setattr(folder, "check", lambda workspace: found_in(view))
     view.session.checks, view.session.loading = True, "results"
     Checks(view, nothing_imported).loaded()
     view.timers[0].call()
@@ -71,7 +71,7 @@ async def test_findings_of_an_outdated_folder_are_dropped(view: FakeView, monkey
         view.session.workspace = None
         return found
 
-    monkeypatch.setattr(checks, "check", read_meanwhile)
+    monkeypatch.setattr(folder, "check", read_meanwhile)
     Checks(view, nothing_imported).found()
     await view.settled()
     assert (view.asked, view.session.findings.every) == ([], ())

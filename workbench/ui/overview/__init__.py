@@ -1,1 +1,0 @@
-"""The overview on the right side: the cases of a row, a filter or marks, with causes, changes and costs."""
