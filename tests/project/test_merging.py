@@ -33,8 +33,7 @@ from workbench.exporting.junit import junit_pieces
 from workbench.exporting.report import json_schema, report_pieces
 from workbench.files.run_options import UsageFaultError
 from workbench.files.state_folder import why_untrusted
-from workbench.project.merging import merge_shards
-from workbench.project.shards import plan_digest
+from workbench.project.shards import merge_shards, plan_digest
 from workbench.store.database.database import database
 from workbench.store.database.runs import delete_runs
 from workbench.store.details import read_details

@@ -15,7 +15,7 @@ from workbench.agents.workspace import Workspace
 from workbench.events.event_json import as_line
 from workbench.events.events import AgentActed, CaseFinished, CaseRef, CaseStarted, Event, RunFinished, RunStarted
 from workbench.files.run_options import RunOptions
-from workbench.project.resuming import describe_resumable
+from workbench.project.past_runs import describe_resumable
 from workbench.run.plan.run_plan import make_plan
 from workbench.run.plan.selection import select_cases
 from workbench.store.history.run_writer import RunWriter

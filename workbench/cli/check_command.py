@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from workbench.agents.workspace import Workspace
     from workbench.editing.check.problem import Problem
-    from workbench.project.place_check import PlaceCheck
+    from workbench.project.check_findings import PlaceCheck
 
 _CLEAN, _WARNINGS, _ERRORS = 0, 1, 2
 
@@ -64,7 +64,7 @@ def check_command(
     choice = _choice(on, remote_python, env, lists=lists)
     from workbench.agents.workspace import open_workspace, root_of
     from workbench.editing.check.project import ProjectCheck, in_order
-    from workbench.project.extensions import extension_problems
+    from workbench.project.check_findings import extension_problems
     from workbench.store.owners import read_owners
 
     check, problems = ProjectCheck(), []
@@ -148,7 +148,7 @@ def _check_place(
     import asyncio
 
     from workbench.cli.consent import ask
-    from workbench.project.place_check import check_place, place_of
+    from workbench.project.check_findings import check_place, place_of
     from workbench.project.project import Project
 
     chosen = place_of(choice, workspace.root)

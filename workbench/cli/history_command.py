@@ -145,7 +145,7 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
     for line in trouble:
         warn(line)
     if as_json:
-        from workbench.project.history_report import history_text
+        from workbench.project.command_reports import history_text
 
         write_line(sys.stdout, history_text(str(root), [(run, where, run.run_id in pinned) for run, where in runs]))
         return True

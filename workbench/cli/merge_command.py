@@ -38,7 +38,7 @@ def merge_command(paths: tuple[Path, ...], json: str | None, junit: Path | None)
         raise Refused("no report or folder given", hint=hint, try_help="agent-workbench merge")
     from workbench.cli.exit_codes import UNDECIDED, exit_code
     from workbench.cli.following import read_prices, write_outputs
-    from workbench.project.merging import merge_shards
+    from workbench.project.shards import merge_shards
 
     outputs = Outputs(json=json, junit=junit)
     with reported(json):

@@ -64,7 +64,7 @@ def score_command(
         common.known_runs([run], state_dir)
         refuse_missing(config, "config")
         from workbench.cli.following import run_and_report
-        from workbench.project.scoring import plan_of_run
+        from workbench.project.past_runs import plan_of_run
 
         def plan() -> "Plan":
             return plan_of_run(run, options, folder=Path.cwd(), config=config, cases=cases, explicit_state=state_dir)

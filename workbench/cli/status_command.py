@@ -9,7 +9,7 @@ import click
 
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
-from workbench.cli.streams import has_failed, warn, write_line, write_pieces
+from workbench.cli.streams import has_failed, warn, write_line
 from workbench.store.judge_details import is_without_model
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
@@ -53,9 +53,9 @@ def status_command(paths: tuple[Path, ...], as_json: bool, fail_stale: bool, sta
         warn(warning)
     verdicts = list(last_verdicts(workspace, state))
     if as_json:
-        from workbench.project.status_report import status_pieces
+        from workbench.project.command_reports import status_text
 
-        write_pieces(sys.stdout, status_pieces(str(workspace.root), verdicts))
+        write_line(sys.stdout, status_text(str(workspace.root), verdicts))
     else:
         _print(verdicts)
     if has_failed():

@@ -20,7 +20,7 @@ from workbench.files import settings as config
 from workbench.freshness.watcher import Saved
 from workbench.project.project import Project
 from workbench.project.watch import News, RunningWatch, Waiting
-from workbench.project.watch_cost import limit_words
+from workbench.project.watch_queue import limit_words
 from workbench.project.watching import Start
 from workbench.results.changed import Outcome, differs, outcome
 from workbench.results.faces import COUNTED

@@ -1,6 +1,6 @@
 """The form of the JSON report that scripts rely on."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, create_model
 from pydantic.json_schema import models_json_schema
@@ -20,6 +20,11 @@ class Part(BaseModel):
     """An object of the report. Its docstrings are the descriptions in the schema."""
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, populate_by_name=True)
+
+    @classmethod
+    def of(cls, source: object, **others: Any) -> Self:
+        """Return the part with the fields that another object has under the same names, and `others`."""
+        return cls(**{name: getattr(source, name) for name in cls.model_fields if name not in others}, **others)
 
 
 class ReportError(Part):

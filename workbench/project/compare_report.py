@@ -3,23 +3,19 @@
 `docs/compare.schema.json` is generated from the models here (`python -m workbench.project.compare_report` prints it).
 """
 
-import dataclasses
 import json
 import sys
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from workbench.events.events import CaseRef, CaseStatus, MetricResult, MetricStatus
+from workbench.events.events import CaseStatus, MetricResult, MetricStatus
 from workbench.exporting.report_shape import Count, Object, Part, Words, output_schema
 from workbench.freshness.changed_files import FileKind
-from workbench.results import statistics
 from workbench.results.change_causes import CauseKind
-from workbench.results.compare import Change, ChangedCase, Comparison
+from workbench.results.compare import ORDER, Change, ChangedCase, Comparison
 from workbench.results.gate import Gate
 from workbench.results.statistics import Result
-from workbench.store.execution import Execution
-from workbench.store.history.summary import Summary
 from workbench.store.judge_details import JudgedBy, judge_name, judged_by
 
 SCHEMA: Final = "agent-workbench/compare/1"
@@ -194,22 +190,15 @@ def compare_report(found: Comparison, gate: Gate, verdict: str | None) -> dict[s
     """Return the report as JSON. `verdict` is the decision of the gate in a sentence, or None without `--gate`."""
     report = Compare(
         schema_name=SCHEMA,
-        a=_run(found.before),
-        b=_run(found.after),
-        summary=CompareCount(
-            regression=found.count("regression"),
-            fix=found.count("fix"),
-            other=found.count("other"),
-            unfinished=found.count("unfinished"),
-            score=found.count("score"),
-            unchanged=found.unchanged,
-        ),
-        rates=_rates(gate.rates),
+        a=CompareRun.of(found.before),
+        b=CompareRun.of(found.after),
+        summary=CompareCount(**{change: found.count(change) for change in ORDER}, unchanged=found.unchanged),
+        rates=CompareRates.of(gate.rates) if gate.rates.cases else None,
         drops=[
-            CompareDrop(
-                **_case(drop.ref),
-                before=list(drop.before),
-                after=list(drop.after),
+            CompareDrop.of(
+                drop.ref,
+                before=drop.before,
+                after=drop.after,
                 chance=drop.chance,
                 clear=drop.is_clear,
                 flaky=drop.flaky or None,
@@ -217,59 +206,31 @@ def compare_report(found: Comparison, gate: Gate, verdict: str | None) -> dict[s
             for drop in gate.drops
         ],
         new_errors=[
-            CompareNewError(
-                **_case(one.ref),
-                kind=one.error.kind if one.error else None,
-                message=one.error.message if one.error else None,
-            )
+            CompareNewError.of(one.ref, kind=one.error and one.error.kind, message=one.error and one.error.message)
             for one in gate.new_errors
         ],
-        left_out=[CompareName(**_case(ref)) for ref in gate.left_out],
+        left_out=list(map(CompareName.of, gate.left_out)),
         gate=None if verdict is None else CompareGate(passed=not gate.failed, alpha=gate.alpha, verdict=verdict),
         cases=list(map(_changed, found.cases)),
-        only_in_a=list(map(_ref, found.only_before)),
-        only_in_b=list(map(_ref, found.only_after)),
-        not_compared=list(map(_ref, found.unlike)),
-        files=[CompareFile(**dataclasses.asdict(file)) for file in found.files],
+        only_in_a=[CompareRef.of(one.ref) for one in found.only_before],
+        only_in_b=[CompareRef.of(one.ref) for one in found.only_after],
+        not_compared=[CompareRef.of(one.ref) for one in found.unlike],
+        files=list(map(CompareFile.of, found.files)),
         differences=list(found.differences),
     )
     return report.model_dump(by_alias=True)
 
 
-def _run(run: Summary) -> CompareRun:
-    return CompareRun(run_id=run.run_id, started=run.started, git=run.git, versions=run.versions, models=run.models)
-
-
-def _case(ref: CaseRef) -> dict[str, str]:
-    return {
-        "agent": ref.agent,
-        "evalset_file": ref.evalset_file,
-        "eval_set_id": ref.eval_set_id,
-        "eval_id": ref.eval_id,
-    }
-
-
-def _ref(execution: Execution) -> CompareRef:
-    return CompareRef(**dataclasses.asdict(execution.ref))
-
-
-def _rates(found: statistics.PairedChange) -> CompareRates | None:
-    if not found.cases:
-        return None
-    names = [name for name in CompareRates.model_fields if name != "interval"]
-    return CompareRates(**{name: getattr(found, name) for name in names}, interval=list(found.interval))
-
-
 def _changed(case: ChangedCase) -> CompareCase:
     before, after = case.before, case.after
-    return CompareCase(
-        **dataclasses.asdict(case.ref),
+    return CompareCase.of(
+        case.ref,
         change=case.change,
         before=before.status if before.finished else None,
         after=after.status if after.finished else None,
         frozen=after.frozen is not None,
         place=after.machine or None,
-        causes=[CompareCause(kind=cause.kind, what=cause.what) for cause in case.causes],
+        causes=list(map(CompareCause.of, case.causes)),
         metrics=[
             CompareMetric(name=name, before=_score(before.scores.get(name)), after=_score(after.scores.get(name)))
             for name in case.metrics
@@ -280,14 +241,7 @@ def _changed(case: ChangedCase) -> CompareCase:
 def _score(result: MetricResult | None) -> CompareScore | None:
     if result is None:
         return None
-    return CompareScore(
-        score=result.score,
-        threshold=result.threshold,
-        status=result.status,
-        reason=result.reason,
-        judge=judge_name(result.details) or None,
-        judged_by=judged_by(result.details),
-    )
+    return CompareScore.of(result, judge=judge_name(result.details) or None, judged_by=judged_by(result.details))
 
 
 def json_schema() -> dict[str, Any]:

@@ -13,7 +13,7 @@ from workbench.files.frozen_path import frozen_path
 from workbench.files.own_file import OwnFileError
 from workbench.files.run_options import UsageFaultError
 from workbench.files.state_folder import state_dir
-from workbench.project.scoring import root_of_run
+from workbench.project.past_runs import root_of_run
 from workbench.run.plan.selection import refuse_unknown_cases
 from workbench.run.recordings.drift import merged
 from workbench.run.recordings.from_run import NotRecordedError

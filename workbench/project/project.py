@@ -19,8 +19,8 @@ from workbench.files.run_options import MATRIX, PlaceChoice, RunOptions, UsageFa
 from workbench.files.settings import Settings, with_project_setting
 from workbench.files.state_folder import state_dir as state_of
 from workbench.freshness.agent_inputs import Touched
+from workbench.project.past_runs import make_fork, plan_of_fork, plan_of_run, stored_original
 from workbench.project.running import Running, end
-from workbench.project.scoring import plan_of_run
 from workbench.project.targets import NamedTargets, Targets
 from workbench.project.watch import News, RunningWatch
 from workbench.run.chat import Chat, ChatEvent
@@ -409,8 +409,6 @@ class Project:
         Raises:
             UsageFaultError: the run, case or point does not exist, or the conversation cannot be forked.
         """
-        from workbench.project.forking import make_fork, plan_of_fork, stored_original
-
         folder = self.targets().folder
         workspace = self._workspace or await self.read()
 

@@ -1,17 +1,23 @@
-"""Targets as named by a command line or a program, and the plan that runs them.
+"""Targets as named by a command line or a program, the plan that runs them, and the command that a plan repeats.
 
-Modules that open evalsets are imported late, so that a mistyped word is rejected at once.
+The screen shows that command for its own actions. Modules that open evalsets are imported late, so that a mistyped word
+is rejected at once.
 """
 
-from dataclasses import dataclass, replace
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
+from workbench.agents.discovery import find_root
 from workbench.events.shards import ShardNumber
-from workbench.files.run_options import RunOptions, UsageFaultError, UsageKind
+from workbench.files.run_options import OFF, RESULT_OPTIONS, PlaceChoice, RunOptions, UsageFaultError, UsageKind
+from workbench.files.settings import known_mode, known_places
 from workbench.files.state_folder import state_dir
 from workbench.run.plan.selection import open_selection, refuse_unknown
-from workbench.run.plan.target_parser import Selection, parse_targets
+from workbench.run.plan.target_parser import Selection, escape, parse_targets
+from workbench.text.counting import exact
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
@@ -140,3 +146,160 @@ def refuse_missing(file: Path | None, kind: UsageKind) -> None:
     """
     if file is not None and not file.exists():
         raise UsageFaultError(f"{file}: there is no such file", kind=kind)
+
+
+PROGRAM = "agent-workbench"
+_LONGEST = 100_000
+"""Characters of one argument. Linux allows 128 KiB."""
+_OPTIONS = {**RESULT_OPTIONS, "concurrency": "--concurrency", "python": "--python"}
+del _OPTIONS["frozen"]  # It is compared with the project's setting.
+
+
+@dataclass(frozen=True, slots=True)
+class ShellCommand:
+    """The raw arguments of a command, and a note on what it does not repeat, or ""."""
+
+    arguments: tuple[str, ...]
+    caveat: str = ""
+
+    @property
+    def line(self) -> str:
+        """The command as it is typed into a POSIX shell."""
+        return shlex.join((PROGRAM, *self.arguments))
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """The user's shell: its folder, and what the program was given besides the folder of the project.
+
+    `given_state` is the state folder if it is not `.workbench` in the root. `has_named_evalsets` says whether the
+    workspace has evalsets that its folder alone would not give.
+    """
+
+    here: Path
+    given_state: Path | None = None
+    has_named_evalsets: bool = False
+
+    def path(self, path: Path) -> str:
+        """Return a path as it is typed: relative if it is below the shell's folder, and never like an option."""
+        found = str(path.relative_to(self.here)) if path.is_relative_to(self.here) else str(path)
+        return f"./{found}" if found.startswith("-") else found
+
+    def state(self, root: Path, state: Path, *, by_run: bool) -> tuple[str, ...]:
+        """Return the option for the state folder, if the command would not find it. `by_run`: it names only a run."""
+        needed = self.given_state is not None or (by_run and find_root(self.here) != root)
+        return ("--state-dir", self.path(state)) if needed else ()
+
+
+def command_of_plan(plan: "Plan", workspace: "Workspace", state: Path, shell: Shell) -> ShellCommand:
+    """Return the command that runs or scores the same cases with the same options as `plan`.
+
+    `workspace` is the one for which the plan was made, with all its evalsets. `state` is its state folder.
+    """
+    changed = any(entry.planned.criteria_changed for entry in plan.entries)
+    caveat = "without the criteria changed for that run, which are in no file" if changed else ""
+    if plan.scored_from:
+        return _score_command(plan, state, shell, caveat)
+    words, cases = _targets(plan, workspace, shell)
+    options = [*_options(plan.options), *_frozen(plan), *_place(plan), *shell.state(plan.root, state, by_run=False)]
+    return ShellCommand(("run", *options, *_each("--case", cases), *words), caveat)
+
+
+def compare_command(before: str, after: str, root: Path, state: Path, shell: Shell) -> ShellCommand:
+    """Return the command that compares two runs, each given by its ID or path."""
+    return ShellCommand(("compare", *shell.state(root, state, by_run=True), before, after))
+
+
+def status_command(workspace: "Workspace", state: Path, shell: Shell) -> ShellCommand:
+    """Return the command that shows the last verdicts of a folder."""
+    options = shell.state(workspace.root, state, by_run=False)
+    return ShellCommand(("status", *options, shell.path(workspace.target)))
+
+
+def export_command(run_id: str, root: Path, state: Path, shell: Shell) -> ShellCommand:
+    """Return the command that exports a run as an HTML page."""
+    options = shell.state(root, state, by_run=True)
+    return ShellCommand(("export", *options, "--format", "html", "-o", f"{run_id}.html", run_id))
+
+
+def _score_command(plan: "Plan", state: Path, shell: Shell, caveat: str) -> ShellCommand:
+    runs = plan.scored_from.split(", ")
+    if len(runs) > 1:
+        caveat = f"only the first of {len(runs)} runs with these transcripts"
+    cases = dict.fromkeys(entry.ref.eval_id for entry in plan.entries)
+    options = [*_options(plan.options), *shell.state(plan.root, state, by_run=True)]
+    return ShellCommand(("score", *options, *_each("--case", cases), runs[0]), caveat)
+
+
+def _targets(plan: "Plan", workspace: "Workspace", shell: Shell) -> tuple[list[str], list[str]]:
+    """Return the targets, and the IDs for `--case` if one cannot be written behind a file."""
+    chosen: dict[str, dict[str, None]] = {}
+    for planned in plan.entries:
+        chosen.setdefault(planned.ref.evalset_file, {})[planned.ref.eval_id] = None
+    known = {entry.relative: set(entry.case_ids) for entry in workspace.evalsets}
+    whole = {file for file, ids in known.items() if file in chosen and ids <= chosen[file].keys()}
+    if len(whole) == len(known) and not shell.has_named_evalsets:
+        return [shell.path(workspace.target)], []
+    # A broken file costs one entry in a folder, but a named one would end the command.
+    own = [entry for entry in workspace.evalsets if entry.relative in chosen and not entry.broken]
+    behind = [eval_id for entry in own if entry.relative not in whole for eval_id in chosen[entry.relative]]
+    if any(not eval_id or eval_id != eval_id.strip() for eval_id in behind):
+        every = dict.fromkeys(eval_id for entry in own for eval_id in chosen[entry.relative])
+        return [shell.path(entry.file) for entry in own], list(every)
+    words: list[str] = []
+    for entry in own:
+        path = shell.path(entry.file)
+        words += [path] if entry.relative in whole else _with_ids(path, chosen[entry.relative])
+    return words, []
+
+
+def _with_ids(path: str, ids: Iterable[str]) -> Iterator[str]:
+    """Yield `FILE:id,id`, several times if one argument would be too long."""
+    escaped, length = list[str](), 0
+    for eval_id in map(escape, ids):
+        if escaped and length + len(eval_id) > _LONGEST:
+            yield f"{escape(path)}:{','.join(escaped)}"
+            escaped, length = [], 0
+        escaped.append(eval_id)
+        length += len(eval_id) + 1
+    yield f"{escape(path)}:{','.join(escaped)}"
+
+
+def _options(options: RunOptions) -> Iterator[str]:
+    """Yield the options that differ from the defaults of the command line."""
+    usual = RunOptions()
+    for field in fields(RunOptions):
+        value = getattr(options, field.name)
+        name = _OPTIONS.get(field.name)
+        # With --until-sure, the default of --runs is another one.
+        if name is None or (value == getattr(usual, field.name) and not (field.name == "runs" and options.until_sure)):
+            continue
+        yield name
+        if isinstance(value, float):
+            yield exact(value)
+        elif not isinstance(value, bool):
+            yield str(value)
+
+
+def _frozen(plan: "Plan") -> Iterator[str]:
+    """Yield `--frozen` if it differs from the project's setting."""
+    mode = plan.options.frozen or ""
+    if mode != (known_mode(plan.root) or ""):
+        yield f"--frozen={mode or OFF}"
+
+
+def _place(plan: "Plan") -> Iterator[str]:
+    """Yield `--on` and its options if the place differs from the project's."""
+    usual, named = known_places(plan.root)
+    place = plan.options.place or PlaceChoice()
+    if place == (usual or PlaceChoice()):
+        return
+    yield from ("--on", place.name or place.word)
+    if place.python and place.python not in (choice.python for choice in named if choice.name == place.name):
+        yield from ("--remote-python", place.python)
+    known = next((choice.env for choice in named if choice.name == place.name), ())
+    yield from _each("--env", [name for name in place.env if name not in known])
+
+
+def _each(option: str, values: Iterable[str]) -> Sequence[str]:
+    return [word for value in values for word in (option, value)]

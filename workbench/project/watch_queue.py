@@ -1,29 +1,33 @@
-"""The queue of stale cases and the next job of the watch. It runs nothing itself."""
+"""The queue of stale cases with their estimated costs, and the plan of each job. It runs nothing itself."""
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from workbench.agents.workspace import EvalsetEntry, Workspace
+from workbench.agents.workspace import Workspace
 from workbench.criteria.base import Scored, status_of
 from workbench.criteria.registry import needs_bench
 from workbench.events.events import CaseName, CaseRef, MetricResult
 from workbench.files.criteria import CriteriaConfig, stored_config
 from workbench.files.evalset import EvalCase, case_or_none
+from workbench.files.prices import Prices, criterion_cost, judge_name, money, simulation_cost, total
 from workbench.files.run_options import RunOptions
 from workbench.freshness.staleness import compare, criterion_of
 from workbench.freshness.watcher import Saved
+from workbench.results.costs import ConversationCost, conversation_cost
 from workbench.run.plan.blocking import lost_in
 from workbench.run.plan.plan import Plan, PlanEntry
 from workbench.run.plan.rescore_plan import make_rescore_plan
 from workbench.run.plan.run_plan import plan_cases
 from workbench.run.plan.source import StoredSource
 from workbench.store.case_inputs import criteria_bundle
+from workbench.store.details import read_details
+from workbench.store.execution import CaseRecord, Execution
 from workbench.store.inputs import EFFECTS, Change, Effect, Record, strongest
 from workbench.store.transcripts import StoredCase, StoredRun
 from workbench.text.counting import counted
-
-# Plans for jobs of the watch: to run cases, or to score transcripts again
+from workbench.text.safe_text import one_line
 
 
 def run_plan(workspace: Workspace, keys: Sequence[CaseName], options: RunOptions) -> Plan:
@@ -55,9 +59,13 @@ def scoring_plan(
         UsageFaultError: see `make_rescore_plan`.
     """
     entries = {entry.relative: entry for entry in workspace.evalsets}
-    now = {file: _Cases(entry) for file, entry in entries.items()}
+    indexes = {file: {case.eval_id: case.index for case in entry.document.cases} for file, entry in entries.items()}
     before = {case.ref: case for case in stored}
-    cases = {ref: _with_reference_of_now(case, now.get(ref.evalset_file)) for ref, case in before.items()}
+    cases = {}
+    for ref, case in before.items():
+        entry = entries.get(ref.evalset_file)
+        now = None if entry is None else case_or_none(entry.document, indexes[entry.relative].get(ref.eval_id))
+        cases[ref] = case if now is None else _with_reference(case, now)
     run = StoredRun(run_id, cases=cases)
     plan = make_rescore_plan(
         run,
@@ -77,23 +85,11 @@ def scoring_plan(
     return replace(plan, entries=planned)
 
 
-class _Cases:
-    """The cases of an evalset by id."""
-
-    def __init__(self, entry: EvalsetEntry) -> None:
-        self._document = entry.document
-        self._indexes = {case.eval_id: case.index for case in entry.document.cases}
-
-    def case(self, eval_id: str) -> EvalCase | None:
-        """Return the case with an id, or None."""
-        return case_or_none(self._document, self._indexes.get(eval_id))
-
-
-def _with_reference_of_now(case: StoredCase, cases: _Cases | None) -> StoredCase:
-    now = None if cases is None else cases.case(case.ref.eval_id)
-    if now is None or case.started is None:
-        return case
+def _with_reference(case: StoredCase, now: EvalCase) -> StoredCase:
+    """Return a stored case with the reference that the case has now."""
     started = case.started
+    if started is None:
+        return case
     kept = started.expected, started.rubrics, started.final_session_state
     if kept == (now.turns, now.rubrics, now.final_session_state):
         return case
@@ -302,3 +298,109 @@ class JobQueue:
 
 def _deeper(depth: Effect, other: Effect | None) -> Effect:
     return depth if other is None else max(depth, other, key=EFFECTS.index)
+
+
+_SAMPLE = 400
+"""Number of past runs used for the cost estimate. In a large folder, the other runs are assumed to cost the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    calls: int
+    money: float | None
+    unpriced: frozenset[str]
+
+
+def estimate(
+    cases: int,
+    records: Collection[Execution],
+    depth: Effect,
+    prices: Prices,
+    times: float = 1,
+    criteria_of: Callable[[CaseRef], CriteriaConfig | None] = lambda ref: None,
+) -> Estimate:
+    """Return the estimated cost of `cases` cases with this depth, each repeated `times` on average.
+
+    `records` are finished executions of the same or similar cases. `criteria_of` returns the current criteria of a
+    case.
+    """
+    if depth == "decide":
+        return Estimate(cases, 0)
+    costs = [
+        _with_new(_cost(record, depth, prices), record, criteria_of(record.ref))
+        for record in map(read_details, itertools.islice(records, _SAMPLE))
+    ]
+    if not costs:
+        return Estimate(cases, None)
+    share = cases * times / len(costs)
+    calls = round(sum(cost.calls for cost in costs) * share)
+    if not calls or not prices:
+        return Estimate(cases, calls)
+    amount = total(cost.money for cost in costs)
+    if amount is not None:
+        return Estimate(cases, calls, f"about {money(amount * share, prices.currency)}", amount * share)
+    return Estimate(cases, calls, _unknown(frozenset().union(*(cost.unpriced for cost in costs))))
+
+
+def limit_words(limit: Limit, prices: Prices) -> str:
+    """Return a text such as `50 calls, $0.50`."""
+    parts = [] if limit.calls is None else [counted(limit.calls, "call")]
+    return ", ".join([*parts, *([] if limit.money is None else [money(limit.money, prices.currency)])])
+
+
+def _unknown(models: Collection[str]) -> str:
+    if not models:
+        return "cost unknown"
+    names = [one_line(name, limit=40) or "a model without a name" for name in sorted(models)]
+    return f"cost unknown: no price for {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+
+
+def _cost(record: CaseRecord, depth: Effect, prices: Prices) -> _Cost:
+    judged = _judging(record, prices)
+    if depth == "score":
+        return judged
+    own = _own(record, prices)
+    # A simulated user's calls are among those of the judges.
+    parts = [own.cost, judged.money, simulation_cost(record.simulated, prices)]
+    return _Cost(own.calls + judged.calls, total(parts), own.unpriced | judged.unpriced)
+
+
+def _with_new(cost: _Cost, record: CaseRecord, config: CriteriaConfig | None) -> _Cost:
+    """Add the maximum number of judge calls for criteria that never judged the case before."""
+    from workbench.criteria.registry import needs_bench
+    from workbench.run.plan.judge_calls import CallRange, criterion_calls, options_of
+
+    calls = 0
+    for criterion in () if config is None else config.criteria:
+        judged = record.metrics.get(criterion.name)
+        options = options_of(criterion)
+        is_new = judged is None or "tally" not in judged.details
+        if is_new and needs_bench(criterion.name):
+            turns = CallRange(len(record.turns), len(record.turns))
+            calls += criterion_calls(criterion, options.samples, turns, record.rubrics, all_votes=False).high
+    return replace(cost, calls=cost.calls + calls, money=None) if calls else cost
+
+
+def _judging(record: CaseRecord, prices: Prices) -> _Cost:
+    usage, results = record.usage, record.metrics.values()
+    # Cached answers count as calls, because a changed question is asked again.
+    calls = usage.judge_calls + usage.judge_calls_cached
+    spent = total(criterion_cost(result, prices) for result in results)
+    if spent is not None and usage.judge_calls_cached:
+        spent = spent * calls / usage.judge_calls if usage.judge_calls else None
+    unpriced = (judge_name(result) for result in results if criterion_cost(result, prices) is None)
+    return _Cost(calls, spent, frozenset(unpriced))
+
+
+def _own(record: CaseRecord, prices: Prices) -> ConversationCost:
+    """Return the cost of the agent's own models, from the trace.
+
+    The trace also exists if the newest run only scored the transcript again, without calls of the agent.
+    """
+    calls = record.usage.model_calls
+    if calls and not prices:
+        return ConversationCost(calls, None)
+    found = conversation_cost((turn.spans for turn in record.turns), prices)
+    if calls in (0, found.calls):
+        return found if found.calls else ConversationCost(0, 0.0)
+    return ConversationCost(calls, None, found.unpriced)

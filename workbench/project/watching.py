@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from workbench.agents.workspace import Workspace
 from workbench.criteria.base import Scored
@@ -30,16 +30,13 @@ from workbench.files.settings import Settings
 from workbench.files.walk import relative_to
 from workbench.freshness.agent_inputs import Touched
 from workbench.freshness.watcher import Recurring, Saved, Watcher
-from workbench.project.watch_cost import estimate
-from workbench.project.watch_queue import Estimate, Job, JobQueue, Limit
+from workbench.project.watch_queue import Estimate, Job, JobQueue, Limit, estimate, run_plan, scoring_plan
+from workbench.run.plan.plan import Plan
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.inputs import Effect
 from workbench.store.store import Store
 from workbench.store.transcripts import stored_case
-
-if TYPE_CHECKING:
-    from workbench.run.plan.plan import Plan
 
 DEPTH_WORDS: dict[Effect, str] = {
     "run": "running the agent",
@@ -223,14 +220,12 @@ class Watching:
         configs = {entry.relative: entry.criteria.config for entry in self.watcher.snapshot.workspace.evalsets}
         return estimate(len(keys), records, depth, self._prices, times, lambda ref: configs.get(ref.evalset_file))
 
-    def plan(self, job: Job) -> "Plan":
+    def plan(self, job: Job) -> Plan:
         """Return the plan of a job.
 
         Raises:
             UsageFaultError: a config is wrong, or none of its cases exists any more.
         """
-        from workbench.project.watch_queue import run_plan, scoring_plan
-
         workspace = self.watcher.snapshot.workspace
         if job.depth == "run":
             return run_plan(workspace, job.keys, self._options())

@@ -23,9 +23,10 @@ from workbench.events.events import (
     SpansRecorded,
     TurnFinished,
     TurnStarted,
+    Usage,
     UserSimulated,
 )
-from workbench.store.execution import CaseRecord
+from workbench.store.execution import CaseRecord, Turn
 from workbench.store.inputs import Bundle, RunInputs
 
 _OF_SCORING = frozenset({"judge", "metric_crashed", "quota", "cancelled"})
@@ -202,6 +203,18 @@ def stored_case(record: CaseRecord) -> StoredCase:
     return case
 
 
+def turn_events(ref: CaseRef, number: int, turn: Turn, usage: Usage) -> Iterator[Event]:
+    """Yield the events of a turn, without verdicts. `usage` is that of the whole case."""
+    yield TurnStarted(ref, number, turn.user)
+    if turn.spans is not None:
+        yield turn.spans
+    yield from turn.calls
+    if turn.actual is None:
+        yield from (AgentActed(ref, number, acted) for acted in turn.acted)
+    else:
+        yield TurnFinished(ref, number, turn.actual, turn.note, usage, turn.state, turn.inner_calls)
+
+
 def _events(record: CaseRecord) -> Iterator[Event]:
     ref = record.ref
     if record.started_at is not None:
@@ -225,15 +238,8 @@ def _events(record: CaseRecord) -> Iterator[Event]:
             yield OutputCaptured(ref, stream, record.output[stream])
     for number, turn in enumerate(record.turns):
         yield from (step for step in record.simulated if step.turn == number)
-        yield TurnStarted(ref, number, turn.user)
-        if turn.spans is not None:
-            yield turn.spans
-        yield from turn.calls
-        if turn.actual is None:
-            yield from (AgentActed(ref, number, acted) for acted in turn.acted)
-        else:
-            # The last turn has the usage of the whole case.
-            yield TurnFinished(ref, number, turn.actual, turn.note, record.usage, turn.state, turn.inner_calls)
+        # The last turn has the usage of the whole case.
+        yield from turn_events(ref, number, turn, record.usage)
     yield from (step for step in record.simulated if step.turn >= len(record.turns))
     if record.state != "queued" and record.state != "running":
         yield CaseFinished(

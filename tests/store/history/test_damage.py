@@ -19,7 +19,7 @@ from tests.stored import change_event, drop_events, event_texts, forget_rows, on
 from workbench.__main__ import execute
 from workbench.events.events import CaseRef, Noticed
 from workbench.files.run_options import RunOptions, UsageFaultError
-from workbench.project.scoring import plan_of_run
+from workbench.project.past_runs import plan_of_run
 from workbench.project.targets import Targets
 from workbench.run.plan.plan import InterruptedRun, Plan
 from workbench.run.resuming import Resumable, read_results, resume

@@ -34,8 +34,7 @@ from workbench.project.variants.copies import (
     replace_folder,
 )
 from workbench.project.variants.variant import TREE, Variant, Wanted, changed_variants, refuse_same_names
-from workbench.project.watch_cost import estimate
-from workbench.project.watch_queue import Estimate
+from workbench.project.watch_queue import Estimate, estimate
 from workbench.results.costs import costs
 from workbench.run.plan.plan import AgentSetting, Plan, PlanEntry, new_run_id
 from workbench.run.recorder import Publish

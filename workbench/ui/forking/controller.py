@@ -59,7 +59,7 @@ class Fork(Controller):
 
     def fork_record(self, record: "CaseRecord", names: Sequence[str]) -> None:
         """Fork a finished case of this session or of a stored run. `names` are those of the place under the cursor."""
-        from workbench.project.forking import original_of_record
+        from workbench.project.past_runs import original_of_record
 
         agent = self._agent(record.ref)
         if agent is None:
@@ -73,7 +73,7 @@ class Fork(Controller):
     async def fork_chat(self, talk: "Conversation", session: dict[str, Any], names: Sequence[str]) -> None:
         """Fork a conversation with an agent. `session` is its session input."""
         from workbench.events.events import CaseRef
-        from workbench.project.forking import original_of_turns
+        from workbench.project.past_runs import original_of_turns
 
         agent = self._agent(CaseRef(talk.name, "", "", "chat"))
         assert agent is not None

@@ -140,7 +140,7 @@ class History(Controller):
         if before is None:
             self.view.work(self._choose_and_compare(after), "compare")
             return
-        from workbench.project.equivalent_command import compare_command
+        from workbench.project.targets import compare_command
         from workbench.ui.history.compare_screen import CompareScreen
 
         assert self.session.workspace is not None

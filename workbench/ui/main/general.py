@@ -154,7 +154,7 @@ class General(Controller):
             self._copy("command", line)
 
     def _commands(self) -> list[Item]:
-        from workbench.project.equivalent_command import Shell, export_command, status_command
+        from workbench.project.targets import Shell, export_command, status_command
 
         session = self.session
         assert session.workspace is not None

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from workbench.files.run_options import RunOptions
     from workbench.files.settings import Settings
     from workbench.freshness.follow import Follower
-    from workbench.project.equivalent_command import Shell, ShellCommand
     from workbench.project.fault_matrix import FaultMatrix
     from workbench.project.project import Project, TrialImport
+    from workbench.project.targets import Shell, ShellCommand
     from workbench.project.variants.trial import Trial
     from workbench.project.variants.variant import Wanted
     from workbench.project.watch import News as WatchNews
@@ -109,15 +109,15 @@ class Engine:
         workspace, state_dir, place = self._workspace, self._session.state_dir, self._session.places.chosen
 
         def plan() -> "Plan":
-            from workbench.project.resuming import find_resumable
+            from workbench.project.past_runs import find_resumable
 
-            return find_resumable(self._project, workspace, state_dir, place)
+            return find_resumable(self._project.resumed, workspace, state_dir, place)
 
         return self.planned(plan)
 
     def resumable(self) -> str:
         """Describe the newest run if it can be resumed, else return "". Reads files, so call it in a thread."""
-        from workbench.project.resuming import describe_resumable
+        from workbench.project.past_runs import describe_resumable
 
         return describe_resumable(self._workspace, self._session.state_dir)
 
@@ -136,7 +136,7 @@ class Engine:
         cases = sorted(set(targets))
 
         def plan() -> "Plan":
-            from workbench.project.scoring import plan_of_cases
+            from workbench.project.past_runs import plan_of_cases
 
             options = self._options(use_cache=not fresh)
             return plan_of_cases(chosen, cases, records, state_dir, options, references_of_now=references_of_now)
@@ -162,7 +162,7 @@ class Engine:
         chosen = _with_draft(self._workspace, self._session.draft)
 
         async def build(publish: Publish) -> Runnable:
-            from workbench.project.forking import plan_of_fork
+            from workbench.project.past_runs import plan_of_fork
 
             options = self._options(runs=tries, **self._session.places.run_options())
             plan = await asyncio.to_thread(plan_of_fork, chosen, fork, options)
@@ -308,7 +308,7 @@ class Engine:
 
 
 def _command_of(plan: "Plan", workspace: "Workspace", state: Path, shell: "Shell") -> "ShellCommand":
-    from workbench.project.equivalent_command import command_of_plan
+    from workbench.project.targets import command_of_plan
 
     return command_of_plan(plan, workspace, state, shell)
 

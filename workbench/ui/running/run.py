@@ -193,7 +193,7 @@ class Run(Controller):
 
     def _cost(self, targets: Targets, scoring: bool, times: int) -> tuple[float, str]:
         """Return the known cost of a run and words for it, by the last run of its cases or of others. Reads files."""
-        from workbench.project.watch_cost import estimate
+        from workbench.project.watch_queue import estimate
 
         records = [record for pair in targets for record in self.session.verdicts.records(*pair) if record.has_verdict]
         records = records or [record for record in list(self.session.store.records.values()) if record.has_verdict]

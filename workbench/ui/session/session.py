@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from workbench.events.events import CaseName
     from workbench.files.evalset import EvalCase
     from workbench.freshness.staleness import Changes
-    from workbench.project.equivalent_command import Shell, ShellCommand
+    from workbench.project.targets import Shell, ShellCommand
     from workbench.project.watching import Watching
     from workbench.run.dask.machines import MachineState
     from workbench.ui.session.recall import Recalled

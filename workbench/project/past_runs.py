@@ -1,7 +1,8 @@
-"""Plans that score transcripts again, from a stored run or from cases on the screen."""
+"""Plans from past runs and from cases on the screen: transcripts scored again, runs resumed, conversations forked."""
 
+import itertools
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,23 +10,35 @@ from typing import Any
 from workbench.agents.discovery import discover_for, find_root, name_agents
 from workbench.agents.ownership import Owner, Ownership
 from workbench.agents.workspace import CriteriaChoice, CriteriaChooser, EvalsetEntry, Workspace, app_name
-from workbench.events.events import CaseError, CaseName, Noticed
+from workbench.events.events import (
+    CaseError,
+    CaseName,
+    CaseRef,
+    CaseStarted,
+    ForkChange,
+    Noticed,
+    RunStarted,
+    Usage,
+)
 from workbench.files.criteria import parse_config
 from workbench.files.evalset import EvalCase, EvalsetDocument, case_or_none, open_evalset
-from workbench.files.run_options import RunOptions, UsageFaultError
+from workbench.files.run_options import PlaceChoice, RunOptions, UsageFaultError
 from workbench.files.state_folder import state_dir
 from workbench.freshness.staleness import stale_transcripts
+from workbench.run.forking import CannotForkError, Change, Fork, Original, read_original
 from workbench.run.plan.blocking import lost_agent, lost_in
 from workbench.run.plan.plan import Plan
 from workbench.run.plan.rescore_plan import CriteriaOf, make_rescore_plan
+from workbench.run.plan.run_plan import fork_plan, plan_cases
+from workbench.run.resuming import newest_interrupted, options_of, resumable_results
 from workbench.store.details import read_details
-from workbench.store.execution import Execution
+from workbench.store.execution import CaseRecord, Execution, Turn
 from workbench.store.history.reading import open_run
 from workbench.store.history.run_names import LAST, last_run
-from workbench.store.history.state_dir import states_of
+from workbench.store.history.state_dir import is_stored, state_of, states_of
 from workbench.store.inputs import Input, describe_few
 from workbench.store.owners import StoredOwners, read_owners
-from workbench.store.transcripts import StoredCase, StoredRun, stored_case
+from workbench.store.transcripts import StoredCase, StoredRun, stored_case, turn_events
 from workbench.text.counting import few
 
 _NAMED = 10
@@ -196,15 +209,6 @@ def _criteria_now(chooser: CriteriaChooser, documents: "_Documents", *, given: b
     return choose
 
 
-def _file(root: Path, evalset_file: str) -> Path | None:
-    """Return the evalset file if it exists. The path comes from a report, so it may be anything."""
-    try:
-        file = root / evalset_file
-        return file if file.is_file() else None
-    except (OSError, ValueError):
-        return None
-
-
 class _Documents:
     """The current evalsets. Each file is opened on first use."""
 
@@ -215,8 +219,11 @@ class _Documents:
     def get(self, evalset_file: str) -> EvalsetDocument | None:
         """Return an evalset, or None if it no longer exists."""
         if evalset_file not in self._opened:
-            file = _file(self._root, evalset_file)
-            if file is None:
+            file = self._root / evalset_file
+            try:
+                if not file.is_file():
+                    return None
+            except (OSError, ValueError):  # The path comes from a report, so it may be anything.
                 return None
             self._opened[evalset_file] = open_evalset(file)
         return self._opened[evalset_file]
@@ -246,3 +253,111 @@ class _Owners:
 
     def _owner(self, document: EvalsetDocument) -> Owner:
         return self._ownership.owner(document.path, lambda: app_name(document))
+
+
+def find_resumable(
+    resumed: Callable[[Plan], Plan], workspace: Workspace, state: Path, place: PlaceChoice | None = None
+) -> Plan:
+    """Return the plan that resumes the newest run at `place`, by default the project's. `resumed` is `Project.resumed`.
+
+    Do not call it in the screen's thread: it reads files.
+
+    Raises:
+        UsageFaultError: the run was not interrupted, or its inputs have changed.
+    """
+    announced = newest_interrupted(state)
+    if announced is None:
+        raise UsageFaultError("the newest run was not interrupted", "Press r to run the marked or current case")
+    plan = _plan_of(workspace, announced, place)
+    found = resumed(plan)
+    if found.run_id == plan.run_id:
+        why = found.notices[0].message if found.notices != plan.notices else "it cannot be resumed"
+        raise UsageFaultError(why, "Press r to run the marked or current case")
+    return found
+
+
+def describe_resumable(workspace: Workspace, state: Path) -> str:
+    """Return a text about the results of the newest run, or "" if it cannot be resumed. It reads files, as above."""
+    try:
+        return resumable_results(state, lambda announced: _plan_of(workspace, announced))
+    except (UsageFaultError, OSError, ValueError):
+        return ""
+
+
+def _plan_of(workspace: Workspace, announced: RunStarted, place: PlaceChoice | None = None) -> Plan:
+    """Return the plan that runs the cases of a run again."""
+    names = {planned.case.name for planned in announced.cases}
+    if not names <= workspace.case_names:
+        raise UsageFaultError(f"{announced.run_id} has cases that no longer exist")
+    return plan_cases(workspace, names, replace(options_of(announced, workspace.root), place=place))
+
+
+plan_of_fork = fork_plan
+"""Returns the plan that tries a fork, for surfaces, which plan through this package only."""
+
+
+def original_of_record(record: CaseRecord, state: Path | None) -> Original:
+    """Return the conversation of a case of this session or of an opened run.
+
+    `state` is the state folder with the runs. Reads files.
+
+    Raises:
+        CannotForkError: its calls were not recorded.
+    """
+    return _original(stored_case(record), record.run_id, state)
+
+
+def original_of_turns(agent: str, session: dict[str, Any], turns: Sequence[Turn]) -> Original:
+    """Return a live conversation with an agent. `session` is its session input, `turns` are those that finished.
+
+    Raises:
+        CannotForkError: its calls were not recorded.
+    """
+    ref = CaseRef(agent, "", "", "chat")
+    finished = list(itertools.takewhile(lambda turn: turn.actual is not None, turns))
+    started = CaseStarted(ref, 0.0, tuple({"user_content": turn.user} for turn in finished), {}, session=session)
+    steps = itertools.chain.from_iterable(
+        turn_events(ref, number, turn, Usage()) for number, turn in enumerate(finished)
+    )
+    return read_original(ref, "chat", started, steps, None)
+
+
+def stored_original(
+    word: str, case: str, repeat: int = 1, *, folder: Path, explicit_state: Path | None = None
+) -> Original:
+    """Return a conversation of a stored run. `word` is an id or the start of one, or `last`. Reads files.
+
+    Raises:
+        UsageFaultError: the run or case does not exist, or its calls were not recorded.
+    """
+    run = open_run(word, state_dir(find_root(folder), explicit_state), folder)
+    found = [one for ref, one in run.cases.items() if ref.eval_id == case and ref.repeat == repeat]
+    if not found:
+        raise UsageFaultError(f"run {run.run_id} has no case {case}, repeat {repeat}", "", "nothing")
+    if len(found) > 1:
+        files = ", ".join(one.ref.evalset_file for one in found)
+        raise UsageFaultError(f"run {run.run_id} has several cases {case}: in {files}", "", "nothing")
+    state = state_of(run.file) if run.file is not None and is_stored(run.file) else None
+    try:
+        return _original(found[0], run.run_id, state)
+    except CannotForkError as error:
+        raise UsageFaultError(f"cannot fork {case}: {error}") from None
+
+
+def _original(case: StoredCase, run_id: str, state: Path | None) -> Original:
+    return read_original(case.ref, run_id, case.started, case.steps, state)
+
+
+def make_fork(
+    original: Original, turn: int, call: int = 0, *, change: ForkChange, value: object, agent: str, frozen: bool
+) -> Fork:
+    """Return a fork. Turns count from 1, and calls from 1 in the whole conversation; 0 is the start of the turn.
+
+    Raises:
+        UsageFaultError: there is no such point, or the change does not fit it.
+    """
+    place = call - 1 if call else None
+    try:
+        return Fork(original, turn - 1, place, Change(change, value, agent), frozen)
+    except CannotForkError as error:
+        raise UsageFaultError(f"cannot fork: {error}") from None
