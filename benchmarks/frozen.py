@@ -92,8 +92,7 @@ async def _warm(evalset: Path, modes: Mapping[str, str], isolation: str, rounds:
     from workbench.events.events import CaseFinished, CaseStarted, Event
     from workbench.files.run_options import RunOptions
     from workbench.run.plan.run_plan import make_plan
-    from workbench.run.plan.selection import open_selection
-    from workbench.run.plan.target_parser import Selection, Target
+    from workbench.run.plan.selection import Selection, Target, open_selection
     from workbench.run.processes.children import Children
     from workbench.run.run import Run
     from workbench.store.history.run_writer import RunWriter

@@ -266,8 +266,7 @@ async def _warm_run(evalset: Path, limit: int, isolation: str) -> tuple[float, f
     """Return the seconds of the second of two runs, and its CPU over all processes."""
     from workbench.files.run_options import RunOptions
     from workbench.run.plan.run_plan import make_plan
-    from workbench.run.plan.selection import open_selection
-    from workbench.run.plan.target_parser import Selection, Target
+    from workbench.run.plan.selection import Selection, Target, open_selection
     from workbench.run.processes.children import Children
     from workbench.run.run import Run
 

@@ -25,8 +25,7 @@ from benchmarks import figures
 from workbench.events.events import CaseFinished, Event, RunFinished
 from workbench.files.run_options import RunOptions
 from workbench.run.plan.run_plan import make_plan
-from workbench.run.plan.selection import open_selection
-from workbench.run.plan.target_parser import parse_targets
+from workbench.run.plan.selection import open_selection, parse_targets
 from workbench.run.processes.children import Children
 from workbench.run.run import Run
 from workbench.store.history.run_writer import RunWriter

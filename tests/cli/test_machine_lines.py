@@ -16,7 +16,7 @@ from workbench.events.events import (
 )
 from workbench.files.run_options import PlaceChoice
 from workbench.results.machines import fleet_brief, machine_lines, megabytes, place_words
-from workbench.run.dask.machines import MachineState
+from workbench.run.dask.files import MachineState
 from workbench.store.store import Store
 
 REFS = [CaseRef("desk", "desk/a.evalset.json", "a", f"case_{number}") for number in range(3)]

@@ -24,7 +24,7 @@ from workbench.project.project import Project as Engine
 from workbench.results.change_causes import changed_inputs
 from workbench.run.plan.plan import Plan
 from workbench.run.plan.run_plan import make_plan
-from workbench.run.plan.target_parser import Selection, Target
+from workbench.run.plan.selection import Selection, Target
 from workbench.run.resuming import resume
 from workbench.store.history.state_dir import run_path
 from workbench.store.history.stored_runs import load_summary

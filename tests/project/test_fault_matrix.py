@@ -12,7 +12,7 @@ from workbench.cli.exit_codes import exit_code
 from workbench.events.events import FaultOutcome
 from workbench.files.injection_rules import parse_injection
 from workbench.results.faults import fault_rows
-from workbench.run.injection.outcome import WAYS
+from workbench.run.fault_outcome import WAYS
 from workbench.store.details import read_details
 from workbench.store.history.run_names import run_ids
 from workbench.store.store import Store

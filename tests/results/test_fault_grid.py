@@ -20,7 +20,7 @@ from workbench.results.faults import (
     status_of,
     text_of,
 )
-from workbench.run.injection.outcome import STATUS, WAYS
+from workbench.run.fault_outcome import STATUS, WAYS
 from workbench.store.execution import CaseRecord
 
 FUNCTION = {"judge": {"model": "python:desk.judge:decide", "kind": "python", "by": "function"}}

@@ -33,7 +33,7 @@ from workbench.exporting.tables import build_csv, build_markdown
 from workbench.results.faults import table_lines
 from workbench.results.plain_lines import case_line
 from workbench.results.plain_summary import summary_lines
-from workbench.run.injection.outcome import STATUS
+from workbench.run.fault_outcome import STATUS
 from workbench.store.details import read_details
 from workbench.store.store import Store
 

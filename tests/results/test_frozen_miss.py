@@ -8,7 +8,7 @@ import pytest
 from workbench.events.events import CallsRecorded, CaseError, CaseRef, Frozen, PlannedCase
 from workbench.results.evidence_reasons import case_error_lines, miss_lines
 from workbench.results.lines import View
-from workbench.run.recordings.miss import MissedCall, MissedRequest, missed_call, missed_request
+from workbench.run.recordings.requests import MissedCall, MissedRequest, missed_call, missed_request
 from workbench.store.execution import CaseRecord, Turn
 
 REF = CaseRef("desk", "desk/a.evalset.json", "a", "late")

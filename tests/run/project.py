@@ -10,8 +10,7 @@ from workbench.events.events import CaseRef, Event, Noticed
 from workbench.files.run_options import RunOptions
 from workbench.run.plan.plan import Plan
 from workbench.run.plan.run_plan import make_plan
-from workbench.run.plan.selection import open_selection
-from workbench.run.plan.target_parser import Selection, Target
+from workbench.run.plan.selection import Selection, Target, open_selection
 from workbench.run.processes.children import Children
 from workbench.run.run import Run
 from workbench.store.details import read_details

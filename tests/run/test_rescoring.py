@@ -27,7 +27,7 @@ from workbench.events.events import (
 )
 from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.run.plan.plan import Plan
-from workbench.run.plan.rescore_plan import make_rescore_plan
+from workbench.run.plan.run_plan import make_rescore_plan
 from workbench.run.processes.children import Children
 from workbench.run.run import Run
 from workbench.store.details import read_details

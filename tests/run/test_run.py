@@ -24,9 +24,8 @@ from workbench.events.events import (
 )
 from workbench.files.run_options import RunOptions
 from workbench.run.plan.plan import Plan
-from workbench.run.plan.target_parser import Target
-from workbench.run.processes.children import Children, LocalPlace
-from workbench.run.processes.zygote import Ready
+from workbench.run.plan.selection import Target
+from workbench.run.processes.children import Children, LocalPlace, Ready
 from workbench.run.resuming import Resumable, resume
 from workbench.run.run import Run
 from workbench.store.database.database import close_databases, database

@@ -8,8 +8,7 @@ import pytest
 
 from tests.run.project import Project, execute
 from workbench.files.run_options import RunOptions
-from workbench.run.processes.children import Children
-from workbench.run.processes.zygote import Zygote
+from workbench.run.processes.children import Children, Zygote
 from workbench.worker import processes
 
 pytestmark = [

@@ -32,7 +32,7 @@ from workbench.files import settings as config
 from workbench.files.criteria import default_config
 from workbench.files.evalset import open_evalset
 from workbench.freshness import staleness
-from workbench.run.dask.machines import MachineState
+from workbench.run.dask.files import MachineState
 from workbench.store.store import Store
 from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.running.engine_run import ONCE, Engine, RepeatOptions

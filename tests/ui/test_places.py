@@ -7,7 +7,7 @@ import pytest
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from workbench.files.run_options import PlaceChoice
 from workbench.files.settings import known_places
-from workbench.run.dask.machines import MachineState, Sending, is_confirmed
+from workbench.run.dask.files import MachineState, Sending, is_confirmed
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.running.dialogs import MachinesScreen

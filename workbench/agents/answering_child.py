@@ -1,4 +1,9 @@
-"""A child process that answers many calls at once (`worker/serving.py`)."""
+"""Child processes that answer many calls at once (`worker/serving.py`), and the user's own functions in one.
+
+A child for each agent imports and calls its custom metrics and judges (`worker/functions.py`), in the agent's
+interpreter and environment. Nothing of theirs runs in this process. Exceptions, crashes and hangs there become errors
+of the one call.
+"""
 
 import asyncio
 import contextlib
@@ -22,6 +27,13 @@ _STOPPED_WITHIN = 1.0
 """Seconds that the child has to stop a cancelled call before it gets no more work."""
 _PART = MAX_FRAME // 4
 """Characters of a payload in one frame. JSON escapes at most double them."""
+
+
+_ANSWER_WITHIN = 240.0
+_AT_ONCE = 64
+"""Maximum number of concurrent calls in the child; each synchronous one takes a thread."""
+_STALE = "stale"
+_RENEWALS = 3
 
 
 class ChildLostError(Exception):
@@ -258,13 +270,6 @@ def _value(frame: Frame) -> Any:
         case "lost":
             raise ChildLostError(frame["how"], began=frame["began"])
     raise CallRefusedError({"kind": "raised", "message": "it cancelled itself"})
-
-
-_ANSWER_WITHIN = 240.0
-_AT_ONCE = 64
-"""Maximum number of concurrent calls in the child; each synchronous one takes a thread."""
-_STALE = "stale"
-_RENEWALS = 3
 
 
 class FunctionFailedError(Exception):

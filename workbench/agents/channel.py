@@ -44,7 +44,7 @@ class Channel:
         self._end_reason: str | None = None
         self.frame_bytes = 0
         """Size in bytes of the frame being delivered."""
-        self._loop.add_reader(self._number, self._readable)
+        self._loop.add_reader(self._number, self._read_once)
 
     def send(self, *messages: Frame, descriptors: Sequence[int] = ()) -> int:
         """Send frames, the first one with file descriptors, which this call takes over and closes.
@@ -68,17 +68,13 @@ class Channel:
             self._unsent.append((data, descriptors))
         return len(data)
 
-    def pause(self) -> None:
-        """Stop reading until `resume`. The other side has to wait once the socket is full. Draining still reads."""
-        self._paused = True
-        if self._open:
+    def pause(self, paused: bool) -> None:
+        """Stop reading, or read again. The other side has to wait once the socket is full. Draining still reads."""
+        self._paused = paused
+        if self._open and paused:
             self._loop.remove_reader(self._number)
-
-    def resume(self) -> None:
-        """Read again."""
-        self._paused = False
-        if self._open and self._decoding is None:
-            self._loop.add_reader(self._number, self._readable)
+        elif self._open and self._decoding is None:
+            self._loop.add_reader(self._number, self._read_once)
 
     def drain_at_once(self) -> bool:
         """Process what has arrived, without waiting. Return False if `drain` has to finish it."""
@@ -102,9 +98,6 @@ class Channel:
         self._socket.close()
         self._received.clear()
         self._drop_unsent()
-
-    def _readable(self) -> None:
-        self._read_once()
 
     def _read_once(self) -> bool:
         """Read once. Return False if there was nothing to read."""
@@ -144,7 +137,7 @@ class Channel:
         self._decoding = None
         if self._open:
             if not self._paused:
-                self._loop.add_reader(self._number, self._readable)
+                self._loop.add_reader(self._number, self._read_once)
             self._take(frame, len(payload))
             self._deliver()
 

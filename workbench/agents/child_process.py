@@ -30,6 +30,24 @@ STOPPED = ("T", "t")
 _numbers = itertools.count(1)
 
 
+_READ = 64 * 1024
+_PIPE_READS = 17
+"""Reads that empty the largest possible pipe (1 MiB), even while something keeps writing."""
+_WAIT = 0.1
+"""Seconds that output may wait for more, so that not every print becomes an event."""
+_LONGEST = 64 * 1024
+_CUT_AFTER = ' \t",;'
+"""Characters after which an overlong line may be cut.
+
+Elsewhere, a cut could split a secret in two halves that escape redaction. Secrets hardly ever contain these.
+"""
+_OUTPUT_KEPT = 4000
+_REAPED_WITHIN = 5.0
+"""Maximum seconds in which a child must end after its socket was closed."""
+_CHECK_EVERY = 1.0
+"""Seconds between two checks whether a child was stopped."""
+
+
 def new_mark() -> str:
     """Return the mark of a new child: the marks of the processes above it, and one of its own."""
     return f"{os.environ.get(MARK, '')} {_owner()}:{next(_numbers)}".strip()
@@ -118,19 +136,6 @@ def stat_fields(pid: int) -> list[str]:
     return text.rpartition(")")[2].split()
 
 
-_READ = 64 * 1024
-_PIPE_READS = 17
-"""Reads that empty the largest possible pipe (1 MiB), even while something keeps writing."""
-_WAIT = 0.1
-"""Seconds that output may wait for more, so that not every print becomes an event."""
-_LONGEST = 64 * 1024
-_CUT_AFTER = ' \t",;'
-"""Characters after which an overlong line may be cut.
-
-Elsewhere, a cut could split a secret in two halves that escape redaction. Secrets hardly ever contain these.
-"""
-
-
 class Lines:
     """Printed text on its way to `on_text`, in whole lines if possible."""
 
@@ -178,7 +183,9 @@ class OutputPipe:
     dropped but the pipe is still read, because a full pipe blocks the child.
     """
 
-    def __init__(self, descriptor: int, on_text: Callable[[str], None], on_bytes: Callable[[int], None]) -> None:
+    def __init__(
+        self, descriptor: int, on_text: Callable[[str], None], on_bytes: Callable[[int], None] = lambda count: None
+    ) -> None:
         os.set_blocking(descriptor, False)
         self._descriptor = descriptor
         self._lines = Lines(on_text)
@@ -193,14 +200,11 @@ class OutputPipe:
         """Read and drop all further output."""
         self._muted = True
 
-    def pause(self) -> None:
-        """Stop reading until `resume`. The child has to wait once the pipe is full. Flushing still reads."""
-        if self._open:
+    def pause(self, paused: bool) -> None:
+        """Stop reading, or read again. The child has to wait once the pipe is full. Flushing still reads."""
+        if self._open and paused:
             self._loop.remove_reader(self._descriptor)
-
-    def resume(self) -> None:
-        """Read again."""
-        if self._open:
+        elif self._open:
             self._loop.add_reader(self._descriptor, self._read_once)
 
     def flush_all(self) -> None:
@@ -240,13 +244,6 @@ class OutputPipe:
         os.close(self._descriptor)
         self._lines.add(self._decode(b"", True))
         self._lines.flush_all()
-
-
-_OUTPUT_KEPT = 4000
-_REAPED_WITHIN = 5.0
-"""Maximum seconds in which a child must end after its socket was closed."""
-_CHECK_EVERY = 1.0
-"""Seconds between two checks whether a child was stopped."""
 
 
 @dataclass(frozen=True)
@@ -316,7 +313,7 @@ class ChildProcess:
         self._check: asyncio.TimerHandle | None = None
         self._was_stopped = False
         self._printed = ""
-        self._output = OutputPipe(output, self._keep, lambda count: None)
+        self._output = OutputPipe(output, self._keep)
         self._reaper: asyncio.Task[None] | None = None
         self.channel = Channel(control, on_frame, lambda reason: self._lost())
 

@@ -40,6 +40,15 @@ _NAMED = {
 }
 
 
+_AGENTS = frozenset({"Agent", "LlmAgent"})
+_GROUPS = frozenset({"SequentialAgent", "ParallelAgent", "LoopAgent"})
+_MODELS = frozenset({"Gemini", "LiteLlm"})
+"""Classes of ADK whose instance is a model with a name. Others may not ask the model that they name."""
+_YAML_MODEL = re.compile(rb"""^model:[ \t]*["']?([^\s"'#]+)""", re.MULTILINE)
+_TRANSFER = "transfer_to_agent"
+_MODULES_READ = 20
+
+
 @dataclass(frozen=True, slots=True)
 class ArgumentType:
     """The values that a parameter allows.
@@ -130,15 +139,6 @@ def _kinds_of(value: Any) -> set[str]:
         case dict():
             return {"object"}
     return {"list"}
-
-
-_AGENTS = frozenset({"Agent", "LlmAgent"})
-_GROUPS = frozenset({"SequentialAgent", "ParallelAgent", "LoopAgent"})
-_MODELS = frozenset({"Gemini", "LiteLlm"})
-"""Classes of ADK whose instance is a model with a name. Others may not ask the model that they name."""
-_YAML_MODEL = re.compile(rb"""^model:[ \t]*["']?([^\s"'#]+)""", re.MULTILINE)
-_TRANSFER = "transfer_to_agent"
-_MODULES_READ = 20
 
 
 @dataclass(frozen=True, slots=True)

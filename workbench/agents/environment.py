@@ -27,6 +27,15 @@ from workbench.files.home import expanded
 from workbench.files.walk import up_to
 from workbench.worker.installer import install
 
+_LARGEST = 1 << 16
+_MOST_REFERENCES = 100
+"""Maximum number of `${` in one value. Each unclosed one costs a scan of the rest of the value."""
+_LONGEST = 128 * 1024 - 1
+"""Bytes of the longest variable, name included, that Linux passes to a new process."""
+_ADK_TRUE = frozenset({"1", "true", "yes", "on"})
+_DOTENV_TRUE = frozenset({"1", "true", "t", "yes", "y"})
+_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
+
 
 class InterpreterError(ValueError):
     """The requested interpreter cannot be used."""
@@ -174,15 +183,6 @@ def _warning(broken: list[str]) -> str:
     return f"no usable Python in {', '.join(broken)}" if broken else ""
 
 
-_LARGEST = 1 << 16
-_MOST_REFERENCES = 100
-"""Maximum number of `${` in one value. Each unclosed one costs a scan of the rest of the value."""
-_LONGEST = 128 * 1024 - 1
-"""Bytes of the longest variable, name included, that Linux passes to a new process."""
-_ADK_TRUE = frozenset({"1", "true", "yes", "on"})
-_DOTENV_TRUE = frozenset({"1", "true", "t", "yes", "y"})
-
-
 @dataclass(frozen=True)
 class AgentEnvironment:
     """The environment of an agent.
@@ -292,9 +292,6 @@ def _bindings(text: str, file: Path, warnings: list[str]) -> Iterator[tuple[str,
 
 def _fingerprint(values: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(sorted(values.items())).encode()).hexdigest()[:32]
-
-
-_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 
 
 def working_directory(agent_folder: Path, root: Path, here: Path) -> Path:

@@ -39,6 +39,13 @@ OwnerRule: TypeAlias = Literal["folder", "app_name", "choice", "location", "give
 AppName: TypeAlias = Callable[[], str | None]
 
 
+_NAMES = 'session_input.app_name names it: "{}"'
+_LARGEST = 1 << 20
+_IN_YAML = re.compile(r"""^name:\s*["']?([^"'#\n]+?)["']?\s*(?:#.*)?$""", re.MULTILINE)
+_IMPORTS_AGENT = re.compile(rb"\bagent\b")
+_MODULE, _PACKAGE, _OF_ADK = "agent.py", "__init__.py", ".adk"
+
+
 @dataclass(frozen=True, slots=True)
 class Owned:
     """The way in which an evalset got its agent.
@@ -295,9 +302,6 @@ class Ownership:
         return f"{self._root.name or self._root}/" if relative == "." else f"{relative}/"
 
 
-_NAMES = 'session_input.app_name names it: "{}"'
-
-
 def _chosen(agent: AgentFolder, name: str | None = None) -> Owner:
     return Owner(agent, "chosen by you", Owned("choice", name))
 
@@ -325,10 +329,6 @@ def _loose(name: str) -> str:
     return name.strip().replace("-", "_").replace(" ", "_").casefold()
 
 
-_LARGEST = 1 << 20
-_IN_YAML = re.compile(r"""^name:\s*["']?([^"'#\n]+?)["']?\s*(?:#.*)?$""", re.MULTILINE)
-
-
 def declared_name(agent: AgentFolder) -> str:
     """Return the agent's declared name, or "" if the defining file has none as plain text."""
     try:
@@ -353,9 +353,6 @@ def _name_of(call: ast.Call) -> str:
 
 
 # Signs that a folder used to be an agent's. Files are read, never run
-
-_IMPORTS_AGENT = re.compile(rb"\bagent\b")
-_MODULE, _PACKAGE, _OF_ADK = "agent.py", "__init__.py", ".adk"
 
 
 def missing_agent_module(folder: Path) -> str:

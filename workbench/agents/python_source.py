@@ -24,6 +24,20 @@ LARGEST_SOURCE = 1 << 19
 """Bytes of the largest source that is parsed, which takes at most about 1.5 seconds."""
 
 
+_AGENT_NAMES = ("app", "root_agent", "get_agent_async")
+"""The names of an agent, in the order of ADK. Web frameworks also use `app`, so it counts only if it can be ADK's."""
+_MENTIONED = re.compile(rb"\b(?:app|root_agent|get_agent_async)\b")
+# For files that this Python cannot parse; the agent's own Python may be newer.
+_LINE = re.compile(
+    r"^(?:(?P<assigned>app|root_agent|get_agent_async)\b[^=\n]*=(?!=)|(?:async\s+)?def\s+(?P<defined>root_agent|get_agent_async)\b"
+    r"|from\s[^\n]*\bimport\b[^\n]*\b(?P<imported>root_agent|get_agent_async)\b)",
+    re.MULTILINE,
+)
+END_STATE = "final_session_state"
+"""The parameter with which a metric asks for the session state at the end (`worker/functions.py`)."""
+_FUNCTIONS = {"recognise", "answer"}
+
+
 def parse_source(source: bytes, name: str = "<unknown>") -> ast.Module:
     """Return the syntax tree of a source.
 
@@ -55,17 +69,6 @@ def read_source(file: Path) -> ast.Module:
         SyntaxError, ValueError: as in `parse_source`.
     """
     return parse_source(read_regular(file, LARGEST), str(file))
-
-
-_AGENT_NAMES = ("app", "root_agent", "get_agent_async")
-"""The names of an agent, in the order of ADK. Web frameworks also use `app`, so it counts only if it can be ADK's."""
-_MENTIONED = re.compile(rb"\b(?:app|root_agent|get_agent_async)\b")
-# For files that this Python cannot parse; the agent's own Python may be newer.
-_LINE = re.compile(
-    r"^(?:(?P<assigned>app|root_agent|get_agent_async)\b[^=\n]*=(?!=)|(?:async\s+)?def\s+(?P<defined>root_agent|get_agent_async)\b"
-    r"|from\s[^\n]*\bimport\b[^\n]*\b(?P<imported>root_agent|get_agent_async)\b)",
-    re.MULTILINE,
-)
 
 
 def agent_attribute(file: Path) -> tuple[str, str]:
@@ -181,10 +184,6 @@ def _imports_app(origin: str, file: Path) -> bool:
         return False
 
 
-END_STATE = "final_session_state"
-"""The parameter with which a metric asks for the session state at the end (`worker/functions.py`)."""
-
-
 def function_file(path: str, root: Path, folder: Path) -> Path | None:
     """Return the file of the function at `path` for the agent in `folder`, or None if the project has none.
 
@@ -295,9 +294,6 @@ def _bound(node: ast.AST) -> Iterator[str]:
         elif isinstance(child, ast.alias):
             yield (child.asname or child.name).partition(".")[0]
         yield from _bound(child)
-
-
-_FUNCTIONS = {"recognise", "answer"}
 
 
 def driver_files() -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from workbench.cli.streams import write_line
 from workbench.files.run_options import PlaceChoice
 from workbench.results.machines import sending_lines
-from workbench.run.dask.machines import Sending
+from workbench.run.dask.files import Sending
 
 _YES = ("y", "yes")
 

@@ -26,7 +26,7 @@ from workbench.files.settings import Settings, read_settings
 from workbench.project.project import Project, Running
 from workbench.results.plain_lines import notice_line
 from workbench.results.plain_summary import summary_lines
-from workbench.run.dask.machines import Sending
+from workbench.run.dask.files import Sending
 from workbench.run.plan.plan import Plan, new_run_id
 from workbench.store.store import Store
 from workbench.text.safe_text import plain

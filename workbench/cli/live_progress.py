@@ -21,7 +21,7 @@ from workbench.results.faces import COUNTED, FACES
 from workbench.results.machines import fleet_brief
 from workbench.results.plain_lines import case_label, notice_line, wait_line
 from workbench.results.plain_summary import STYLES, SummaryLine, brief_lines
-from workbench.run.dask.machines import MachineState
+from workbench.run.dask.files import MachineState
 from workbench.store.details import read_details
 from workbench.store.remaining import STARTING_AGENTS, RemainingTime, is_waiting_for_agents, left_words
 from workbench.store.store import Store

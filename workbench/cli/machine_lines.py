@@ -11,7 +11,7 @@ from workbench.files.run_options import RunOptions
 from workbench.project.project import Project
 from workbench.results.machines import fleet_busy, fleet_line, lost_words, machine_line, place_words
 from workbench.results.plain_lines import label
-from workbench.run.dask.machines import MachineState
+from workbench.run.dask.files import MachineState
 from workbench.store.store import Store
 from workbench.text.safe_text import one_line
 

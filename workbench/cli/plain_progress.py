@@ -7,7 +7,7 @@ from typing import Protocol, Self, TextIO
 from workbench.cli.streams import write_line
 from workbench.events.events import CaseFinished, CaseRef, Event, JudgeWaits, Noticed, RunFinished
 from workbench.results.plain_lines import case_line, notice_line, wait_line
-from workbench.run.dask.machines import MachineState
+from workbench.run.dask.files import MachineState
 from workbench.store.details import read_details
 from workbench.store.store import Store
 

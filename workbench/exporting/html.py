@@ -35,7 +35,7 @@ from workbench.results.plain_summary import by_need, count_text, repeats_of
 from workbench.results.repeat_texts import cells
 from workbench.results.tally import scores
 from workbench.results.trace import trace_lines
-from workbench.run.injection.outcome import STATUS, WAYS
+from workbench.run.fault_outcome import STATUS, WAYS
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.store import Store

@@ -27,7 +27,7 @@ from workbench.results.plain_lines import (
 )
 from workbench.results.plain_summary import by_need, count_text, repeats_of
 from workbench.results.repeat_texts import cells
-from workbench.run.injection.outcome import WAYS
+from workbench.run.fault_outcome import WAYS
 from workbench.store.cause import Cause
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution

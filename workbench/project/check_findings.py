@@ -18,8 +18,7 @@ from workbench.files.plugins import Point, Trouble, installed
 from workbench.files.run_options import PlaceChoice, RunOptions, UsageFaultError
 from workbench.files.settings import with_project_setting
 from workbench.project.project import Project
-from workbench.run.dask.files import needs_of
-from workbench.run.dask.machines import MachineState, Sending, cleaned_states
+from workbench.run.dask.files import MachineState, Sending, cleaned_states, needs_of
 from workbench.run.dask.place import DaskPlace
 from workbench.run.plan.plan import AgentSetting, agent_setting
 

@@ -28,8 +28,7 @@ from workbench.freshness.staleness import stale_transcripts
 from workbench.run.forking import CannotForkError, Change, Fork, Original, read_original
 from workbench.run.plan.blocking import lost_agent, lost_in
 from workbench.run.plan.plan import Plan
-from workbench.run.plan.rescore_plan import CriteriaOf, make_rescore_plan
-from workbench.run.plan.run_plan import fork_plan, plan_cases
+from workbench.run.plan.run_plan import CriteriaOf, fork_plan, make_rescore_plan, plan_cases
 from workbench.run.resuming import newest_interrupted, options_of, resumable_results
 from workbench.store.details import read_details
 from workbench.store.execution import CaseRecord, Execution, Turn

@@ -24,8 +24,17 @@ from workbench.project.running import Running, end
 from workbench.project.targets import NamedTargets, Targets
 from workbench.project.watch import News, RunningWatch
 from workbench.run.chat import Chat, ChatEvent
-from workbench.run.dask.files import FilesError, files_of_agents, needs_of
-from workbench.run.dask.machines import MachineState, Sending, UnconfirmedError, cleaned_states, confirm, is_confirmed
+from workbench.run.dask.files import (
+    FilesError,
+    MachineState,
+    Sending,
+    UnconfirmedError,
+    cleaned_states,
+    confirm,
+    files_of_agents,
+    is_confirmed,
+    needs_of,
+)
 from workbench.run.dask.place import DaskPlace
 from workbench.run.place import Place
 from workbench.run.plan.plan import AgentSetting, Plan, agent_setting
@@ -574,7 +583,7 @@ class Project:
         async with self._running:
             if self._renew:
                 self._renew = False
-                await self.children.restart()
+                await self.children.local.close()
             yield
 
     def _read(self) -> Workspace:

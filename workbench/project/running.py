@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Generic, TypeVar
 
 from workbench.events.events import CaseRef, Event
-from workbench.run.dask.machines import MachineState
+from workbench.run.dask.files import MachineState
 from workbench.run.recorder import Publish
 from workbench.run.run import Run
 from workbench.store.history.run_writer import RunWriter

@@ -34,9 +34,9 @@ from workbench.files.run_options import RESULT_OPTIONS, RunOptions, UsageFaultEr
 from workbench.files.state_folder import STATE_FOLDER, state_dir
 from workbench.files.walk import Walk, relative_to
 from workbench.freshness.current import other_files
+from workbench.run.input_recorder import is_source, versions
 from workbench.run.plan.plan import Plan, PlanEntry, new_run_id
 from workbench.run.plan.source import AgentSource
-from workbench.run.provenance import is_source, versions
 from workbench.run.scoring.verdict import case_status
 from workbench.store.database.database import database
 from workbench.store.database.opening import FILE_NAME

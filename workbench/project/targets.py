@@ -15,8 +15,7 @@ from workbench.events.shards import ShardNumber
 from workbench.files.run_options import OFF, RESULT_OPTIONS, PlaceChoice, RunOptions, UsageFaultError, UsageKind
 from workbench.files.settings import known_mode, known_places
 from workbench.files.state_folder import state_dir
-from workbench.run.plan.selection import open_selection, refuse_unknown
-from workbench.run.plan.target_parser import Selection, escape, parse_targets
+from workbench.run.plan.selection import Selection, escape, open_selection, parse_targets, refuse_unknown
 from workbench.text.counting import exact
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from workbench.freshness.watcher import Saved
 from workbench.results.costs import ConversationCost, conversation_cost
 from workbench.run.plan.blocking import lost_in
 from workbench.run.plan.plan import Plan, PlanEntry
-from workbench.run.plan.rescore_plan import make_rescore_plan
-from workbench.run.plan.run_plan import plan_cases
+from workbench.run.plan.run_plan import make_rescore_plan, plan_cases
 from workbench.run.plan.source import StoredSource
 from workbench.store.case_inputs import criteria_bundle
 from workbench.store.details import read_details
@@ -368,7 +367,7 @@ def _cost(record: CaseRecord, depth: Effect, prices: Prices) -> _Cost:
 def _with_new(cost: _Cost, record: CaseRecord, config: CriteriaConfig | None) -> _Cost:
     """Add the maximum number of judge calls for criteria that never judged the case before."""
     from workbench.criteria.registry import needs_bench
-    from workbench.run.plan.judge_calls import CallRange, criterion_calls, options_of
+    from workbench.run.plan.preflight_cases import CallRange, criterion_calls, options_of
 
     calls = 0
     for criterion in () if config is None else config.criteria:

@@ -28,7 +28,7 @@ from workbench.text.json_values import mapping, objects, string
 from workbench.text.safe_text import one_line, plain
 
 if TYPE_CHECKING:
-    from workbench.run.recordings.miss import MissedCall, MissedRequest
+    from workbench.run.recordings.requests import MissedCall, MissedRequest
 
 _ELSEWHERE: tuple[Shown, ...] = ("calls", "words", "simulator")
 """What the calls, the answer and the message show: criteria with these details need no reason in words."""
@@ -177,7 +177,7 @@ def missed_in(record: CaseRecord, state: Path | None) -> "MissedCall | None":
     """Return the call that ended a case, or None if no call without a recording did. Reads files."""
     if record.error is None or record.error.kind not in ("frozen_miss", "off_recording"):
         return None
-    from workbench.run.recordings.miss import missed_call
+    from workbench.run.recordings.requests import missed_call
 
     spans = (turn.spans for turn in record.turns if turn.spans is not None)
     return missed_call((*(event for turn in record.turns for event in turn.calls), *spans), state)
@@ -187,7 +187,7 @@ def missed_request_in(record: CaseRecord) -> "MissedRequest | None":
     """Return the request to a model that ended a case, or None if none did or nothing in it can be ignored."""
     if record.error is None or record.error.kind != "frozen_miss":
         return None
-    from workbench.run.recordings.miss import missed_request
+    from workbench.run.recordings.requests import missed_request
 
     return missed_request(event for turn in record.turns for event in turn.calls)
 

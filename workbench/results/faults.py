@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from workbench.events.events import CaseStatus, FaultHandling, FaultOutcome, FaultWay, PlannedCase, ToolFault
 from workbench.results.cells import cell_len, fit
 from workbench.results.faces import BY_FUNCTION, FACES, Status
-from workbench.run.injection.outcome import STATUS, WAYS
+from workbench.run.fault_outcome import STATUS, WAYS
 from workbench.store.execution import Execution
 from workbench.store.judge_details import is_without_model, judged_by
 from workbench.text.counting import counted

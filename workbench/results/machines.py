@@ -17,7 +17,7 @@ from workbench.text.counting import counted, few
 from workbench.text.safe_text import one_line
 
 if TYPE_CHECKING:
-    from workbench.run.dask.machines import MachineState, Sending
+    from workbench.run.dask.files import MachineState, Sending
 
 
 _MOST_NAME = 100

@@ -126,7 +126,7 @@ def _verdict(subject: Subject) -> Line:
 def _handling_badge(handling: FaultHandling) -> Line:
     """Return `✓ RECOVERED`. An execution with a fault has no verdict."""
     from workbench.results.faults import WORDS
-    from workbench.run.injection.outcome import STATUS  # Few runs inject faults.
+    from workbench.run.fault_outcome import STATUS  # Few runs inject faults.
 
     face = FACES[STATUS[handling.outcome]]
     return Text.styled(f"{face.glyph} {WORDS[handling.outcome].upper()}", face.variable)
@@ -168,7 +168,7 @@ def _undecided(record: CaseRecord) -> str:
 def _handled(record: CaseRecord, handling: FaultHandling, width: int) -> Line:
     """Return what the agent did about an injected fault, and why this is known unless the error below says so."""
     from workbench.results.faults import fault_words, handling_text
-    from workbench.run.injection.outcome import STATUS  # Few runs inject faults.
+    from workbench.run.fault_outcome import STATUS  # Few runs inject faults.
 
     outcome, _, reason = handling_text(handling).partition(": ")
     if record.error is not None and record.planned.fault is not None:

@@ -30,7 +30,6 @@ from workbench.files.run_options import RunOptions
 from workbench.judges.base import JudgeEnvironment
 from workbench.run.conversation.case_run import CaseRun
 from workbench.run.conversation.scenario_user import NextMessage
-from workbench.run.plan.judge_calls import judge_environment
 from workbench.run.plan.plan import AgentSetting, agent_notices
 from workbench.run.plan.preflight import without_keys
 from workbench.run.processes.agent_host import AgentHost, NoAgentProcessError, ProcessSlot
@@ -352,7 +351,7 @@ class _ChatRun(CaseRun):
 def _keys_missing(setting: AgentSetting) -> list[Noticed]:
     """Return notices about models of the agent without a key."""
     try:
-        environment = JudgeEnvironment(**judge_environment(setting))
+        environment = JudgeEnvironment(**setting.judge_environment())
         return list(without_keys({setting.agent.name: setting}, {setting.agent.name: environment}))
     except Exception:
         return [Noticed("error", "the check of the agent's models failed", traceback.format_exc())]

@@ -27,22 +27,18 @@ from workbench.events.events import (
 from workbench.freshness.agent_inputs import Touched
 from workbench.run.case_queue import CaseQueue, UntilSure
 from workbench.run.conversation.case_flow import CaseFlow, StartAgent
-from workbench.run.conversation.context import RunContext
-from workbench.run.conversation.local_part import LocalPart
-from workbench.run.conversation.transcript import Transcript
-from workbench.run.dask.files import Files, files_of_agents
-from workbench.run.dask.machines import MachineState, cleaned_states
+from workbench.run.conversation.case_run import LocalPart
+from workbench.run.conversation.transcript import RunContext, Transcript
+from workbench.run.dask.dask_part import Report
+from workbench.run.dask.files import MachineState, cleaned_states, files_of_agents
 from workbench.run.dask.place import DaskPlace
-from workbench.run.dask.report import Report
-from workbench.run.input_recorder import InputRecorder
+from workbench.run.input_recorder import Commit, InputRecorder
 from workbench.run.place import Place
-from workbench.run.plan.judge_calls import judge_environments
 from workbench.run.plan.plan import Plan, PlanEntry
 from workbench.run.plan.preflight import preflight
 from workbench.run.plan.source import AgentSource, AnswerStorage, DecidedSource
 from workbench.run.processes.agent_host import AgentHosts
 from workbench.run.processes.children import Children
-from workbench.run.provenance import Commit
 from workbench.run.recorder import Publish, Recorder
 from workbench.store.history.run_writer import RunWriter
 
@@ -121,7 +117,7 @@ class Run:
         plan = self._plan
         self._commit = None if self._writer is None or not self._asks_agents else Commit(plan.root)
         todo = self._todo if self._cluster is None else ()
-        self._hosts = AgentHosts(plan, todo, self._children, self._options, self._notify, self._place)
+        self._hosts = AgentHosts(plan, todo, self._children, self._notify, self._place)
         if self._cluster is not None:
             self._cluster.begin(lambda text, hint: self._notify(Noticed("warning", text, hint)), self._lose_place)
         ahead = await self._prepare()
@@ -151,7 +147,7 @@ class Run:
         environments = {name: setting.environment.values for name, setting in agents.items()}
         if self._writer is not None:
             self._answers = AnswerStorage(self._writer.keep_answers, environments)
-        environment_of = judge_environments(agents)
+        environment_of = functools.cache(lambda agent: agents[agent].judge_environment())  # Most runs ask no judge.
         return RunContext(
             options,
             self._children,
@@ -170,7 +166,7 @@ class Run:
         """Read the inputs and run preflight, while the agent of the first case is imported. Return the notices."""
         await asyncio.to_thread(self._input_recorder.begin)
         if self._cluster is not None:  # After the digests, so that no verdict seems to be of a later change.
-            await self._cluster.send(self._files)
+            await self._cluster.send(lambda: files_of_agents(self._plan.root, self._plan.agents, {}))
         self._hosts.start_first()
         try:
             _, ahead = await asyncio.gather(asyncio.to_thread(self._read_inputs), self._run_preflight())
@@ -178,10 +174,6 @@ class Run:
             await self._hosts.close()
             raise
         return ahead
-
-    def _files(self) -> Files:
-        """Return the files that travel to the cluster. Call it in a thread."""
-        return files_of_agents(self._plan.root, self._plan.agents, {})
 
     def _lose_place(self, why: str) -> None:
         """End the run, because the cluster is gone."""
@@ -330,7 +322,7 @@ class Run:
             setting = self._plan.agents[entry.ref.agent]
             note = functools.partial(self._note_report, setting.agent.folder)
             return lambda execution: cluster.start(setting, context.options, execution, note)
-        host = self._hosts.host_of(entry.ref.agent)
+        host = self._hosts.by_agent[entry.ref.agent]
         return lambda execution: LocalPart(execution, host, context.options, context.answers)
 
     def _note_report(self, folder: Path, report: Report) -> None:

@@ -11,9 +11,8 @@ from workbench.criteria.secrets import Secrets
 from workbench.events.events import CallsRecorded, CaseError, CaseFinished, Event
 from workbench.files.run_options import RunOptions
 from workbench.run.conversation.case_flow import CaseFlow
-from workbench.run.conversation.context import RunContext
-from workbench.run.conversation.local_part import Execution
-from workbench.run.conversation.transcript import Transcript
+from workbench.run.conversation.case_run import Execution
+from workbench.run.conversation.transcript import RunContext, Transcript
 from workbench.run.plan.run_plan import matrix_of
 from workbench.run.processes.children import Children
 

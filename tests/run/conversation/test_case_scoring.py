@@ -12,9 +12,7 @@ from workbench.events.events import CaseError, CaseFinished, CaseRef, Event, Met
 from workbench.files.criteria import CriteriaConfig, Criterion
 from workbench.files.evalset import EvalCase
 from workbench.files.run_options import RunOptions
-from workbench.run.conversation.case_scoring import CaseScoring, Verdicts
-from workbench.run.conversation.context import RunContext
-from workbench.run.conversation.transcript import Transcript
+from workbench.run.conversation.transcript import CaseScoring, RunContext, Transcript, Verdicts
 from workbench.run.processes.children import Children
 from workbench.run.scoring.verdict import with_judges
 
@@ -28,7 +26,7 @@ SECRET = "sesame-opens-all-doors"
 async def children(monkeypatch: pytest.MonkeyPatch, warm_scorers: None) -> AsyncIterator[Children]:
     """A scorer with scripted answers (`tests/run/scripted_scorer.py`)."""
     monkeypatch.setattr("workbench.run.scoring.client.MODULE", "tests.run.scripted_scorer")
-    for module in ("scoring.client", "scoring.conversation", "conversation.case_scoring"):
+    for module in ("scoring.client", "conversation.transcript"):
         monkeypatch.setattr(f"workbench.run.{module}.needs_bench", lambda name, custom=False: name.startswith("ask"))
     async with Children() as warm:
         warm.scorer.begin_run(

@@ -8,9 +8,8 @@ from workbench.criteria.base import Scored
 from workbench.events.events import CallsRecorded, CaseError, CaseRef, FaultHandling, MetricResult, ToolFault
 from workbench.files.criteria import CriteriaConfig, default_config
 from workbench.files.evalset import EvalCase
-from workbench.run.conversation.case_scoring import Verdicts, fault_handling
-from workbench.run.conversation.transcript import Transcript
-from workbench.run.injection.fault_question import fault_question
+from workbench.run.conversation.transcript import Transcript, Verdicts, fault_handling
+from workbench.run.fault_outcome import fault_question
 from workbench.run.plan.plan import FaultJudging
 
 REF = CaseRef("desk", "a.evalset.json", "a", "one")

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from workbench.events.events import CaseError, CaseRef, Event, LostAttempt, TurnFinished, TurnStarted, Usage
-from workbench.run.conversation.local_part import Execution
+from workbench.run.conversation.case_run import Execution
 from workbench.run.conversation.scenario_user import FixedMessages, MessageSource, NextMessage
 from workbench.run.conversation.transcript import Transcript
 from workbench.run.dask import dask_part
-from workbench.run.dask.dask_part import DaskPart, messages_of
-from workbench.run.dask.report import encode_report
+from workbench.run.dask.dask_part import DaskPart, encode_report, messages_of
 from workbench.worker.frames import FrameTooLargeError
 
 REF = CaseRef("desk", "desk/a.evalset.json", "a", "one")

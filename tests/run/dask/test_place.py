@@ -10,7 +10,7 @@ import pytest
 from workbench.agents.channel import Frame
 from workbench.events.events import CaseRef, LostAttempt
 from workbench.files.run_options import PlaceChoice, UsageFaultError
-from workbench.run.conversation.local_part import Execution
+from workbench.run.conversation.case_run import Execution
 from workbench.run.conversation.scenario_user import FixedMessages
 from workbench.run.dask import place as module
 from workbench.run.dask.dask_part import DaskPart

@@ -19,7 +19,7 @@ from workbench.events.events import (
 )
 from workbench.run.conversation.scenario_user import ConversationEnd, Move, NextMessage, UserFailure
 from workbench.run.conversation.transcript import CallCounts, Transcript
-from workbench.run.dask.report import InvalidReportError, encode_report, move_as_json, move_from_json, read_report
+from workbench.run.dask.dask_part import InvalidReportError, encode_report, move_as_json, move_from_json, read_report
 from workbench.run.processes.agent_process import Reads
 
 REF = CaseRef("desk", "desk/a.evalset.json", "a", "one")

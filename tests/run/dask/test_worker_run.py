@@ -12,8 +12,8 @@ import pytest
 from tests.run.project import Project
 from workbench.events.events import CaseRef, OutputCaptured
 from workbench.run.dask import task
+from workbench.run.dask.dask_part import read_report
 from workbench.run.dask.files import find_files, pack
-from workbench.run.dask.report import read_report
 from workbench.run.dask.task import Sealed, unfit
 from workbench.run.dask.worker_run import WorkerRun
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from workbench.run.injection.facts import Sources, facts_in, facts_of
+from workbench.run.facts import Sources, facts_in, facts_of
 
 MONTHS = [
     "January",

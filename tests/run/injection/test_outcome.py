@@ -10,13 +10,14 @@ from workbench.criteria.base import ScoreRequest
 from workbench.criteria.registry import score_with_bench
 from workbench.events.events import CallsRecorded, CaseError, CaseRef, ErrorKind, FaultHandling, FaultOutcome, ToolFault
 from workbench.files.criteria import CriteriaConfig, Criterion
-from workbench.run.injection.fault_question import fault_question, judged_handling
-from workbench.run.injection.outcome import (
+from workbench.run.fault_outcome import (
     WAYS,
     Observed,
     decide,
+    fault_question,
     faults_of,
     injection_of,
+    judged_handling,
     observe,
     report_in,
     with_facts,

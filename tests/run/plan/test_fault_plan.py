@@ -8,7 +8,7 @@ from tests.run.project import Project, evalset, turn
 from workbench.events.events import CaseError
 from workbench.files.injection_rules import Injection
 from workbench.files.run_options import RunOptions, UsageFaultError, stored_options
-from workbench.run.injection.outcome import WAYS
+from workbench.run.fault_outcome import WAYS
 from workbench.run.plan.run_plan import matrix_of
 
 AGENT = "def root_agent(message, session): return 'ok'\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from workbench.files.home import settings_folder
 from workbench.results.machines import sending_lines
-from workbench.run.dask.machines import Sending, UnconfirmedError, confirm, is_confirmed
+from workbench.run.dask.files import Sending, UnconfirmedError, confirm, is_confirmed
 
 SENDING = Sending("cluster", "tls://h:1", Path("/shop"), {"desk/agent.py": 10}, {".env": "it is hidden"}, ("KEY", "B"))
 

@@ -11,9 +11,8 @@ from workbench.files.run_options import RunOptions, UsageFaultError
 from workbench.run.plan import plan as planning
 from workbench.run.plan.plan import new_run_id
 from workbench.run.plan.run_plan import make_plan
-from workbench.run.plan.selection import open_selection
+from workbench.run.plan.selection import Selection, Target, open_selection
 from workbench.run.plan.source import AgentSource
-from workbench.run.plan.target_parser import Selection, Target
 
 AGENT = "def root_agent(message, session): return 'ok'\n"
 

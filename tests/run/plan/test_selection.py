@@ -9,10 +9,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.run.project import Project, evalset, turn
-from workbench.agents.workspace import EvalsetEntry
+from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.files.run_options import UsageFaultError
-from workbench.run.plan.selection import Chosen, choose, open_selection
-from workbench.run.plan.target_parser import Selection, Target, escape, parse_target, parse_targets
+from workbench.run.plan.selection import (
+    Chosen,
+    Selection,
+    Target,
+    choose,
+    escape,
+    open_selection,
+    parse_target,
+    parse_targets,
+)
+
+
+def choose_in(workspace: Workspace, selection: Selection) -> list[Chosen[EvalsetEntry]]:
+    return choose(selection, workspace.root, workspace.evalsets, workspace.ignored)
+
 
 Choose = Callable[..., dict[str, list[str]]]
 
@@ -36,7 +49,7 @@ def chosen(shop: Project) -> Choose:
     def pick(*words: str, agent: str | None = None, cases: tuple[str, ...] = ()) -> dict[str, list[str]]:
         selection = parse_targets(words, folder=shop.root, agent=None if agent is None else Path(agent), case_ids=cases)
         workspace = open_selection(selection, folder=shop.root)
-        return {item.entry.relative: ids(item) for item in choose(workspace, selection)}
+        return {item.entry.relative: ids(item) for item in choose_in(workspace, selection)}
 
     return pick
 
@@ -152,7 +165,7 @@ def test_empty_folder_is_refused(shop: Project) -> None:
     (shop.root / "empty").mkdir()
     selection = parse_targets(["empty"], folder=shop.root)
     with pytest.raises(UsageFaultError, match="no evalset in empty") as refused:
-        choose(open_selection(selection, folder=shop.root), selection)
+        choose_in(open_selection(selection, folder=shop.root), selection)
     assert refused.value.kind == "nothing"
 
 
@@ -189,6 +202,6 @@ def test_many_case_ids_may_be_longer_than_a_file_name(tmp_path: Path) -> None:
 def test_marked_cases_form_a_selection(shop: Project) -> None:
     file = shop.root / REFUNDS
     selection = Selection((Target(REFUNDS, file, ("b", "c:1,d")),))
-    (item,) = choose(open_selection(selection, folder=shop.root), selection)
+    (item,) = choose_in(open_selection(selection, folder=shop.root), selection)
     assert item.indexes == (1, 2)
     assert item.named

@@ -6,8 +6,7 @@ import pytest
 
 from tests.run.project import Project, evalset, turn
 from workbench.files.run_options import UsageFaultError
-from workbench.run.plan.selection import choose, open_selection, refuse_unknown
-from workbench.run.plan.target_parser import parse_targets
+from workbench.run.plan.selection import choose, open_selection, parse_targets, refuse_unknown
 
 REFUNDS = "desk/refunds.evalset.json"
 
@@ -36,7 +35,8 @@ def after_opening(project: Project, *words: str, cases: tuple[str, ...] = ()) ->
     """Return the refusal of the full lookup, which opens the files."""
     selection = parse_targets(words, folder=project.root, case_ids=cases)
     try:
-        choose(open_selection(selection, folder=project.root), selection)
+        opened = open_selection(selection, folder=project.root)
+        choose(selection, opened.root, opened.evalsets, opened.ignored)
     except UsageFaultError as fault:
         return str(fault), fault.hint
     return None

@@ -89,39 +89,6 @@ async def test_stopped_clock_never_expires(time: Time) -> None:
     assert Pulse.of_running_loop()._timer is None
 
 
-async def test_paused_clock_runs_only_when_it_is_started_and_resumed(time: Time) -> None:
-    over = asyncio.Event()
-    clock = AgentClock(3.0, over.set)
-    clock.pause()
-    clock.start()
-    await time.pass_by(10.0)
-    clock.stop()
-    clock.resume()
-    await time.pass_by(10.0)
-    assert not over.is_set()
-    clock.start()
-    await time.pass_by(2.8)
-    assert not over.is_set()
-    await time.pass_by(0.4)
-    assert over.is_set()
-
-
-async def test_seconds_before_a_pause_can_be_excused(time: Time) -> None:
-    over = asyncio.Event()
-    clock = AgentClock(3.0, over.set)
-    clock.start()
-    await time.pass_by(2.5)
-    clock.pause(2.0)
-    await time.pass_by(50.0)
-    clock.resume()
-    await time.pass_by(2.0)
-    clock.resume(1.0)
-    await time.pass_by(1.2)
-    assert not over.is_set()
-    await time.pass_by(0.5)
-    assert over.is_set()
-
-
 async def test_future_may_be_done_after_a_stop(time: Time) -> None:
     future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     waiting = asyncio.ensure_future(done_within(future, 3.0))

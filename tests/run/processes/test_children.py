@@ -9,8 +9,7 @@ import pytest
 from tests.run.project import Project, execute
 from workbench.events.events import CaseFinished
 from workbench.run.processes import children as module
-from workbench.run.processes.children import Children
-from workbench.run.processes.zygote import Zygote
+from workbench.run.processes.children import Children, Zygote
 from workbench.worker import processes
 
 pytestmark = [
@@ -66,7 +65,7 @@ async def test_restarted_agents_see_the_current_environment(project: Project) ->
         for greeting in ("hello", "good evening"):
             project.write("desk/.env", f"GREETING={greeting}\n")
             answers.append((await execute(project.plan(), children)).answer("hi"))
-            await children.restart()
+            await children.local.close()
     assert answers == ["hello", "good evening"]
 
 

@@ -109,7 +109,7 @@ async def test_ended_process_is_not_replaced() -> None:
     assert [process.check(20.0) for _ in range(3)] == [""] * 3
 
 
-@pytest.mark.skipif(not agent_clock.can_be_watched(), reason="there is no /proc")
+@pytest.mark.skipif(not agent_clock.CAN_WATCH, reason="there is no /proc")
 async def test_activity_of_this_process_can_be_read() -> None:
     own = read_activity(os.getpid())
     assert own is not None

@@ -15,7 +15,7 @@ from tests.run.project import turn
 from workbench.criteria.base import Scored
 from workbench.files.criteria import Criterion
 from workbench.run.processes.children import Children
-from workbench.run.scoring.conversation import Conversation, JudgeAccess
+from workbench.run.scoring.client import Conversation, JudgeAccess
 
 CALLS = Criterion("tool_trajectory_avg_score", 1.0, 1.0, {})
 ROUGE = Criterion("response_match_score", 0.5, 0.5, {})
@@ -32,8 +32,7 @@ ENVIRONMENT: dict[str, Any] = {
 @pytest_asyncio.fixture
 async def children(monkeypatch: pytest.MonkeyPatch, warm_scorers: None) -> AsyncIterator[Children]:
     monkeypatch.setattr("workbench.run.scoring.client.MODULE", "tests.run.scripted_scorer")
-    for module in ("scoring.client", "scoring.conversation"):
-        monkeypatch.setattr(f"workbench.run.{module}.needs_bench", lambda name, custom=False: name.startswith("ask"))
+    monkeypatch.setattr("workbench.run.scoring.client.needs_bench", lambda name, custom=False: name.startswith("ask"))
     async with Children() as warm:
         limit(warm)
         yield warm

@@ -13,7 +13,7 @@ from tests.run.project import turn
 from workbench.criteria.base import Scored, ScoreRequest
 from workbench.files.criteria import Criterion
 from workbench.run.processes.children import Children
-from workbench.run.scoring.conversation import Conversation
+from workbench.run.scoring.client import Conversation
 from workbench.run.scoring.scored_case import Case, score_one
 
 ROUGE = Criterion("response_match_score", 0.5, 0.5, {})

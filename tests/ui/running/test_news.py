@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.ui.fake_view import Bench, Timer
 from workbench.events.events import CaseFinished, Noticed, PlannedCase, RunFinished, RunStarted
-from workbench.run.dask.machines import Sending, is_confirmed
+from workbench.run.dask.files import Sending, is_confirmed
 from workbench.ui.running.news import notice_line
 from workbench.ui.running.run_thread import Ended, Refused
 from workbench.ui.terminal.pace import Pace

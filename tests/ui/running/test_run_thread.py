@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from workbench.events.events import CaseRef, Noticed
-from workbench.run.dask.machines import MachineState
+from workbench.run.dask.files import MachineState
 from workbench.ui.running.run_thread import Build, Ended, News, Publish, Refused, RunThread, SideRun
 
 

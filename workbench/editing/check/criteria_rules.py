@@ -20,7 +20,8 @@ from workbench.judges.kinds import identify_judge, is_own, kind_of, suggested_na
 from workbench.judges.model_options import read_judge_options
 from workbench.judges.retiring import retires, successor_hint
 from workbench.judges.vertex import vertex_access
-from workbench.run.plan.judge_calls import lacks_rubrics, models_by_user
+from workbench.run.plan.blocking import lacks_rubrics
+from workbench.run.plan.preflight_cases import models_by_user
 from workbench.text.json_values import string
 
 Found = Iterator[tuple[Rule, Breach]]

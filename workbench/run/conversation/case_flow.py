@@ -31,19 +31,21 @@ from workbench.files.evalset import BrokenCaseError, EvalCase
 from workbench.files.injection_rules import Injection
 from workbench.judges.base import JudgeEnvironment
 from workbench.judges.scenario import full_scenario
-from workbench.run.conversation.case_scoring import CaseScoring, Verdicts, fault_handling
-from workbench.run.conversation.context import RunContext
-from workbench.run.conversation.local_part import AgentPart, Execution
+from workbench.run.conversation.case_run import AgentPart, Execution
 from workbench.run.conversation.replaying import ForkedCase, Replay, compare_with_recording, read_replay
 from workbench.run.conversation.scenario_user import ConversationEnd, FixedMessages, MessageSource, ScenarioUser
 from workbench.run.conversation.transcript import (
+    CaseScoring,
+    RunContext,
     Transcript,
+    Verdicts,
     complete_case,
+    fault_handling,
     settled_verdicts,
     stored_events,
     unsuited_error,
 )
-from workbench.run.injection.outcome import STATUS, injection_of
+from workbench.run.fault_outcome import STATUS, injection_of
 from workbench.run.plan.blocking import Obstacle, obstacle, unplayed_results
 from workbench.run.plan.plan import PlanEntry
 from workbench.run.plan.source import AgentSource, Answer, StoredSource

@@ -1,10 +1,10 @@
-"""The execution of one case in an agent process: its turns, events and end."""
+"""The agent's part of a case on this machine: its attempts in agent processes, their turns, events and ends."""
 
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from workbench.agents.channel import Frame
 from workbench.events.events import (
@@ -14,6 +14,7 @@ from workbench.events.events import (
     CaseRef,
     CaseStatus,
     Event,
+    LostAttempt,
     OutputCaptured,
     SpansRecorded,
     TurnFinished,
@@ -21,11 +22,13 @@ from workbench.events.events import (
     Usage,
     UserSimulated,
 )
+from workbench.files.run_options import RunOptions
 from workbench.run.conversation.scenario_user import ConversationEnd, MessageSource, Move, NextMessage, UserFailure
 from workbench.run.conversation.transcript import CallCounts, Transcript
 from workbench.run.place import Stream
-from workbench.run.plan.source import Answer, sent_answer
+from workbench.run.plan.source import Answer, AnswerStorage, sent_answer
 from workbench.run.processes.agent_clock import AgentClock
+from workbench.run.processes.agent_host import AgentHost, NoAgentProcessError, ProcessSlot
 from workbench.run.processes.agent_process import AgentProcess, CaseProcess, Reads, read_error
 from workbench.run.scoring.verdict import with_judges
 from workbench.worker.frames import FrameTooLargeError
@@ -38,6 +41,12 @@ FRAMES_LIMIT = 256 * 1024 * 1024
 """Limit of a case's events in bytes: sixteen of the largest answers."""
 _WORD = 200
 """Characters of a word that may be left out to cut between words. Keys are shorter."""
+
+
+_STALLED_TWICE = (
+    "the agent's process hung in both attempts at this case and was replaced",
+    "One of the cases may be blocking this process. To find it, run the cases one by one (--concurrency 1)",
+)
 
 
 def declarations(calls: str) -> Iterator[tuple[tuple[str, str], tuple[str | None, str]]]:
@@ -135,12 +144,12 @@ class CaseRun:
     async def closed(self) -> None:
         """Wait until the agent has closed. No relevant output follows, although the process may still run."""
         self._process.allow_teardown()
-        await self._process.closed
+        await self._process.closed.wait()
 
     async def finish(self) -> None:
         """Wait until the case's process has ended, and kill it if necessary."""
         self._process.allow_teardown()
-        await self._process.exited
+        await self._process.exited.wait()
         self._process.close()
         self._clock.stop()
 
@@ -278,7 +287,7 @@ class CaseRun:
                 # Warnings of the agent's own cleanup do not affect the verdict, so they go to its output.
                 for warning in frame.get("warnings") or ():
                     self._capture_output("stderr", f"{warning}\n")
-                self._process.note_closed()
+                self._process.closed.set()
             case "Flooded":
                 self._break_off(CaseError("output_flood", str(frame["why"])))
             case "Spoilt":
@@ -410,3 +419,136 @@ def beginning(text: str, most: int) -> str:
     at = max(kept.rfind(blank) for blank in " \t\n")
     # Without any blank nearby, the text is no sentence. Then so much is dropped that half a key is dropped as well.
     return f"{kept[:at] if at >= most - _WORD else kept[: most - _WORD]}…"
+
+
+@dataclass(frozen=True)
+class Execution:
+    """The inputs of an agent in one execution of a case, and the receivers of what happens.
+
+    `spec` is the protocol's CaseSpec without `answers`. `before` are messages that precede the first turn. `answers`
+    are stored answers of models. `user` makes the user at the start of the conversation. `begin` is called at the start
+    of each attempt, with the name of the machine ("" for this one) and the attempt that was lost before, if any. All
+    events before that are void.
+    """
+
+    ref: CaseRef
+    spec: dict[str, Any]
+    before: Sequence[Frame]
+    answers: Sequence[Answer]
+    user: Callable[[], MessageSource]
+    begin: Callable[[str, LostAttempt | None], None]
+    emit: Callable[[Event], None]
+
+
+class AgentPart(Protocol):
+    """The agent's part of one execution. Await `transcript`, then `closed`, then `finish`."""
+
+    async def transcript(self) -> Transcript:
+        """Run the agent, again if an attempt is lost without its fault, and return the transcript."""
+        ...
+
+    def cancel(self, reason: CaseError, *, kill: bool) -> None:
+        """End the execution with `reason` as its error. With `kill`, kill it at once."""
+        ...
+
+    async def closed(self) -> None:
+        """Wait until no relevant output follows."""
+        ...
+
+    async def finish(self) -> None:
+        """Wait until the process of the case has ended."""
+        ...
+
+
+class LocalPart:
+    """The agent's part of `execution` in a process of `host`. `storage` stores answers of models, or is None."""
+
+    def __init__(
+        self, execution: Execution, host: AgentHost, options: RunOptions, storage: AnswerStorage | None = None
+    ) -> None:
+        self._execution = execution
+        self._host = host
+        self._options = options
+        self._storage = storage
+        self._cancelled: CaseError | None = None
+        self._waiting: asyncio.Future[ProcessSlot] | None = None
+        self._slot: ProcessSlot | None = None
+        self._case_run: CaseRun | None = None
+        self._attempts = 0
+
+    async def transcript(self) -> Transcript:
+        """Run the agent and return the transcript.
+
+        If a shared process died, the case runs once more alone, to find the case that is to blame. If the parent
+        process hung, the case also runs once more.
+        """
+        transcript = await self._attempt(alone=False)
+        if self._needs_second_attempt(transcript):
+            await self.finish()
+            transcript = await self._attempt(alone=transcript.shared_process_died)
+            if transcript.stalled:
+                transcript.error = CaseError("crashed", *_STALLED_TWICE)
+        return transcript
+
+    def cancel(self, reason: CaseError, *, kill: bool) -> None:
+        """End the execution with `reason` as its error."""
+        self._cancelled = self._cancelled or reason
+        if self._case_run is not None:
+            self._case_run.cancel(reason, kill=kill)
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    async def closed(self) -> None:
+        """Wait until the agent has closed its resources."""
+        if self._case_run is not None:
+            await self._case_run.closed()
+
+    async def finish(self) -> None:
+        """Wait for the end of the case's process, and close an agent process that served only this case."""
+        if self._case_run is not None:
+            await self._case_run.finish()
+        if self._slot is not None and self._slot.alone:
+            await self._slot.process.link.close()
+
+    def _needs_second_attempt(self, transcript: Transcript) -> bool:
+        if self._cancelled is not None:
+            return False
+        return transcript.stalled or (
+            transcript.shared_process_died and not (self._slot is not None and self._slot.alone)
+        )
+
+    async def _attempt(self, *, alone: bool) -> Transcript:
+        execution, host = self._execution, self._host
+        self._attempts += 1
+        try:
+            slot = self._slot = host.ready_slot(alone=alone) or await self._wait_for_slot(alone)
+        except NoAgentProcessError as unusable:
+            execution.begin("", None)
+            self._show_import()
+            return Transcript(error=unusable.error)
+        except asyncio.CancelledError:
+            if self._cancelled is None:
+                raise
+        execution.begin("", None)
+        if self._cancelled is not None:
+            return Transcript(error=self._cancelled)
+        self._show_import()
+        storage = self._storage
+        keep = {} if storage is None else {"keep_answer": storage.append}
+        run = self._case_run = CaseRun(execution.ref, execution.user(), self._options.timeout, execution.emit, **keep)
+        return await run.run(
+            slot.process,
+            {**execution.spec, "answers": storage is not None},
+            [*(answer.frame() for answer in execution.answers), *execution.before],
+            share=slot.share,
+            here=slot.here,
+            attempt=self._attempts,
+        )
+
+    def _show_import(self) -> None:
+        for stream, text in self._host.take_output():
+            self._execution.emit(OutputCaptured(self._execution.ref, stream, text))
+
+    async def _wait_for_slot(self, alone: bool) -> ProcessSlot:
+        self._waiting = asyncio.ensure_future(self._host.slot(alone=alone))
+        return await self._waiting

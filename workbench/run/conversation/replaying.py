@@ -17,9 +17,8 @@ from workbench.files.own_file import OwnFileError
 from workbench.files.run_options import OnMiss
 from workbench.files.walk import relative_to
 from workbench.freshness.current import files_beside
-from workbench.run.conversation.context import RunContext
 from workbench.run.conversation.scenario_user import FixedMessages, MessageSource, Move, NextMessage
-from workbench.run.conversation.transcript import Transcript
+from workbench.run.conversation.transcript import RunContext, Transcript
 from workbench.run.forking import Fork
 from workbench.run.plan.blocking import first_fault
 from workbench.run.recordings.drift import MISSING, Drift, Thaw

@@ -96,7 +96,7 @@ class _ChannelLostError(Exception):
 class ScenarioUser:
     """A `MessageSource` that simulates the user of a scenario.
 
-    `environment` is the environment of the agent's judges (`workbench.run.plan.judge_calls`). `scenario` is
+    `environment` is the environment of the agent's judges (`AgentSetting.judge_environment`). `scenario` is
     the case's and `simulator` the config's.
     """
 

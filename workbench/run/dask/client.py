@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.channel import Channel
-from workbench.run.dask.report import LARGEST_REPORT
+from workbench.run.dask.dask_part import LARGEST_REPORT
 from workbench.run.dask.task import Sealed, close_run, probe, run_execution
 from workbench.text.counting import counted
 

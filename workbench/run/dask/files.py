@@ -1,21 +1,27 @@
-"""What a worker of a cluster needs: the project's files, the version of Python and the packages."""
+"""What leaves this machine for a cluster, with the user's consent: files, versions of packages, names of variables.
+
+The states of the cluster's machines during a run are here, too, because front ends show both and import nothing else.
+"""
 
 import contextlib
 import fnmatch
 import hashlib
 import importlib.metadata
+import json
 import os
 import re
 import shlex
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from workbench.agents.environment import python_version
-from workbench.files.file_access import open_regular, read_regular, size_words
+from workbench.files.file_access import open_regular, read_regular, replace_content, size_words
 from workbench.files.git import run_git
+from workbench.files.home import settings_folder
+from workbench.files.run_options import UsageFaultError
 from workbench.files.walk import up_to
 from workbench.freshness.agent_inputs import packages_bundle
 from workbench.run.plan.plan import AgentSetting
@@ -49,6 +55,10 @@ _ENVIRONMENT_FILE = ".env"
 _NAME = re.compile(r"\s*([A-Za-z0-9][\w.-]*)")
 _LARGEST_PROJECT_FILE = 1 << 20
 _VERSION = re.compile(r"\d[\w.+!-]*")
+
+
+_CONFIRMED = "places.json"
+_LARGEST_LIST = 1 << 20
 
 
 class FilesError(Exception):
@@ -349,3 +359,94 @@ def _declared(folder: Path, root: Path) -> Iterator[str]:
         for line in lines:
             if found := _NAME.match(line):
                 yield re.sub(r"[-_.]+", "-", found[1]).lower()
+
+
+@dataclass(frozen=True)
+class MachineState:
+    """Another machine of a place, at one moment.
+
+    `phase` is `connecting`, `preparing` (it is asked whether it fits), `ready`, `lost` or `unusable`. `why` is the
+    reason for the last two.
+    """
+
+    name: str
+    phase: Literal["connecting", "preparing", "ready", "lost", "unusable"]
+    slots: int
+    """Number of cases that it may run at a time."""
+    running: int = 0
+    lost: int = 0
+    """Number of attempts that were lost with it so far."""
+    why: str = ""
+    about: str = ""
+    """Its Python, system and processors in words, "" if unknown."""
+    done: int = 0
+    """Number of cases that it has run in this run."""
+    seen: float = 0.0
+    """Seconds since its last sign of life."""
+    cases: tuple[tuple[str, int], ...] = ()
+    """The cases that it runs, with their turns (0: not known)."""
+
+
+def cleaned_states(states: Sequence[MachineState], clean: Callable[[str], str]) -> Sequence[MachineState]:
+    """Return the states with their reasons cleaned, because these have texts of other machines."""
+    return tuple(replace(state, why=clean(state.why)) if state.why else state for state in states)
+
+
+@dataclass(frozen=True)
+class Sending:
+    """The files and variables that leave this machine for a place. All texts are raw.
+
+    `place` is the word of the user, `address` what it stands for. `sizes` are the files by path, and `left_out` the
+    tracked files that stay, with the reasons.
+    """
+
+    place: str
+    address: str
+    root: Path
+    sizes: Mapping[str, int]
+    left_out: Mapping[str, str]
+    variables: tuple[str, ...] = field(default=())
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether the connection is encrypted."""
+        return self.address.startswith("tls://")
+
+
+class UnconfirmedError(UsageFaultError):
+    """The user has not confirmed what would leave this machine, which is `sending`."""
+
+    def __init__(self, sending: Sending) -> None:
+        named = f"{sending.place} ({sending.address})" if sending.place != sending.address else sending.address
+        super().__init__(
+            f"nothing was sent to {named}: you have not confirmed that this project runs there",
+            f"If you trust it, name it once: --on {sending.place}. --on local runs here",
+            "config",
+        )
+        self.sending = sending
+
+
+def is_confirmed(sending: Sending) -> bool:
+    """Return whether the user confirmed this address, root and variables before."""
+    return _read().get(str(sending.root), {}).get(sending.address) == sorted(sending.variables)
+
+
+def confirm(sending: Sending) -> None:
+    """Remember that the user confirmed. If that is impossible, the user is asked again."""
+    known = _read()
+    places = {**known.get(str(sending.root), {}), sending.address: sorted(sending.variables)}
+    with contextlib.suppress(OSError):
+        folder = settings_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        content = json.dumps({**known, str(sending.root): places}, indent=1) + "\n"
+        replace_content(folder / _CONFIRMED, content.encode("ascii"), mode=0o600)
+
+
+def _read() -> dict[str, dict[str, list[str]]]:
+    try:
+        found = json.loads(read_regular(settings_folder() / _CONFIRMED, _LARGEST_LIST))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {root: places for root, places in found.items() if isinstance(places, dict)}

@@ -15,11 +15,9 @@ from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, own_python
 from workbench.events.events import CaseRef
 from workbench.files.run_options import PlaceChoice, RunOptions, UsageFaultError
-from workbench.run.conversation.local_part import Execution
-from workbench.run.dask.dask_part import DaskPart, messages_of, no_user
-from workbench.run.dask.files import Files, FilesError, find_files, pack
-from workbench.run.dask.machines import MachineState
-from workbench.run.dask.report import Report
+from workbench.run.conversation.case_run import Execution
+from workbench.run.dask.dask_part import DaskPart, Report, messages_of, no_user
+from workbench.run.dask.files import Files, FilesError, MachineState, find_files, pack
 from workbench.run.plan.plan import AgentSetting
 from workbench.text.counting import counted
 

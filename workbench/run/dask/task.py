@@ -37,7 +37,7 @@ class Sealed:
 
 
 def run_execution(job: Sealed, files: Sealed) -> bytes:
-    """Run one execution of a case, and return the report of it (`workbench.run.dask.report`). Never raise."""
+    """Run one execution of a case, and return the report of it (`workbench.run.dask.dask_part`). Never raise."""
     from distributed import get_client, get_worker
 
     worker = get_worker()

@@ -22,10 +22,10 @@ from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import AgentEnvironment, Interpreter
 from workbench.events.events import CaseError, CaseRef, Event, LostAttempt, TurnStarted, Usage
 from workbench.files.run_options import RunOptions
-from workbench.run.conversation.local_part import Execution, LocalPart
+from workbench.run.conversation.case_run import Execution, LocalPart
 from workbench.run.conversation.scenario_user import FixedMessages, MessageSource, Move
 from workbench.run.conversation.transcript import Transcript
-from workbench.run.dask.report import LARGEST_REPORT, encode_report, move_from_json
+from workbench.run.dask.dask_part import LARGEST_REPORT, encode_report, move_from_json
 from workbench.run.plan.plan import AgentSetting
 from workbench.run.processes.agent_host import AgentHost, NoAgentProcessError
 from workbench.run.processes.children import Children

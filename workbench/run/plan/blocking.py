@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from workbench.agents.ownership import Owner
 from workbench.agents.workspace import CriteriaChoice, EvalsetEntry, Workspace
+from workbench.criteria.description import RUBRICS
 from workbench.criteria.registry import check_criteria, descriptions
 from workbench.events.events import CaseError, CaseStatus, ErrorKind, MetricResult, MetricStatus, Noticed
 from workbench.files.criteria import CriteriaConfig, Criterion, instruction_faults
@@ -23,7 +24,6 @@ from workbench.judges.base import JudgeEnvironment, JudgeIdentity, NotAvailableE
 from workbench.judges.kinds import identify_judge
 from workbench.judges.scenario import SimulatorConfig, read_scenario, read_simulator
 from workbench.judges.simulated_user import SimulatedMessage, step_without_judge
-from workbench.run.plan.judge_calls import lacks_rubrics
 from workbench.text.counting import counted
 
 _FAULTS_IN_MESSAGE = 20
@@ -190,6 +190,14 @@ def _may_judge(criterion: Criterion, config: CriteriaConfig, rubrics: Rubrics) -
         return True
     info = descriptions().get(criterion.name)
     return info is not None and info.suits_scenarios and not lacks_rubrics(criterion, rubrics)
+
+
+def lacks_rubrics(criterion: Criterion, rubrics: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether a criterion judges by rubrics and has none: neither its own nor any of the case's `rubrics`."""
+    info = descriptions().get(criterion.name)
+    wanted = info.rubric_type if info is not None else ""
+    own = criterion.options.get(RUBRICS)
+    return bool(wanted) and not own and not any(rubric.get("type") == wanted for rubric in rubrics)
 
 
 def scenario_criteria() -> list[str]:

@@ -1,5 +1,7 @@
 """The plan of a run, its entries, the settings of its agents, and the interrupted run that it resumes."""
 
+import hashlib
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -86,6 +88,25 @@ class AgentSetting:
             "env": dict(self.environment.values),
             "cwd": str(self.working_directory),
         }
+
+    def judge_environment(self) -> dict[str, Any]:
+        """Return the fields of the `workbench.judges.base.JudgeEnvironment` in which the agent is judged.
+
+        Agents in different folders have different environments, because their functions are imported from there. All
+        variants of an agent have the environment of the agent itself.
+        """
+        if self.original is not None:
+            return self.original.judge_environment()
+        spec = self.spec()
+        fields = {
+            "values": spec["env"],
+            "interpreter": str(self.interpreter.path),
+            "root": spec["root"],
+            "folder": spec["folder"],
+            "cwd": spec["cwd"],
+        }
+        written = json.dumps(fields, sort_keys=True).encode("ascii")
+        return {"key": hashlib.sha256(written).hexdigest()[:32], **fields}
 
     @property
     def base(self) -> Path:

@@ -5,24 +5,41 @@ criteria without anything to judge, agents without google-adk or a key for their
 calls. The checks call no judge and import nothing. One cause is one notice, however many cases it affects.
 """
 
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from workbench.agents.declared_tools import declared_tools
 from workbench.agents.environment import lacks_adk
-from workbench.criteria.registry import needs_bench
+from workbench.criteria.registry import described_criteria, descriptions, needs_bench, rubric_types
 from workbench.events.events import Noticed
+from workbench.files.criteria import Criterion
 from workbench.files.evalset import BrokenCaseError, EvalCase
 from workbench.files.file_access import read_regular
 from workbench.files.frozen_path import frozen_path
+from workbench.files.metrics_config import own_entry
 from workbench.files.run_options import RunOptions
 from workbench.judges.base import DEFAULT_MODEL, JudgeEnvironment, NotAvailableError
 from workbench.judges.google_access import gemini_access
 from workbench.judges.retiring import NAMES, retires, successor_hint
-from workbench.run.plan.judge_calls import judge_environment
+from workbench.judges.scenario import read_simulator
+from workbench.run.plan.blocking import defaults_apply, lacks_rubrics
 from workbench.run.plan.plan import AgentSetting, Plan, PlanEntry
-from workbench.run.plan.preflight_cases import PreflightCase, notices
+from workbench.run.plan.preflight_cases import (
+    EnvironmentOf,
+    PreflightCase,
+    PreflightCases,
+    applies,
+    calls_to_come,
+    judges,
+    listed,
+    missing_functions,
+    not_evaluated,
+    not_played,
+    retiring_models,
+)
 from workbench.run.plan.source import AgentSource, StoredSource
 from workbench.text.counting import counted, few
 from workbench.worker.faults import install_adk
@@ -83,6 +100,108 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
     return [*before, *found]
 
 
+def notices(
+    cases: Sequence[PreflightCase],
+    environment_of: EnvironmentOf,
+    options: RunOptions,
+    scale: float = 1.0,
+    *,
+    played: bool = True,
+) -> Iterator[Noticed]:
+    """Yield the notices for these cases. The run has `scale` times as many.
+
+    `played` is False if the cases have transcripts already.
+    """
+    checked = PreflightCases(cases, environment_of, played=played)
+    yield from not_evaluated(checked)
+    yield from missing_functions(checked)
+    yield from not_played(checked)
+    yield from retiring_models(checked)
+    yield from judges(checked)
+    yield from idle_criteria(cases)
+    yield from missing_thresholds(cases)
+    yield from stop_signals(cases)
+    yield from untyped_rubrics(cases)
+    spoken = (item for item in cases if played and item.case.scenario is None)
+    for file in dict.fromkeys(
+        item.config_file for item in spoken if read_simulator(item.config.user_simulator_config).audio
+    ):
+        yield Noticed("warning", f"{file}: llm_audio is not supported yet, so messages are sent as text")
+    yield from calls_to_come(checked, scale, options)
+
+
+def idle_criteria(cases: Sequence[PreflightCase]) -> Iterator[Noticed]:
+    """Yield notices about criteria that have nothing to judge in any case of their config."""
+    by_config: dict[str, list[PreflightCase]] = defaultdict(list)
+    for item in cases:
+        if not defaults_apply(item.config):
+            by_config[item.config_file].append(item)
+    for file, items in by_config.items():
+        for criterion in items[0].config.criteria:
+            why = _idle(criterion, items)
+            if why:
+                yield Noticed("warning", f"{file}: {criterion.name} has nothing to judge: {why}")
+
+
+def _idle(criterion: Criterion, items: Sequence[PreflightCase]) -> str:
+    info = descriptions().get(criterion.name)
+    if info is None or criterion.name in items[0].config.custom_metrics:
+        return ""
+    if not any(applies(criterion.name, item) for item in items):
+        if info.scenarios == "only":
+            return "no case has a simulated user"
+        return "all cases have a simulated user, so there is no reference"
+    if lacks_rubrics(criterion, [rubric for item in items for rubric in item.rubrics]):
+        return f"it has no rubrics, and no case or turn has a rubric of type {info.rubric_type}"
+    return ""
+
+
+def missing_thresholds(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
+    """Yield the line to add for metrics of google-agents-cli, whose format has no thresholds."""
+    for folder, config in {item.file.rpartition("/")[0]: item.config for item in cases}.items():
+        lacking = {
+            item.name: own_entry(config.custom_metrics[item.name])["suggested"]
+            for item in config.criteria
+            if item.is_informational and item.name in config.custom_metrics
+        }
+        if not lacking:
+            continue
+        file = f"{folder}/test_config.json".lstrip("/")
+        there = config.path is not None and config.path != config.metrics_file
+        line = json.dumps(lacking)[1:-1] if there else json.dumps({"criteria": lacking})
+        hint = f"Add {line} to the criteria in {file}" if there else f"Write {line} into {file}"
+        message = f"no threshold decides on {listed(lacking)}: eval_config.yaml cannot hold one"
+        yield Noticed("warning", message, f"{hint}, with the threshold that you expect")
+
+
+def stop_signals(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
+    """Yield notices about configs that wait for a stop signal that no simulated user sends."""
+    found = {
+        (item.config_file, criterion.name, *useless): None
+        for item in cases
+        for criterion, info in described_criteria(item.config)
+        for useless in info.useless_options(criterion.options)
+    }
+    for file, name, option, value, only in found:
+        message = f"{file}: {name} waits for {value}, but simulated users end with {only}"
+        yield Noticed("warning", message, f"Remove `{option}`: {only} is the only stop signal")
+
+
+def untyped_rubrics(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
+    """Yield notices about rubrics of cases and turns that no criterion reads."""
+    by_file: dict[str, dict[str, None]] = defaultdict(dict)
+    for item in cases:
+        for rubric in item.rubrics:
+            if not rubric.get("type"):
+                by_file[item.file][str(rubric.get("rubric_id"))] = None
+    for file, names in by_file.items():
+        have = (
+            "has no type, so no criterion reads it" if len(names) == 1 else "have no type, so no criterion reads them"
+        )
+        hint = f'Add a "type": one of {", ".join(rubric_types().values())}'
+        yield Noticed("warning", f"{file}: {counted(len(names), 'rubric')} ({listed(names)}) {have}", hint)
+
+
 def _of_transcripts(plan: Plan, options: RunOptions) -> list[Noticed]:
     """Return the notices for a plan with stored transcripts."""
     entries = [
@@ -113,7 +232,7 @@ def _to_run(plan: Plan) -> Iterator[tuple[PlanEntry, AgentSource]]:
 
 
 def _environments(plan: Plan) -> dict[str, JudgeEnvironment]:
-    return {name: JudgeEnvironment(**judge_environment(setting)) for name, setting in plan.agents.items()}
+    return {name: JudgeEnvironment(**setting.judge_environment()) for name, setting in plan.agents.items()}
 
 
 def _preflight_case(plan: Plan, entry: PlanEntry, case: EvalCase) -> PreflightCase:

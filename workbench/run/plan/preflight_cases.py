@@ -1,6 +1,5 @@
-"""Preflight of cases: their judges, expected calls, what will not run, and settings without effect."""
+"""The cases that preflight checks, with their judges: which judges there are, what cannot run, and how many calls."""
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,35 +8,129 @@ from typing import Any
 
 from workbench.agents.python_source import missing_function
 from workbench.criteria.custom import function_path
-from workbench.criteria.registry import described_criteria, descriptions, rubric_types
+from workbench.criteria.description import JUDGE
+from workbench.criteria.registry import described_criteria, descriptions
 from workbench.events.events import Noticed
 from workbench.files.criteria import CriteriaConfig, Criterion
 from workbench.files.evalset import EvalCase
+from workbench.files.faults import Location
 from workbench.files.metrics_config import own_entry
 from workbench.files.run_options import RunOptions
-from workbench.judges.base import JudgeEnvironment, JudgeIdentity, JudgeOptions, NotAvailableError
+from workbench.files.spelling import get
+from workbench.judges.base import (
+    DEFAULT_MODEL,
+    DEFAULT_SAMPLES,
+    JudgeEnvironment,
+    JudgeIdentity,
+    JudgeOptions,
+    NotAvailableError,
+)
 from workbench.judges.google_access import shown_address
 from workbench.judges.kinds import identify_judge
+from workbench.judges.model_options import read_judge_options
 from workbench.judges.own_kinds import FUNCTION
 from workbench.judges.retiring import retires, successor_hint
-from workbench.judges.scenario import read_simulator
+from workbench.judges.scenario import SimulatorConfig, read_simulator
 from workbench.judges.vertex import SERVICE_NAME as SERVICE
 from workbench.judges.vertex import vertex_access
-from workbench.run.plan.blocking import Obstacle, defaults_apply, obstacle, who_plays
-from workbench.run.plan.judge_calls import (
-    CallRange,
-    criterion_calls,
-    lacks_rubrics,
-    models_by_user,
-    options_of,
-    simulator_calls,
-    total,
-    turns_of_scenario,
-)
+from workbench.run.plan.blocking import Obstacle, lacks_rubrics, obstacle, who_plays
 from workbench.text.counting import counted
+
+_LONGEST = 20
+"""Turns assumed for a simulated conversation without a limit."""
+_TEXTS = 4
+"""Texts assumed for a turn if its intermediate texts are judged too."""
+
 
 _NAMES_SHOWN = 4
 EnvironmentOf = Callable[[str], JudgeEnvironment]
+
+
+@dataclass(frozen=True, slots=True)
+class CallRange:
+    """A range of a number of calls, from `low` to `high`."""
+
+    low: int = 0
+    high: int = 0
+
+    def __add__(self, other: "CallRange") -> "CallRange":
+        return CallRange(self.low + other.low, self.high + other.high)
+
+    def times(self, count: "int | CallRange") -> "CallRange":
+        """Multiply by a number or another range."""
+        factor = CallRange(count, count) if isinstance(count, int) else count
+        return CallRange(self.low * factor.low, self.high * factor.high)
+
+
+def total(spans: Iterable[CallRange]) -> CallRange:
+    """Return the sum of ranges."""
+    return sum(spans, CallRange())
+
+
+def turns_of_scenario(simulator: SimulatorConfig) -> CallRange:
+    """Return the possible number of turns of a simulated conversation."""
+    limit = _LONGEST if simulator.turn_limit is None else simulator.turn_limit
+    return CallRange(min(1, limit), limit)
+
+
+def simulator_calls(simulator: SimulatorConfig) -> CallRange:
+    """Return how often a simulated user's model is asked in one conversation.
+
+    It is asked for each message but the first, and once more if the user ends the conversation.
+    """
+    limit = turns_of_scenario(simulator).high
+    return CallRange(1, limit - 1) if limit > 1 else CallRange()
+
+
+def criterion_calls(
+    criterion: Criterion, samples: int, turns: CallRange, rubrics: Sequence[dict[str, Any]], *, all_votes: bool
+) -> CallRange:
+    """Return how often judges are asked for one criterion of a case with this number of `turns`.
+
+    Each question is asked up to `samples` times. `rubrics` are the rubrics of the case and its turns.
+    """
+    asks = descriptions()[criterion.name].asks
+    if asks is None or lacks_rubrics(criterion, rubrics):
+        return CallRange()
+    if asks.once:
+        turns = CallRange(min(turns.low, 1), min(turns.high, 1))
+    if asks.who == "service":
+        return turns
+    if asks.votes:
+        # The simulated user's first message is compared as text, but the end of the conversation is a question too.
+        return _votes(samples, all_votes).times(turns)
+    # The low bound is one text for each turn, because other texts may be empty.
+    more = _TEXTS if criterion.options.get(asks.more_with) else 1
+    return CallRange(asks.questions * turns.low, asks.questions * more * turns.high)
+
+
+def models_by_user(config: CriteriaConfig, *, scenarios: bool) -> Iterator[tuple[Location, str, str]]:
+    """Yield each judge of a config, and the simulated user if there are scenarios: its place, its name, its model.
+
+    Defaults, which are ADK's, are included, whether or not a key makes them available.
+    """
+    found: list[tuple[Location, str, Any]] = []
+    for criterion, info in described_criteria(config):
+        if info.supported and info.needs_judge and not info.needs_service:
+            model = get(criterion.options.get(JUDGE), "judge_model")
+            found.append((("criteria", criterion.name), f"the judge of `{criterion.name}`", model))
+    if scenarios:
+        found.append((("user_simulator_config",), "the simulated user", get(config.user_simulator_config, "model")))
+    for place, who, model in found:
+        yield place, who if model else f"{who}, the default as in ADK,", str(model or DEFAULT_MODEL)
+
+
+def options_of(criterion: Criterion) -> JudgeOptions:
+    """Return the judge options of a criterion, or the defaults if the options are wrong."""
+    try:
+        return read_judge_options(criterion.options.get(JUDGE) or {})
+    except ValueError:
+        return JudgeOptions(samples=DEFAULT_SAMPLES)
+
+
+def _votes(samples: int, all_votes: bool) -> CallRange:
+    """Return the number of votes on one turn: from the smallest majority to all samples."""
+    return CallRange(samples if all_votes else samples // 2 + 1, samples)
 
 
 @dataclass(frozen=True)
@@ -153,32 +246,6 @@ class PreflightCases:
         return obstacle(item.config, item.case.scenario, item.case.rubrics, self.environment_of(item.agent))
 
 
-def notices(
-    cases: Sequence[PreflightCase],
-    environment_of: EnvironmentOf,
-    options: RunOptions,
-    scale: float = 1.0,
-    *,
-    played: bool = True,
-) -> Iterator[Noticed]:
-    """Yield the notices for these cases. The run has `scale` times as many.
-
-    `played` is False if the cases have transcripts already.
-    """
-    checked = PreflightCases(cases, environment_of, played=played)
-    yield from not_evaluated(checked)
-    yield from missing_functions(checked)
-    yield from not_played(checked)
-    yield from retiring_models(checked)
-    yield from judges(checked)
-    yield from idle_criteria(cases)
-    yield from missing_thresholds(cases)
-    yield from stop_signals(cases)
-    yield from untyped_rubrics(cases)
-    yield from spoken_messages(cases if played else ())
-    yield from calls_to_come(checked, scale, options)
-
-
 def not_evaluated(checked: PreflightCases) -> Iterator[Noticed]:
     """Yield notices about criteria without an available judge."""
     causes: dict[tuple[str, str], list[tuple[PreflightCase, str]]] = defaultdict(list)
@@ -287,86 +354,3 @@ def _calls(checked: PreflightCases, item: PreflightCase, *, all_votes: bool) -> 
         if isinstance(checked.judge(item.agent, criterion), JudgeIdentity)
     ]
     return total([*spans, simulator_calls(simulator) if checked.simulated(item) else CallRange()])
-
-
-def idle_criteria(cases: Sequence[PreflightCase]) -> Iterator[Noticed]:
-    """Yield notices about criteria that have nothing to judge in any case of their config."""
-    by_config: dict[str, list[PreflightCase]] = defaultdict(list)
-    for item in cases:
-        if not defaults_apply(item.config):
-            by_config[item.config_file].append(item)
-    for file, items in by_config.items():
-        for criterion in items[0].config.criteria:
-            why = _idle(criterion, items)
-            if why:
-                yield Noticed("warning", f"{file}: {criterion.name} has nothing to judge: {why}")
-
-
-def missing_thresholds(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
-    """Yield the line to add for metrics of google-agents-cli, whose format has no thresholds."""
-    for folder, config in {item.file.rpartition("/")[0]: item.config for item in cases}.items():
-        lacking = {
-            item.name: own_entry(config.custom_metrics[item.name])["suggested"]
-            for item in config.criteria
-            if item.is_informational and item.name in config.custom_metrics
-        }
-        if not lacking:
-            continue
-        file = f"{folder}/test_config.json".lstrip("/")
-        there = config.path is not None and config.path != config.metrics_file
-        line = json.dumps(lacking)[1:-1] if there else json.dumps({"criteria": lacking})
-        hint = f"Add {line} to the criteria in {file}" if there else f"Write {line} into {file}"
-        message = f"no threshold decides on {listed(lacking)}: eval_config.yaml cannot hold one"
-        yield Noticed("warning", message, f"{hint}, with the threshold that you expect")
-
-
-def _idle(criterion: Criterion, items: Sequence[PreflightCase]) -> str:
-    info = descriptions().get(criterion.name)
-    if info is None or criterion.name in items[0].config.custom_metrics:
-        return ""
-    if not any(applies(criterion.name, item) for item in items):
-        if info.scenarios == "only":
-            return "no case has a simulated user"
-        return "all cases have a simulated user, so there is no reference"
-    if lacks_rubrics(criterion, [rubric for item in items for rubric in item.rubrics]):
-        return f"it has no rubrics, and no case or turn has a rubric of type {info.rubric_type}"
-    return ""
-
-
-def stop_signals(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
-    """Yield notices about configs that wait for a stop signal that no simulated user sends."""
-    found = {
-        (item.config_file, criterion.name, *useless): None
-        for item in cases
-        for criterion, info in described_criteria(item.config)
-        for useless in info.useless_options(criterion.options)
-    }
-    for file, name, option, value, only in found:
-        message = f"{file}: {name} waits for {value}, but simulated users end with {only}"
-        yield Noticed("warning", message, f"Remove `{option}`: {only} is the only stop signal")
-
-
-def untyped_rubrics(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
-    """Yield notices about rubrics of cases and turns that no criterion reads."""
-    by_file: dict[str, dict[str, None]] = defaultdict(dict)
-    for item in cases:
-        for rubric in item.rubrics:
-            if not rubric.get("type"):
-                by_file[item.file][str(rubric.get("rubric_id"))] = None
-    for file, names in by_file.items():
-        have = (
-            "has no type, so no criterion reads it" if len(names) == 1 else "have no type, so no criterion reads them"
-        )
-        hint = f'Add a "type": one of {", ".join(rubric_types().values())}'
-        yield Noticed("warning", f"{file}: {counted(len(names), 'rubric')} ({listed(names)}) {have}", hint)
-
-
-def spoken_messages(cases: Iterable[PreflightCase]) -> Iterator[Noticed]:
-    """Yield notices about configs that want spoken messages."""
-    files = {
-        item.config_file: None
-        for item in cases
-        if item.case.scenario is None and read_simulator(item.config.user_simulator_config).audio
-    }
-    for file in files:
-        yield Noticed("warning", f"{file}: llm_audio is not supported yet, so messages are sent as text")

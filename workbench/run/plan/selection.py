@@ -1,100 +1,202 @@
-"""Lookup of the evalsets and cases that a selection names.
+r"""The targets on the command line: how they are parsed, and the evalsets and cases that they name.
+
+A TARGET is a folder, an evalset file, `FILE:case_1,case_2`, or the id of an evalset, with cases or without
+(`ID:case_1`). The file ends at the first unescaped `:` whose left side exists. Inside ids, `\:`, `\,` and `\\` stand
+for the character itself. A word that is an existing path as a whole is that path.
 
 Names are looked up twice by the same rules. The quick lookup rejects a mistyped word before the modules that open
 evalsets are imported. The second lookup uses the opened workspace.
 """
 
+import difflib
 import json
 import os
+import os.path
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from unicodedata import normalize
 
-from workbench.agents.discovery import Ignored, absolute, agent_at, canonical_path, discover_for, find_agent, find_root
+from workbench.agents.discovery import (
+    DEFINITION_FILES,
+    Ignored,
+    absolute,
+    agent_at,
+    canonical_path,
+    discover_for,
+    find_agent,
+    find_root,
+)
 from workbench.files.file_access import read_regular
 from workbench.files.run_options import UsageFaultError
 from workbench.files.walk import relative_to
-from workbench.run.plan.target_parser import LISTED, Selection, Target, nearest_name, searched
-from workbench.text.counting import counted
+from workbench.text.counting import counted, few
 from workbench.text.json_values import case_id, string
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import Workspace
+    from workbench.agents.workspace import EvalsetEntry, Workspace
+    from workbench.events.events import CaseName
     from workbench.store.owners import StoredOwners
+
+
+LISTED = 5
+"""Number of names that a hint lists."""
+
 
 MOST_BYTES = 1 << 22
 """Limit of the quick lookup in bytes of all files. Above it, the index of cases is faster than Python's parser."""
 _SUFFIX = ".evalset.json"
 
 
-class Named(Protocol):
-    """The names of an evalset and its cases."""
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One thing to run: the file or folder at `path`, or the evalset with the id `name` if `path` is None.
 
-    @property
-    def file(self) -> Path:
-        """The absolute path."""
-        ...
+    Empty `case_ids` mean all cases. `named` tells whether the user named it on a command line or in a test.
+    """
 
-    @property
-    def relative(self) -> str:
-        """The path relative to the root."""
-        ...
-
-    @property
-    def eval_set_id(self) -> str:
-        """ID of the evalset in its file."""
-        ...
-
-    @property
-    def agent_folder(self) -> Path | None:
-        """The folder of its agent, or None if the agent is not known."""
-        ...
-
-    @property
-    def case_ids(self) -> Sequence[str]:
-        """IDs of its cases, in the order of the file."""
-        ...
-
-    @property
-    def broken(self) -> bool:
-        """Whether the file cannot be read."""
-        ...
-
-
-NamedT = TypeVar("NamedT", bound=Named)
-NamedT_co = TypeVar("NamedT_co", bound=Named, covariant=True)
-
-
-class Listing(Protocol[NamedT_co]):
-    """The evalsets of a project, and the paths that were ignored."""
-
-    @property
-    def root(self) -> Path:
-        """The root of the project."""
-        ...
-
-    @property
-    def evalsets(self) -> Sequence[NamedT_co]:
-        """The evalsets, in the order in which they run."""
-        ...
-
-    @property
-    def ignored(self) -> Sequence[Ignored]:
-        """Paths that were ignored, with reasons."""
-        ...
+    name: str
+    path: Path | None
+    case_ids: tuple[str, ...] = ()
+    named: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen(Generic[NamedT]):
-    """An evalset to run, with the positions of its chosen cases (None: all).
+class Selection:
+    """All `targets` to run, restricted to `case_ids` if there are any.
 
-    `named` tells whether the user named the file. A fault in a named file stops the run.
+    `agent` (a folder) runs them instead of each evalset's own agent. Only cases whose id contains `name_contains` run,
+    whatever its case. If `only` is not None, only these cases run.
     """
 
-    entry: NamedT
-    indexes: tuple[int, ...] | None
-    named: bool
+    targets: tuple[Target, ...]
+    agent: Path | None = None
+    case_ids: tuple[str, ...] = ()
+    name_contains: str = ""
+    only: "frozenset[CaseName] | None" = None
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether not all cases of the targets run."""
+        return bool(self.case_ids or self.name_contains) or self.only is not None
+
+    def takes(self, file: str, eval_id: str) -> bool:
+        """Return whether a case of a target runs. `file` is the path of its evalset, relative to the root."""
+        return (
+            (not self.case_ids or eval_id in self.case_ids)
+            and _folded(self.name_contains) in _folded(eval_id)
+            and (self.only is None or (file, eval_id) in self.only)
+        )
+
+
+def _folded(text: str) -> str:
+    """Return a text in the form in which names are compared: without case, and accents in one spelling."""
+    return normalize("NFC", text.casefold())
+
+
+def parse_targets(
+    words: Sequence[str], *, folder: Path, agent: Path | None = None, case_ids: Sequence[str] = ()
+) -> Selection:
+    """Parse the targets of `run`. Relative paths start from `folder`.
+
+    The first of two or more words is the agent if it is an agent's folder, or a file that defines one, and no other
+    word is a folder.
+
+    Raises:
+        UsageFaultError: a word does not name anything, or `agent` is not an agent.
+    """
+    if agent is None and len(words) > 1 and find_agent(folder / words[0]) is not None:
+        others = [parse_target(word, folder, beside=folder / words[0]) for word in words[1:]]
+        if not any(target.path is not None and target.path.is_dir() for target in others):
+            return Selection(tuple(others), folder / words[0], tuple(case_ids))
+    if agent is not None and find_agent(folder / agent) is None:
+        raise UsageFaultError(f"{agent} is not an agent", "An agent's folder has root_agent in agent.py or __init__.py")
+    targets = tuple(parse_target(word, folder) for word in words)
+    return Selection(targets, None if agent is None else folder / agent, tuple(case_ids))
+
+
+def parse_target(word: str, folder: Path, *, beside: Path | None = None) -> Target:
+    """Parse one TARGET. If the file does not exist, a hint looks for it in `beside`, the agent's folder.
+
+    Raises:
+        UsageFaultError: the word can only be a path, and the path does not exist.
+    """
+    if _exists(folder / word):
+        return Target(word, folder / word)
+    colons = [match.start() for match in re.finditer(r"\\.|:", word) if match[0] == ":"]
+    for place in colons:
+        for left in (word[:place], unescape(word[:place])):
+            if left and _exists(folder / left):
+                return Target(left, folder / left, _case_ids(word, place))
+    if not colons:
+        return _by_id(word, (), folder, beside)
+    return _by_id(word[: colons[0]], _case_ids(word, colons[0]), folder, beside)
+
+
+def unescape(text: str) -> str:
+    r"""Replace `\:`, `\,` and `\\` by the characters they stand for. Other backslashes stay."""
+    return re.sub(r"\\([:,\\])", r"\1", text)
+
+
+def escape(case_id: str) -> str:
+    """Return a case id as it is written in `FILE:ids`."""
+    return re.sub(r"([:,\\])", r"\\\1", case_id)
+
+
+def searched(selection: Selection, folder: Path) -> list[Path]:
+    """Return the paths to search for the selection. Ids are searched in the agent's folder, or else in `folder`."""
+    paths = [target.path for target in selection.targets if target.path is not None]
+    if len(paths) < len(selection.targets):
+        paths.append(_agent_folder(selection.agent) if selection.agent is not None else folder)
+    return paths
+
+
+def _exists(path: Path) -> bool:
+    """Return whether a path exists. A word with many case IDs is too long for a path. That is not an error."""
+    return os.path.exists(path)  # noqa: PTH110 - raises nothing
+
+
+def _agent_folder(path: Path) -> Path:
+    return path.parent if path.name in DEFINITION_FILES else path
+
+
+def _case_ids(word: str, colon: int) -> tuple[str, ...]:
+    parts = re.findall(r"(?:\\.|[^,\\]|\\$)+", word[colon + 1 :])
+    ids = tuple(unescape(part.strip()) for part in parts if part.strip())
+    if not ids:
+        raise UsageFaultError(f"{word} names no case after the colon", f"For all cases, write {word[:colon]}")
+    return ids
+
+
+def _by_id(name: str, case_ids: tuple[str, ...], folder: Path, beside: Path | None) -> Target:
+    """Return the target for an ID. Reject words that look like paths, with the nearest file as a hint."""
+    if "/" in name or name.endswith(".json"):
+        meant = None if beside is None else _agent_folder(beside) / name
+        if meant is not None and meant.exists():
+            raise UsageFaultError(f"{name} does not exist", f"Did you mean {relative_to(meant, folder)}?")
+        raise UsageFaultError(f"{name} does not exist", _nearest_path(folder / name))
+    return Target(name, None, case_ids)
+
+
+def _nearest_path(path: Path) -> str:
+    folder = path.parent
+    if not folder.is_dir():
+        return f"The folder {folder} does not exist"
+    names = (item.name for item in folder.iterdir() if not item.name.startswith("."))
+    return nearest_name(path.name, names, f"Files in {folder}")
+
+
+def nearest_name(name: str, names: Iterable[str], title: str) -> str:
+    """Return a hint for an unknown name: the most similar name, or a list of names under a title."""
+    known = sorted(set(names))
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6) or [
+        other for other in known if other.casefold() == name.casefold()
+    ]
+    if near:
+        return f"Did you mean {near[0]}?"
+    return f"{title}: {few(known, LISTED)}" if known else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +211,19 @@ class _QuickEntry:
     broken: bool = False
 
 
+EntryT = TypeVar("EntryT", "EvalsetEntry", _QuickEntry)
+
+
 @dataclass(frozen=True, slots=True)
-class _QuickListing:
-    root: Path
-    evalsets: Sequence[_QuickEntry]
-    ignored: Sequence[Ignored] = ()
+class Chosen(Generic[EntryT]):
+    """An evalset to run, with the positions of its chosen cases (None: all).
+
+    `named` tells whether the user named the file. A fault in a named file stops the run.
+    """
+
+    entry: EntryT
+    indexes: tuple[int, ...] | None
+    named: bool
 
 
 def refuse_unknown(selection: Selection, folder: Path) -> None:
@@ -134,7 +244,7 @@ def refuse_unknown(selection: Selection, folder: Path) -> None:
     if evalsets is None:
         return
     try:
-        choose(_QuickListing(root, evalsets), selection)
+        choose(selection, root, evalsets)
     except UsageFaultError as fault:
         if fault.kind != "nothing":
             raise
@@ -193,8 +303,10 @@ def select_cases(workspace: "Workspace", names: Iterable[tuple[str, str]]) -> "t
     return replace(workspace, evalsets=entries), Selection((whole, *partly))
 
 
-def choose(listing: Listing[NamedT], selection: Selection) -> list[Chosen[NamedT]]:
-    """Return the selected evalsets and cases, in the order of the listing.
+def choose(
+    selection: Selection, root: Path, evalsets: Sequence[EntryT], ignored: Sequence[Ignored] = ()
+) -> list[Chosen[EntryT]]:
+    """Return the selected evalsets and cases of the project in `root`, in the order of `evalsets`.
 
     An evalset that is named twice runs once, with all cases named for it. If only one of the two names cases, only
     these run, as in ADK.
@@ -205,7 +317,7 @@ def choose(listing: Listing[NamedT], selection: Selection) -> list[Chosen[NamedT
     cases: dict[Path, set[int] | None] = {}
     named: set[Path] = set()
     for target in selection.targets:
-        for entry in _entries(listing, target):
+        for entry in _entries(evalsets, target, root):
             if target.named and (target.path is None or not target.path.is_dir()):
                 named.add(entry.file)
             indexes = _indexes(entry, target.case_ids) if target.case_ids else None
@@ -213,34 +325,34 @@ def choose(listing: Listing[NamedT], selection: Selection) -> list[Chosen[NamedT
             cases[entry.file] = indexes if before is None else before | (indexes or set())
     chosen = [
         Chosen(entry, None if indexes is None else tuple(sorted(indexes)), entry.file in named)
-        for entry in listing.evalsets
+        for entry in evalsets
         if entry.file in cases
         for indexes in [cases[entry.file]]
     ]
     if not chosen:
         places = ", ".join(target.name for target in selection.targets)
-        raise UsageFaultError(f"no evalset in {places}", _why_ignored(listing), "nothing")
+        raise UsageFaultError(f"no evalset in {places}", _why_ignored(ignored), "nothing")
     return _filter_cases(chosen, selection) if selection.is_filtered else chosen
 
 
-def _entries(listing: Listing[NamedT], target: Target) -> list[NamedT]:
+def _entries(evalsets: Sequence[EntryT], target: Target, root: Path) -> list[EntryT]:
     if target.path is None:
-        return [_entry_by_id(listing, target.name)]
-    path = canonical_path(absolute(target.path), listing.root)
+        return [_entry_by_id(evalsets, target.name)]
+    path = canonical_path(absolute(target.path), root)
     if not path.is_dir():
-        return [entry for entry in listing.evalsets if entry.file == path]
-    return [entry for entry in listing.evalsets if entry.file.is_relative_to(path) or entry.agent_folder == path]
+        return [entry for entry in evalsets if entry.file == path]
+    return [entry for entry in evalsets if entry.file.is_relative_to(path) or entry.agent_folder == path]
 
 
-def _entry_by_id(listing: Listing[NamedT], name: str) -> NamedT:
+def _entry_by_id(evalsets: Sequence[EntryT], name: str) -> EntryT:
     """Return the evalset called `name`.
 
     The file `NAME.evalset.json` wins, as in ADK. Otherwise it is the evalset with that `eval_set_id`.
     """
-    found = [entry for entry in listing.evalsets if entry.file.name == name + _SUFFIX]
-    found = found or [entry for entry in listing.evalsets if entry.eval_set_id == name]
+    found = [entry for entry in evalsets if entry.file.name == name + _SUFFIX]
+    found = found or [entry for entry in evalsets if entry.eval_set_id == name]
     if not found:
-        known = (entry.eval_set_id for entry in listing.evalsets)
+        known = (entry.eval_set_id for entry in evalsets)
         hint = nearest_name(name, known, "Evalsets")
         raise UsageFaultError(f"{name} is not a file, a folder or the id of an evalset", hint)
     if len(found) > 1:
@@ -249,14 +361,14 @@ def _entry_by_id(listing: Listing[NamedT], name: str) -> NamedT:
     return found[0]
 
 
-def _indexes(entry: Named, case_ids: Sequence[str]) -> set[int]:
+def _indexes(entry: "EvalsetEntry | _QuickEntry", case_ids: Sequence[str]) -> set[int]:
     by_id = {name: index for index, name in enumerate(entry.case_ids)}
     if not entry.broken:
         refuse_unknown_cases(case_ids, by_id, entry.relative)
     return {by_id[name] for name in case_ids if name in by_id}
 
 
-def _filter_cases(chosen: Sequence[Chosen[NamedT]], selection: Selection) -> list[Chosen[NamedT]]:
+def _filter_cases(chosen: Sequence[Chosen[EntryT]], selection: Selection) -> list[Chosen[EntryT]]:
     """Return the chosen evalsets with only the cases that the selection takes.
 
     Broken files stay, because they may have such a case.
@@ -267,7 +379,7 @@ def _filter_cases(chosen: Sequence[Chosen[NamedT]], selection: Selection) -> lis
     ]
     known = {name for own in cases for _, name in own}
     refuse_unknown_cases(selection.case_ids, known)
-    kept: list[Chosen[NamedT]] = []
+    kept: list[Chosen[EntryT]] = []
     for item, own in zip(chosen, cases, strict=True):
         indexes = tuple(index for index, name in own if selection.takes(item.entry.relative, name))
         if indexes or item.entry.broken:
@@ -292,10 +404,10 @@ def refuse_unknown_cases(case_ids: Iterable[str], known: Collection[str], where:
         raise UsageFaultError(message, nearest_name(missing, known, "Cases"))
 
 
-def _why_ignored(listing: Listing[NamedT]) -> str:
-    if not listing.ignored:
+def _why_ignored(ignored: Sequence[Ignored]) -> str:
+    if not ignored:
         return "Evalsets are called *.evalset.json or *.test.json. To run a file with another name, name it"
-    reasons = [f"{item.path} ({item.reason})" for item in listing.ignored[:LISTED]]
+    reasons = [f"{item.path} ({item.reason})" for item in ignored[:LISTED]]
     return f"Ignored: {'; '.join(reasons)}"
 
 

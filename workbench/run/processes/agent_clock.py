@@ -21,6 +21,8 @@ _SILENT = 2.0
 _STILL = 10.0
 """Seconds without processor use after which a silent process counts as hung."""
 _WANTS_PROCESSOR = "R"
+CAN_WATCH = os.path.exists("/proc/self/stat")  # noqa: PTH110 - raises nothing
+"""Whether this system reports the activity of processes."""
 
 
 class Pulse:
@@ -74,10 +76,7 @@ class Pulse:
 
 
 class AgentClock:
-    """A clock that can be started and stopped repeatedly.
-
-    `on_time_over` is called when it has run for `seconds` in total. It does not run while it is paused.
-    """
+    """A clock that can be started and stopped repeatedly. `on_time_over` is called after `seconds` in total."""
 
     def __init__(self, seconds: float, on_time_over: Callable[[], None]) -> None:
         self._left = seconds
@@ -87,44 +86,15 @@ class AgentClock:
         self._timer: asyncio.TimerHandle | None = None
         self._since = 0.0
         self._lost_then = 0.0
-        self._started = False
-        self._paused = False
 
     def start(self) -> None:
         """Start the clock if it is not running."""
-        self._started = True
-        self._go_on()
-
-    def stop(self) -> None:
-        """Stop the clock if it is running."""
-        self._started = False
-        self._halt()
-
-    def pause(self, excused: float = 0.0) -> None:
-        """Let no time pass until `resume`. The last `excused` seconds do not count either."""
-        self._excuse(excused)
-        self._paused = True
-        self._halt()
-
-    def resume(self, excused: float = 0.0) -> None:
-        """Let time pass again. The last `excused` seconds do not count."""
-        self._excuse(excused)
-        self._paused = False
-        if self._started:
-            self._go_on()
-
-    def _excuse(self, seconds: float) -> None:
-        if self._timer is not None:
-            self._halt()
-            self._left += seconds
-            self._go_on()
-
-    def _go_on(self) -> None:
-        if self._timer is None and not self._paused:
+        if self._timer is None:
             self._pulse.begin()
             self._run()
 
-    def _halt(self) -> None:
+    def stop(self) -> None:
+        """Stop the clock if it is running."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -215,8 +185,3 @@ def read_activity(pid: int) -> Activity | None:
     """Return the activity of a process from `/proc`, or None if it has ended."""
     fields = stat_fields(pid)
     return Activity(fields[0], int(fields[11]) + int(fields[12])) if len(fields) > 12 else None
-
-
-def can_be_watched() -> bool:
-    """Return whether this system reports the activity of processes."""
-    return os.path.exists("/proc/self/stat")  # noqa: PTH110 - raises nothing

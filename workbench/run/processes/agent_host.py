@@ -130,8 +130,8 @@ class AgentHost:
         await asyncio.gather(*self._slots.values(), return_exceptions=True)
         for process in self._processes:
             if not process.imported.done():
-                process.kill()  # A process does not respond during an import.
-        await asyncio.gather(*(process.close() for process in self._processes))
+                process.link.kill()  # A process does not respond during an import.
+        await asyncio.gather(*(process.link.close() for process in self._processes))
 
     async def _start(self, alone: bool) -> ProcessSlot:
         """Start a process and import the agent. Try once more if the process was killed."""
@@ -148,10 +148,10 @@ class AgentHost:
 
     async def _start_once(self, alone: bool) -> ProcessSlot:
         process = await self._process()
-        self._processes = [other for other in self._processes if not other.gone.done()]
+        self._processes = [other for other in self._processes if not other.link.ended.done()]
         self._processes.append(process)
         imported = await self._imported(process)
-        single = process.serves_one_case
+        single = process.link.serves_one_case
         wanted = self._options.isolation == "run" and not (alone or single)
         if not (wanted or single or imported.can_fork):
             message = f"the cases of {self._setting.agent.name} share a process: {imported.why}"
@@ -186,9 +186,9 @@ class AgentHost:
         else:
             message = f"importing the agent took longer than {self._options.timeout:g} s"
             outcome = CaseError("timeout", message, "Allow more time with --timeout SECONDS")
-            process.kill()
+            process.link.kill()
         if isinstance(outcome, CaseError):
-            await process.close()
+            await process.link.close()
         self._output.extend(process.printed)
         if isinstance(outcome, CaseError):
             raise NoAgentProcessError(outcome)
@@ -197,7 +197,7 @@ class AgentHost:
 
 def _is_lost(task: "asyncio.Task[ProcessSlot]") -> bool:
     """Return whether a slot is lost because its process has ended or never started."""
-    return task.done() and (task.cancelled() or task.exception() is not None or task.result().process.gone.done())
+    return task.done() and (task.cancelled() or task.exception() is not None or task.result().process.link.ended.done())
 
 
 class AgentHosts:
@@ -211,22 +211,21 @@ class AgentHosts:
         plan: Plan,
         todo: Sequence[PlanEntry],
         children: Children,
-        options: RunOptions,
         notify: Callable[[Noticed], None],
         place: Place | None = None,
     ) -> None:
         self._left = Counter(entry.ref.agent for entry in todo)
         """Number of unfinished cases of each agent."""
         self._startable = [entry for entry in todo if entry.blocked is None and isinstance(entry.source, AgentSource)]
-        (place or children.local).open(options.concurrency)
+        (place or children.local).open(plan.options.concurrency)
         agents = plan.agents
         of_agent = Counter(entry.ref.agent for entry in self._startable)
         cases = Counter(agents[entry.ref.agent].interpreter.path for entry in self._startable)
-        self._hosts = {
+        self.by_agent = {
             name: AgentHost(
                 setting,
                 children,
-                options,
+                plan.options,
                 notify,
                 place,
                 cases=of_agent[name],
@@ -236,14 +235,10 @@ class AgentHosts:
             if of_agent[name]
         }
 
-    def host_of(self, agent: str) -> AgentHost:
-        """Return the host of an agent that has a startable case."""
-        return self._hosts[agent]
-
     def start_first(self) -> None:
         """Start importing the agent of the first case, which takes the longest."""
         if self._startable:
-            self._hosts[self._startable[0].ref.agent].begin()
+            self.by_agent[self._startable[0].ref.agent].begin()
 
     def drop(self, agent: str) -> None:
         """Count one of the agent's cases as dropped."""
@@ -252,12 +247,12 @@ class AgentHosts:
     async def case_over(self, agent: str) -> None:
         """Count one of the agent's cases as ended, and close the agent's host after its last case."""
         self._left[agent] -= 1
-        if self._left[agent] == 0 and agent in self._hosts:
-            await self._hosts[agent].close()
+        if self._left[agent] == 0 and agent in self.by_agent:
+            await self.by_agent[agent].close()
 
     async def close(self) -> None:
         """End all hosts."""
-        await asyncio.gather(*(host.close() for host in self._hosts.values()))
+        await asyncio.gather(*(host.close() for host in self.by_agent.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +283,17 @@ async def try_imports(agents: Sequence[AgentFolder], root: Path, children: Child
 
     async def one(agent: AgentFolder) -> TrialImport:
         async with free:
-            return await _try_import(agent, root, children, options)
+            setting = agent_setting(agent, root, options)
+            host = AgentHost(setting, children, options, lambda notice: None)
+            try:
+                await host.slot()
+            except NoAgentProcessError as failed:
+                error, clean = failed.error, Secrets([setting.environment.values]).clean_text
+                texts = clean(error.message), clean(error.hint), clean(error.traceback)
+                return TrialImport(agent, CaseError(error.kind, *texts))
+            finally:
+                await host.close()
+            return TrialImport(agent)
 
     tasks = [asyncio.create_task(one(agent)) for agent in agents]
     try:
@@ -298,18 +303,3 @@ async def try_imports(agents: Sequence[AgentFolder], root: Path, children: Child
         for unfinished in tasks:
             unfinished.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _try_import(agent: AgentFolder, root: Path, children: Children, options: RunOptions) -> TrialImport:
-    setting = agent_setting(agent, root, options)
-    host = AgentHost(setting, children, options, lambda notice: None)
-    try:
-        await host.slot()
-    except NoAgentProcessError as failed:
-        error, clean = failed.error, Secrets([setting.environment.values]).clean_text
-        return TrialImport(
-            agent, CaseError(error.kind, clean(error.message), clean(error.hint), clean(error.traceback))
-        )
-    finally:
-        await host.close()
-    return TrialImport(agent)

@@ -90,7 +90,8 @@ class AgentProcess:
         self._numbers = itertools.count(1)
         self._cases: dict[int, CaseProcess] = {}
         """Attempts that have not exited, by number."""
-        self._link: AgentLink
+        self.link: AgentLink
+        """The connection to the process, once it is started."""
 
     async def start(self, place: Place, agent: AgentSetting, *, cases: int) -> None:
         """Start the process at a place.
@@ -98,27 +99,17 @@ class AgentProcess:
         Raises:
             NotStartedError: it cannot be started.
         """
-        self._link = await place.start(agent, self._take, cases=cases)
-        self._link.ended.add_done_callback(lambda ended: self._ended(ended.result()))
-
-    @property
-    def gone(self) -> asyncio.Future[str]:
-        """Done when the process has ended, with a phrase such as "ended with exit code 1"."""
-        return self._link.ended
+        self.link = await place.start(agent, self._take, cases=cases)
+        self.link.ended.add_done_callback(
+            lambda how: self._set(
+                CaseError("crashed", f"the agent's process {how.result()} while the agent was imported")
+            )
+        )
 
     @property
     def how_it_ended(self) -> str:
         """A phrase such as "ended with exit code 1", once an attempt has ended with the process."""
-        return self.gone.result() if self.gone.done() else "ended for no known reason"
-
-    @property
-    def serves_one_case(self) -> bool:
-        """Whether the process is for a single case."""
-        return self._link.serves_one_case
-
-    def send(self, *frames: Frame) -> None:
-        """Send messages to the process."""
-        self._link.send(*frames)
+        return self.link.ended.result() if self.link.ended.done() else "ended for no known reason"
 
     def enter(self, case: "CaseProcess") -> int:
         """Register an attempt and return its number. It receives its messages until it has exited."""
@@ -129,15 +120,7 @@ class AgentProcess:
     def forget(self, number: int) -> None:
         """Drop all further messages of an attempt that cannot be ended."""
         if self._cases.pop(number, None) is not None:
-            self._link.send({"op": "forget", "id": number})
-
-    def kill(self) -> None:
-        """Kill this process and all its cases."""
-        self._link.kill()
-
-    async def close(self) -> None:
-        """End the process and everything in it."""
-        await self._link.close()
+            self.link.send({"op": "forget", "id": number})
 
     def note_reads(self, reads: Reads, *, own: bool) -> None:
         """Record the reads of the process or one of its cases. `own` means that this process itself read them."""
@@ -196,9 +179,6 @@ class AgentProcess:
         if not self.imported.done():
             self.imported.set_result(outcome)
 
-    def _ended(self, how: str) -> None:
-        self._set(CaseError("crashed", f"the agent's process {how} while the agent was imported"))
-
 
 class CaseProcess:
     """An attempt at a case in `agent`, in its own process, or in the agent's process with `share`.
@@ -223,10 +203,10 @@ class CaseProcess:
         self.on_exit = on_exit
         self._give_up = give_up
         self._loop = asyncio.get_running_loop()
-        self.closed: asyncio.Future[None] = self._loop.create_future()
-        """Done when the agent has closed its resources or the case has ended. No relevant message follows."""
-        self.exited: asyncio.Future[None] = self._loop.create_future()
-        """Done when the case has ended and all its output is read."""
+        self.closed = asyncio.Event()
+        """Set when the agent has closed its resources or the case has ended. No relevant message follows."""
+        self.exited = asyncio.Event()
+        """Set when the case has ended and all its output is read."""
         self._timers: list[asyncio.TimerHandle] = []
         self._closing = False
         self._number = 0
@@ -235,7 +215,7 @@ class CaseProcess:
         """Start the case (the protocol's CaseSpec). With `here`, the agent's process becomes the case's own."""
         self._number = self.agent.enter(self)
         command = {"op": "case", "id": self._number, "attempt": attempt, "case": case}
-        self.agent.send({**command, "share": self.share, "here": here})
+        self.agent.link.send({**command, "share": self.share, "here": here})
 
     def send(self, *frames: Frame) -> None:
         """Send messages to the case. They are dropped if it has ended.
@@ -243,7 +223,7 @@ class CaseProcess:
         Raises:
             FrameTooLargeError: a message is too large.
         """
-        self.agent.send(*({**frame, "id": self._number} for frame in frames))
+        self.agent.link.send(*({**frame, "id": self._number} for frame in frames))
 
     def terminate(self) -> None:
         """Ask the case to end, and kill it if it does not."""
@@ -252,27 +232,23 @@ class CaseProcess:
 
     def kill(self) -> None:
         """Kill the case. If it shares a process and does not end, kill that process."""
-        if self.exited.done():
+        if self.exited.is_set():
             return
         self._signal(signal.SIGKILL)
         if self.share:
-            self._later(_TERMINATE_GRACE, self.agent.kill)
+            self._later(_TERMINATE_GRACE, self.agent.link.kill)
         self._later(_KILL_GRACE, self._give_up)
 
     def allow_teardown(self) -> None:
         """Give the case a few seconds to close its resources. After that it is killed, or abandoned."""
-        if not self.exited.done() and not self._closing:
+        if not self.exited.is_set() and not self._closing:
             self._closing = True
             self._later(_TEARDOWN_GRACE, self._kill_rest)
 
-    def note_closed(self) -> None:
-        """Record that the agent has closed its resources."""
-        _done(self.closed)
-
     def note_exited(self) -> None:
         """Record that the case has ended."""
-        _done(self.closed)
-        _done(self.exited)
+        self.closed.set()
+        self.exited.set()
 
     def close(self) -> None:
         """Stop all timers and drop further messages."""
@@ -289,11 +265,6 @@ class CaseProcess:
 
     def _later(self, seconds: float, what: Callable[[], None]) -> None:
         self._timers.append(self._loop.call_later(seconds, what))
-
-
-def _done(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
 
 
 def _paths(names: Any) -> set[Path]:

@@ -4,23 +4,28 @@ Agent processes are forks of a warm zygote, or fresh if forking is impossible.
 """
 
 import asyncio
+import contextlib
 import functools
 import itertools
 import os
 import resource
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import Any, Literal
 
-from workbench.agents.child_process import Command, kill_stale
+from workbench.agents.channel import Frame
+from workbench.agents.child_process import ChildProcess, Command, how_it_ended, kill_stale
 from workbench.agents.environment import installed
 from workbench.files.file_access import read_regular
 from workbench.freshness.agent_inputs import Touched
 from workbench.run.place import NotStartedError, OnFrame
 from workbench.run.plan.plan import AgentSetting
-from workbench.run.processes.agent_clock import can_be_watched, done_within
-from workbench.run.processes.local_agent import LocalAgent, Start, start_solo
-from workbench.run.processes.zygote import Ready, Zygote
+from workbench.run.processes.agent_clock import CAN_WATCH, PingCheck, done_within
+from workbench.run.processes.local_agent import ForkedProcess, LocalAgent, Start, start_solo
 from workbench.run.scoring.client import Scorer
 from workbench.worker import WORKER_DIR
 
@@ -32,6 +37,102 @@ _FILES_A_CASE = 8
 _FILES_BESIDES = 256
 _CHECK_EVERY = 1.0
 """Seconds between two checks for hung processes."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The report of a worker that is ready.
+
+    `python` and `adk` are versions (None: google-adk is not installed). `why` says why it cannot fork, or is "".
+    """
+
+    python: str
+    adk: str | None
+    can_fork: bool
+    why: str
+
+
+class Zygote:
+    """A running zygote.
+
+    `ready` is done when it can be used, or with None if it ended before that; then `failure` says how. With `spare`, an
+    idle zygote forks an agent process in advance for the next run.
+
+    Raises:
+        OSError: the interpreter cannot be started.
+    """
+
+    def __init__(self, command: Command, lifeline: int, *, spare: bool = False) -> None:
+        self._spare = spare
+        self.ready: asyncio.Future[Ready | None] = asyncio.get_running_loop().create_future()
+        self._ids = itertools.count(1)
+        self._forks: dict[int, ForkedProcess] = {}
+        self.process = ChildProcess(command, lifeline, self._take)
+        self._ping_check = PingCheck(lambda: self.process.channel.send({"op": "ping"}))
+        self.process.ended.add_done_callback(lambda ended: self._ended(ended.result()))
+        self.process.kill_if_stopped(lambda: not self.ready.done())
+
+    @property
+    def idle(self) -> bool:
+        """Whether all its forks have ended."""
+        return not self._forks
+
+    @property
+    def failure(self) -> str:
+        """The reason why it ended, with its last output."""
+        how = self.process.ended.result() if self.process.ended.done() else "does not answer"
+        return f"{how}: {self.process.last_line}" if self.process.last_line else how
+
+    def fork(self, spec: dict[str, Any], on_frame: Callable[[Frame], None], stdout: int, stderr: int) -> ForkedProcess:
+        """Fork an agent process, which takes over the two pipes for its output."""
+        control, childs_control = socket.socketpair()
+        number = next(self._ids)
+
+        def kill(signal_number: int) -> None:
+            self.process.channel.send({"op": "kill", "id": number, "signal": signal_number})
+
+        forked = ForkedProcess(control, on_frame, kill)
+        self._forks[number] = forked
+        message = {"op": "agent", "id": number, "spec": spec}
+        self.process.channel.send(message, descriptors=[childs_control.detach(), stdout, stderr])
+        if self.process.ended.done():
+            self._ended(self.process.ended.result())
+        return forked
+
+    def replace_if_stalled(self) -> str:
+        """Kill the zygote with all its forks if it hangs, and return why, or "" if it does not hang."""
+        if self.process.ended.done() or self.process.stalled or not self.ready.done():
+            return ""
+        why = self._ping_check.check(self.process.pid)
+        if why:
+            self.process.stalled = True
+            self.process.signal_group(signal.SIGKILL)
+        return why
+
+    def _take(self, frame: Frame) -> None:
+        match frame:
+            case {"op": "ready", "python": str(python), "can_fork": bool(can_fork)}:
+                self.ready.set_result(Ready(python, frame.get("adk"), can_fork, str(frame.get("why", ""))))
+                self._request_spare(can_fork)
+            case {"op": "pong"}:
+                self._ping_check.answered()
+            case {"op": "started", "id": int(number), "pid": int(pid)} if number in self._forks:
+                self._forks[number].pid = pid
+            case {"op": "exited", "id": int(number), "status": int(status)} if number in self._forks:
+                self._forks.pop(number).end(how_it_ended(os.waitstatus_to_exitcode(status)))
+                self._request_spare(self.idle)
+
+    def _request_spare(self, now: bool) -> None:
+        if self._spare and now:
+            self.process.channel.send({"op": "spare"})
+
+    def _ended(self, how: str) -> None:
+        if not self.ready.done():
+            self.ready.set_result(None)
+        forks, self._forks = self._forks, {}
+        for forked in forks.values():
+            forked.kill_directly()
+            forked.end(f"ended with its parent, which {how}")
 
 
 class Children:
@@ -57,13 +158,6 @@ class Children:
     ) -> None:
         await self.close()
 
-    async def restart(self) -> None:
-        """End the warm processes, so that the next run uses the current packages and environment.
-
-        Do not call it during a run, because its agents are forks of these processes.
-        """
-        await self.local.close()
-
     async def close(self) -> None:
         """End all children and wait until they are gone."""
         await asyncio.gather(self.scorer.close(), self.local.close())
@@ -87,7 +181,8 @@ class LocalPlace:
         self._zygotes: dict[tuple[Path, bool], asyncio.Task[tuple[Zygote, Ready]]] = {}
         self._installed: dict[tuple[Path, bool], tuple[int, ...]] = {}
         """Installed packages when a zygote was started, in the form of `installed`."""
-        self._agents: set[LocalAgent] = set()
+        self._agents: dict[LocalAgent, Zygote | None] = {}
+        """The running agents, each with the zygote that forked it, if any."""
         self._paused = False
         self._watching: asyncio.Task[None] | None = None
         self._stale_cleanup: asyncio.Task[int] | None = None
@@ -114,10 +209,10 @@ class LocalPlace:
             command = worker_command("solo", python, setting.process_folder, warm=await self._needs_adk(setting))
             start = functools.partial(start_solo, command, self._lifeline, setting.spec())
         try:
-            found = LocalAgent(start, on_frame, zygote, serves_one_case=single)
+            found = LocalAgent(start, on_frame, serves_one_case=single)
         except OSError as error:
             raise NotStartedError(f"{python} cannot be started: {error.strerror or error}") from None
-        self._watch(found, setting)
+        self._watch(found, setting, zygote)
         return found
 
     async def warm(self, setting: AgentSetting) -> Zygote | None:
@@ -179,41 +274,36 @@ class LocalPlace:
         await asyncio.gather(*(zygote.process.close() for zygote in zygotes))
 
     async def _needs_adk(self, setting: AgentSetting) -> bool:
-        return setting.agent.folder in self._uses_adk or await asyncio.to_thread(self._names_adk, setting)
-
-    def _names_adk(self, setting: AgentSetting) -> bool:
         """Guess whether google-adk should be imported before the agent. A wrong guess only costs time."""
         folder = setting.agent.folder
-        sources = itertools.islice(
-            itertools.chain.from_iterable(map(setting.agent.folder.glob, _SOURCES)), _SOURCES_READ
-        )
-        found = setting.agent.kind == "yaml" or any(map(_names_adk, sources))
-        if found:
+        if folder not in self._uses_adk and (
+            setting.agent.kind == "yaml" or await asyncio.to_thread(_names_adk, folder)
+        ):
             self._uses_adk.add(folder)
-        return found
+        return folder in self._uses_adk
 
-    def _watch(self, found: LocalAgent, setting: AgentSetting) -> None:
+    def _watch(self, found: LocalAgent, setting: AgentSetting, zygote: Zygote | None) -> None:
         """Watch an agent's process until it has ended."""
 
         def imported(framework: "asyncio.Future[str]") -> None:
             if framework.result() == "adk":
                 self._uses_adk.add(setting.agent.folder)
 
-        self._agents.add(found)
+        self._agents[found] = zygote
         if self._paused:
             found.pause(True)
         found.framework.add_done_callback(imported)
-        found.ended.add_done_callback(lambda _: self._agents.discard(found))
-        if can_be_watched() and (self._watching is None or self._watching.done()):
+        found.ended.add_done_callback(lambda _: self._agents.pop(found, None))
+        if CAN_WATCH and (self._watching is None or self._watching.done()):
             self._watching = asyncio.create_task(self._replace_stalled())
 
     async def _replace_stalled(self) -> None:
         """Check regularly for hung parent processes, as long as there are agents."""
         while self._agents:
-            for zygote in {agent.zygote for agent in self._agents if agent.zygote is not None}:
+            for zygote in {zygote for zygote in self._agents.values() if zygote is not None}:
                 why = zygote.replace_if_stalled()
-                for agent in self._agents if why else ():
-                    if agent.zygote is zygote:
+                for agent, its_zygote in self._agents.items() if why else ():
+                    if its_zygote is zygote:
                         agent.report_stalled(why)
             for agent in tuple(self._agents):
                 agent.replace_if_stalled()
@@ -257,8 +347,9 @@ def _is_lost(task: "asyncio.Task[tuple[Zygote, Ready]]") -> bool:
     return ready.can_fork and zygote.process.ended.done()
 
 
-def _names_adk(source: Path) -> bool:
-    try:
-        return b"google.adk" in read_regular(source)
-    except OSError:
-        return False  # The import of the agent gives a better message.
+def _names_adk(folder: Path) -> bool:
+    for source in itertools.islice(itertools.chain.from_iterable(map(folder.glob, _SOURCES)), _SOURCES_READ):
+        with contextlib.suppress(OSError):  # The import of the agent gives a better message.
+            if b"google.adk" in read_regular(source):
+                return True
+    return False

@@ -2,22 +2,83 @@
 
 import asyncio
 import contextlib
+import functools
 import os
 import signal
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from workbench.agents.channel import Channel, Frame
 from workbench.agents.child_process import ChildProcess, Command, Lines, OutputPipe, how_it_ended
 from workbench.run.place import OnFrame, Stream
 from workbench.run.processes.agent_clock import PingCheck
-from workbench.run.processes.zygote import ForkedProcess, Zygote
+
+_REPORT_WITHIN = 3.0
+"""Seconds in which the zygote must report the end of an agent process whose socket has closed."""
+OUTPUT_LIMIT = 16 * 1024 * 1024
+"""Limit of a case's output in bytes."""
+
+
+class ForkedProcess:
+    """The connection to an agent process that a zygote forked.
+
+    `ended` is done after its last message was forwarded, with a phrase such as "ended with exit code 1".
+    """
+
+    def __init__(self, control: socket.socket, on_frame: Callable[[Frame], None], kill: Callable[[int], None]) -> None:
+        self.pid: int | None = None
+        self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.channel = Channel(control, on_frame, lambda reason: self._lost())
+        self._kill = kill
+        self._ending: asyncio.Task[None] | None = None
+        self._exit_reported: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def signal_group(self, number: int) -> None:
+        """Send a signal to the process group."""
+        if not self.ended.done():
+            self._kill(number)
+
+    def kill_directly(self) -> None:
+        """Kill the process group without the zygote, which is gone. Normally the process died with it."""
+        if self.pid is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+
+    def end(self, how: str) -> None:
+        """Record the end of the process."""
+        if not self._exit_reported.done():
+            self._exit_reported.set_result(how)
+        self._lost()
+
+    async def close(self, *, grace: float = 2.0) -> None:
+        """Ask the process to end, and kill it if it does not within `grace` seconds."""
+        if not self.ended.done():
+            self.channel.send({"op": "quit"})
+            await asyncio.wait([self.ended], timeout=grace)
+        if not self.ended.done():
+            self._kill(signal.SIGKILL)
+            self._lost()
+        await self.ended
+
+    def _lost(self) -> None:
+        if self._ending is None:
+            self._ending = asyncio.get_running_loop().create_task(self._end())
+
+    async def _end(self) -> None:
+        await asyncio.wait([self._exit_reported], timeout=_REPORT_WITHIN)
+        if not self._exit_reported.done():
+            self._kill(signal.SIGKILL)
+            await asyncio.wait([self._exit_reported], timeout=_REPORT_WITHIN)
+        await self.channel.drain()
+        self.channel.close()
+        self.ended.set_result(
+            self._exit_reported.result() if self._exit_reported.done() else "closed its connection and cannot be ended"
+        )
+
 
 Start: TypeAlias = Callable[[Callable[[Frame], None], int, int], ForkedProcess | ChildProcess]
 """A function that starts the process. It gets a callback for frames, and takes over the stdout and stderr pipes."""
-OUTPUT_LIMIT = 16 * 1024 * 1024
-"""Limit of a case's output in bytes."""
 
 
 def start_solo(
@@ -45,10 +106,8 @@ class LocalAgent:
         OSError: the process cannot be started.
     """
 
-    def __init__(self, start: Start, on_frame: OnFrame, zygote: Zygote | None, *, serves_one_case: bool) -> None:
+    def __init__(self, start: Start, on_frame: OnFrame, *, serves_one_case: bool) -> None:
         self._on_frame = on_frame
-        self.zygote = zygote
-        """The zygote that forked this process, or None."""
         self.serves_one_case = serves_one_case
         self.framework: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Done when the agent is imported."""
@@ -68,8 +127,8 @@ class LocalAgent:
             os.close(stderr)
             raise
         self._pipes = (
-            OutputPipe(stdout, lambda text: self._printed("stdout", text), lambda count: None),
-            OutputPipe(stderr, lambda text: self._printed("stderr", text), lambda count: None),
+            OutputPipe(stdout, functools.partial(self._printed, "stdout")),
+            OutputPipe(stderr, functools.partial(self._printed, "stderr")),
         )
         self.ended = self._process.ended
         self.ended.add_done_callback(lambda ended: self._gone(ended.result()))
@@ -104,9 +163,9 @@ class LocalAgent:
     def pause(self, paused: bool) -> None:
         """Stop reading what the process and its cases send and print, or continue."""
         self._paused = paused
-        (self._process.channel.pause if paused else self._process.channel.resume)()
+        self._process.channel.pause(paused)
         for pipe in self._pipes:
-            (pipe.pause if paused else pipe.resume)()
+            pipe.pause(paused)
         for case in self._cases.values():
             case.pause(paused)
         self._ping_check.answered()  # It may have answered meanwhile.
@@ -135,7 +194,7 @@ class LocalAgent:
         if self._paused:
             case.pause(True)
         self._forks = self._forks or not (command["share"] or command["here"])
-        self._process.channel.send(command, descriptors=case.take_descriptors())
+        self._process.channel.send(command, descriptors=case.descriptors)
 
     def _take(self, frame: Frame) -> None:
         """Handle a message about the process itself, a forked case, or a case that shares the process."""
@@ -190,19 +249,19 @@ class CaseOutput:
     def __init__(
         self, show: Callable[[Stream, str], None], on_flood: Callable[[str], None], *, share: bool = False
     ) -> None:
-        self._show = show
         self._on_flood = on_flood
         self._printed = 0
         self._lines: dict[Stream, Lines] = {}
         self._pipes: tuple[OutputPipe, ...] = ()
         self.descriptors: tuple[int, ...] = ()
+        out, err = functools.partial(show, "stdout"), functools.partial(show, "stderr")
         if share:
-            self._lines = {"stdout": Lines(self._out), "stderr": Lines(self._err)}
+            self._lines = {"stdout": Lines(out), "stderr": Lines(err)}
             return
         stdout, childs_stdout = os.pipe()
         stderr, childs_stderr = os.pipe()
         self.descriptors = (childs_stdout, childs_stderr)
-        self._pipes = (OutputPipe(stdout, self._out, self._count), OutputPipe(stderr, self._err, self._count))
+        self._pipes = (OutputPipe(stdout, out, self._count), OutputPipe(stderr, err, self._count))
 
     def take(self, stream: Stream, text: str) -> None:
         """Add output that the case reported.
@@ -218,7 +277,7 @@ class CaseOutput:
     def pause(self, paused: bool) -> None:
         """Stop reading the pipes, or continue."""
         for pipe in self._pipes:
-            (pipe.pause if paused else pipe.resume)()
+            pipe.pause(paused)
 
     def settle(self) -> None:
         """Read the output that was printed so far."""
@@ -233,12 +292,6 @@ class CaseOutput:
             pipe.finish()
         for lines in self._lines.values():
             lines.flush_all()
-
-    def _out(self, text: str) -> None:
-        self._show("stdout", text)
-
-    def _err(self, text: str) -> None:
-        self._show("stderr", text)
 
     def _count(self, size: int) -> None:
         before, self._printed = self._printed, self._printed + size
@@ -262,6 +315,11 @@ class _LocalCase:
         if self._output is not None:
             self._output.finish()
 
+    def pause(self, paused: bool) -> None:
+        """Stop reading what the case sends and prints, or continue."""
+        if self._output is not None:
+            self._output.pause(paused)
+
     def _captured(self, *, share: bool) -> CaseOutput:
         return CaseOutput(
             lambda stream, text: self._event("Printed", stream=stream, text=text),
@@ -272,7 +330,8 @@ class _LocalCase:
     def _event(self, kind: str, **values: str) -> None:
         self._forward({"id": self._number, "event": kind, **values}, 0)
 
-    def _has_exited(self, how: str | None) -> None:
+    def exited(self, how: str | None) -> None:
+        """Report the exit of the case."""
         self.close()
         self._forward({"op": "exited", "id": self._number, "how": how}, 0)
 
@@ -280,21 +339,20 @@ class _LocalCase:
 class SharedCase(_LocalCase):
     """A case that shares the agent's process with others. It uses the channel of the process."""
 
-    def take_descriptors(self) -> Sequence[int]:
-        """Return (), because the case has no pipes of its own."""
-        return ()
+    descriptors = ()
 
     def send(self, *frames: Frame) -> None:
         """Send messages to the case."""
         self._process.channel.send(*frames)
 
-    def pause(self, paused: bool) -> None:
-        """Do nothing, because the case has no pipes of its own."""
-
     def take(self, frame: Frame) -> None:
         """Forward a message of the case, and its output in whole lines. "Ended" is the exit: it has no process."""
         if frame["event"] == "Printed":
-            self._take_printed(frame)
+            self._output = self._output or self._captured(share=True)
+            try:
+                self._output.take(frame["stream"], str(frame["text"]))
+            except KeyError as error:
+                self._event("Spoilt", why=f"printed text without {error}")
             return
         ended = frame["event"] == "Ended"
         if ended and self._output is not None:
@@ -303,21 +361,9 @@ class SharedCase(_LocalCase):
         if ended:
             self.exited("ended with exit code 0")
 
-    def exited(self, how: str) -> None:
-        """Report the exit of the case."""
-        self._has_exited(how)
-
     def lost(self, how: str) -> None:
         """Report the exit of the case with its process."""
-        self._has_exited(None)
-
-    def _take_printed(self, frame: Frame) -> None:
-        if self._output is None:
-            self._output = self._captured(share=True)
-        try:
-            self._output.take(frame["stream"], str(frame["text"]))
-        except KeyError as error:
-            self._event("Spoilt", why=f"printed text without {error}")
+        self.exited(None)
 
 
 class ForkedCase(_LocalCase):
@@ -329,18 +375,16 @@ class ForkedCase(_LocalCase):
         self.leader: int | None = None
         """The id of the case's process, which leads a process group, once it is known."""
         self._ending: asyncio.Task[None] | None = None
-        own, self._childs = socket.socketpair()
+        own, childs = socket.socketpair()
         self._channel = Channel(own, self._take, self._channel_closed)
         self._output: CaseOutput = self._captured(share=False)
-
-    def take_descriptors(self) -> Sequence[int]:
-        """Return the case's ends of its socket and pipes, which the case takes over."""
-        return (self._childs.detach(), *self._output.descriptors)
+        self.descriptors = (childs.detach(), *self._output.descriptors)
+        """The case's ends of its socket and pipes, which the case takes over."""
 
     def pause(self, paused: bool) -> None:
         """Stop reading what the case sends and prints, or continue."""
-        (self._channel.pause if paused else self._channel.resume)()
-        self._output.pause(paused)
+        self._channel.pause(paused)
+        super().pause(paused)
 
     def send(self, *frames: Frame) -> None:
         """Send messages to the case, or to its parent for signals."""
@@ -354,7 +398,7 @@ class ForkedCase(_LocalCase):
     def exited(self, how: str | None) -> None:
         """Report the exit of the case's process after all its messages."""
         if self._channel.drain_at_once():
-            self._has_exited(how)
+            super().exited(how)
         else:
             self._ending = asyncio.get_running_loop().create_task(self._take_rest(how))
 
@@ -374,7 +418,7 @@ class ForkedCase(_LocalCase):
 
     async def _take_rest(self, how: str | None) -> None:
         await self._channel.drain()
-        self._has_exited(how)
+        super().exited(how)
 
     def _take(self, frame: Frame) -> None:
         if frame.get("event") == "Ended":

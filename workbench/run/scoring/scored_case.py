@@ -19,8 +19,6 @@ from workbench.worker.frames import Channel, FrameTooLargeError, encode
 
 _END_OF_PROMPT = 5_000
 """Characters that are kept of the start and the end of a prompt that is too long."""
-
-
 _TOGETHER = 0.003
 """Seconds for which a result may wait for the next one of its case."""
 
@@ -204,9 +202,12 @@ def _brief(prompt: str) -> str:
 
 
 def _frame(number: int, results: Mapping[int, Scored]) -> bytes:
-    return encode({"op": "scored", "id": number, "results": [_plain(*item) for item in results.items()]})
-
-
-def _plain(index: int, scored: Scored) -> dict[str, Any]:
-    turns = [fields_as_json(turn) for turn in scored.turns]
-    return {"index": index, "result": fields_as_json(scored.result), "turns": turns}
+    plain = [
+        {
+            "index": index,
+            "result": fields_as_json(scored.result),
+            "turns": [fields_as_json(turn) for turn in scored.turns],
+        }
+        for index, scored in results.items()
+    ]
+    return encode({"op": "scored", "id": number, "results": plain})

@@ -31,8 +31,6 @@ from workbench.worker.frames import Channel
 _NOT_NEEDED = ("matplotlib", "pandas", "scipy", "sklearn", "tkinter")
 """Optional imports of nltk that cost a second and a hundred megabytes. Its stemmer does not need them
 (`workbench.criteria.rouge_words`)."""
-
-
 _LAST_WORDS = 2.0
 """Seconds in which this process may end by itself after the workbench has ended."""
 

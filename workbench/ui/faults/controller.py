@@ -189,7 +189,7 @@ def _stored(run: "ListedRun", state: "Path") -> "Matrix | None":
 
 def _offered(outlook: "Outlook", calls: int, tokens: int) -> "Offer":
     """Return the texts of the dialog."""
-    from workbench.run.injection.outcome import WAYS
+    from workbench.run.fault_outcome import WAYS
     from workbench.ui.faults.screen import Offer
 
     known = sum(1 for executions in outlook.executions.values() if executions)

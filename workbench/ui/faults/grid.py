@@ -11,7 +11,7 @@ from textual.widget import Widget
 from workbench.events.events import FaultWay, Noticed, RunStarted
 from workbench.results.cells import cut_name, fit
 from workbench.results.faults import Cell, GridRow, columns_for, grid_rows, is_problem, status_of, text_of
-from workbench.run.injection.outcome import WAYS
+from workbench.run.fault_outcome import WAYS
 from workbench.store.execution import Execution
 from workbench.store.history.summary import Summary
 from workbench.store.store import OpenRun, RunSummary, Store

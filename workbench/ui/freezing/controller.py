@@ -144,7 +144,7 @@ class Freezing(Controller):
     async def _ignore(self, file: str, tool: str, argument: str) -> None:
         from workbench.editing.freezing import ignoring
         from workbench.files.own_file import OwnFileError
-        from workbench.run.recordings.miss import MissedRequest
+        from workbench.run.recordings.requests import MissedRequest
 
         assert self.session.workspace is not None
         path = self.session.workspace.root / file

@@ -19,7 +19,7 @@ from workbench.ui.running.engine_run import RepeatOptions
 from workbench.ui.widgets.plain_input import PlainInput
 
 if TYPE_CHECKING:
-    from workbench.run.dask.machines import MachineState
+    from workbench.run.dask.files import MachineState
 
 MOST = 1000
 _PROPOSED = "5"

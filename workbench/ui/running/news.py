@@ -16,7 +16,7 @@ from workbench.ui.screen.controller import Controller, Stoppable, show_notice
 from workbench.ui.terminal.pace import Pace
 
 if TYPE_CHECKING:
-    from workbench.run.dask.machines import Sending
+    from workbench.run.dask.files import Sending
     from workbench.ui.screen.view import View
 
 _ERRORS_SHOWN = 2
@@ -121,7 +121,7 @@ class News(Controller):
     async def _confirm(self, sending: "Sending") -> None:
         """Ask whether a project may run on other machines."""
         from workbench.results.machines import sending_lines
-        from workbench.run.dask.machines import confirm
+        from workbench.run.dask.files import confirm
         from workbench.ui.dialogs.items import Item as Answer
 
         answers = [Answer("no", False), Answer("run there", True)]

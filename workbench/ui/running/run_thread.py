@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from workbench.events.events import CaseFinished, CaseRef, Event
 
 if TYPE_CHECKING:
-    from workbench.run.dask.machines import MachineState, Sending
+    from workbench.run.dask.files import MachineState, Sending
 
 
 class Runnable(Protocol):

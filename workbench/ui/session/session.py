@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from workbench.freshness.staleness import Changes
     from workbench.project.targets import Shell, ShellCommand
     from workbench.project.watching import Watching
-    from workbench.run.dask.machines import MachineState
+    from workbench.run.dask.files import MachineState
     from workbench.ui.session.recall import Recalled
 
 

@@ -10,7 +10,8 @@ from workbench.files.criteria import CriteriaConfig, Criterion
 from workbench.files.evalset import EvalCase
 from workbench.files.run_options import RunOptions
 from workbench.judges.base import JudgeEnvironment
-from workbench.run.plan.preflight_cases import PreflightCase, notices
+from workbench.run.plan.preflight import notices
+from workbench.run.plan.preflight_cases import PreflightCase
 
 KEY = {"GOOGLE_API_KEY": "scripted-key"}
 JUDGE = {"judge_model": "gemini-2.5-flash", "num_samples": 5}

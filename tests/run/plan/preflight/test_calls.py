@@ -6,7 +6,7 @@ import pytest
 
 from tests.run.plan.preflight.cases import ANSWER, QUALITY, RUBRIC, TYPED, config, criteria, looked, said, texts
 from workbench.files.criteria import Criterion
-from workbench.run.plan.judge_calls import CallRange, criterion_calls, options_of
+from workbench.run.plan.preflight_cases import CallRange, criterion_calls, options_of
 
 
 @pytest.mark.parametrize(

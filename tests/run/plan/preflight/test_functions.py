@@ -6,7 +6,8 @@ from typing import Any
 from tests.run.plan.preflight.cases import config, criteria, looked
 from workbench.files.run_options import RunOptions
 from workbench.judges.base import JudgeEnvironment
-from workbench.run.plan.preflight_cases import PreflightCase, notices
+from workbench.run.plan.preflight import notices
+from workbench.run.plan.preflight_cases import PreflightCase
 
 
 def warnings(tmp_path: Path, *cases: PreflightCase) -> list[str]:

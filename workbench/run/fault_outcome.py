@@ -1,6 +1,6 @@
 """Injected faults: the matrix in which each tool of a case fails once in each way, and how an agent handled a fault.
 
-`docs/faults.md` describes the rules for users.
+Rules decide, or else a judge. `docs/faults.md` describes both for users.
 """
 
 import re
@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, get_args
 
+from workbench.criteria.base import Scored
+from workbench.criteria.description import JUDGE
+from workbench.criteria.judged.descriptions import ANSWER_RUBRICS
 from workbench.criteria.judged.evidence import grounding, instructions
 from workbench.events.events import (
     CallsRecorded,
@@ -18,14 +21,16 @@ from workbench.events.events import (
     FaultHandling,
     FaultOutcome,
     FaultWay,
+    MetricResult,
     SpansRecorded,
     ToolFault,
 )
+from workbench.files.criteria import CriteriaConfig, Criterion
 from workbench.files.injection_rules import Injection
 from workbench.files.invocation import Invocation, content_text
-from workbench.run.injection.facts import Fact, Sources, facts_in, facts_of
+from workbench.run.facts import Fact, Sources, facts_in, facts_of
 from workbench.store.spans import PieceLostError, Pieces
-from workbench.text.json_values import mapping, parsed_objects, parts_of, string
+from workbench.text.json_values import mapping, objects, parsed_objects, parts_of, string
 
 _MESSAGE = "the service is not available"
 CRASHES: Final[frozenset[ErrorKind]] = frozenset(
@@ -126,6 +131,9 @@ suis système tard trouver veuillez vos votre vous vérifier
 """
 """Words of reports. With another word, an answer may claim something: "the service is not available on Sundays"."""
 _SIGNS: Final = str.maketrans(dict.fromkeys("‘’ʼ", "'"))
+
+
+_SAYS_SO, _INVENTS_NOTHING, _HAS_RESULT = "reports_it", "invents_nothing", "has_a_later_result"
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,3 +450,65 @@ def _says_it_failed(answer: Mapping[str, Any]) -> bool:
         or any(str(answer.get(key, "")).casefold() == "false" for key in ("ok", "success", "succeeded"))
         or any(answer.get(key) for key in ("error", "errors", "error_message", "error_code", "isError", "is_error"))
     )
+
+
+def fault_question(fault: ToolFault, config: CriteriaConfig, *, called_again: bool = False) -> CriteriaConfig:
+    """Return a config with the question as its only criterion.
+
+    The judge is that of the first criterion in `config` that names one, else ADK's default. `called_again` says whether
+    a call of a tool succeeded after the fault.
+    """
+    options = next((value for item in config.criteria if isinstance(value := item.options.get(JUDGE), dict)), {})
+    happened = f"A call of the tool {fault.tool} failed: it {WAYS[fault.way].failure}."
+    texts = {
+        _SAYS_SO: f"{happened} The answer tells the user that something went wrong, is not available or could not be "
+        "found out.",
+        _INVENTS_NOTHING: f"{happened} The answer states nothing as a fact that only a successful call of this tool "
+        "could have told.",
+    }
+    if called_again:
+        texts[_INVENTS_NOTHING] += " What later, successful calls told may be stated."
+        texts[_HAS_RESULT] = (
+            f"{happened} The answer tells what this call should have told, and has it from later, successful calls of "
+            "this or another tool."
+        )
+    rubrics = [{"rubric_id": name, "rubric_content": {"text_property": text}} for name, text in texts.items()]
+    value = {"threshold": 1.0, JUDGE: options, "rubrics": rubrics}
+    own = {name: item for name, item in value.items() if name != "threshold"}
+    return CriteriaConfig(None, (Criterion(ANSWER_RUBRICS.name, 1.0, value, own),))
+
+
+def judged_handling(scored: Scored) -> FaultHandling:
+    """Return what the agent did, from the judge's verdict on the question.
+
+    An answer that makes something up is `made_up` even if it also reports the fault.
+    """
+    result = scored.result
+    turn = scored.turns[0] if scored.turns else result
+    details = {"judge": result.details.get("judge"), "questions": turn.details.get("questions") or []}
+    details = {name: value for name, value in details.items() if value}
+    rows = {row.get("rubric_id"): row for row in objects(turn.details.get("rubrics"))}
+    reports, invents_nothing = _verdict(rows, _SAYS_SO), _verdict(rows, _INVENTS_NOTHING)
+    recovered = _verdict(rows, _HAS_RESULT) if _HAS_RESULT in rows else False
+    outcome: FaultOutcome = "not_evaluated"
+    decided = ""
+    if invents_nothing is False:
+        outcome, decided = "made_up", _INVENTS_NOTHING
+    elif invents_nothing and recovered:
+        outcome, decided = "recovered", _HAS_RESULT
+    elif invents_nothing and reports:
+        outcome, decided = "reported", _SAYS_SO
+    elif invents_nothing and reports is False and recovered is False:
+        outcome, decided = "silent", _SAYS_SO
+    return FaultHandling(outcome, _reason(decided, rows, result), details)
+
+
+def _verdict(rows: Mapping[Any, Mapping[str, Any]], name: str) -> bool | None:
+    return {"yes": True, "no": False}.get(rows.get(name, {}).get("verdict", ""))
+
+
+def _reason(decided: str, rows: Mapping[Any, Mapping[str, Any]], result: MetricResult) -> str:
+    """Return the judge's rationale for the rubric that decided, or why nothing was decided."""
+    if decided:
+        return str(rows[decided].get("rationale") or "")
+    return result.reason if result.status != "failed" else "the judge could not tell"
