@@ -10,9 +10,8 @@ import asyncio
 import io
 import os
 import shutil
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from functools import partial
 from pathlib import Path
@@ -35,6 +34,8 @@ from workbench.ui.terminal.themes import DEFAULT, Themes
 from workbench.ui.variants.screen import TryScreen
 
 SIZES = ("60x20", "80x24", "120x40", "200x50")
+_USUAL = "80x24"
+"""Size in which keys are pressed."""
 THEMES = ("night", "paper")
 _PASSING = 24
 """Number of passing cases in the planted project."""
@@ -45,103 +46,192 @@ _SOON = 0.1
 
 
 class Scene(NamedTuple):
-    """A screen or dialog, and how to get there from the cases.
+    """A screen or dialog, and the keys that lead there from the scene before it, or from the cases if it is the first.
 
-    `keys` are Textual's names. A key with a dot is an action of the action table. `project` is where it is taken.
-    `lasts` says that a run or conversation goes on while the picture is taken. `until` is a text that it waits for.
+    `keys` are Textual's names. A key with a dot is an action of the action table. `sizes` are those that are compared
+    with snapshots. `lasts` says that a run or conversation goes on while the picture is taken. `until` is a text that
+    it waits for.
     """
 
     name: str
     keys: str
-    project: Literal["planted", "frozen", "thawed", "tried", "trying"] = "planted"
+    sizes: tuple[str, ...] = ("80x24",)
     lasts: bool = False
     until: str = ""
 
 
-SCENES = (
-    Scene("overview", "g"),
-    Scene("overview-cursor", "g tab"),
-    Scene("overview-agent", "g j j"),
-    Scene("overview-filter", "/ : f a i l enter g"),
-    Scene("overview-marks", "/ : f a i l enter g a"),
-    Scene("evidence-error", "g n 1"),
-    Scene("evidence-calls", "/ 返 金 の enter g n 1"),
-    Scene("evidence-answer", "/ p r o m i s e d enter g n 1"),
-    Scene("evidence-judged", "/ d i n n e r _ f enter g n 1"),
-    Scene("evidence-names", "/ m o v e d enter g n"),
-    Scene("judges", "/ d i n n e r _ f enter g n 2"),
-    Scene("trace", "/ m o v e d enter g n enter 3"),
-    Scene("case-history", "/ m o v e d enter g n 4"),
-    Scene("maximised", "/ m o v e d enter g n 1 z"),
-    Scene("no-tree", "/ m o v e d enter g n b"),
-    Scene("filter-typing", "/ c a u s e : r"),
-    Scene("filter-nothing", "/ x q z"),
-    Scene("filter-fault", "/ : f o o"),
-    Scene("jump", "g n '"),
-    Scene("palette", ": r e"),
-    Scene("help", "g question_mark"),
-    Scene("help-case", "g n question_mark"),
-    Scene("theme", "general.theme"),
-    Scene("review", "g V n n n n n"),
-    Scene("review-judged", "/ d i n n e r _ enter g V"),
-    Scene("review-cause", "g V asterisk a"),
-    Scene("table", "g M"),
-    Scene("table-right", "g M l l l"),
-    Scene("table-runs", "g M M"),
-    Scene("triage", "/ d i n n e r _ f enter g n t"),
-    Scene("triage-unjudged", "/ m o v e d enter g n t"),
-    Scene("editor", "/ m o v e d enter g n e"),
-    Scene("editor-field", "/ m o v e d enter g n e j j enter"),
-    Scene("criteria", "g j j c"),
-    Scene("next-run", "g j j o"),
-    Scene("accept", "/ m o v e d enter g n A"),
-    Scene("accept-several", "g A"),
-    Scene("repeat", "g n X"),
-    Scene("fork", "/ m o v e d enter g n f"),
-    Scene("fork-text", "/ m o v e d enter g n f e"),
-    Scene("fork-tries", "/ m o v e d enter g n f e x ctrl+o r"),
-    Scene("history", "H"),
-    Scene("history-run", "H enter"),
-    Scene("history-run-case", "H enter enter"),
-    Scene("compare", "C"),
-    Scene("talk", "g j j T", lasts=True),
-    Scene("new-case", "g j j j +"),
-    Scene("new-evalset", "g j j j cases.new_evalset"),
-    Scene("rename", "g n cases.rename"),
-    Scene("move", "g n m"),
-    Scene("agreement", "g triage.agreement"),
-    Scene("problems", "checks.found"),
-    Scene("ignored", "folder.ignored"),
-    Scene("notices", "general.notices"),
-    Scene("watched", "watch.watched"),
-    Scene("frozen-overview", "g", "frozen"),
-    Scene("frozen-miss", "/ 返 金 enter g n 1", "frozen"),
-    Scene("frozen-ways-out", "/ 返 金 enter g n K", "frozen"),
-    Scene("frozen-file", "/ l o n g enter g n 1", "frozen"),
-    Scene("frozen-scores", "/ w r o n g enter g n 2", "frozen"),
-    Scene("frozen-review", "g V n", "frozen"),
-    Scene("frozen-table", "g M", "frozen"),
-    Scene("frozen-runs", "g M M", "frozen"),
-    Scene("frozen-history", "H", "frozen"),
-    Scene("frozen-compare", "C", "frozen"),
-    Scene("frozen-next-run", "g j j o K", "frozen"),
-    Scene("faults-before", "/ c a r d enter g faults.try_faults", "frozen"),
-    Scene("faults", "/ c a r d enter g faults.try_faults enter", "frozen"),
-    Scene("faults-by-case", "/ c a r d enter g faults.try_faults enter M", "frozen"),
-    Scene("fault", "/ c a r d enter g faults.try_faults enter n enter enter", "frozen"),
-    Scene("try-dialog", "variants.try_variants tab tab", "tried"),
-    Scene("try-question", "variants.try_variants tab tab T O N E = b r i e f enter", "tried"),
-    Scene("try", "W", "tried"),
-    Scene("try-cases", "W enter j j", "tried"),
-    Scene("try-case", "W n enter", "tried"),
-    Scene("try-files", "W E", "tried"),
-    Scene("try-unclear", "variants.try_variants tab tab T O N E = b r i e f enter enter j", "tried"),
-    Scene("try-running", "W", "trying", lasts=True, until="22 of 90"),
-    Scene("freeze", "g K", "thawed"),
-    Scene("thawed", "/ 返 金 enter g n 1", "thawed"),
-    Scene("thawed-history", "/ 返 金 enter g n 4", "thawed"),
-    Scene("thawed-compare", "C enter ]", "thawed"),
-    Scene("thawed-accept", "/ 返 金 enter g n A enter", "thawed"),
+class Tour(NamedTuple):
+    """Scenes that are shown one after the other by one workbench, opened on a project."""
+
+    project: Literal["planted", "frozen", "thawed", "tried", "trying"]
+    scenes: tuple[Scene, ...]
+
+
+TOURS = (
+    Tour(
+        "planted",
+        (
+            Scene("overview", "g", SIZES),
+            Scene("overview-cursor", "tab"),
+            Scene("overview-agent", "tab g j j"),
+            Scene("criteria", "c", SIZES),
+            Scene("next-run", "escape o"),
+            Scene("new-case", "escape j +"),
+            Scene("new-evalset", "escape cases.new_evalset"),
+            Scene("talk", "escape k T", lasts=True),
+        ),
+    ),
+    Tour(
+        "planted",
+        (
+            Scene("evidence-error", "g n 1"),
+            Scene("jump", "'"),
+            Scene("help-case", "escape question_mark"),
+            Scene("repeat", "escape X"),
+            Scene("rename", "escape cases.rename"),
+            Scene("move", "escape m"),
+            Scene("agreement", "escape triage.agreement"),
+        ),
+    ),
+    Tour(
+        "planted",
+        (
+            Scene("overview-filter", "/ : f a i l enter g"),
+            Scene("overview-marks", "a"),
+            Scene("filter-typing", "escape escape / c a u s e : r"),
+            Scene("filter-nothing", "escape / x q z"),
+            Scene("filter-fault", "escape / : f o o"),
+            Scene("fork", "escape / m o v e d enter g n f"),
+            Scene("fork-text", "e"),
+            Scene("fork-tries", "x ctrl+o r"),
+        ),
+    ),
+    Tour(
+        "planted",
+        (
+            Scene("evidence-calls", "/ 返 金 の enter g n 1", ("80x24", "120x40", "200x50")),
+            Scene("evidence-narrow", "enter", ("60x20",)),
+            Scene("evidence-answer", "escape escape / p r o m i s e d enter g n 1"),
+        ),
+    ),
+    Tour(
+        "planted",
+        (
+            Scene("evidence-judged", "/ d i n n e r _ f enter g n 1"),
+            Scene("judges", "2"),
+            Scene("triage", "1 t"),
+            Scene("review-judged", "escape escape / d i n n e r _ enter g V"),
+        ),
+    ),
+    Tour(
+        "planted",
+        (
+            Scene("evidence-names", "/ m o v e d enter g n"),
+            Scene("triage-unjudged", "t"),
+            Scene("accept", "escape A"),
+            Scene("case-history", "escape 4"),
+            Scene("maximised", "1 z"),
+            Scene("no-tree", "z b"),
+            Scene("trace", "b enter 3"),
+            Scene("editor", "escape e"),
+            Scene("editor-field", "j j enter"),
+        ),
+    ),
+    Tour(
+        "planted",
+        (
+            Scene("table", "g M", SIZES),
+            Scene("table-right", "l l l"),
+            Scene("table-runs", "M"),
+            Scene("review", "escape g V n n n n n", SIZES),
+            Scene("review-cause", "escape g V asterisk a"),
+            Scene("accept-several", "escape escape g A"),
+            Scene("history", "escape H"),
+            Scene("history-run", "enter"),
+            Scene("history-run-case", "enter"),
+            Scene("compare", "escape escape escape C"),
+        ),
+    ),
+    Tour(
+        "planted",
+        (
+            Scene("palette", ": r e"),
+            Scene("theme", "escape general.theme"),
+            Scene("problems", "escape checks.found"),
+            Scene("ignored", "escape folder.ignored"),
+            Scene("watched", "escape watch.watched"),
+            Scene("notices", "escape general.notices"),
+            Scene("help", "escape g question_mark"),
+        ),
+    ),
+    Tour(
+        "frozen",
+        (
+            Scene("frozen-compare", "C"),
+            Scene("frozen-overview", "escape g"),
+            Scene("frozen-table", "M"),
+            Scene("frozen-runs", "M"),
+            Scene("frozen-next-run", "escape g j j o K"),
+            Scene("frozen-review", "escape g V n"),
+            Scene("frozen-history", "escape H"),
+        ),
+    ),
+    Tour(
+        "frozen",
+        (
+            Scene("frozen-miss", "/ 返 金 enter g n 1"),
+            Scene("frozen-ways-out", "K"),
+            Scene("frozen-scores", "escape escape / w r o n g enter g n 2"),
+            Scene("frozen-file", "escape / l o n g enter g n 1"),
+        ),
+    ),
+    Tour(
+        "frozen",
+        (
+            Scene("faults-before", "/ c a r d enter g faults.try_faults"),
+            Scene("faults", "enter"),
+            Scene("faults-by-case", "M"),
+            Scene("fault", "M n enter enter"),
+        ),
+    ),
+    Tour(
+        "tried",
+        (
+            Scene("try", "W", SIZES),
+            Scene("try-files", "E"),
+            Scene("try-cases", "escape enter j j"),
+            Scene("try-case", "g n enter"),
+        ),
+    ),
+    Tour(
+        "tried",
+        (
+            Scene("try-dialog", "variants.try_variants tab tab"),
+            Scene("try-question", "T O N E = b r i e f enter"),
+            Scene("try-unclear", "enter j", SIZES),
+        ),
+    ),
+    Tour("trying", (Scene("try-running", "W", lasts=True, until="22 of 90"),)),
+    Tour(
+        "trying",
+        (
+            Scene("running-started", "r", (), lasts=True, until="11/15"),
+            # Sorting folds the passed cases, which otherwise happens when the folder is read again.
+            Scene("running", "s s s s", SIZES, lasts=True),
+            Scene("running-quit", "q", lasts=True),
+            Scene("running-filter", "escape / : f a i l space : e r r o r enter", lasts=True),
+            Scene("running-case", "enter", ("60x20",), lasts=True),
+        ),
+    ),
+    Tour("thawed", (Scene("freeze", "g K"), Scene("thawed-compare", "escape C enter ]"))),
+    Tour(
+        "thawed",
+        (
+            Scene("thawed", "/ 返 金 enter g n 1"),
+            Scene("thawed-history", "4"),
+            Scene("thawed-accept", "1 A enter"),
+        ),
+    ),
 )
 
 
@@ -235,6 +325,7 @@ def _at_work(app: WorkbenchApp, *, lasts: bool) -> list[str]:
     """Return what may still change the screen by itself."""
     session, dialogs = app.session, app._key_order._dialogs
     named = {
+        "painting": app.screen._compositor.size != app.size,
         "reading": session.workspace is None or session.is_loading,
         "comparing": bool(session.loading),
         "running": session.store.activity.busy and not lasts,
@@ -262,32 +353,50 @@ def main() -> None:
     with TemporaryDirectory() as home, quick_pilots():
         os.environ |= dict.fromkeys(("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"), home)
         projects = Projects(Path(home))
-        for number, scene in enumerate(SCENES):
-            if options.scenes and scene.name not in options.scenes:
-                continue
-            for size in options.size or SIZES:
-                for theme in options.theme or THEMES:
+        numbers = {scene.name: number for number, scene in enumerate(scene for tour in TOURS for scene in tour.scenes)}
+        for tour in TOURS:
+            wanted = [scene.name for scene in tour.scenes if not options.scenes or scene.name in options.scenes]
+            for theme in options.theme or THEMES if wanted else ():
+                folder = projects.copy(tour.project)
+                pictures = asyncio.run(take(folder, tour, theme, options.size or SIZES))
+                for (name, size), drawn in pictures.items():
                     place = options.folder / f"{size}-{theme}"
                     place.mkdir(parents=True, exist_ok=True)
-                    try:
-                        folder = projects.copy(scene.project)
-                        drawn = asyncio.run(_take(folder, scene, size, theme))
-                    except TimeoutError as error:
-                        sys.stdout.write(f"{place.name} {scene.name}: {error}\n")
-                    else:
-                        (place / f"{number:02}-{scene.name}.svg").write_text(drawn, encoding="utf-8")
+                    if name in wanted:
+                        (place / f"{numbers[name]:02}-{name}.svg").write_text(drawn, encoding="utf-8")
 
 
-async def _take(folder: Path, scene: Scene, size: str, theme: str) -> str:
-    columns, _, lines = size.partition("x")
+async def take(folder: Path, tour: Tour, theme: str = DEFAULT, sizes: Sequence[str] = ()) -> dict[tuple[str, str], str]:
+    """Return the pictures of a tour by scene and size, as SVG. Each scene is taken at `sizes`, by default at its own.
+
+    Raises:
+        TimeoutError: A screen never came to rest.
+    """
+    pictures = {}
     with steady(folder.parent):
         app = open_app(folder, theme)
-        async with app.run_test(size=(int(columns), int(lines)), notifications=True) as pilot:
+        async with app.run_test(size=_cells(_USUAL), notifications=True) as pilot:
             try:
-                await go(pilot, scene)
-                return app.export_screenshot(title=scene.name)
+                for scene in tour.scenes:
+                    await go(pilot, scene)
+                    for size in sizes or scene.sizes:
+                        await _resize(pilot, app, size, lasts=scene.lasts)
+                        pictures[scene.name, size] = app.export_screenshot(title=app.title)
+                    await _resize(pilot, app, _USUAL, lasts=scene.lasts)
             finally:
                 await asyncio.to_thread(app.close_runs, 1.0)
+    return pictures
+
+
+def _cells(size: str) -> tuple[int, int]:
+    columns, _, lines = size.partition("x")
+    return int(columns), int(lines)
+
+
+async def _resize(pilot: Pilot[int], app: WorkbenchApp, size: str, *, lasts: bool) -> None:
+    if app.size != _cells(size):
+        await pilot.resize_terminal(*_cells(size))
+        await _settle(pilot, app, lasts=lasts)
 
 
 if __name__ == "__main__":

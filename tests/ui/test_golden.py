@@ -1,106 +1,47 @@
-"""Screens that are compared with snapshots: all scenes of `tests.screens`, and a run that is going on.
+"""All scenes of `tests.screens`, compared with snapshots.
 
 `CONTRIBUTING.md` says how a changed snapshot is looked at and accepted.
 """
 
-import dataclasses
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TypeAlias
+import asyncio
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeAlias
 
 import pytest
-from textual.pilot import Pilot
+from textual.app import App
 
-from tests.screens import SCENES, Projects, Scene, go, open_app
-from tests.steady import steady
-from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
-from workbench.events.events import CaseError, CaseFinished, MetricResult, MetricScored, TurnFinished, TurnStarted
+from tests.screens import TOURS, Projects, Tour, take
 
 Compare: TypeAlias = Callable[..., bool]
-MAIN = ("overview", "evidence-calls", "review", "table", "criteria", "try", "try-unclear")
-"""Scenes that are compared at every size."""
-SIZES = ((60, 20), (120, 40), (200, 50))
-SHOP = {
-    "order_desk": {
-        "refunds": ["on_time", "late_parcel", "unknown_order", "two_parcels"],
-        "greetings": ["hello", "good_night"],
-    },
-    "team_router": {"hand_over": ["to_billing", "返金の確認をする長い名前のテスト"]},
-}
 
 
-def named(scenes: list[tuple[Scene, tuple[int, int]]]) -> list[object]:
-    return [pytest.param(scene, size, id=f"{scene.name}-{size[0]}x{size[1]}") for scene, size in scenes]
+class Drawn(App[str]):
+    """An app whose picture was taken before, for `snap_compare`."""
+
+    def __init__(self, svg: str) -> None:
+        super().__init__()
+        self._svg = svg
+
+    def run(self, **options: Any) -> str:
+        return self._svg
 
 
 @pytest.fixture(scope="session")
-def projects(tmp_path_factory: pytest.TempPathFactory) -> Projects:
-    return Projects(tmp_path_factory.mktemp("scenes"))
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Tour], dict[tuple[str, str], str]]:
+    """Return a function that takes the pictures of a tour, once."""
+    projects = Projects(tmp_path_factory.mktemp("scenes"))
+    return cache(lambda tour: asyncio.run(take(projects.copy(tour.project), tour)))
 
 
 @pytest.mark.parametrize(
-    ("scene", "size"),
-    named([(scene, (80, 24)) for scene in SCENES])
-    + named([(scene, size) for scene in SCENES if scene.name in MAIN for size in SIZES]),
-)
-def test_scene(scene: Scene, size: tuple[int, int], projects: Projects, snap_compare: Compare) -> None:
-    folder = projects.copy(scene.project)
-    with steady(folder.parent):
-        app = open_app(folder)
-        try:
-            assert snap_compare(app, terminal_size=size, run_before=lambda pilot: go(pilot, scene))
-        finally:
-            app.close_runs(1.0)
-
-
-async def finished_run(screen: Screen, pilot: Pilot[int]) -> None:
-    """Make a run with every kind of result."""
-    await screen.until(pilot, lambda: screen.session.workspace is not None)
-    await pilot.press("r")
-    await screen.until(pilot, lambda: bool(screen.runs) and screen.session.store.activity.running)
-    run = screen.runs[0]
-    for number, ref in enumerate(run.refs[:-2]):
-        run.begin(ref)
-        status = ("passed", "failed", "error")[number % 3]
-        score = (1.0, 0.66, None)[number % 3]
-        said = {"role": "user", "parts": [{"text": "Where is my parcel?"}]}
-        answer = {"role": "model", "parts": [{"text": "On its way."}]}
-        run.publish(TurnStarted(ref, 0, said))
-        run.publish(TurnFinished(ref, 0, {"user_content": said, "final_response": answer}))
-        if score is not None:
-            verdict = "passed" if score >= 0.8 else "failed"
-            result = MetricResult("response_match_score", verdict, score, 0.8, "2 of 3 words")  # type: ignore[arg-type]
-            run.publish(MetricScored(ref, result, (result,)))
-        error = CaseError("agent_raised", "KeyError: 'A-7'") if status == "error" else None
-        run.publish(CaseFinished(ref, status, error, 0.5))  # type: ignore[arg-type]
-    run.begin(run.refs[-2])
-    await screen.until(pilot, lambda: screen.session.store.counts()["running"] == 1)
-    await screen.until(pilot, lambda: "6/8" in screen.text)
-    await screen.until(pilot, lambda: "checking for changes" not in screen.text)
-
-
-@pytest.fixture
-def screen(open_screen: OpenScreen, make_workspace: MakeWorkspace, tmp_path: Path) -> Iterator[Screen]:
-    """Open a folder with a fixed name and a clock that does not move."""
-    workspace = make_workspace(SHOP)
-    made = open_screen(dataclasses.replace(workspace, target=workspace.root / "shop"))
-    with steady(tmp_path):
-        yield made
-        made.app.close_runs(1.0)
-
-
-@pytest.mark.parametrize(
-    ("keys", "size"),
+    ("tour", "scene", "size"),
     [
-        *(pytest.param("n", size, id=f"cases-{size[0]}x{size[1]}") for size in ((80, 24), *SIZES)),
-        pytest.param("n enter", (60, 20), id="case-60x20"),
-        pytest.param("/ : f a i l space : e r r o r enter", (80, 24), id="filter-80x24"),
-        pytest.param("q", (80, 24), id="quit-80x24"),
+        pytest.param(tour, scene.name, size, id=f"{scene.name}-{size}")
+        for tour in TOURS
+        for scene in tour.scenes
+        for size in scene.sizes
     ],
 )
-def test_during_a_run(screen: Screen, keys: str, size: tuple[int, int], snap_compare: Compare) -> None:
-    async def act(pilot: Pilot[int]) -> None:
-        await finished_run(screen, pilot)
-        await go(pilot, Scene("during a run", keys, lasts=True))
-
-    assert snap_compare(screen.app, terminal_size=size, run_before=act)
+def test_scene(tour: Tour, scene: str, size: str, pictures: Any, snap_compare: Compare) -> None:
+    assert snap_compare(Drawn(pictures(tour)[scene, size]))
