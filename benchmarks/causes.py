@@ -22,8 +22,7 @@ from workbench.files.criteria import Criterion
 from workbench.store.cause import Cause, make_cause
 from workbench.store.store import Store
 from workbench.ui.screen.overview_contents import Figures
-from workbench.ui.tree.arrange import arrange
-from workbench.ui.tree.query import parse_query
+from workbench.ui.tree.query import arrange, parse_query
 from workbench.ui.tree.scope import scope_of
 from workbench.ui.tree.verdicts import CaseVerdict, Verdicts
 

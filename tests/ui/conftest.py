@@ -38,8 +38,7 @@ from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.running.engine_run import ONCE, Engine, RepeatOptions
 from workbench.ui.running.run_thread import Publish
 from workbench.ui.session.session import Session
-from workbench.ui.terminal.display import Display
-from workbench.ui.terminal.pace import Pace
+from workbench.ui.terminal.terminal import Display, Pace
 from workbench.ui.terminal.themes import Themes
 from workbench.ui.widgets.footer import KeyLine
 

@@ -1,7 +1,7 @@
 """Styled text, and functions that lay it out by terminal cells.
 
 Styled text is Rich's `Text` whose spans have names of styles, such as "muted". The front end resolves the names: the
-screen looks them up in its theme (`workbench.ui.detail.styles`), plain output drops them. All text is safe: foreign
+screen looks them up in its theme (`workbench.ui.detail.drawing`), plain output drops them. All text is safe: foreign
 text enters through `safe`, and is never parsed as markup. A line is shared after it was made, so these functions return
 new ones.
 """

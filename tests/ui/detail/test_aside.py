@@ -3,7 +3,7 @@
 import pytest
 from textual.geometry import Size
 
-from workbench.ui.detail.aside import layout
+from workbench.ui.detail.drawing import layout
 
 
 @pytest.mark.parametrize(("listed", "list_height"), [(100, 18), (18, 18), (10, 11), (3, 4)])

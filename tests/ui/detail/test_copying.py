@@ -8,7 +8,7 @@ from tests.results.test_trace import SPANS, record
 from workbench.events.events import SpansRecorded
 from workbench.results.document import Item, Subject
 from workbench.results.panes import panes_of
-from workbench.ui.detail.aside import Layout
+from workbench.ui.detail.drawing import Layout
 from workbench.ui.detail.reading import Reading
 
 LONG = [{"number": number} for number in range(500)]

@@ -9,8 +9,7 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.files.evalset import open_evalset
-from workbench.ui.dialogs.name import NameScreen
-from workbench.ui.dialogs.pick import PickScreen
+from workbench.ui.dialogs.pick import NameScreen, PickScreen
 from workbench.ui.editing.editor import EditorScreen
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.agents.workspace import open_workspace
 from workbench.files.evalset import open_evalset
-from workbench.ui.dialogs.name import NameScreen
-from workbench.ui.dialogs.pick import PickScreen
+from workbench.ui.dialogs.pick import NameScreen, PickScreen
 from workbench.ui.tree.outline import Row
 
 

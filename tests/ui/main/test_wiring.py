@@ -38,7 +38,7 @@ from workbench.ui.table.screen import TableScreen
 from workbench.ui.terminal.host import Host
 from workbench.ui.triage.dialog import TriageScreen
 from workbench.ui.variants.screen import TryScreen
-from workbench.ui.widgets.keys import bindings_of
+from workbench.ui.widgets.footer import bindings_of
 
 SCREENS: dict[str, type[Screen[Any]]] = {
     "editor": EditorScreen,

@@ -7,7 +7,7 @@ from workbench.events.events import CaseFinished, Noticed, PlannedCase, RunFinis
 from workbench.run.dask.files import Sending, is_confirmed
 from workbench.ui.running.news import notice_line
 from workbench.ui.running.run_thread import Ended, Refused
-from workbench.ui.terminal.pace import Pace
+from workbench.ui.terminal.terminal import Pace
 
 
 class Slow(Pace):

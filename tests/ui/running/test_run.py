@@ -13,7 +13,7 @@ from workbench.ui.running import dialogs
 from workbench.ui.running.engine_run import RepeatOptions
 from workbench.ui.running.run_thread import Ended, Refused
 from workbench.ui.session import relative_times
-from workbench.ui.session.bar_facts import bar_facts
+from workbench.ui.session.bar import bar_facts
 from workbench.ui.tree.outline import ALL
 
 

@@ -13,7 +13,7 @@ from tests.ui.conftest import MakeWorkspace
 from tests.ui.fake_view import Bench, FakeView
 from workbench.agents.workspace import Workspace
 from workbench.store.owners import read_owners
-from workbench.ui.session.bar_facts import bar_facts
+from workbench.ui.session.bar import bar_facts
 from workbench.ui.session.session import Session
 
 

@@ -71,7 +71,7 @@ WAYS = (
     Way("criteria/form.py", "shop", "o", "0.37"),
     Way("editing/field.py", "shop", "cjjj\r", ' "typed": 0.37 jkqs'),
     Way("editing/field.py", "shop", "ejj\r", " 0.37 jkq ü"),
-    Way("dialogs/name.py", "shop", "+", "qjk 0.37", "qjk 0.37"),
+    Way("dialogs/pick.py", "shop", "+", "qjk 0.37", "qjk 0.37"),
     Way("history/screen.py", "kept", "H/", "aaaa"),
     Way("screen/sides.py", "kept", "H\r/", "late"),
     Way("chat/screen.py", "agent", "T", "where is it? qjk"),

@@ -21,9 +21,8 @@ from workbench.results.tally import Overview
 from workbench.store.store import Store
 from workbench.ui.screen.overview import conditions_of, filter_for
 from workbench.ui.screen.overview_contents import Figures
-from workbench.ui.tree.arrange import arrange
 from workbench.ui.tree.model import Tree
-from workbench.ui.tree.query import parse_query
+from workbench.ui.tree.query import arrange, parse_query
 from workbench.ui.tree.scope import scope_at
 from workbench.ui.tree.verdicts import Verdicts
 

@@ -14,9 +14,8 @@ from workbench.results.case_table import Column
 from workbench.store.execution import CaseRecord, Turn
 from workbench.store.store import Store
 from workbench.ui.screen.overview_contents import Spending
-from workbench.ui.table.cases import Cases
 from workbench.ui.table.model import Table, table_scope
-from workbench.ui.table.sources import CriteriaCells, pane_of
+from workbench.ui.table.sources import Cases, CriteriaCells, pane_of
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import parse_query

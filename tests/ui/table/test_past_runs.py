@@ -14,8 +14,8 @@ from workbench.store.history.summary import ListedRun, Summary
 from workbench.store.store import Store
 from workbench.ui.session.run_labels import column_time
 from workbench.ui.table import past_runs
-from workbench.ui.table.cases import Cases
 from workbench.ui.table.past_runs import PastRuns, RunCells
+from workbench.ui.table.sources import Cases
 from workbench.ui.tree.verdicts import Verdicts
 
 FILE = "order_desk/refunds.evalset.json"

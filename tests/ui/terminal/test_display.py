@@ -10,9 +10,8 @@ from textual.color import Color
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from tests.ui.shown import shown_strips
 from workbench.ui.app import _theme_name
-from workbench.ui.terminal.display import Display, find_display
-from workbench.ui.terminal.line_filters import filters_for
-from workbench.ui.terminal.themes import Themes, variable_defaults
+from workbench.ui.terminal.terminal import Display, find_display
+from workbench.ui.terminal.themes import Themes, filters_for, variable_defaults
 
 UTF8 = {"LANG": "C.UTF-8"}
 

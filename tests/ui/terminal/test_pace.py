@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.ui.terminal.pace import BYTES_A_SECOND, FASTEST, OVER_SSH, SAVED_UP, Pace, over_ssh
+from workbench.ui.terminal.terminal import BYTES_A_SECOND, FASTEST, OVER_SSH, SAVED_UP, Pace, over_ssh
 
 
 def test_first_paint_is_immediate_and_the_next_after_a_tenth_of_a_second() -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 from tests.ui.conftest import Screen, case_json
 from workbench.agents.workspace import open_workspace
 from workbench.files import settings as config
-from workbench.ui.dialogs.name import NameScreen
+from workbench.ui.dialogs.pick import NameScreen
 from workbench.ui.main.workbench_app import WorkbenchApp
+from workbench.ui.screen.pages import nothing_found
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.themes import Themes
-from workbench.ui.widgets.nothing_found import nothing_found
 
 
 def test_page_says_what_was_searched_and_what_to_do(tmp_path: Path) -> None:

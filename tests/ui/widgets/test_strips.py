@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from rich.segment import Segment
 from rich.style import Style
 
-from workbench.ui.widgets.strips import joined
+from workbench.ui.widgets.rows import joined
 
 STYLES = [
     Style(color="red", bgcolor="black"),

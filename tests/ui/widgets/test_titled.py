@@ -2,7 +2,7 @@
 
 from textual.app import App, ComposeResult
 
-from workbench.ui.widgets.titled import Titled
+from workbench.ui.widgets.basics import Titled
 
 
 class Framed(App[None]):

@@ -36,14 +36,13 @@ from workbench.ui.actions import footer
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.dialogs.rows_screen import RowsScreen
+from workbench.ui.dialogs.screens import RowsScreen
 from workbench.ui.editing.conflicts import save_error_message
 from workbench.ui.editing.drafts import CaseDraft
 from workbench.ui.editing.proposals import BOXES, DiffLine, file_diff, show_hunks, shown_change
-from workbench.ui.widgets.footer import KeyLine
-from workbench.ui.widgets.keys import bindings_of
+from workbench.ui.widgets.basics import Titled
+from workbench.ui.widgets.footer import KeyLine, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
-from workbench.ui.widgets.titled import Titled
 
 
 @dataclass(frozen=True, slots=True)

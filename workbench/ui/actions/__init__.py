@@ -23,9 +23,8 @@ from workbench.ui.actions.action import (
     key_label,
     key_name,
 )
-from workbench.ui.actions.conditions import why_not
+from workbench.ui.actions.conditions import Situation, why_not
 from workbench.ui.actions.places import Place, footer_of, labelled, offered, place_of
-from workbench.ui.actions.situation import Situation
 from workbench.ui.actions.table import ACTIONS, BY_ID, Keymap, actions_in, footer, keymap, places_of
 
 __all__ = [

@@ -6,8 +6,7 @@ from functools import partial
 from itertools import islice
 
 from workbench.ui.actions.action import Action
-from workbench.ui.actions.conditions import why_not
-from workbench.ui.actions.situation import Situation
+from workbench.ui.actions.conditions import Situation, why_not
 from workbench.ui.actions.table import BY_ID, FOOTER_ACTIONS
 
 _ALWAYS = ("palette", "keys")

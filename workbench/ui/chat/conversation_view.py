@@ -18,7 +18,7 @@ from workbench.text.safe_text import one_line, plain
 from workbench.ui.chat.conversation import Conversation, ConversationTurn
 from workbench.ui.detail.reader import Reader
 from workbench.ui.detail.reading import Reading
-from workbench.ui.widgets.keys import bindings
+from workbench.ui.widgets.footer import bindings
 
 # The pages of a conversation, as lines
 

@@ -32,12 +32,10 @@ from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.items import Item, searching
-from workbench.ui.dialogs.name import NameScreen
-from workbench.ui.dialogs.pick import PickScreen, show_keys
-from workbench.ui.dialogs.rows_screen import RowsScreen
+from workbench.ui.dialogs.pick import NameScreen, PickScreen, show_keys
+from workbench.ui.dialogs.screens import RowsScreen
 from workbench.ui.editing.drafts import in_short
-from workbench.ui.widgets.footer import KeyLine
-from workbench.ui.widgets.keys import bindings, bindings_of
+from workbench.ui.widgets.footer import KeyLine, bindings, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _NAME_WIDTH = 21

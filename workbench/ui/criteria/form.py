@@ -32,7 +32,7 @@ from workbench.ui.dialogs.items import searching
 from workbench.ui.dialogs.pick import PickScreen, show_keys
 from workbench.ui.editing.drafts import UnreadableError, json_text
 from workbench.ui.editing.field import FieldScreen
-from workbench.ui.widgets.keys import bindings, bindings_of
+from workbench.ui.widgets.footer import bindings, bindings_of
 
 STEP = 0.05
 """What one key adds to a threshold."""

@@ -23,7 +23,7 @@ from workbench.text.safe_text import one_line
 from workbench.ui.criteria.preview import ConfigEdit
 from workbench.ui.dialogs.items import Item
 from workbench.ui.dialogs.pick import Ask
-from workbench.ui.dialogs.rows_screen import RowsScreen
+from workbench.ui.dialogs.screens import RowsScreen
 from workbench.ui.editing.conflicts import choose_version, save, save_error_message
 from workbench.ui.session.next_run import PlaceOptions, RecordingOptions
 

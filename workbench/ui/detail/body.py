@@ -16,10 +16,8 @@ from textual.widget import Widget
 
 from workbench.results.document import AsideWhen, Document, Item
 from workbench.results.lines import rule
-from workbench.ui.detail.aside import Aside, Layout, layout
-from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
-from workbench.ui.widgets.rows import EDGE, WEAK_EDGE, thumb
-from workbench.ui.widgets.strips import joined
+from workbench.ui.detail.drawing import COMPONENTS, Aside, Layout, Painter, component_css, layout
+from workbench.ui.widgets.rows import EDGE, WEAK_EDGE, joined, thumb
 
 # The position, without a widget
 

@@ -16,8 +16,8 @@ from workbench.results.document import AsideWhen, Document
 from workbench.results.lines import Line, cut_line
 from workbench.results.panes import Read
 from workbench.ui.detail.body import Body
+from workbench.ui.detail.drawing import COMPONENTS, Painter, component_css
 from workbench.ui.detail.reading import TRACE, Arrival, Reading
-from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
 
 # The lines above a pane
 

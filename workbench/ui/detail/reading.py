@@ -8,7 +8,7 @@ from typing import Generic, TypeAlias
 from workbench.results.document import AsideWhen, Document, Item, Target
 from workbench.results.lines import View
 from workbench.results.panes import Pane, Read
-from workbench.ui.detail.aside import Layout
+from workbench.ui.detail.drawing import Layout
 
 Planned: TypeAlias = Callable[[AsideWhen], Layout]
 """Returns the layout for an aside."""

@@ -21,10 +21,9 @@ from workbench.text.safe_text import one_line, plain
 from workbench.ui.actions import footer
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import Ask, PickScreen
-from workbench.ui.dialogs.rows_screen import RowsScreen
+from workbench.ui.dialogs.screens import RowsScreen
 from workbench.ui.editing.drafts import json_text
-from workbench.ui.widgets.footer import KeyLine
-from workbench.ui.widgets.keys import bindings_of
+from workbench.ui.widgets.footer import KeyLine, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _LINES = 400

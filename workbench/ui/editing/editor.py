@@ -49,8 +49,8 @@ from workbench.ui.editing.drafts import (
     with_row,
 )
 from workbench.ui.editing.field import FieldScreen, RowList, ValueField
-from workbench.ui.widgets.keys import bindings, bindings_of
-from workbench.ui.widgets.titled import Titled
+from workbench.ui.widgets.basics import Titled
+from workbench.ui.widgets.footer import bindings, bindings_of
 
 _LEAVES = "esc closes"
 _SHOWN = 4_000

@@ -14,7 +14,7 @@ from workbench.files.faults import Location
 from workbench.results.cells import fit
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import Action
-from workbench.ui.dialogs.rows_screen import RowsScreen
+from workbench.ui.dialogs.screens import RowsScreen
 from workbench.ui.editing.drafts import as_json, field_text, in_short, read_value
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.plain_text_area import PlainTextArea

@@ -27,14 +27,13 @@ from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer
 from workbench.ui.dialogs.pick import show_keys
-from workbench.ui.dialogs.split_screen import SplitScreen
+from workbench.ui.dialogs.screens import SplitScreen
 from workbench.ui.faults.grid import FaultGrid, Matrix, Titles
 from workbench.ui.running.run_thread import SideRun, cancel_words
 from workbench.ui.screen.sides import Right
 from workbench.ui.terminal.host import Host
-from workbench.ui.terminal.pace import Pace
-from workbench.ui.widgets.footer import KeyLine
-from workbench.ui.widgets.keys import bindings, bindings_of
+from workbench.ui.terminal.terminal import Pace
+from workbench.ui.widgets.footer import KeyLine, bindings, bindings_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,11 @@ from workbench.run.forking import Change, Choice
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer
-from workbench.ui.dialogs.rows_screen import RowsScreen
-from workbench.ui.widgets.footer import KeyLine
-from workbench.ui.widgets.keys import bindings, bindings_of
+from workbench.ui.dialogs.screens import RowsScreen
+from workbench.ui.widgets.basics import Titled
+from workbench.ui.widgets.footer import KeyLine, bindings, bindings_of
 from workbench.ui.widgets.plain_text_area import PlainTextArea
 from workbench.ui.widgets.rows import Piece, RowsOf
-from workbench.ui.widgets.titled import Titled
 
 MOST_TRIES = 50
 _KEYS = "r runs · esc closes"

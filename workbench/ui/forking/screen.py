@@ -21,13 +21,12 @@ from workbench.store.store import Store
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer
 from workbench.ui.detail.body import Body
-from workbench.ui.dialogs.rows_screen import RowsScreen
+from workbench.ui.dialogs.screens import RowsScreen
 from workbench.ui.running.run_thread import Refused, SideRun, cancel_words
-from workbench.ui.terminal.pace import Pace
-from workbench.ui.widgets.footer import KeyLine
-from workbench.ui.widgets.keys import bindings, bindings_of
+from workbench.ui.terminal.terminal import Pace
+from workbench.ui.widgets.basics import Titled
+from workbench.ui.widgets.footer import KeyLine, bindings, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
-from workbench.ui.widgets.titled import Titled
 
 _BATCH = 0.03
 """Seconds during which events are collected before they are shown."""

@@ -21,10 +21,9 @@ from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer
 from workbench.ui.detail.body import Body
-from workbench.ui.dialogs.rows_screen import RowsScreen
+from workbench.ui.dialogs.screens import RowsScreen
 from workbench.ui.editing.proposals import BOXES
-from workbench.ui.widgets.footer import KeyLine
-from workbench.ui.widgets.keys import bindings_of
+from workbench.ui.widgets.footer import KeyLine, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _STYLES = {"new": "passed", "changed": "accent", "unchanged": "muted", "not frozen": "error"}

@@ -26,12 +26,12 @@ from workbench.store.history.run_names import is_there
 from workbench.store.history.summary import ListedRun, Summary
 from workbench.text.safe_text import one_line
 from workbench.ui.detail.body import Body
-from workbench.ui.dialogs.split_screen import SplitScreen
+from workbench.ui.dialogs.screens import SplitScreen
 from workbench.ui.session import run_labels
 from workbench.ui.session.run_labels import state_of
 from workbench.ui.terminal.host import Host
 from workbench.ui.tree.labels import NEIGHBOURS, fitted, label, style_of
-from workbench.ui.widgets.keys import bindings_of
+from workbench.ui.widgets.footer import bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _CAUSES_FROM = 34

@@ -30,15 +30,15 @@ from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.dialogs.items import Item, searching
 from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.dialogs.split_screen import SplitScreen
+from workbench.ui.dialogs.screens import SplitScreen
 from workbench.ui.screen.sides import Cases, Right
 from workbench.ui.session import run_labels
 from workbench.ui.session.run_labels import ended_in, evalset_name, state_of
 from workbench.ui.terminal.host import Host
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts
-from workbench.ui.widgets.keys import bindings, bindings_of
-from workbench.ui.widgets.page import Line
+from workbench.ui.widgets.basics import Line
+from workbench.ui.widgets.footer import bindings, bindings_of
 from workbench.ui.widgets.rows import Piece
 
 

@@ -18,13 +18,13 @@ from workbench.store.history.summary import ListedRun
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer
-from workbench.ui.dialogs.split_screen import ListScreen
+from workbench.ui.dialogs.screens import ListScreen
 from workbench.ui.history.run_screen import confirm_delete, delete, reason_undeletable
 from workbench.ui.screen.sides import FilterInput
 from workbench.ui.session import relative_times, run_labels
 from workbench.ui.terminal.host import Host
-from workbench.ui.widgets.keys import bindings_of
-from workbench.ui.widgets.plain_input import PlainInput
+from workbench.ui.widgets.basics import PlainInput
+from workbench.ui.widgets.footer import bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _WHEN, _BAR, _COUNTS, _CHANGE, _SECONDS, _CALLS, _COMMIT = 13, 8, 13, 5, 8, 13, 10

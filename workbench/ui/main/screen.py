@@ -18,8 +18,8 @@ from workbench.ui.screen.view import View
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.host import Host
 from workbench.ui.tree.case_tree import CaseTree
-from workbench.ui.widgets.keys import bindings_of
-from workbench.ui.widgets.split import STEP
+from workbench.ui.widgets.basics import STEP
+from workbench.ui.widgets.footer import bindings_of
 
 if TYPE_CHECKING:
     from workbench.results.changed import Change

@@ -22,13 +22,11 @@ from workbench.ui.actions import keymap
 from workbench.ui.main.screen import MainScreen
 from workbench.ui.screen.key_order import KeyOrder
 from workbench.ui.session.session import Session
-from workbench.ui.terminal.display import Display
 from workbench.ui.terminal.host import Host
-from workbench.ui.terminal.job_control import stop_until_continued
+from workbench.ui.terminal.terminal import Display, stop_until_continued
 from workbench.ui.terminal.themes import ThemeError, Themes, variable_defaults
 from workbench.ui.terminal.watchdog import Watchdog
-from workbench.ui.widgets.footer import KeyLine
-from workbench.ui.widgets.keys import textual_keymap
+from workbench.ui.widgets.footer import KeyLine, textual_keymap
 from workbench.ui.widgets.textual_private import SparseApp
 
 if TYPE_CHECKING:
@@ -79,7 +77,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self._shown = shown
         self._line_filters: Sequence[LineFilter] = ()
         if shown != Display():
-            from workbench.ui.terminal.line_filters import filters_for
+            from workbench.ui.terminal.themes import filters_for
 
             self._line_filters = filters_for(shown)
         self._watchdog = watchdog

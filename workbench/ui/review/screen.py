@@ -21,14 +21,14 @@ from workbench.results.review import Place, Row, done_lines, head_lines, last_pa
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.detail.body import Body
-from workbench.ui.detail.line_view import LineView
+from workbench.ui.detail.drawing import LineView
 from workbench.ui.detail.pane import CaseDetail
 from workbench.ui.dialogs.pick import show_keys
 from workbench.ui.review.key_lines import KeyLines, Offered
 from workbench.ui.review.model import Review
 from workbench.ui.triage.dialog import NoteInput
 from workbench.ui.triage.question import Option
-from workbench.ui.widgets.keys import bindings, bindings_of
+from workbench.ui.widgets.footer import bindings, bindings_of
 from workbench.ui.widgets.textual_private import SparseApp
 
 

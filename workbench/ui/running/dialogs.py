@@ -14,9 +14,9 @@ from workbench.results.lines import Line
 from workbench.results.machines import machine_lines
 from workbench.store.rates import fewest_for_sure
 from workbench.text.counting import counted
-from workbench.ui.dialogs.page import PageScreen
+from workbench.ui.dialogs.screens import PageScreen
 from workbench.ui.running.engine_run import RepeatOptions
-from workbench.ui.widgets.plain_input import PlainInput
+from workbench.ui.widgets.basics import PlainInput
 
 if TYPE_CHECKING:
     from workbench.run.dask.files import MachineState

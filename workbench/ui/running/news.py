@@ -13,7 +13,7 @@ from workbench.ui.running.run import Run
 from workbench.ui.running.run_thread import Ended, Refused
 from workbench.ui.running.run_thread import News as Item
 from workbench.ui.screen.controller import Controller, Stoppable, show_notice
-from workbench.ui.terminal.pace import Pace
+from workbench.ui.terminal.terminal import Pace
 
 if TYPE_CHECKING:
     from workbench.run.dask.files import Sending

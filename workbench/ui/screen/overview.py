@@ -11,10 +11,9 @@ from workbench.results.overview import CAUSE, CHANGED, case_of, criterion_of
 from workbench.text.counting import exact
 from workbench.ui.screen.controller import Controller, Stoppable
 from workbench.ui.tree import query
-from workbench.ui.tree.arrange import arrange
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Pair, Row
-from workbench.ui.tree.query import parse_query, plain_name
+from workbench.ui.tree.query import arrange, parse_query, plain_name
 from workbench.ui.tree.scope import Scope
 
 if TYPE_CHECKING:

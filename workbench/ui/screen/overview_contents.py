@@ -21,7 +21,7 @@ from workbench.text.counting import counted
 from workbench.ui.screen.pages import agent_problems
 from workbench.ui.session import relative_times
 from workbench.ui.session.run_labels import clock_time, seconds
-from workbench.ui.terminal.pace import seconds_for
+from workbench.ui.terminal.terminal import seconds_for
 from workbench.ui.tree.labels import label
 from workbench.ui.tree.outline import Pair, Part
 from workbench.ui.tree.scope import Scope, scope_at, scope_of, title_of

@@ -12,8 +12,8 @@ from textual.widget import Widget
 from workbench.results.lines import Line
 from workbench.results.overview import CAUSE, criterion_of, overview_document
 from workbench.results.tally import Overview
-from workbench.ui.detail.aside import layout
 from workbench.ui.detail.body import Body
+from workbench.ui.detail.drawing import layout
 from workbench.ui.widgets.textual_private import set_border_title
 
 _FRAME = 2

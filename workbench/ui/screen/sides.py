@@ -18,8 +18,7 @@ from workbench.results.cells import cell_len
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.outline import ALL
 from workbench.ui.tree.query import parse_query
-from workbench.ui.widgets.page import Line, Page
-from workbench.ui.widgets.plain_input import PlainInput
+from workbench.ui.widgets.basics import Line, Page, PlainInput
 
 if TYPE_CHECKING:
     from workbench.events.events import CaseRef

@@ -18,7 +18,7 @@ from workbench.ui.screen.pages import agent_page, no_evalsets_page, no_match_pag
 from workbench.ui.screen.sides import Cases, Right
 from workbench.ui.screen.situation import Side, WayBack, responsible, situation_of
 from workbench.ui.session import relative_times
-from workbench.ui.session.bar_facts import bar_facts
+from workbench.ui.session.bar import Bar, bar_facts
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.host import NoEditorError
 from workbench.ui.tree.case_tree import CaseTree
@@ -26,9 +26,8 @@ from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Pair, Row
 from workbench.ui.tree.query import FLAKY, Query
 from workbench.ui.tree.scope import Scope, targets_of
-from workbench.ui.widgets.bar import Bar
+from workbench.ui.widgets.basics import Split
 from workbench.ui.widgets.footer import KeyLine
-from workbench.ui.widgets.split import Split
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from workbench.results.repeats import CaseRepeats
     from workbench.store.execution import Execution
     from workbench.ui.screen.overview_contents import Showing
-    from workbench.ui.widgets.nothing_found import NothingFound
+    from workbench.ui.screen.pages import NothingFound
 
 
 _SPARE = 3
@@ -216,7 +215,7 @@ class View(Screen[None]):
         self, question: str, fault: "Callable[[str], str]", proposed: str = "", ways: str = ""
     ) -> str | None:
         """Ask for a name until `fault` accepts it. Return None if the user left."""
-        from workbench.ui.dialogs.name import NameScreen
+        from workbench.ui.dialogs.pick import NameScreen
 
         name: str | None = await self.ask(NameScreen(question, fault, proposed, ways))
         return name
@@ -371,7 +370,7 @@ class View(Screen[None]):
         """Show that the folder has neither agents nor evalsets, if so."""
         nothing = self.situation.folder == "nothing"
         if nothing and self._nothing is None:
-            from workbench.ui.widgets.nothing_found import NothingFound
+            from workbench.ui.screen.pages import NothingFound
 
             self._nothing = NothingFound(self.run_action)
             self.split.mount(self._nothing)

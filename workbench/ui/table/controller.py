@@ -96,9 +96,8 @@ class CaseTable(Controller):
         self._compute_costs()
 
     def _new_table(self, scope: "Scope") -> "Table":
-        from workbench.ui.table.cases import Cases
         from workbench.ui.table.model import Table
-        from workbench.ui.table.sources import CriteriaCells
+        from workbench.ui.table.sources import Cases, CriteriaCells
 
         cases = Cases(self.view.rows.entries, self.session.verdicts)
         return Table(scope, CriteriaCells(cases, self._costs), self.view.rows)

@@ -6,11 +6,10 @@ from functools import partial
 from typing import Protocol
 
 from workbench.results.case_table import CASE, Cell, Column, Layout, in_order, lay_out, reachable
-from workbench.ui.table.cases import Cases, Name
-from workbench.ui.tree.arrange import arrange
+from workbench.ui.table.sources import Cases, Name
 from workbench.ui.tree.model import Marks, Tree
 from workbench.ui.tree.outline import ALL, Pair
-from workbench.ui.tree.query import parse_query
+from workbench.ui.tree.query import arrange, parse_query
 from workbench.ui.tree.scope import Scope, name_of, scope_at, scope_of
 
 _ORDERS_KEPT = 4

@@ -13,7 +13,7 @@ from workbench.store.rates import are_enough, case_votes
 from workbench.text.counting import compared, sign
 from workbench.text.safe_text import one_line
 from workbench.ui.session import relative_times, run_labels
-from workbench.ui.table.cases import Cases, Name
+from workbench.ui.table.sources import Cases, Name
 from workbench.ui.tree.outline import Pair
 
 MOST_RUNS = 20

@@ -18,10 +18,10 @@ from workbench.store.details import known_details, read_details
 from workbench.store.execution import Execution
 from workbench.text.counting import counted
 from workbench.ui.actions import footer
-from workbench.ui.dialogs.split_screen import ListScreen
+from workbench.ui.dialogs.screens import ListScreen
 from workbench.ui.screen.sides import FilterInput
 from workbench.ui.session import relative_times
-from workbench.ui.session.bar_facts import bar_facts
+from workbench.ui.session.bar import Bar, bar_facts
 from workbench.ui.session.session import Session
 from workbench.ui.table.model import Table
 from workbench.ui.table.widgets import Foot, TableRows, Titles
@@ -29,9 +29,8 @@ from workbench.ui.terminal.host import Host
 from workbench.ui.tree.outline import Pair
 from workbench.ui.tree.query import parse_query
 from workbench.ui.tree.scope import scope_of, targets_of
-from workbench.ui.widgets.bar import Bar
-from workbench.ui.widgets.keys import bindings, bindings_of
-from workbench.ui.widgets.plain_input import PlainInput
+from workbench.ui.widgets.basics import PlainInput
+from workbench.ui.widgets.footer import bindings, bindings_of
 from workbench.ui.widgets.textual_private import set_border_title
 
 if TYPE_CHECKING:

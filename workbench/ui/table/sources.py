@@ -1,11 +1,14 @@
-"""The cells of a table: the newest verdicts with a column for each criterion."""
+"""The cases of a table, and their cells: the newest verdicts with a column for each criterion."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
+from workbench.files.evalset import first_message
 from workbench.files.prices import money
 from workbench.results.case_table import (
     CASE,
     COST,
+    EMPTY,
     INPUT,
     TIME,
     TOKENS,
@@ -18,15 +21,133 @@ from workbench.results.case_table import (
     seconds_cell,
     tokens_cell,
 )
-from workbench.results.faces import FACES, score_text
+from workbench.results.cells import cell_len
+from workbench.results.faces import BY_FUNCTION, FACES, FLAKY, Status, score_text
+from workbench.results.frozen import frozen_mark
 from workbench.results.judged import is_function, judge_of
+from workbench.results.plain_lines import reasons
+from workbench.store.cause import UNKNOWN
 from workbench.store.details import known_details
 from workbench.store.execution import Execution
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.screen.overview_contents import Spending
-from workbench.ui.table.cases import Cases
+from workbench.ui.tree.labels import label
 from workbench.ui.tree.outline import Pair
+from workbench.ui.tree.verdicts import Verdicts
+
+if TYPE_CHECKING:
+    from workbench.agents.workspace import EvalsetEntry
+
+
+Name: TypeAlias = tuple[str, str]
+"""A case as (evalset file, ID), which stays the same when the folder is read again."""
+_ID_MEASURED = 100
+_INPUT_KEPT = 300
+"""Characters of an input that are kept."""
+
+
+class Cases:
+    """A case in both kinds of tables: its name, its newest verdict and its input."""
+
+    def __init__(self, entries: "Sequence[EvalsetEntry]", verdicts: Verdicts) -> None:
+        self.entries, self.verdicts = entries, verdicts
+        self._inputs: dict[Pair, str] = {}
+        self._names: dict[Pair, str] = {}
+
+    def name(self, pair: Pair) -> str:
+        """Return the ID of a case, safe to show."""
+        if pair not in self._names:
+            self._names[pair] = label(self.entries[pair[0]].document.cases[pair[1]].eval_id) or "(no id)"
+        return self._names[pair]
+
+    def width(self, pairs: Iterable[Pair]) -> int:
+        """Return the cells of the longest ID, as far as it matters for the width of a column."""
+        ids = (self.entries[evalset].document.cases[case].eval_id for evalset, case in pairs)
+        return max((len(name) if name.isascii() else cell_len(name[:_ID_MEASURED]) for name in ids), default=0)
+
+    def key(self, pair: Pair) -> Name:
+        """Return the name of a case that stays the same when the folder is read again."""
+        entry = self.entries[pair[0]]
+        return entry.relative, entry.document.cases[pair[1]].eval_id
+
+    def input(self, pair: Pair) -> str:
+        """Return the first message of a case, on one line and safe to show."""
+        if pair not in self._inputs:
+            message = first_message(self.entries[pair[0]].document, pair[1])
+            self._inputs[pair] = one_line(message, limit=_INPUT_KEPT)
+        return self._inputs[pair]
+
+    def unread(self, pairs: Iterable[Pair]) -> list[Pair]:
+        """Return the cases whose input has not been read yet."""
+        return [pair for pair in pairs if pair not in self._inputs]
+
+    def read(self, pairs: Iterable[Pair]) -> None:
+        """Read the inputs of many cases, in a thread."""
+        for pair in pairs:
+            self.input(pair)
+
+    def keep_inputs(self, before: "Cases") -> None:
+        """Keep the inputs of cases whose text is the same since the folder was read before."""
+        for pair, text in before._inputs.items():
+            place = self.verdicts.place(*before.key(pair))
+            if place is not None and self._text(place) == before._text(pair):
+                self._inputs[place] = text
+
+    def _text(self, pair: Pair) -> bytes:
+        return self.entries[pair[0]].document.text(pair[1])
+
+    def face(self, pair: Pair) -> tuple[str, Status]:
+        """Return the glyph of a case's verdict, and its status."""
+        state = self.verdicts.state(*pair)
+        if state not in ("running", "queued") and self.verdicts.flaky(*pair):
+            return FLAKY.glyph, state
+        return FACES[state].glyph, state
+
+    def cell(self, pair: Pair, column: Column) -> Cell:
+        """Return the cell of the case's input, or the place of its verdict in the order without a text."""
+        if column.kind == "input":
+            text = self.input(pair)
+            return Cell(text, None, Rank.VALUE, text.casefold()) if text else EMPTY
+        state = self.verdicts.state(*pair)
+        if state == "not_run":
+            return EMPTY._replace(status=state)
+        if state == "error":
+            return Cell("", state, Rank.ERROR)
+        # Cases that always fail come before flaky ones.
+        rank = FACES[state].rank + (0.5 if self.verdicts.flaky(*pair) else 0.0)
+        return Cell("", state, Rank.VALUE, rank)
+
+    def explain(self, pair: Pair, column: Column) -> str:
+        """Return the input, or the verdict with its first reason."""
+        if column.kind == "input":
+            return f"input of {self.name(pair)}: {self.input(pair) or 'none'}"
+        entry = self.entries[pair[0]]
+        above = [entry.agent.name if entry.agent else "", entry.document.eval_set_id or entry.file.name]
+        return f"{' › '.join([*map(label, filter(None, above)), self.name(pair)])}: {self.outcome(pair)}"
+
+    def outcome(self, pair: Pair) -> str:
+        """Return the verdict of a case and its cause, safe to show."""
+        record = self.verdicts.record(*pair)
+        if record is None:
+            return "not run"
+        cause = record.cause
+        if cause is not None and cause != UNKNOWN:
+            why = f"{cause.text} {BY_FUNCTION.glyph}" if cause.by_function else cause.text
+        else:
+            details = known_details(record)  # The reason is added when they were read.
+            why = "" if details is None else next(iter(reasons(details)), "")
+        words = f"{self._verdict(pair)}: {why}" if why else self._verdict(pair)
+        mark = frozen_mark(record.frozen)
+        return f"{words}, {mark}" if mark else words  # The mark may be cut, the reason not.
+
+    def _verdict(self, pair: Pair) -> str:
+        verdict = self.verdicts.by_case[pair]
+        word = FACES[verdict.state].word
+        if len(verdict.refs) == 1:
+            return word
+        rate = self.verdicts.rate(*pair)
+        return f"{FLAKY.word if rate.flaky else word}, {rate.passed} of {rate.total} passed"
 
 
 class CriteriaCells:

@@ -1,12 +1,111 @@
-"""The terminal's settings: set before Textual is imported, restored however the program ends. Imports no Textual."""
+"""The terminal: what it can show, how fast, and its settings, which are restored however the program ends.
+
+Imports no Textual, which reads some of them when it is loaded.
+"""
 
 import contextlib
 import os
+import signal
 import sys
 import termios
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-from workbench.ui.terminal.pace import over_ssh
+from workbench.text.ascii_signs import shows_unicode
+
+Colors: TypeAlias = Literal["truecolor", "256", "standard", "none"]
+"""Rich's names of colour systems. `standard` has sixteen colours. `none`: the user wants no colours."""
+SIXTEEN_COLORS = "terminal"
+"""The theme for terminals with sixteen colours, and for none: it uses no others."""
+_TRUECOLOR = ("-direct", "-kitty", "-ghostty", "alacritty", "foot", "wezterm", "contour")
+"""Terminals that may be used over SSH, which does not pass on COLORTERM."""
+_LINUX_CONSOLE = "linux"
+"""Its font has no more than 512 characters, without most of our signs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Display:
+    """Abilities of the terminal. `signs`: ours, if they are not ASCII. `foreign`: characters of any other text."""
+
+    colors: Colors = "truecolor"
+    signs: bool = True
+    foreign: bool = True
+
+    @property
+    def needs_plain_theme(self) -> bool:
+        """Whether only the theme `SIXTEEN_COLORS` keeps statuses apart."""
+        return self.colors in ("standard", "none")
+
+
+def find_display(environment: Mapping[str, str], encoding: str | None) -> Display:
+    """Return what the terminal of this environment can show. `encoding` is that of standard output."""
+    unicode = shows_unicode(environment, encoding)
+    return Display(_colors(environment), unicode and environment.get("TERM") != _LINUX_CONSOLE, unicode)
+
+
+def tell_textual(display: Display) -> None:
+    """Make Textual use the colours that were found. Call it before Textual is imported.
+
+    Textual would replace colours by shades of grey for NO_COLOR, in which a failure looks like any other text.
+    """
+    os.environ.pop("NO_COLOR", None)
+    if display.colors != "none":
+        os.environ["TEXTUAL_COLOR_SYSTEM"] = display.colors
+
+
+def _colors(environment: Mapping[str, str]) -> Colors:
+    if environment.get("NO_COLOR"):
+        return "none"
+    match environment.get("TEXTUAL_COLOR_SYSTEM"):
+        case "truecolor" | "256" | "standard" as wanted:
+            return wanted
+    terminal = environment.get("TERM", "").lower()
+    if environment.get("COLORTERM", "").strip().lower() in ("truecolor", "24bit") or terminal.endswith(_TRUECOLOR):
+        return "truecolor"
+    return "256" if terminal.endswith(("-256color", "-256")) else "standard"
+
+
+FASTEST = 0.1
+OVER_SSH = 0.25
+BYTES_A_SECOND = 8_000
+SAVED_UP = 1.5
+"""Seconds of credit that a quiet screen saves, so that the first verdicts are shown at once."""
+_BYTES_A_LINE = 240
+"""Measured size of a tree row with its colours."""
+
+
+def over_ssh() -> bool:
+    """Return whether the terminal is connected through SSH."""
+    return any(os.environ.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"))
+
+
+def seconds_for(lines: int) -> float:
+    """Return how long a slow connection takes to send that many lines."""
+    return lines * _BYTES_A_LINE / BYTES_A_SECOND
+
+
+class Pace:
+    """Decides when to paint next. Times are seconds of one monotonic clock."""
+
+    def __init__(self) -> None:
+        self._shortest = OVER_SSH if over_ssh() else FASTEST
+        self._next = self._credited = 0.0
+
+    def wait(self, now: float, *, decided: bool = False) -> float:
+        """Return how long to wait before painting, or 0 to paint now.
+
+        `decided` says that a case has its verdict, which may use the saved credit.
+        """
+        return max(0.0, (self._credited if decided else self._next) - now)
+
+    def painted(self, now: float, lines: int) -> None:
+        """Record a paint of that many lines. More lines need a longer rest to stay within the line's budget."""
+        rest = max(self._shortest, seconds_for(lines))
+        self._next = max(self._next, now) + rest
+        self._credited = max(self._credited, now - SAVED_UP) + rest
+
 
 # Leaves the alternate screen, shows the cursor and wraps lines. Turns off the mouse, focus reports, bracketed paste,
 # in-band resize and the extended keyboard. Resets colours.
@@ -16,7 +115,7 @@ _RESTORE = (
 )
 _ESCAPE_DELAY_LOCAL = "25"
 _FRAMES_LOCAL = "250"
-"""Textual's frames per second, so that a key waits 4 ms at most. `pace` limits the painting of runs."""
+"""Textual's frames per second, so that a key waits 4 ms at most. `Pace` limits the painting of runs."""
 
 
 def prepare() -> None:
@@ -91,3 +190,37 @@ def restored(before: TerminalState) -> Iterator[None]:
         yield
     finally:
         before.restore()
+
+
+_MOMENT = 0.05
+"""Seconds until a signal to the own process group has certainly arrived in a process with threads."""
+
+
+def stop_until_continued(ended: Callable[[], bool]) -> bool:
+    """Stop the process group, as the terminal does for ctrl+z, until the shell continues it in the foreground.
+
+    Programs such as `make` or `uv run` that started this one are stopped too, so that the shell notices. If no shell
+    could continue it, the system ignores the signal and the result is False. Call it in the main thread, with the
+    terminal restored. `ended` says whether a signal has told the program to end: it then returns in the background too.
+    """
+    continued = False
+
+    def note(number: int, frame: object) -> None:
+        nonlocal continued
+        continued = True
+
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTSTP, signal.SIGCONT)}
+    signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+    signal.signal(signal.SIGCONT, note)
+    try:
+        while True:
+            before = continued
+            continued = False
+            os.kill(0, signal.SIGTSTP)
+            time.sleep(_MOMENT)
+            # A program in the background that needs the terminal stops again.
+            if not continued or ended() or sys.__stdin__ is None or in_foreground(sys.__stdin__.fileno()):
+                return continued or before
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)

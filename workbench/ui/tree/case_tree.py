@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from workbench.ui.tree.arrange import Sort
 from workbench.ui.tree.labels import Labels
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
-from workbench.ui.tree.query import Query
+from workbench.ui.tree.query import Query, Sort
 from workbench.ui.tree.verdicts import Verdicts
 from workbench.ui.widgets.rows import Piece, RowView
 

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.results.faces import Status
-from workbench.ui.tree.arrange import SORTS, Sort, arrange
 from workbench.ui.tree.outline import ALL, Fold, Names, Outline, Pair, Part, Row, parts_of
-from workbench.ui.tree.query import Query
+from workbench.ui.tree.query import SORTS, Query, Sort, arrange
 from workbench.ui.tree.verdicts import Verdicts
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from workbench.store.details import known_details
 from workbench.store.execution import Execution
 from workbench.store.rates import PassRate
 from workbench.store.store import Store
-from workbench.ui.tree.import_results import ImportResults
-from workbench.ui.tree.triage_index import TriageIndex, TriageMark
+from workbench.ui.tree.notes import ImportResults, TriageIndex, TriageMark
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry

@@ -234,7 +234,7 @@ class Triage(Controller):
         """Open a page that shows how often judges agree with the user's triage."""
         from workbench.editing.triage.agreement import agreements, left_out
         from workbench.results.triage import agreement_lines
-        from workbench.ui.dialogs.page import PageScreen
+        from workbench.ui.dialogs.screens import PageScreen
 
         rows = self.view.rows
         members = rows.members(rows.cursor) if rows.cursor is not None else range(len(rows.entries))

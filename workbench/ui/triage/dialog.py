@@ -22,12 +22,10 @@ from workbench.results.lines import Line, flow
 from workbench.results.review import key_words
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import ACTIONS, actions_in, key_label
-from workbench.ui.detail.line_view import LineView
-from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
+from workbench.ui.detail.drawing import COMPONENTS, LineView, Painter, component_css
 from workbench.ui.triage.question import Option, Question
-from workbench.ui.widgets.keys import bindings, bindings_of
-from workbench.ui.widgets.plain_input import PlainInput
-from workbench.ui.widgets.titled import Titled
+from workbench.ui.widgets.basics import PlainInput, Titled
+from workbench.ui.widgets.footer import bindings, bindings_of
 
 
 class NoteInput(PlainInput):

@@ -16,7 +16,7 @@ from workbench.files.home import expanded
 from workbench.project.variants.variant import Wanted
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
-from workbench.ui.widgets.plain_input import PlainInput
+from workbench.ui.widgets.basics import PlainInput
 
 RUNS = 3
 """How often each case runs in each variant, unless the user chooses otherwise."""

@@ -35,12 +35,12 @@ from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import BY_ID, Action, footer
 from workbench.ui.detail.body import Body
-from workbench.ui.dialogs.split_screen import SplitScreen
+from workbench.ui.dialogs.screens import SplitScreen
 from workbench.ui.running.run_thread import cancel_words
 from workbench.ui.terminal.host import Host
-from workbench.ui.terminal.pace import Pace
+from workbench.ui.terminal.terminal import Pace
 from workbench.ui.variants.model import Try, question
-from workbench.ui.widgets.keys import bindings_of
+from workbench.ui.widgets.footer import bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _BATCH = 0.05

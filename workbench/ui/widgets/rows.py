@@ -1,6 +1,7 @@
 """Lists of one-line rows. Only visible rows are drawn, so 50,000 rows cost no more than ten."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from rich.segment import Segment
@@ -14,8 +15,7 @@ from textual.strip import Strip
 
 from workbench.results.cells import cell_len
 from workbench.results.lines import JOINERS, cut_line, pieces
-from workbench.ui.terminal.pace import over_ssh
-from workbench.ui.widgets.strips import joined
+from workbench.ui.terminal.terminal import over_ssh
 
 RowType = TypeVar("RowType")
 Piece: TypeAlias = tuple[str, str]
@@ -288,3 +288,31 @@ def thumb(count: int, height: int, top: int) -> range:
     size = max(1, height * height // count)
     start = round(top * (height - size) / (count - height))
     return range(start, start + size)
+
+
+def joined(segments: Iterable[Segment]) -> list[Segment]:
+    """Return the same line in fewer segments, because each change of colour costs about forty bytes.
+
+    Neighbours of one style become one segment. Blanks take the style of a neighbour with the same background.
+    """
+    found: list[Segment] = []
+    for segment in segments:
+        text, style, _ = segment
+        if not text:
+            continue
+        if found and style is not None and (before := found[-1].style) is not None:
+            if style == before or (text.isspace() and _alike(style, before)):
+                found[-1] = Segment(found[-1].text + text, before)
+                continue
+            if found[-1].text.isspace() and _alike(style, before):
+                found[-1] = Segment(found[-1].text + text, style)
+                continue
+        found.append(segment)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _alike(one: Style, other: Style) -> bool:
+    """Return whether a blank looks the same in both styles."""
+    marks = (one.underline, other.underline, one.strike, other.strike, one.reverse, other.reverse)
+    return one.bgcolor == other.bgcolor and not any(marks)

@@ -1,9 +1,11 @@
-"""The triage entries of the workspace, as read from the files beside its evalsets."""
+"""What the tree knows of agents and cases beside verdicts: results of imports, and triage entries."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from workbench.events.events import CaseError
 
 if TYPE_CHECKING:
     from workbench.editing.triage.entry import Entry
@@ -61,3 +63,33 @@ class TriageIndex:
         # An entry about the case is more informative than one about a label.
         entry = max(current or entries, key=lambda entry: (bool(entry.triage), entry.at))
         return TriageMark(choice_label(entry.triage) or "labels", outdated=not current)
+
+
+_KINDS = ("import_failed", "no_framework")
+
+
+class ImportResults:
+    """Import results by agent name. `failed` has the errors, `imported` the agents without one."""
+
+    def __init__(self) -> None:
+        self.failed: dict[str, CaseError] = {}
+        self.imported: set[str] = set()
+
+    def add(self, agent: str, error: CaseError | None) -> None:
+        """Add the result of an import."""
+        if error is None:
+            self.failed.pop(agent, None)
+            self.imported.add(agent)
+        else:
+            self.failed[agent] = error
+            self.imported.discard(agent)
+
+    def add_case(self, agent: str, error: CaseError | None) -> None:
+        """Record what a finished case shows about its agent's import.
+
+        A case without an error shows that its agent was imported.
+        """
+        if error is not None and error.kind in _KINDS:
+            self.add(agent, error)
+        elif error is None and agent in self.failed:
+            self.add(agent, None)

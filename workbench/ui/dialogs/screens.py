@@ -1,4 +1,4 @@
-"""Screens with a list, alone or with details of the current row on the right."""
+"""Dialogs that show a page of lines, and the bases of dialogs with rows and of screens with a list."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
@@ -6,21 +6,119 @@ from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import DescendantFocus
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
 from workbench.results.cells import cell_len, cut
+from workbench.results.document import Document
+from workbench.results.lines import Line
 from workbench.ui.actions import BY_ID, Where, footer
+from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.pick import show_keys
 from workbench.ui.terminal.host import Host, copy
-from workbench.ui.widgets.footer import KeyLine
-from workbench.ui.widgets.keys import bindings
+from workbench.ui.widgets.footer import KeyLine, bindings
 from workbench.ui.widgets.rows import RowView
+
+
+class PageScreen(ModalScreen[None]):
+    """A page over the screen. Any key that goes back closes it.
+
+    `build` returns the lines for a width in cells. `title` is safe text.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "back", "close", "quit")
+    ]
+
+    def __init__(self, title: str, build: Callable[[int], list[Line]], keys: Mapping[str, tuple[str, ...]]) -> None:
+        super().__init__()
+        self._title, self._build, self._keys = title, build, keys
+        self._body = Body()
+
+    def compose(self) -> ComposeResult:
+        """Lay out the frame with the page in it."""
+        with Vertical(classes="dialog -page") as dialog:
+            dialog.border_title = Content(self._title)
+            dialog.border_subtitle = Content("esc closes")
+            yield self._body
+
+    def on_mount(self) -> None:
+        """Focus the page."""
+        self._body.focus()
+
+    def on_body_resized(self, event: Body.Resized) -> None:
+        """Build the page again for its new width."""
+        event.stop()
+        self.show(self._build)
+
+    def show(self, build: Callable[[int], list[Line]]) -> None:
+        """Replace the page. The scroll position stays."""
+        self._build = build
+        width = self._body.planned("never").width
+        if width > 0:
+            self._body.show(Document(build(width)), self._body.top)
+
+    def action_move(self, direction: str) -> None:
+        """Scroll the page."""
+        self._body.move(direction)
+
+    def action_back(self) -> None:
+        """Close the page."""
+        self.dismiss(None)
+
+    action_close = action_quit = action_back
+
+
+class RowsScreen(ModalScreen[ScreenResultType]):
+    """A dialog with a list of rows.
+
+    A subclass lays out `rows` and `message`. If `text` is set, page keys scroll it instead of the rows. `where` names
+    its actions for the help.
+    """
+
+    where: ClassVar[Where]
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter", "back", "keys"),
+    ]
+
+    def __init__(self, rows: RowView, keys: Mapping[str, tuple[str, ...]]) -> None:
+        super().__init__()
+        self.rows, self.keys_of = rows, keys
+        self.text: VerticalScroll | None = None
+        self.message = Static("", classes="message", markup=False)
+
+    def action_move(self, direction: str) -> None:
+        """Move the cursor, or scroll the text by a page."""
+        match self.text, direction:
+            case VerticalScroll(), "page_down":
+                self.text.scroll_page_down(animate=False)
+            case VerticalScroll(), "page_up":
+                self.text.scroll_page_up(animate=False)
+            case _:
+                self.rows.move(direction)
+
+    def action_keys(self) -> None:
+        """Show the keys that work here."""
+        show_keys(self, self.where, self.keys_of)
+
+    def action_enter(self) -> None:
+        """Run the default action of the row under the cursor."""
+
+    def on_row_view_picked(self) -> None:
+        """Treat a click on the current row like enter."""
+        self.action_enter()
+
+    def say(self, text: str, *, warning: bool = False) -> None:
+        """Show safe text in the message line."""
+        self.message.set_class(warning, "-warning")
+        self.message.update(Content(text))
+
 
 _SOON = 0.05
 """Seconds that the cursor stays on a row before its details are read."""

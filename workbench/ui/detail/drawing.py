@@ -1,0 +1,180 @@
+"""Drawing of lines: their styles in the theme, the room for details of an item, and a widget that only shows lines."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Text
+from textual.geometry import Size
+from textual.strip import Strip
+from textual.widget import Widget
+
+from workbench.results.document import AsideWhen, Item
+from workbench.results.faces import FACES, FLAKY
+from workbench.results.lines import SIDE_BY_SIDE, Line, cut_line, pieces
+from workbench.text.counting import counted
+from workbench.ui.widgets.rows import joined
+
+PREFIX = "detail--"
+_RULES = {
+    "muted": "color: $status-muted;",
+    "label": "color: $label;",
+    "strong": "text-style: bold;",
+    "name": "text-style: bold;",
+    "user": "text-style: italic;",
+    "heading": "color: $label-strong; text-style: bold;",
+    "rule": "color: $border-blurred;",
+    "hint": "color: $accent; text-style: bold;",
+    "fold": "color: $label;",
+    "underlined": "color: $label; text-style: underline;",
+    "status-error-strong": "color: $status-error; text-style: bold;",
+    "diff-same": "color: $diff-same;",
+    "diff-differs": "color: $diff-differs; text-style: bold;",
+    "diff-missing": "color: $diff-missing;",
+    "diff-extra": "color: $diff-extra;",
+    "diff-moved": "color: $diff-moved;",
+    "mark-missing": "color: $diff-missing; background: $diff-missing-background; text-style: bold underline;",
+    "mark-extra": "color: $diff-extra; background: $diff-extra-background; text-style: bold underline;",
+    "evidence-for": "color: $status-passed;",
+    "evidence-against": "color: $status-failed;",
+    "tab": "color: $status-muted;",
+    "tab-chosen": "color: $label-strong; text-style: bold underline;",
+    **{face.variable: f"color: ${face.variable}; text-style: bold;" for face in (*FACES.values(), FLAKY)},
+}
+COMPONENTS = frozenset(f"{PREFIX}{name}" for name in _RULES)
+
+
+def component_css(widget: str) -> str:
+    """Return the CSS rules for the component classes of a widget type."""
+    return "\n".join(f"{widget} > .{PREFIX}{name} {{ {rule} }}" for name, rule in _RULES.items())
+
+
+class Painter:
+    """Turns lines into strips with the colours of one widget, which has `COMPONENTS`."""
+
+    def __init__(self, widget: Widget) -> None:
+        self._widget = widget
+        self._styles: dict[str, Style] = {}
+
+    def forget(self) -> None:
+        """Forget the cached styles, because the theme or the widget's style changed."""
+        self._styles.clear()
+
+    def strip(self, line: Line, width: int) -> Strip:
+        """Return the line in exactly `width` cells."""
+        strip = Strip([Segment(text, self.style(name)) for text, name in pieces(line)])
+        return Strip(joined(strip.adjust_cell_length(width, self.style(""))), width)
+
+    def style(self, name: str) -> Style:
+        """Return the style of a name, "" for the widget's own. Cached, because Textual asks all parents."""
+        style = self._styles.get(name)
+        if style is None:
+            component = f"{PREFIX}{name}"
+            style = self._widget.get_component_rich_style(component) if name else self._widget.rich_style
+            self._styles[name] = style
+        return style
+
+
+_LEAST_HEIGHT = 9
+"""Minimum height, in lines, for an aside. With less, only the list is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Shares of a widget's cells.
+
+    The list has `width` × `height`, with its scroll bar on the right. The aside has `aside_width` × `aside_height` (0:
+    none). `beside` puts it to the right of the list, after a line, else below a line. The screen is `narrow` if it has
+    fewer columns than a terminal usually has.
+    """
+
+    width: int
+    height: int
+    aside_width: int = 0
+    aside_height: int = 0
+    beside: bool = False
+    narrow: bool = False
+
+
+def layout(size: Size, aside: AsideWhen, listed: int = sys.maxsize) -> Layout:
+    """Return the shares of a widget of this size. An aside below gets what a list of `listed` lines does not need."""
+    width, height = max(size.width - 1, 0), size.height
+    wide = width >= SIDE_BY_SIDE
+    if height < _LEAST_HEIGHT or aside == "never":
+        return Layout(width, height)
+    if wide:
+        column = size.width * 11 // 20
+        return Layout(column, height, size.width - column - 4, height, beside=True)
+    below = max(height * 2 // 5, 4, height - listed - 1)
+    return Layout(width, height - below, width - 1, below - 1)
+
+
+class Aside:
+    """The lines about one item, and their scroll position."""
+
+    def __init__(self) -> None:
+        self._lines: list[Line] = []
+        self.head: Line = Text()
+        """The heading for the line between list and aside, if the aside is below."""
+        self._of: tuple[Item | None, Layout] = (None, Layout(0, 0))
+        self._top = 0
+
+    def show(self, item: Item | None, shares: Layout) -> None:
+        """Show the details of another item from the first line on."""
+        if (item, shares) != self._of:
+            shown = item is not None and item.aside is not None and shares.aside_width > 0
+            self._lines = list(item.aside(shares.aside_width)) if shown and item and item.aside else []
+            self._of, self._top = (item, shares), 0
+            self.head = self._lines.pop(0) if self._lines and not shares.beside else Text()
+
+    def page(self, step: int) -> bool:
+        """Scroll by a page if there is more that way. Return whether it scrolled."""
+        height = self._of[1].aside_height
+        last = max(len(self._lines) - height, 0)
+        top = min(max(self._top + step * max(height - 2, 1), 0), last)
+        moved = top != self._top
+        self._top = top
+        return moved
+
+    def line(self, y: int) -> Line:
+        """Return line `y`. The last line says how much more there is."""
+        shares = self._of[1]
+        more = len(self._lines) - self._top - shares.aside_height
+        if more > 0 and y == shares.aside_height - 1:
+            return cut_line(Text.styled(f"… {counted(more + 1, 'more line')}: ctrl+d", "fold"), shares.aside_width)
+        index = self._top + y
+        return self._lines[index] if index < len(self._lines) else Text()
+
+
+class LineView(Widget):
+    """Styled lines. Its height is their number.
+
+    The colours are those of `styled`, a widget with all component classes, because they are slow to make.
+    """
+
+    DEFAULT_CSS = "LineView { height: 1; }"
+
+    def __init__(self, styled: Widget) -> None:
+        super().__init__()
+        self._lines: Sequence[Line] = ()
+        self._painter = Painter(styled)
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Replace the lines."""
+        if list(lines) == list(self._lines):
+            return
+        if len(lines) != len(self._lines):
+            self.styles.height = len(lines)
+        self._lines = lines
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a line."""
+        return self._painter.strip(self._lines[y] if y < len(self._lines) else Text(), self.size.width)
+
+    def notify_style_update(self) -> None:
+        """Forget the cached styles."""
+        super().notify_style_update()
+        self._painter.forget()
